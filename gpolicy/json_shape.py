@@ -66,21 +66,23 @@ class Shape:
 
     def __init__(
         self,
-        name: str,
         kind: type,
+        name: str = "",
         text: str | None = "",
-        keys: Mapping[str, str | Key] = MappingProxyType({}),
-        /,
         *,
         optional: str = "",
         forms: Forms = MappingProxyType({}),
-        **more: str | Key,
     ) -> None:
         self.name, self.kind, self.text, self.optional, self.forms = name, kind, text, optional.split(), forms
+        self.keys: dict[str, Key] = {}
+
+    def with_keys(self, keys: Mapping[str, str | Key] = MappingProxyType({}), /, **more: str | Key) -> Shape:
+        """Give the shape its keys, and return it."""
         self.keys = {key: Key(item) if isinstance(item, str) else item for key, item in {**keys, **more}.items()}
         self._read = [
             (key, item, item.of if callable(item.of) else attrgetter(item.of or key)) for key, item in self.keys.items()
         ]
+        return self
 
     def __call__(self, value: Any) -> dict[str, Any]:
         """Return a value as JSON's own types. A number that is not finite is null."""
@@ -120,16 +122,14 @@ def fields_of(
     """Return the shape of a dataclass with a key for each field, and for figures that follow from them."""
     names = (*(item.name for item in fields(kind) if item.name not in without), *derived)
     name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).lstrip("_")
-    return Shape(name, kind, None, {name: keys.get(name, "") for name in names}, forms=forms)
+    return Shape(kind, name, None, forms=forms).with_keys({name: keys.get(name, "") for name in names})
 
 
-@dataclass(frozen=True, slots=True)
 class Document:
     """What a verb writes: the keys of several shapes, one after the other."""
 
-    title: str
-    text: str
-    parts: tuple[Shape, ...]
+    def __init__(self, title: str, text: str, *parts: Shape) -> None:
+        self.title, self.text, self.parts = title, text, parts
 
     def data(self, *values: Any) -> dict[str, Any]:
         """Return the document of the values of its parts."""

@@ -46,9 +46,7 @@ def _size_of(name: str) -> Callable[[Any], int]:
 
 def effect_shape(name: Key) -> Shape:
     """Return the shape of what a command does to one leaf; `name` is that of the object."""
-    return Shape(
-        "",
-        Effect,
+    return Shape(Effect).with_keys(
         object=name,
         keys=_OWN_KEYS,
         before="Value before; null for none. A group that is made has no name before.",
@@ -63,20 +61,16 @@ def rapi_shape(**keys: Key) -> Shape:
         "path": Key("Path with its query.", {"type": "string", "pattern": "^/2/"}),
         "body": Key("JSON body; null for none.", {"type": ["object", "null"]}),
     }
-    return Shape("", RapiCall, "", plans | keys)
+    return Shape(RapiCall).with_keys(plans | keys)
 
 
-OBSERVED: Final = Shape(
-    "observed",
-    Observed,
+OBSERVED: Final = Shape(Observed, "observed").with_keys(
     uuid=Key("Ganeti's UUID; null if the source does not show it.", of="identity.uuid"),
     serial_no=Key("Ganeti's serial number; null if the source does not show it.", of="identity.serial_no"),
     values=Key(
         "Own values, tags, names and places.",
         Many(
-            Shape(
-                "",
-                tuple,
+            Shape(tuple).with_keys(
                 keys=Key(_KEYS_TEXT, _KEYS, lambda leaf: leaf[0]),
                 value=Key("The value.", ANYTHING, lambda leaf: leaf[1]),
             )
@@ -84,9 +78,7 @@ OBSERVED: Final = Shape(
         lambda item: list(item.values.items()),
     ),
 )
-_COMMAND: Final = Shape(
-    "",
-    PlannedCommand,
+_COMMAND: Final = Shape(PlannedCommand).with_keys(
     argv=Key(
         "The command: program, verb, options, then names; null if only RAPI can do it.",
         Maybe({**TEXTS, "minItems": 2}),
@@ -98,16 +90,12 @@ _COMMAND: Final = Shape(
         effect_shape(Key("By the name that it has before the command runs.", _OBJECT_NAME)),
     ),
 )
-_INVERSE: Final = Shape(
-    "",
-    Inverse,
+_INVERSE: Final = Shape(Inverse).with_keys(
     first=Key("", _COMMAND, lambda inverse: (*inverse.commands, PlannedCommand(None))[0], inline=True),
     more=Key("Commands that follow the first.", Many(_COMMAND), lambda inverse: inverse.commands[1:]),
     not_restored="What nothing brings back, and why.",
 )
-_STEP: Final = Shape(
-    "step",
-    Step,
+_STEP: Final = Shape(Step, "step").with_keys(
     id=Key("Number of the step, from 1.", {"type": "string", "pattern": "^[1-9][0-9]*$"}),
     wave=Key(
         "1 enable templates, 2 groups let go, 3 cluster, 4 groups, 5 nodes, 6 tags added, 7 tags removed, 8 candidate"
@@ -119,9 +107,7 @@ _STEP: Final = Shape(
     command=Key("", _COMMAND, inline=True),
     inverse=Key("What undoes the step; both null if nothing does.", _INVERSE),
 )
-_CHANGE: Final = Shape(
-    "change",
-    Change,
+_CHANGE: Final = Shape(Change, "change").with_keys(
     object=_OBJECT,
     path=Key("Dotted, in Ganeti's names; name, group and tags for existence, membership and tags.", NOT_EMPTY, _dotted),
     keys=_OWN_KEYS,
@@ -140,17 +126,13 @@ _CHANGE: Final = Shape(
         lambda change: str(change.span) if change.span else None,
     ),
 )
-_GUARD: Final = Shape(
-    "guard",
-    GuardResult,
+_GUARD: Final = Shape(GuardResult, "guard").with_keys(
     name=Key("Name of the guard, for --allow.", NOT_EMPTY),
     ok="Whether the plan may be carried out as far as this guard goes.",
     message=Key("What it found.", NOT_EMPTY),
     allowed="Whether it passes only because it was allowed.",
 )
-_DECLARED_GUARD: Final = Shape(
-    "declared_guard",
-    Guard,
+_DECLARED_GUARD: Final = Shape(Guard, "declared_guard").with_keys(
     name=Key("Name of the guard.", NOT_EMPTY, "name.value"),
     measure="What it measures.",
     limit=Key(
@@ -168,16 +150,10 @@ _DECLARED_GUARD: Final = Shape(
         lambda guard: guard.spec.value if guard.spec else None,
     ),
 )
-_UNREADABLE: Final = Shape(
-    "",
-    NotCompared,
-    object=_OBJECT,
-    path=Key("Dotted path of the value.", str, _dotted),
-    wanted="What the policy declares.",
+_UNREADABLE: Final = Shape(NotCompared).with_keys(
+    object=_OBJECT, path=Key("Dotted path of the value.", str, _dotted), wanted="What the policy declares."
 )
-_FINDING: Final = Shape(
-    "",
-    Finding,
+_FINDING: Final = Shape(Finding, optional="file line column").with_keys(
     code=Key("Code of the rule.", {"type": "string", "pattern": "^GP[0-9]{3}$"}),
     name="Name of the rule.",
     severity="With an error there are no steps.",
@@ -186,11 +162,10 @@ _FINDING: Final = Shape(
     file=Key("File of the policy; null without a place.", str | None, lambda item: item.span and item.span.file),
     line=Key("Line, from 1.", int | None, lambda item: item.span and item.span.line),
     column=Key("Column, from 1.", int | None, lambda item: item.span and item.span.column),
-    optional="file line column",
 )
 PLAN_FIRST: Final = Shape(
-    "",
-    Plan,
+    Plan, optional="gpolicy cluster_uuid snapshot made_at policy_commit policy_dirty state_read_at staying"
+).with_keys(
     format_version=version_key(FORMAT_VERSION, _VERSION_TEXT),
     kind=Key(f"Always {KIND}.", {"const": KIND}, lambda _: KIND),
     gpolicy=Key("Version of gpolicy that made the plan (from 1.3 on).", NOT_EMPTY, lambda _: __version__),
@@ -222,12 +197,9 @@ PLAN_FIRST: Final = Shape(
     staying="Nodes that move and cannot be moved back, since that would split a DRBD pair (from 1.3 on).",
     changes=Key("Cluster first, then groups and nodes by name.", _CHANGE),
     steps=Key("In the order in which they are carried out.", _STEP),
-    optional="gpolicy cluster_uuid snapshot made_at policy_commit policy_dirty state_read_at staying",
 )
 """The keys before `impact`."""
-PLAN_LAST: Final = Shape(
-    "",
-    Plan,
+PLAN_LAST: Final = Shape(Plan, optional="declared_guards pair_names terms part left_out").with_keys(
     guards=Key("Verdicts of the guards that have something to say.", _GUARD),
     declared_guards=Key(
         "The guards that the policy declares (from 1.3 on): apply judges them again on the cluster as it is then.",
@@ -245,29 +217,27 @@ PLAN_LAST: Final = Shape(
     unreadable=Key("Declared values that the source cannot show: not compared.", _UNREADABLE),
     part=Key(
         "What --only and --exclude chose. Both are empty for a whole plan.",
-        Shape("", Part, only="Objects and values to change; none: all.", exclude="Objects and values to leave out."),
+        Shape(Part).with_keys(
+            only="Objects and values to change; none: all.", exclude="Objects and values to leave out."
+        ),
     ),
     left_out=Key(
         "Changes that the policy asks for and that this part of the plan leaves out.",
-        Shape("", LeftOut, object=_OBJECT, keys=_OWN_KEYS, action="Kind of the change."),
+        Shape(LeftOut).with_keys(object=_OBJECT, keys=_OWN_KEYS, action="Kind of the change."),
     ),
     findings=Key("Errors and warnings that check has about the policy on this cluster.", _FINDING),
     notes="What the source says about itself, and which changes are taken along since others need them.",
     summary=Key(
         "Counts.",
-        Shape(
-            "",
-            Plan,
+        Shape(Plan, optional="left_out").with_keys(
             changes=Key("Number of changes.", COUNT, _size_of("changes")),
             steps=Key("Number of steps.", COUNT, _size_of("steps")),
             unreadable=Key("Number of values that were not compared.", COUNT, _size_of("unreadable")),
             left_out=Key("Number of changes that this part leaves out.", COUNT, _size_of("left_out")),
             safe="Whether every guard passes and no finding is an error.",
-            optional="left_out",
         ),
         lambda plan: plan,
     ),
-    optional="declared_guards pair_names terms part left_out",
 )
 """The keys behind `impact`."""
 

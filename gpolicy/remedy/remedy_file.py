@@ -39,16 +39,12 @@ FORMAT_VERSION: Final = "1.1"
 _REMAKE: Final = "make it again: gpolicy remedy --state SRC -o FILE"
 
 
-_SUPPOSES: Final = Shape(
-    "",
-    Supposed,
+_SUPPOSES: Final = Shape(Supposed).with_keys(
     file="The plan file, or the policy.",
     is_plan="Whether it is a plan file.",
     effects=Key("What it makes of the cluster, leaf by leaf.", effect_shape(Key("cluster, group/NAME or node/NAME."))),
 )
-SAVED: Final = Shape(
-    "",
-    SavedRemedy,
+SAVED: Final = Shape(SavedRemedy).with_keys(
     kind=Key(f"Always {KIND}.", {"const": KIND}, lambda _: KIND),
     gpolicy=Key("Version of gpolicy.", str, lambda _: __version__),
     cluster_uuid="UUID of the cluster, null where the source does not show it.",

@@ -6,8 +6,8 @@ escaped yet; `Name` tells names from outside from our own words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +37,12 @@ class Page(Name):
     __slots__ = ()
 
 
+class Number(str):
+    """The heading of a column of numbers, which stand at its right side."""
+
+    __slots__ = ()
+
+
 Cell = str | tuple[Name, ...]
 """Words of ours (which may hold names), a name, or several names."""
 
@@ -58,9 +64,9 @@ class Bar:
     then: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells. `of` names what the rows are ("instances"); columns named in `right` hold numbers.
+    """Rows of cells. `of` names what the rows are ("instances"); a heading that is a `Number` has numbers below it.
 
     `most` is how many rows a text shows; with `last_apart` it gives the last cell of each a line of its own, and leaves
     the headings out. `bars`, one for each row, are drawn by HTML only, as are `tones`, the colours of the column
@@ -70,8 +76,8 @@ class Table:
     title: str
     of: str
     headings: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    right: frozenset[str] = frozenset()
+    rows: Sequence[tuple[Cell, ...]]
+    _: KW_ONLY
     weight: Weight = Weight.CHANGED
     most: int = 20
     bars: tuple[Bar, ...] = ()
@@ -82,6 +88,11 @@ class Table:
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.rows)
+
+    @property
+    def right(self) -> frozenset[str]:
+        """The headings of columns of numbers."""
+        return frozenset(heading for heading in self.headings if isinstance(heading, Number))
 
     @property
     def amount(self) -> str:
@@ -98,17 +109,18 @@ class Table:
             above = row[: self.grouped]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Line:
     """A line below an entry. `mark` is - or + for removed and added things; `is_code` for a command to copy."""
 
     text: str
+    _: KW_ONLY
     mark: str = ""
     tone: Tone = Tone.QUIET
     is_code: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One sentence: a change, a step, a guard, a test. `tone` is that of its `mark`.
 
@@ -116,6 +128,7 @@ class Entry:
     """
 
     text: str
+    _: KW_ONLY
     mark: str = ""
     tone: Tone = Tone.PLAIN
     name: str = ""
@@ -132,12 +145,12 @@ class Style(Enum):
     REFUSED = "refused"  # commands that must not be run
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Entries:
     """A list of entries; `of` is the word for one of them. A list shows those of tone GOOD last, folded away."""
 
     of: str
-    entries: tuple[Entry, ...]
+    entries: Sequence[Entry]
     style: Style = Style.LIST
 
     def __len__(self) -> int:
@@ -145,11 +158,11 @@ class Entries:
         return len(self.entries)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Findings:
     """Findings, with the text of the files that they are about. `locate` names a file for readers of a review."""
 
-    findings: tuple[Finding, ...]
+    findings: Sequence[Finding]
     sources: Files
     locate: Callable[[str], str] = str
 
@@ -158,7 +171,7 @@ class Findings:
         return len(self.findings)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Picture:
     """A picture, for HTML only: `macro` of the templates draws the result of `draw`, unless it is empty."""
 
@@ -173,9 +186,11 @@ class Picture:
 Part = Table | Entries | Findings | Picture
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Section:
     """One part of an answer. `summary` is one sentence without a full stop; `notes` are small print.
+
+    Parts and notes that are empty are left out.
 
     `never_cut` marks what a reader looks for first: its first table is never folded and never cut. `worse` says in a
     few words what gets worst, `unknown` what could not be looked at.
@@ -183,14 +198,19 @@ class Section:
 
     key: str
     title: str
+    parts: Sequence[Part] = ()
+    notes: tuple[str, ...] = ()
+    _: KW_ONLY
     weight: Weight = Weight.CHANGED
     summary: str = ""
-    parts: tuple[Part, ...] = ()
-    notes: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
     never_cut: bool = False
     worse: str = ""
     unknown: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(filter(None, self.parts)))
+        object.__setattr__(self, "notes", tuple(filter(None, self.notes)))
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -198,7 +218,7 @@ class Section:
         return tuple(part for part in self.parts if isinstance(part, Table))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Listing:
     """A whole file to be copied. `language` is that of its syntax: yaml."""
 
@@ -225,7 +245,8 @@ class Answer:
     `verdict` is one sentence on what was looked at, `unknown` says what could not be, `amount` how much there is of it.
     `figures` come next; text and Markdown show those with a detail. `basis` are sentences on what all figures rest on.
     `facts` are what else identifies the answer, by name, `provenance` when and from what it was made; `rows_with` says
-    how to see the rows that a text leaves out. `terms` define words that have a meaning of their own here.
+    how to see the rows that a text leaves out. `terms` define words that have a meaning of their own here. Of
+    `unknown`, `basis` and `notes`, sentences that are empty are left out.
     """
 
     verb: str
@@ -247,6 +268,10 @@ class Answer:
     facts: tuple[tuple[str, str], ...] = ()
     provenance: Provenance = UNKNOWN
     rows_with: str = "in --format json"
+
+    def __post_init__(self) -> None:
+        for name in ("unknown", "basis", "notes"):
+            object.__setattr__(self, name, tuple(filter(None, getattr(self, name))))
 
     @property
     def first_line(self) -> str:
@@ -277,7 +302,7 @@ class Answer:
 def with_content(sections: Iterable[Section]) -> list[Section]:
     """Return the sections that are not empty, with those of theirs that are not."""
     found = (replace(item, sections=tuple(with_content(item.sections))) for item in sections)
-    return [item for item in found if item.summary or item.notes or any(item.parts) or item.sections]
+    return [item for item in found if item.summary or item.notes or item.parts or item.sections]
 
 
 def from_to(low: str, high: str) -> str:
@@ -310,14 +335,17 @@ def names(items: Iterable[str]) -> tuple[Name, ...]:
     return tuple(Name(item) for item in items)
 
 
-def heaviest(parts: Iterable[Table | Section]) -> Weight:
-    """Return the weight of the heaviest of `parts`."""
-    return max((part.weight for part in parts), default=Weight.SAME)
+def section_of_tables(
+    key: str, title: str, tables: Iterable[Table], notes: tuple[str, ...] = (), **more: Any
+) -> Section:
+    """Return a section as heavy as the heaviest of the tables that have rows. `more` are further fields of it."""
+    shown = tuple(filter(None, tables))
+    return Section(key, title, shown, notes, weight=max((item.weight for item in shown), default=Weight.SAME), **more)
 
 
-def with_rows(*tables: Table) -> tuple[Table, ...]:
-    """Return the tables that have a row."""
-    return tuple(table for table in tables if table.rows)
+def number(value: int | None) -> str:
+    """Return a number: 12,345."""
+    return NOTHING if value is None else f"{value:,}"
 
 
 def signed(number: int | None) -> str:
@@ -340,6 +368,11 @@ def share(part: float) -> str:
 
 size: Final = units.exact_size
 rough_size: Final = units.rough_size
+
+
+def known_size(mebibytes: int | None) -> str:
+    """Return a rounded size; what is not known is nothing."""
+    return NOTHING if mebibytes is None else rough_size(mebibytes)
 
 
 def plain_text(cell: Cell, most: int = 0) -> str:

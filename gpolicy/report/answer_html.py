@@ -69,8 +69,8 @@ def render(answer: Answer, display: Display) -> str:  # noqa: ARG001 (pages have
     )
     environment.tests |= {word: lambda item, kind=kind: isinstance(item, kind) for word, kind in _TESTS.items()}
     environment.globals |= {"size": size, "rough_size": rough_size, "count": count, "weights": Weight, "tones": Tone}
-    environment.filters |= {"tone": _tone_class, "severity_tone": TONES.get, "trend": _trend, "runs": _runs}
-    environment.filters |= {"digest": _digest, "prose": _prose}
+    environment.filters |= {"tone": lambda tone: _CLASSES.get(tone, ""), "severity_tone": TONES.get, "trend": _trend}
+    environment.filters |= {"digest": _digest, "prose": _prose, "runs": _runs}
     style, script = (Markup((folder / name).read_text("utf-8")) for name in ("report.css", "report.js"))  # noqa: S704 (our own files)
     sections = with_content(map(_drawn, answer.sections))
     terms = terms_of(replace(answer, sections=tuple(sections)))
@@ -100,10 +100,6 @@ def _contents(answer: Answer, sections: Iterable[Section], terms: object) -> Ite
             yield key, title, False, []
     if terms:
         yield "terms", "Terms", False, []
-
-
-def _tone_class(tone: Tone) -> str:
-    return _CLASSES.get(tone, "")
 
 
 def _prose(text: str) -> Markup:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from typing import Final
@@ -85,8 +85,8 @@ def render(answer: Answer, display: Display) -> str:
         Block(name="", importance=100, head=tuple(_basis(answer))),
         *itertools.chain.from_iterable(map(_blocks, with_content(answer.sections))),
         *map(_listing, answer.listings),
-        _folded_list(f"<b>{count(len(answer.notes), 'note')}</b>", "notes", map(_item, answer.notes)),
-        _folded_list("<b>Terms</b>", "terms", (f"- {term}" for term in terms)),
+        _list("notes", _Importance.NOTES, map(_item, answer.notes), f"<b>{count(len(answer.notes), 'note')}</b>"),
+        _list("terms", _Importance.NOTES, (f"- {term}" for term in terms), "<b>Terms</b>"),
     ]
     blocks = [block for block in blocks if block.head or block.items]
     blocks.sort(key=lambda block: block.importance == _Importance.AS_BEFORE)
@@ -124,10 +124,6 @@ def _blocks(section: Section) -> Iterable[Block]:
     return _section(section) if section.weight > Weight.DETAIL else [_fold(section)]
 
 
-def _pictures_only(section: Section) -> bool:
-    return all(isinstance(part, Picture) for part in section.parts) and not (section.notes or section.summary)
-
-
 def _titled(section: Section) -> str:
     return prose(section.title) + (f": {prose(section.summary, 600)}" if section.summary else "")
 
@@ -138,22 +134,27 @@ def _item(text: str) -> str:
 
 def _section(section: Section) -> Iterator[Block]:
     """Yield the blocks of an open section; its parts may be cut, its heading is cut last."""
-    if _pictures_only(section):
+    if all(isinstance(part, Picture) for part in section.parts) and not (section.notes or section.summary):
         return
     if section.title:
         yield Block(name="headings", importance=_Importance.HEADINGS, items=(f"\n#### {_titled(section)}",))
     for part in section.parts:
         never_cut = section.never_cut and part is section.parts[0]
-        yield from _main_table(part) if never_cut and isinstance(part, Table) else _open(part)
+        if never_cut and isinstance(part, Table):
+            yield _rows_of(part, _Importance.MAIN)
+        else:
+            yield from _open(part)
     yield _list("notes", _Importance.CHANGED, map(_item, section.notes))
 
 
-def _main_table(table: Table) -> Iterator[Block]:
-    yield Block(
+def _rows_of(table: Table, importance: int, summary: str = "") -> Block:
+    """Return a table without its title; a `summary` folds it away."""
+    return Block(
         name=f"rows of “{table.title}”",
-        importance=_Importance.MAIN,
-        head=("", *table_head(table.headings, table.right)),
+        importance=importance,
+        head=(*(folded(summary) if summary else ()), "", *table_head(table.headings, table.right)),
         items=tuple(table_rows(table)),
+        tail=CLOSE if summary else (),
     )
 
 
@@ -161,10 +162,7 @@ def _open(part: Part) -> Iterator[Block]:
     """Yield the blocks of a part, open or folded by its weight."""
     match part:
         case Table(weight=Weight.SAME | Weight.DETAIL):
-            rows = tuple(table_rows(part))
-            head = (*folded(f"<b>{prose(part.title)}</b> ({part.amount})"), "", *table_head(part.headings, part.right))
-            name = f"rows of “{part.title}”"
-            yield Block(name=name, importance=_Importance.DETAIL, head=head, items=rows, tail=CLOSE)
+            yield _rows_of(part, _Importance.DETAIL, f"<b>{prose(part.title)}</b> ({part.amount})")
         case Table():
             importance = _Importance.MAIN if part.weight is Weight.WORSE else _Importance.WARNINGS
             yield Block(name=f"rows of “{part.title}”", importance=importance, items=tuple(table_items(part)))
@@ -173,22 +171,18 @@ def _open(part: Part) -> Iterator[Block]:
             others = [entry for entry in part.entries if entry.tone is not Tone.GOOD]
             yield _list(f"{part.of}s", _Importance.FAILED, _entries(part, others))
             passed = f"<b>{count(len(good), part.of)} {'passes' if len(good) == 1 else 'pass'}</b>"
-            yield _folded_list(passed, f"{part.of}s that pass", _entries(part, good), _Importance.PASSED)
+            yield _list(f"{part.of}s that pass", _Importance.PASSED, _entries(part, good), passed)
         case Entries():
             yield _fenced(part)
         case Findings():
             yield from _findings(part)
 
 
-def _list(name: str, importance: int, items: Iterable[str]) -> Block:
+def _list(name: str, importance: int, items: Iterable[str], summary: str = "") -> Block:
+    """Return a list; a `summary` folds it away."""
     found = tuple(items)
-    return Block(name=name, importance=importance, head=("",) if found else (), items=found)
-
-
-def _folded_list(summary: str, name: str, items: Iterable[str], importance: int = _Importance.NOTES) -> Block:
-    found = tuple(items)
-    head = (*folded(summary), "") if found else ()
-    return Block(name=name, importance=importance, head=head, items=found, tail=CLOSE)
+    head = (*(folded(summary) if summary else ()), "") if found else ()
+    return Block(name=name, importance=importance, head=head, items=found, tail=CLOSE if summary else ())
 
 
 def _fold(section: Section) -> Block:
@@ -199,10 +193,10 @@ def _fold(section: Section) -> Block:
         summary = f"<b>{prose(section.title)}</b> ({len(first):,}){titled}"
         if first.style is not Style.LIST:
             return _fenced(first, summary)
-        return _folded_list(summary, f"{first.of}s", _entries(first, first.entries), _Importance.DETAIL)
+        return _list(f"{first.of}s", _Importance.DETAIL, _entries(first, first.entries), summary)
     name = f"rows about {section.title.lower()}"
     items = [*_rows(section.tables), *(f"\n{_item(note)}" for note in section.notes)]
-    return _folded_list(f"<b>{prose(section.title)}</b>{titled}", name, items, _Importance.DETAIL)
+    return _list(name, _Importance.DETAIL, items, f"<b>{prose(section.title)}</b>{titled}")
 
 
 def _rows(tables: Iterable[Table]) -> Iterator[str]:
@@ -222,7 +216,7 @@ def _overview(section: Section) -> Iterator[Block]:
     lines += [f"- **No worse**: {', '.join(no_worse)}"] if no_worse else []
     yield _list("headlines", _Importance.HEADLINES, lines)
     for item in main:
-        yield from (block for table in item.tables[:1] for block in _main_table(table))
+        yield from (_rows_of(table, _Importance.MAIN) for table in item.tables[:1])
         yield _list("notes", _Importance.CHANGED, map(_item, item.notes))
     for part in section.parts:
         if isinstance(part, Entries):
@@ -230,7 +224,7 @@ def _overview(section: Section) -> Iterator[Block]:
     yield from (_about(item) for item in below if item.weight is not Weight.SAME or item.never_cut)
     same = [table for item in below for table in _tables(item) if table.weight is Weight.SAME]
     quiet = [f"- {_titled(item)}" for item in below if item.weight is Weight.SAME and not item.never_cut]
-    yield _folded_list("<b>As before</b>", "rows that are as before", (*quiet, *_rows(same)), _Importance.AS_BEFORE)
+    yield _list("rows that are as before", _Importance.AS_BEFORE, (*quiet, *_rows(same)), "<b>As before</b>")
 
 
 def _about(section: Section) -> Block:
@@ -243,9 +237,8 @@ def _about(section: Section) -> Block:
         notes = []
     importance = _Importance.WORSE if section.weight is Weight.WORSE else _Importance.CHANGED
     title, _, rest = about.partition(": ")
-    return _folded_list(
-        f"<b>{title}</b>: {rest}", f"rows about {section.title.lower()}", (*_rows(tables), *notes), importance
-    )
+    name = f"rows about {section.title.lower()}"
+    return _list(name, importance, (*_rows(tables), *notes), f"<b>{title}</b>: {rest}")
 
 
 def _tables(section: Section) -> tuple[Table, ...]:
@@ -280,15 +273,16 @@ def _fenced(part: Entries, summary: str = "") -> Block:
             lines = [f"# {heading}  {remark}".rstrip()] if heading and not number else []
             lines += _diff_lines(entry) if is_diff else _command_lines(entry)
             items.append("\n".join(clipped(printable(line), _LONGEST_LINE) for line in lines))
-    ticks = fence(items)
-    return Block(
-        name=f"{part.of}s",
-        importance=_Importance.CHANGES if is_diff else _Importance.COMMANDS,
-        head=(*(folded(summary) if summary else ()), "", f"{ticks}{'diff' if is_diff else 'sh'}"),
-        items=tuple(items),
-        close=(ticks,),
-        tail=CLOSE if summary else (),
-    )
+    importance = _Importance.CHANGES if is_diff else _Importance.COMMANDS
+    return _code(f"{part.of}s", importance, items, "diff" if is_diff else "sh", summary)
+
+
+def _code(name: str, importance: int, lines: Sequence[str], language: str, summary: str) -> Block:
+    """Return a block of code. A `summary` folds it away."""
+    ticks = fence(lines)
+    head = (*(folded(summary) if summary else ()), "", f"{ticks}{language}")
+    tail = CLOSE if summary else ()
+    return Block(name=name, importance=importance, head=head, items=tuple(lines), close=(ticks,), tail=tail)
 
 
 def _diff_lines(entry: Entry) -> Iterator[str]:
@@ -318,13 +312,5 @@ def _finding(finding: Finding, part: Findings) -> str:
 
 
 def _listing(listing: Listing) -> Block:
-    lines = listing.text.splitlines()
-    ticks = fence(lines)
-    return Block(
-        name=f"lines of “{listing.title}”",
-        importance=_Importance.CHANGED,
-        head=(*folded(f"<b>{prose(listing.title)}</b>"), "", f"{ticks}{listing.language}"),
-        items=tuple(lines),
-        close=(ticks,),
-        tail=CLOSE,
-    )
+    lines, summary = listing.text.splitlines(), f"<b>{prose(listing.title)}</b>"
+    return _code(f"lines of “{listing.title}”", _Importance.CHANGED, lines, listing.language, summary)

@@ -15,7 +15,6 @@ from gpolicy.report.glossary import terms_of
 
 _MOST_NAMES: Final = 4
 _FEW_NAMES: Final = 2
-_FIGURE: Final = ("", "value", "detail")
 _ONE_SCREEN: Final = 20  # lines; below longer ones the verdict stands once more
 
 
@@ -61,14 +60,11 @@ class _Writer:
         yield from self.verdict()
         figures = [figure for figure in self.answer.figures if figure.detail]
         rows = [(figure.name, figure.value, figure.detail) for figure in figures]
-        tones = {figure.value: figure.tone for figure in figures}
-        lines = table_lines(
-            _FIGURE,
-            rows,
-            (),
-            lambda of, cell, text: self.paint(tones[cell], text) if of == "value" else text,
-            self.room("  "),
-        )
+
+        def paint(row: int, place: int, text: str) -> str:
+            return self.paint(figures[row - 1].tone, text) if place == 1 and row else text
+
+        lines = table_lines(("", "", ""), rows, (), paint, self.room("  "))
         yield from (f"  {line}" for line in itertools.islice(lines, 1, None))
 
     def body(self) -> Iterator[str]:
@@ -98,7 +94,7 @@ class _Writer:
         yield from body
 
     def section(self, section: Section, indent: str) -> Iterator[str]:
-        parts = [part for part in section.parts if len(part) and isinstance(part, Table | Entries | Findings)]
+        parts = [part for part in section.parts if isinstance(part, Table | Entries | Findings)]
         if not (parts or section.summary or section.notes or section.sections):
             return
         if section.weight is Weight.SAME and not (section.never_cut or section.sections):
@@ -125,7 +121,7 @@ class _Writer:
         match part:
             case Findings():
                 lines = findings_text(part.findings, part.sources, colour=self.display.colour).splitlines()
-                yield from lines[:-2] if without_colour(lines[-1]) == self.answer.verdict else lines
+                yield from lines[:-2] if self.answer.verb == "check" else lines  # the last one is the verdict
             case Entries():
                 yield from self.entries(part, indent)
             case Table():
@@ -159,12 +155,15 @@ class _Writer:
         names = 0 if self.display.every else _FEW_NAMES if table.last_apart else _MOST_NAMES
         rows = [[plain_text(cell, names) for cell in row] for row in itertools.islice(table.shown_rows, most)]
         if table.last_apart:
-            lines = table_lines(table.headings[:-1], [row[:-1] for row in rows], table.right, self.cell)
+            shorter = [row[:-1] for row in rows]
+            lines = table_lines(table.headings[:-1], shorter, table.right, self.painted(table.headings, rows))
             for line, row in zip(itertools.islice(lines, 1, None), rows, strict=True):
                 yield f"{indent}{line}"
                 yield f"{indent}  {row[-1]}"
         else:
-            lines = table_lines(table.headings, rows, table.right, self.cell, self.room(indent))
+            lines = table_lines(
+                table.headings, rows, table.right, self.painted(table.headings, rows), self.room(indent)
+            )
             yield from (f"{indent}{line}" for line in lines)
         if len(table) > most:
             left = len(table) - most
@@ -176,13 +175,18 @@ class _Writer:
         """Return how many columns a table may take; 0: any number."""
         return max(self.display.width - len(indent), 1) if self.display.width else 0
 
-    def cell(self, heading: str | None, cell: str, text: str) -> str:
-        """Paint headings, and differences by their direction."""
-        if heading is None:
-            return self.paint(Tone.STRONG, text)
-        if heading in ("Δ", "%") and cell[:1] in ("-", "+") and len(cell) > 1:
-            return self.paint(Tone.BAD if cell[0] == "-" else Tone.GOOD, text)
-        return self.paint(Tone.BAD, text) if heading in ("", "since") and cell in ("new", "newly") else text
+    def painted(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Callable[[int, int, str], str]:
+        """Return how to paint a table: its headings, and differences by their direction."""
+
+        def paint(row: int, place: int, text: str) -> str:
+            heading, cell = headings[place], rows[row - 1][place] if row else ""
+            if not row:
+                return self.paint(Tone.STRONG, text)
+            if heading in ("Δ", "%") and cell[:1] in ("-", "+") and len(cell) > 1:
+                return self.paint(Tone.BAD if cell[0] == "-" else Tone.GOOD, text)
+            return self.paint(Tone.BAD, text) if heading in ("", "since") and cell in ("new", "newly") else text
+
+        return paint
 
 
 def _headed(title: str, summary: str) -> str:
@@ -209,13 +213,13 @@ def table_lines(
     headings: Sequence[str],
     rows: Sequence[Sequence[str]],
     right: Collection[str],
-    paint: Callable[[str | None, str, str], str],
+    paint: Callable[[int, int, str], str],
     room: int = 0,
 ) -> Iterator[str]:
     """Yield the lines of a table: columns as wide as needed, those in `right` hold numbers.
 
-    `paint` paints a cell, padded already: given its heading, what it says, and the text to paint. The headings' own
-    heading is None. What is not printable is escaped. `room` is how many columns of the terminal there are (0: enough);
+    `paint` paints a cell, padded already: given its row (0: the headings), its column from 0, and the text to paint.
+    What is not printable is escaped. `room` is how many columns of the terminal there are (0: enough);
     where they are too few, the widest columns go on in further lines.
     """
     shown = [[printable(cell) for cell in row] for row in (headings, *rows)]
@@ -224,10 +228,10 @@ def table_lines(
         pieces = [wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
         for line in itertools.zip_longest(*pieces, fillvalue=""):
             cells = []
-            for place, (heading, whole, cell, width) in enumerate(zip(headings, row, line, widths, strict=True), 1):
-                gap = " " * (width - columns(cell)) if heading in right or place < len(row) else ""
+            for place, (heading, cell, width) in enumerate(zip(headings, line, widths, strict=True)):
+                gap = " " * (width - columns(cell)) if heading in right or place < len(row) - 1 else ""
                 text = gap + cell if heading in right else cell + gap
-                cells.append(paint(heading if number else None, whole, text) if cell else text)
+                cells.append(paint(number, place, text) if cell else text)
             yield "  ".join(cells).rstrip()
 
 

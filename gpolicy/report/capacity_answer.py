@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, TypeVar
+from itertools import chain, compress, repeat
+from typing import Final
 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.binding import Binding, Cause
@@ -17,33 +18,19 @@ from gpolicy.report.answer import (
     Cell,
     Figure,
     Name,
+    Number,
     Section,
     Table,
     Weight,
     about,
     from_to,
+    number,
     size,
     supposing,
-    with_rows,
 )
 from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, pair_cell, room_cells, size_words, spec_words
 
 _MOST_TOLD: Final = 3
-_RIGHT: Final = frozenset(
-    {
-        "fits",
-        "hspace",
-        "now",
-        "supposed",
-        "score",
-        "minimum",
-        "value",
-        "weight",
-        "product",
-        "could fall by",
-        *ROOM_HEADINGS,
-    }
-)
 
 
 def capacity_answer(
@@ -55,7 +42,7 @@ def capacity_answer(
     """
     items = [*report.groups, *([report.cluster] if report.cluster else [])]
     old = {item.group: item for item in (*before.groups, before.cluster) if item} if before else None
-    tables = with_rows(_metadata(report), _tiered(items), _stranded(items), _scores(items))
+    details = [_metadata(report), _tiered(items), _stranded(items), _scores(items)]
     limits = tuple(item.sentence for item in report.policy_limits)
     told = told_of(report)
     verdict = " ".join(_sentences(report, old))
@@ -73,14 +60,11 @@ def capacity_answer(
             Figure("instances now", f"{sum(item.instances for item in told):,}"),
         ),
         sections=(
-            Section(key="capacity", title="What fits", parts=(_fits(items, old),), notes=limits, never_cut=True),
-            Section(key="details", title="Details", parts=tables),
+            Section("capacity", "What fits", [_fits(items, old)], limits, never_cut=True),
+            Section("details", "Details", details),
             *(map(_components, items, range(len(items))) if components else ()),
         ),
-        notes=(
-            *report.notes,
-            *(f"without what is supposed: {text}" for text in (before.not_known if before else ())),
-        ),
+        notes=(*report.notes, *(f"without what is supposed: {text}" for text in (before.not_known if before else ()))),
     )
 
 
@@ -151,12 +135,12 @@ def _place(item: GroupCapacity) -> str:
 
 _Old = Mapping[str | None, GroupCapacity]
 """Groups (None: the whole cluster) without what is supposed."""
-_Found = TypeVar("_Found")
-_SUPPOSED: Final = ("now", "supposed")
+_Figure = tuple[str, str, int, int, Binding]
+"""Name, size in words, what fits, hspace's number, and what binds."""
 
 
-def _figures(item: GroupCapacity) -> list[tuple[str, str, int, int, Binding]]:
-    """Return for each figure its name, its size in words, what fits, hspace's number, and what binds."""
+def _figures(item: GroupCapacity) -> list[_Figure]:
+    """Return the figures of a group: those of its specs, of a tiered run, and of the standard size."""
     found = [
         (pair_cell(one.name), spec_words(one.pair.largest), one.fits, one.hspace, one.binding) for one in item.specs
     ]
@@ -167,34 +151,21 @@ def _figures(item: GroupCapacity) -> list[tuple[str, str, int, int, Binding]]:
 
 
 def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
+    there = (True, True, True, bool(old), True, any(item.hspace_differs for item in items), True, True)
     rows: list[tuple[Cell, ...]] = []
     counts: list[tuple[int | None, int]] = []
-    beside = any(item.hspace_differs for item in items)
     for item in items:
         first = (_name(item), item.template.value if item.template else NOTHING)
-        was = [fits for _, _, fits, _, _ in _figures(old[item.group])] if old and item.group in old else []
-        for (spec, words, fits, hspace, binding), now in _beside(_figures(item), was):
+        was = [figure[2] for figure in _figures(old[item.group])] if old and item.group in old else []
+        for (spec, words, fits, hspace, binding), now in zip(_figures(item), chain(was, repeat(None)), strict=False):
             counts.append((now, fits))
-            numbers = (*([_number(now)] if old else []), f"{fits:,}", *([f"{hspace:,}"] if beside else []))
-            rows.append((*first, spec, *numbers, words, _bound_by(binding)))
-    most = max((number or 0 for pair in counts for number in pair), default=0) or 1
-    return Table(
-        title="Instances that fit beside those that are there",
-        of="rows",
-        headings=(
-            "group",
-            "template",
-            "spec",
-            *(_SUPPOSED if old else ("fits",)),
-            *(("hspace",) if beside else ()),
-            "counted size",
-            "bound by",
-        ),
-        rows=tuple(rows),
-        right=_RIGHT,
-        grouped=2,
-        bars=tuple(Bar(None if now is None else now / most, fits / most) for now, fits in counts),
-    )
+            row = (*first, spec, number(now), number(fits), number(hspace), words, _bound_by(binding))
+            rows.append(tuple(compress(row, there)))
+    most = max((fits or 0 for pair in counts for fits in pair), default=0) or 1
+    bars = tuple(Bar(None if now is None else now / most, fits / most) for now, fits in counts)
+    numbers = map(Number, ("now", "supposed" if old else "fits", "hspace"))
+    headings = tuple(compress(("group", "template", "spec", *numbers, "counted size", "bound by"), there))
+    return Table("Instances that fit beside those that are there", "rows", headings, rows, grouped=2, bars=bars)
 
 
 def _bound_by(binding: Binding) -> str:
@@ -202,93 +173,53 @@ def _bound_by(binding: Binding) -> str:
     return f"{binding.cause.key} ({binding.reason})" if binding.reason else binding.cause.key
 
 
-def _beside(found: Sequence[_Found], was: Sequence[int]) -> Iterator[tuple[_Found, int | None]]:
-    """Return each of `found` with its number without what is supposed, None where there is none."""
-    return zip(found, [*was, *[None] * len(found)], strict=False)
-
-
-def _number(number: int | None) -> str:
-    return NOTHING if number is None else f"{number:,}"
-
-
 def _tiered(items: Sequence[GroupCapacity]) -> Table:
-    return Table(
-        title="Tiered runs by size: all pairs in turn, each shrunk to what still fits",
-        of="sizes",
-        headings=("group", "fits", "size"),
-        rows=tuple(
-            (_name(item), f"{run.count:,}", size_words(run.memory, run.cpus, run.disk))
-            for item in items
-            for run in item.tiered
-        ),
-        right=_RIGHT,
-        weight=Weight.DETAIL,
-        grouped=1,
-    )
+    title = "Tiered runs by size: all pairs in turn, each shrunk to what still fits"
+    rows = [
+        (_name(item), number(run.count), size_words(run.memory, run.cpus, run.disk))
+        for item in items
+        for run in item.tiered
+    ]
+    return Table(title, "sizes", ("group", Number("fits"), "size"), rows, weight=Weight.DETAIL, grouped=1)
 
 
 def _stranded(items: Sequence[GroupCapacity]) -> Table:
-    return Table(
-        title="Free resources that no size can use",
-        of="groups",
-        headings=("group", *ROOM_HEADINGS),
-        rows=tuple((_name(item), *room_cells(item.stranded)) for item in items if item.stranded and item.nodes),
-        right=_RIGHT,
-        weight=Weight.DETAIL,
-    )
+    rows = [(_name(item), *room_cells(item.stranded)) for item in items if item.stranded and item.nodes]
+    headings = ("group", *ROOM_HEADINGS)
+    return Table("Free resources that no size can use", "groups", headings, rows, weight=Weight.DETAIL)
 
 
 def _metadata(report: CapacityReport) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for room in report.metadata:
         free = sorted(node.free for node in room.nodes)
+        each = from_to(size(free[0]), size(free[-1])) if free else NOTHING
         known = dict.fromkeys("measured" if node.measured else "declared" for node in room.nodes)
-        rows.append(
-            (
-                Name(room.group),
-                Name(room.volume_group),
-                from_to(size(free[0]), size(free[-1])) if free else NOTHING,
-                NOTHING if room.disks is None else f"{room.disks:,}",
-                " and ".join([*known, *(["nothing"] if room.unknown else [])]),
-            )
-        )
+        sources = " and ".join([*known, *(["nothing"] if room.unknown else [])])
+        rows.append((Name(room.group), Name(room.volume_group), each, number(room.disks), sources))
     return Table(
-        title="DRBD disks whose metadata still fits where metavg is another volume group: no count above looks at it",
-        of="groups",
-        headings=("group", "volume group", "free on each node", "fits", "known from"),
-        rows=tuple(rows),
-        right=_RIGHT | {"free on each node"},
+        "DRBD disks whose metadata still fits where metavg is another volume group: no count above looks at it",
+        "groups",
+        ("group", "volume group", Number("free on each node"), Number("fits"), "known from"),
+        rows,
     )
 
 
 def _scores(items: Sequence[GroupCapacity]) -> Table:
-    return Table(
-        title="Cluster score as htools computes it (smaller is better balanced)",
-        of="groups",
-        headings=("group", "score", "minimum"),
-        rows=tuple((_name(item), item.score.shown, item.score.shown_minimum) for item in items),
-        right=_RIGHT,
-        weight=Weight.DETAIL,
-    )
+    title = "Cluster score as htools computes it (smaller is better balanced)"
+    rows = [(_name(item), item.score.shown, item.score.shown_minimum) for item in items]
+    return Table(title, "groups", ("group", Number("score"), Number("minimum")), rows, weight=Weight.DETAIL)
 
 
-def _components(item: GroupCapacity, number: int) -> Section:
-    rows = tuple((component.name, *component.shown) for component in item.score.components)
-    table = Table(
-        title="Components",
-        of="components",
-        headings=("component", "value", "weight", "product", "could fall by"),
-        rows=rows,
-        right=_RIGHT,
-        weight=Weight.DETAIL,
-        most=len(rows),
-    )
+def _components(item: GroupCapacity, place: int) -> Section:
+    rows = [(component.name, *component.shown) for component in item.score.components]
+    headings = ("component", Number("value"), Number("weight"), Number("product"), Number("could fall by"))
     return Section(
-        key=f"score-{number}",
-        title=f"Score of {_place(item)}",
+        f"score-{place}",
+        f"Score of {_place(item)}",
+        [Table("Components", "components", headings, rows, weight=Weight.DETAIL, most=len(rows))],
+        _falls(item.score) if rows else ("no node is online",),
         summary=f"{item.score.shown} (smaller is better balanced)",
-        parts=with_rows(table),
-        notes=_falls(item.score) if rows else ("no node is online",),
         never_cut=True,
     )
 

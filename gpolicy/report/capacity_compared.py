@@ -9,12 +9,13 @@ from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.unknown import not_known
 from gpolicy.json_values import head
-from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Section, Table, supposing
+from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Number, Section, Table, number, supposing
 from gpolicy.report.capacity_answer import told_of
 from gpolicy.report.capacity_json import capacity_data
 from gpolicy.report.capacity_section import WHOLE_CLUSTER, pair_cell, spec_words
 
 FORMAT_VERSION: Final = "2.0"
+_NEXT: Final = "What keeps out the next one"
 _Row = tuple[str | None, str]
 """A group (None: the whole cluster), and a spec, `tiered` or `standard`."""
 
@@ -43,16 +44,12 @@ def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
         figures=tuple(Figure(policy, f"{fits:,}", about="capacity") for policy, fits in whole.items()),
         sections=(
             Section(
-                key="capacity",
-                title="What fits",
-                parts=(_table("Instances that fit beside those that are there", found, rows, fits=True),),
+                "capacity",
+                "What fits",
+                [_table("Instances that fit beside those that are there", found, rows, fits=True)],
                 never_cut=True,
             ),
-            Section(
-                key="binding",
-                title="What keeps out the next one",
-                parts=(_table("What keeps out the next one", found, rows, fits=False),),
-            ),
+            Section("binding", _NEXT, [_table(_NEXT, found, rows, fits=False)]),
         ),
         notes=tuple(_of_policies({policy: _notes(report) for policy, report in reports.items()})),
         source=first.source,
@@ -102,33 +99,18 @@ def _of_group(item: GroupCapacity, *, several: bool) -> dict[str, tuple[int, Bin
 def _table(title: str, found: Mapping[str, _Figures], rows: list[_Row], *, fits: bool) -> Table:
     made: list[tuple[Cell, ...]] = []
     for row in rows:
-        group, name = row
         sizes = list(dict.fromkeys(figures[row][2] for figures in found.values() if row in figures))
-        cells = []
-        for figures in found.values():
-            if row not in figures:
-                cells.append(NOTHING)
-                continue
-            number, binding, size = figures[row]
-            text = f"{number:,}" if fits else binding.cause.key
-            cells.append(f"{text} of {size}" if fits and len(sizes) > 1 else text)
-        size = sizes[0] if len(sizes) == 1 else NOTHING
-        made.append(
-            (WHOLE_CLUSTER if group is None else Name(group), _spec_cell(name), *((size,) if fits else ()), *cells)
-        )
-    headings = ("group", "spec", *(("counted size",) if fits else ()), *found)
-    return Table(
-        title=title,
-        of="rows",
-        headings=headings,
-        rows=tuple(made),
-        right=frozenset(found) if fits else frozenset(),
-        grouped=1,
-    )
-
-
-def _spec_cell(name: str) -> Cell:
-    return name if name in ("tiered", "standard") else pair_cell(name)
+        cells = [NOTHING] * len(found)
+        for place, figures in enumerate(found.values()):
+            if row in figures:
+                fit, binding, size = figures[row]
+                text = number(fit) if fits else binding.cause.key
+                cells[place] = f"{text} of {size}" if fits and len(sizes) > 1 else text
+        counted = (sizes[0] if len(sizes) == 1 else NOTHING,) if fits else ()
+        spec = row[1] if row[1] in ("tiered", "standard") else pair_cell(row[1])
+        made.append((WHOLE_CLUSTER if row[0] is None else Name(row[0]), spec, *counted, *cells))
+    policies = map(Number, found) if fits else found
+    return Table(title, "rows", ("group", "spec", *(("counted size",) if fits else ()), *policies), made, grouped=1)
 
 
 def compared_data(reports: Mapping[str, CapacityReport]) -> dict[str, Any]:

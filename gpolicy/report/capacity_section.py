@@ -18,6 +18,7 @@ from gpolicy.report.answer import (
     Bar,
     Cell,
     Name,
+    Number,
     Section,
     Table,
     Weight,
@@ -25,12 +26,10 @@ from gpolicy.report.answer import (
     rough_size,
     signed,
     size,
-    with_rows,
 )
 
 TITLE: Final = "Capacity"
-HEADINGS: Final = ("group", "spec", "counted size", "now", "then", "Δ", "%", "bound by")
-RIGHT: Final = frozenset({"now", "then", "Δ", "%", "lost"})
+HEADINGS: Final = ("group", "spec", "counted size", *map(Number, ("now", "then", "Δ", "%")), "bound by")
 WHOLE_CLUSTER: Final = "(cluster)"
 
 
@@ -41,19 +40,19 @@ def capacity_section(change: CapacityChange) -> Section:
     found = [(_named(item), spec, row) for item in moved for spec, row in comparisons(item)]
     telling, quiet = ([row for row in found if _tells(row[2]) is told] for told in (True, False))
     lost = any(row.is_loss for item in moved for row in figures(item))
-    tables = with_rows(
+    tables = (
         _fits_table("Instances that fit beside those that are there", telling, worse=lost),
         replace(_fits_table("No change in what fits", quiet, worse=False), weight=Weight.SAME),
         _left_over(items),
         _vectors(items),
     )
     return Section(
-        key="capacity",
-        title=TITLE,
-        weight=tables[0].weight if found else Weight.SAME,
+        "capacity",
+        TITLE,
+        tables,
+        (*_same(items, moved), *_whole_unknown(change), *change.notes),
+        weight=next(table.weight for table in tables if table) if found else Weight.SAME,
         summary=_summary(change, moved),
-        parts=tables,
-        notes=(*_same(items, moved), *_whole_unknown(change), *change.notes),
         never_cut=bool(telling),
         worse=_worst(moved),
     )
@@ -83,16 +82,10 @@ def _fits_table(title: str, found: Sequence[tuple[str, str, FitChange]], *, wors
     """Return rows of group, spec and comparison as a table; the longest of its bars is the largest figure."""
     sides = [[side.fits if side else None for side in (row.before, row.after)] for _, _, row in found]
     most = max((number for side in sides for number in side if number is not None), default=0) or 1
-    return Table(
-        title=title,
-        of="rows",
-        headings=HEADINGS,
-        rows=tuple((group, spec, *_figures(row)) for group, spec, row in found),
-        right=RIGHT,
-        weight=Weight.WORSE if worse else Weight.CHANGED,
-        bars=tuple(Bar(*(None if number is None else number / most for number in side)) for side in sides),
-        grouped=1,
-    )
+    rows = [(group, spec, *_figures(row)) for group, spec, row in found]
+    bars = tuple(Bar(*(None if number is None else number / most for number in side)) for side in sides)
+    weight = Weight.WORSE if worse else Weight.CHANGED
+    return Table(title, "rows", HEADINGS, rows, weight=weight, bars=bars, grouped=1)
 
 
 OLD_SIZE: Final = "· old size"
@@ -301,17 +294,11 @@ def _left_over(items: Sequence[GroupCapacityChange]) -> Table:
         if sides[0] != sides[1]:
             named = zip(("now", "then"), sides, strict=True)
             rows += [(_named(item), word, *room_cells(side)) for word, side in named if side is not None]
-    return Table(
-        title="Stranded: what is left of the free resources when nothing more fits",
-        of="rows",
-        headings=("group", "when", *ROOM_HEADINGS),
-        rows=tuple(rows),
-        right=frozenset(ROOM_HEADINGS),
-        grouped=1,
-    )
+    title = "Stranded: what is left of the free resources when nothing more fits"
+    return Table(title, "rows", ("group", "when", *ROOM_HEADINGS), rows, grouped=1)
 
 
-ROOM_HEADINGS: Final = ("memory", "disk", "virtual CPUs", "spindle use", "physical volumes")
+ROOM_HEADINGS: Final = tuple(map(Number, ("memory", "disk", "virtual CPUs", "spindle use", "physical volumes")))
 
 
 def room_cells(stranded: Stranded) -> tuple[str, ...]:
@@ -350,14 +337,8 @@ def _vectors(items: Sequence[GroupCapacityChange]) -> Table:
         item.vectors and (any(item.vectors.lost) or item.vectors.names != item.vectors.new_names) for item in items
     )
     where = "allocations on nodes with exclusive storage"
-    return Table(
-        title=f"Lost {where}: how many of each spec's smallest size fit, each size alone"
-        if changed
-        else f"No lost {where}: as many of each spec's smallest size fit as before",
-        of="sizes",
-        headings=("group", "spec", "smallest size", "now", "then", "lost"),
-        rows=tuple(rows),
-        right=RIGHT,
-        grouped=1,
-        weight=Weight.CHANGED if changed else Weight.SAME,
-    )
+    title = f"No lost {where}: as many of each spec's smallest size fit as before"
+    if changed:
+        title = f"Lost {where}: how many of each spec's smallest size fit, each size alone"
+    headings = ("group", "spec", "smallest size", Number("now"), Number("then"), Number("lost"))
+    return Table(title, "sizes", headings, rows, grouped=1, weight=Weight.CHANGED if changed else Weight.SAME)

@@ -28,7 +28,7 @@ class Use:
         return min(max(self.used / self.total, 0.0), 1.0) if self.total > 0 else 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class NodePicture:
     """One node of a group. `moved` is the group that it comes from or goes to; `gone` is one that leaves."""
 
@@ -62,7 +62,7 @@ class GroupPicture:
         return tuple(node for node in self.nodes if node.moved is not None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DomainNode:
     """A node in a failure domain: stays, comes or goes."""
 
@@ -70,7 +70,7 @@ class DomainNode:
     turn: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DomainPicture:
     """One failure domain: its nodes, and mirrored instances with both halves in it now and then (None: not known)."""
 
@@ -122,15 +122,8 @@ def group_pictures(before: ClusterState, after: ClusterState, renamed: Mapping[s
 def _node(node: LiveNode, instances: int, *, moved: str | None, gone: bool = False) -> NodePicture:
     there = node.resources
     state = "offline" if node.offline else "drained" if node.drained else "master" if node.master else ""
-    return NodePicture(
-        name=node.name,
-        memory=_use(there.memory_total, there.memory_free),
-        disk=_use(there.disk_total, there.disk_free),
-        state=state,
-        instances=instances,
-        moved=moved,
-        gone=gone,
-    )
+    memory, disk = _use(there.memory_total, there.memory_free), _use(there.disk_total, there.disk_free)
+    return NodePicture(node.name, memory, disk, state, instances, moved, gone)
 
 
 def _use(total: int | None, free: int | None) -> Use | None:
@@ -150,10 +143,9 @@ def domain_pictures(before: ClusterState, after: ClusterState, location: Locatio
         now, then = members_now.get(kind, {}), members_then.get(kind, {})
         domains = tuple(
             DomainPicture(
-                tag=tag,
-                nodes=tuple(_domain_nodes(now.get(tag, ()), then.get(tag, ()))),
-                halves_now=_halves(location, tag, then=False),
-                halves_then=_halves(location, tag, then=True),
+                tag,
+                tuple(_domain_nodes(now.get(tag, ()), then.get(tag, ()))),
+                *(_halves(location, tag, then=side) for side in (False, True)),
             )
             for tag in sorted({*now, *then}, key=_natural)
         )
@@ -178,7 +170,7 @@ def _members(state: ClusterState, kinds: Collection[str]) -> dict[str, dict[str,
 
 def _domain_nodes(now: Sequence[str], then: Sequence[str]) -> list[DomainNode]:
     names = sorted({*now, *then}, key=_natural)
-    return [DomainNode(name=name, turn=_TURNS[name in now, name in then]) for name in names]
+    return [DomainNode(name, _TURNS[name in now, name in then]) for name in names]
 
 
 def _halves(location: LocationChange | None, tag: str, *, then: bool) -> int | None:

@@ -1,21 +1,28 @@
-"""Drift as an answer: found and declared values, and the date of the last write."""
+"""Drift as an answer and as JSON (`schemas/output/drift.json`): found and declared values, and the last write."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from typing import Any, Final
 
 from gpolicy.analysis.pair_names import MINMAX
 from gpolicy.cluster.state import Identity
 from gpolicy.colour import Tone
-from gpolicy.drift.comparing import Drift, DriftReport
+from gpolicy.drift.comparing import AcceptedDrift, Drift, DriftReport
 from gpolicy.drift.unit_writer import How
 from gpolicy.drift.write_back import WriteBack
+from gpolicy.findings import Span
+from gpolicy.json_values import fields, place
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction, words
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Findings, Line, Section, Style, Weight
-from gpolicy.report.values_text import pair_lines, value_text
+from gpolicy.report.findings_json import findings_data
+from gpolicy.report.values_text import not_compared, pair_lines, value_text
+
+FORMAT_VERSION: Final = "1.2"
+_WHO: Final = "Who changed it is not known: Ganeti keeps only when an object was last written."
 
 
 def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBack | None = None) -> Answer:
@@ -28,18 +35,16 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
     summary = _summary(report)
     if wrote is not None:
         summary = f"{count(len(wrote.written), 'value')} written; left: {summary}"
-    findings = Findings(findings=tuple(report.findings), sources=sources)
+    tone = Tone.BAD if report.drift else Tone.GOOD
     return Answer(
         verb="drift",
         title="Drift of cluster",
         name=report.cluster or report.source,
         title_end="from its policy",
         verdict=summary if report.drift or wrote is not None else f"{none} {summary}",
-        tone=Tone.BAD if report.drift else Tone.GOOD,
+        tone=tone,
         figures=(
-            Figure(
-                "differences", f"{len(report.drift):,}", tone=Tone.BAD if report.drift else Tone.GOOD, about="drift"
-            ),
+            Figure("differences", f"{len(report.drift):,}", tone=tone, about="drift"),
             Figure("objects that differ", f"{len({item.object for item in report.drift}):,}", about="drift"),
             Figure("accepted for a time", f"{len(report.accepted):,}", about="accepted"),
             Figure("not compared", f"{len(report.unreadable):,}", about="unreadable"),
@@ -48,22 +53,15 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
         basis=(f"compared: {of} with {count(report.compared, 'object')} of {report.source}",),
         sections=(
             *(() if wrote is None else _wrote(wrote)),
-            Section(key="findings", title="Findings", parts=(findings,)),
+            Section("findings", "Findings", [Findings(report.findings, sources)]),
             Section(
-                key="drift",
-                title="Differences",
-                parts=(Entries(of="difference", entries=tuple(map(_entry, report.drift)), style=Style.CHANGES),),
-                notes=("Who changed it is not known: Ganeti keeps only when an object was last written.",)
-                if report.drift
-                else (),
+                "drift",
+                "Differences",
+                [Entries("difference", list(map(_entry, report.drift)), Style.CHANGES)],
+                (_WHO if report.drift else "",),
             ),
-            Section(key="accepted", title="Accepted for a time", weight=Weight.DETAIL, parts=(_accepted(report),)),
-            Section(
-                key="unreadable",
-                title="Not compared: this source cannot show them",
-                weight=Weight.DETAIL,
-                parts=(_unreadable(report),),
-            ),
+            Section("accepted", "Accepted for a time", [_accepted(report)], weight=Weight.DETAIL),
+            not_compared(report.unreadable, "declared"),
         ),
         notes=tuple(report.notes),
         source=report.source,
@@ -73,24 +71,17 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
 
 def _wrote(wrote: WriteBack) -> Iterator[Section]:
     """Yield what was written into the policy, and what was not."""
-    entries = [
-        Entry(
-            text=f"{item.drift.object} {item.drift.name}: {_live(item.drift)}",
-            below=(Line(text=f"{'written at' if item.how is How.IN_PLACE else 'an override at'} {item.span}"),),
-        )
-        for item in wrote.written
-    ]
-    yield Section(
-        key="written",
-        title="Written into the policy",
-        parts=(Entries(of="value", entries=tuple(entries)),),
-        notes=tuple(f"this changes as well: {item}" for item in wrote.changed_elsewhere),
-    )
+    entries = []
+    for item in wrote.written:
+        where = Line(f"{'written at' if item.how is How.IN_PLACE else 'an override at'} {item.span}")
+        entries.append(Entry(f"{item.drift.object} {item.drift.name}: {_live(item.drift)}", below=(where,)))
+    others = tuple(f"this changes as well: {item}" for item in wrote.changed_elsewhere)
+    yield Section("written", "Written into the policy", [Entries("value", entries)], others)
     refused = [
-        Entry(text=f"{item.drift.object} {item.drift.name}", below=(Line(text=item.reason, tone=Tone.BAD),))
+        Entry(f"{item.drift.object} {item.drift.name}", below=(Line(item.reason, tone=Tone.BAD),))
         for item in wrote.not_written
     ]
-    yield Section(key="not-written", title="Not written", parts=(Entries(of="value", entries=tuple(refused)),))
+    yield Section("not-written", "Not written", [Entries("value", refused)])
 
 
 def _live(drift: Drift) -> str:
@@ -125,57 +116,38 @@ def utc(seconds: float | None) -> str | None:
 
 
 def _entry(drift: Drift) -> Entry:
-    items = _pairs(drift) if drift.path == MINMAX else _tags(drift) if drift.path == TAGS else None
-    return Entry(
-        text=_sentence(drift) if items is None else drift.name,
-        under=(drift.object, since_text(drift.since)),
-        below=(*(items or ()), *_remarks(drift)),
+    items: tuple[Line, ...] = ()
+    if drift.path == MINMAX:
+        missing = "(no own pairs: the cluster's hold)" if drift.inherits else "(none)"
+        items = _sides(pair_lines(drift.found) or ["(no own pairs)"], pair_lines(drift.declared) or [missing])
+    elif drift.path == TAGS:
+        found, declared = words(drift.found), words(drift.declared)
+        items = _sides([x for x in found if x not in declared], [x for x in declared if x not in found])
+    text = drift.name if drift.path in (MINMAX, TAGS) else _sentence(drift)
+    return Entry(text, under=(drift.object, since_text(drift.since)), below=(*items, *_remarks(drift)))
+
+
+def _sides(found: Iterable[str], declared: Iterable[str]) -> tuple[Line, ...]:
+    return (
+        *(Line(f"found     {text}", mark="-", tone=Tone.BAD) for text in found),
+        *(Line(f"declared  {text}", mark="+", tone=Tone.GOOD) for text in declared),
     )
-
-
-def _tags(drift: Drift) -> Iterator[Line]:
-    found, declared = words(drift.found), words(drift.declared)
-    yield from (Line(mark="-", text=f"found     {tag}", tone=Tone.BAD) for tag in found if tag not in declared)
-    yield from (Line(mark="+", text=f"declared  {tag}", tone=Tone.GOOD) for tag in declared if tag not in found)
-
-
-def _pairs(drift: Drift) -> Iterator[Line]:
-    missing = "(no own pairs: the cluster's hold)" if drift.inherits else "(none)"
-    for line in pair_lines(drift.found) or ["(no own pairs)"]:
-        yield Line(mark="-", text=f"found     {line}", tone=Tone.BAD)
-    for line in pair_lines(drift.declared) or [missing]:
-        yield Line(mark="+", text=f"declared  {line}", tone=Tone.GOOD)
 
 
 def _remarks(drift: Drift) -> Iterator[Line]:
     if drift.action in (ChangeAction.SET, ChangeAction.RESET) and drift.inherits:
         effective = f"in effect: {value_text(drift.path, drift.effective_found)}"
-        yield Line(text=f"{effective}; inherited: {value_text(drift.path, drift.effective_declared)}")
+        yield Line(f"{effective}; inherited: {value_text(drift.path, drift.effective_declared)}")
     if drift.span is not None:
-        yield Line(text=f"declared at {drift.span!s}")
+        yield Line(f"declared at {drift.span!s}")
 
 
 def _accepted(report: DriftReport) -> Entries:
-    return Entries(
-        of="difference",
-        entries=tuple(
-            Entry(
-                text=f"{item.drift.object} {_sentence(item.drift)}",
-                below=(Line(text=f"until {item.waiver.until}: {item.waiver.reason}"),),
-            )
-            for item in report.accepted
-        ),
-    )
-
-
-def _unreadable(report: DriftReport) -> Entries:
-    return Entries(
-        of="value",
-        entries=tuple(
-            Entry(mark="?", text=f"{item.object} {'.'.join(item.path)} (declared {value_text(item.path, item.wanted)})")
-            for item in report.unreadable
-        ),
-    )
+    entries = []
+    for item in report.accepted:
+        until = Line(f"until {item.waiver.until}: {item.waiver.reason}")
+        entries.append(Entry(f"{item.drift.object} {_sentence(item.drift)}", below=(until,)))
+    return Entries("difference", entries)
 
 
 def _sentence(drift: Drift) -> str:
@@ -204,3 +176,57 @@ def _summary(report: DriftReport) -> str:
     if report.unreadable:
         parts.append(f"{len(report.unreadable)} not compared")
     return ", ".join(parts)
+
+
+def drift_data(report: DriftReport, *, compared_at: float, wrote: WriteBack | None = None) -> dict[str, Any]:
+    """Return the report as JSON's own types. `compared_at` is in seconds since 1970; `wrote` what became of it."""
+    return {
+        "format_version": FORMAT_VERSION,
+        **fields(report, "cluster", "source", "snapshot"),
+        "compared_at": utc(compared_at),
+        "drift": [_drift(drift) for drift in report.drift],
+        "accepted": list(map(_accepted_data, report.accepted)),
+        "unreadable": [
+            {"object": item.object, "path": ".".join(item.path), "declared": item.wanted, **_line(item.span)}
+            for item in report.unreadable
+        ],
+        "findings": findings_data(report.findings)["findings"],
+        "written": None if wrote is None else _written(wrote),
+        "notes": list(report.notes),
+        "summary": {name: len(getattr(report, name)) for name in ("drift", "accepted", "unreadable")},
+    }
+
+
+def _drift(drift: Drift) -> dict[str, Any]:
+    return {
+        **_key(drift),
+        "action": str(drift.action),
+        **fields(drift, "declared", "inherits", "found", "effective_declared", "effective_found"),
+        "since_at_latest": utc(drift.since.mtime),
+        "serial_no": drift.since.serial_no,
+        **_line(drift.span),
+    }
+
+
+def _written(wrote: WriteBack) -> dict[str, Any]:
+    return {
+        "values": [{**_key(item.drift), "how": str(item.how), **_line(item.span)} for item in wrote.written],
+        "not_written": [{**_key(item.drift), "reason": item.reason} for item in wrote.not_written],
+        "files": sorted(wrote.texts),
+        "changed_elsewhere": list(wrote.changed_elsewhere),
+        "left": len(wrote.left),
+    }
+
+
+def _key(drift: Drift) -> dict[str, Any]:
+    return {"object": drift.object, "path": drift.name}
+
+
+def _accepted_data(accepted: AcceptedDrift) -> dict[str, Any]:
+    waiver = accepted.waiver
+    written = {**fields(waiver, "where", "reason", "until"), **_line(waiver.span)}
+    return {**_drift(accepted.drift), "waiver": written}
+
+
+def _line(span: Span | None) -> dict[str, Any]:
+    return place(span, "file", "line")

@@ -21,11 +21,13 @@ from gpolicy.report.answer import (
     Figure,
     Line,
     Name,
+    Number,
     Section,
     Style,
     Table,
     Weight,
     about,
+    known_size,
     names,
     rough_size,
     supposing,
@@ -40,8 +42,8 @@ _OF: Final = {
 _SOFT: Final = {item.key for item in (Cause.TAGS, Cause.RESERVE, Cause.VCPU_RATIO, Cause.SPINDLE_RATIO)}
 _TRIED: Final = re.compile(r"Group (\S+)(?: \(\w+\))?: (?:error |No valid allocation solutions, failure reasons: )")
 """How hail begins what it says of a group."""
+_STOPPED: Final = "the search ended early, by --seconds or Ctrl-C: what was not looked at may move, too"
 _MANY: Final = 3  # instances with one reason that share a row
-_RIGHT: Final = frozenset({"set", "to copy", "score", "disk left"})
 
 
 def evacuate_answer(report: EvacuationReport) -> Answer:
@@ -61,9 +63,9 @@ def evacuate_answer(report: EvacuationReport) -> Answer:
         ),
         sections=(_moves(report), _stays(report), _commands(report), _candidates(report)),
         notes=(
-            *_for_a_reboot(report),
+            _for_a_reboot(report),
             *(f"hail, {_asked(item)}: {item.info}" for item in report.requests),
-            *_stopped(report),
+            "" if report.exhaustive else _STOPPED,
             *report.objections,
             *_short(report),
             *report.notes,
@@ -79,17 +81,10 @@ def _failures(report: EvacuationReport) -> tuple[tuple[str, str], ...]:
     return tuple((word, meaning) for word, meaning in FAILURES.items() if word in said)
 
 
-def _stopped(report: EvacuationReport) -> tuple[str, ...]:
-    said = "the search ended early, by --seconds or Ctrl-C: what was not looked at may move, too"
-    return () if report.exhaustive else (said,)
-
-
-def _for_a_reboot(report: EvacuationReport) -> tuple[str, ...]:
+def _for_a_reboot(report: EvacuationReport) -> str:
     if report.group is not None or report.asked.mode is not EvacuationMode.ALL or not report.copied:
-        return ()
-    return (
-        "for a reboot, --primary-only is enough: what runs on the nodes leaves them, and mirrored disks stay there",
-    )
+        return ""
+    return "for a reboot, --primary-only is enough: what runs on the nodes leaves them, and mirrored disks stay there"
 
 
 def _verdict(report: EvacuationReport) -> str:
@@ -110,54 +105,31 @@ def _verdict(report: EvacuationReport) -> str:
 
 
 def _moves(report: EvacuationReport) -> Section:
-    rows = tuple(
+    rows = [
         (
             str(item.job_set),
-            Name(item.instance),
-            Name(" / ".join(item.before)),
-            Name(" / ".join(item.after)),
+            *(Name(" / ".join(nodes)) for nodes in ((item.instance,), item.before, item.after)),
             ", ".join(what for what, _ in item.steps),
             rough_size(item.copied) if item.copied else NOTHING,
         )
         for item in report.moved
-    )
-    table = Table(
-        title="In this order; jobs of one set may run side by side",
-        of="moves",
-        headings=("set", "instance", "from", "to", "how", "to copy"),
-        rows=rows,
-        right=_RIGHT,
-        most=40,
-    )
-    return Section(key="moves", title="Moves", parts=(table,) if rows else (), never_cut=True)
+    ]
+    headings = (Number("set"), "instance", "from", "to", "how", Number("to copy"))
+    table = Table("In this order; jobs of one set may run side by side", "moves", headings, rows, most=40)
+    return Section("moves", "Moves", [table], never_cut=True)
 
 
 def _stays(report: EvacuationReport) -> Section:
     alike: dict[tuple[str, str], list[StayingInstance]] = {}
     for item in report.stays:
         alike.setdefault((item.template, _why(item)), []).append(item)
-    groups = [
-        (what, together)
-        for what, items in alike.items()
-        for together in ([items] if len(items) > _MANY else [[item] for item in items])
-    ]
-    rows = tuple(
-        (
-            tuple(Name(item.instance) for item in items),
-            template,
-            names(tuple(dict.fromkeys(node for item in items for node in item.nodes))),
-            why,
-        )
-        for (template, why), items in groups
-    )
-    table = Table(
-        title="What stays, and why",
-        of="reasons",
-        headings=("instances", "template", "nodes", "why"),
-        rows=rows,
-        weight=Weight.WORSE,
-        last_apart=True,
-    )
+    rows = []
+    for (template, why), items in alike.items():
+        for together in [items] if len(items) > _MANY else [[item] for item in items]:
+            nodes = dict.fromkeys(node for item in together for node in item.nodes)
+            rows.append((names(item.instance for item in together), template, names(nodes), why))
+    headings = ("instances", "template", "nodes", "why")
+    table = Table("What stays, and why", "reasons", headings, rows, weight=Weight.WORSE, last_apart=True)
     notes = []
     if any(item.template in ("plain", "file") for item in report.stays):
         notes.append(
@@ -178,7 +150,7 @@ def _stays(report: EvacuationReport) -> Section:
             "--ignore-soft-errors moves instances against exclusion tags, ratios and the memory reserved for N+1, as"
             " gnt-node evacuate does with it"
         )
-    return Section(key="stays", title="Stays", parts=(table,) if rows else (), notes=tuple(notes))
+    return Section("stays", "Stays", [table], tuple(notes))
 
 
 def _why(item: StayingInstance) -> str:
@@ -194,27 +166,19 @@ def _refusal(item: Candidate) -> str:
 
 
 def _commands(report: EvacuationReport) -> Section:
-    entries = tuple(
-        Entry(
-            mark=f"{item.job_set:>2}.",
-            text=f"{item.instance}: {', '.join(what for what, _ in item.steps)}",
-            below=tuple(Line(text=shell_line(argv), is_code=True) for _, argv in item.steps),
-        )
-        for item in report.moved
-    )
+    entries = []
+    for item in report.moved:
+        below = tuple(Line(shell_line(argv), is_code=True) for _, argv in item.steps)
+        what = ", ".join(what for what, _ in item.steps)
+        entries.append(Entry(f"{item.instance}: {what}", mark=f"{item.job_set:>2}.", below=below))
     asked = tuple(
         f"`{shell_line(item.by_ganeti)}` asks hail the same ({_asked(item)})"
         for item in report.requests
         if item.by_ganeti is not None
     )
     unasked = ("Ganeti's own commands for it move nothing, since some instances stay",) if report.stays else ()
-    return Section(
-        key="commands",
-        title="Commands",
-        weight=Weight.DETAIL,
-        parts=(Entries(of="command", entries=entries, style=Style.COMMANDS),) if entries else (),
-        notes=(*asked, *(unasked if report.moved else ())) if entries else (),
-    )
+    notes = (*asked, *unasked) if entries else ()
+    return Section("commands", "Commands", [Entries("command", entries, Style.COMMANDS)], notes, weight=Weight.DETAIL)
 
 
 def _asked(request: RequestToHail) -> str:
@@ -226,45 +190,33 @@ def _asked(request: RequestToHail) -> str:
 def _candidates(report: EvacuationReport) -> Section:
     all_of_them: tuple[MovedInstance | StayingInstance, ...] = (*report.moved, *report.stays)
     hidden = [item.instance for item in all_of_them if item.candidates is None]
-    fixed = [item.instance for item in report.moved if _fails_over(item)]
+    fixed = [
+        item.instance for item in report.moved if item.template == "drbd" and len(item.steps) == 1 and not item.copied
+    ]
     said = {
         "a mirrored instance fails over to its secondary node, without a choice": fixed,
         "too many candidates to list them": hidden,
     }
     return Section(
-        key="candidates",
-        title="Candidates",
+        "candidates",
+        "Candidates",
+        [table for item in all_of_them for table in _tables(item.instance, item.candidates)],
+        tuple(f"{text}: {some(instances)}" for text, instances in said.items() if instances),
         weight=Weight.DETAIL,
-        parts=tuple(table for item in all_of_them for table in _tables(item.instance, item.candidates)),
-        notes=tuple(f"{text}: {some(instances)}" for text, instances in said.items() if instances),
     )
-
-
-def _fails_over(item: MovedInstance) -> bool:
-    return item.template == "drbd" and len(item.steps) == 1 and not item.copied
 
 
 def _tables(instance: str, candidates: tuple[Candidate, ...] | None) -> Iterator[Table]:
     if not candidates or (len(candidates) == 1 and candidates[0].ok):
         return
-    yield Table(
-        title=f"{instance}: best first; the smaller the score, the better",
-        of="candidates",
-        headings=("nodes", "group", "score", "disk left", "why not"),
-        rows=tuple(
-            (
-                Name(" / ".join(item.nodes)),
-                Name(item.group),
-                item.shown_score,
-                NOTHING if item.disk_left is None else rough_size(item.disk_left),
-                NOTHING if item.ok else _refusal(item),
-            )
-            for item in candidates
-        ),
-        right=_RIGHT,
-        weight=Weight.DETAIL,
-        most=5,
-    )
+    rows = []
+    for item in candidates:
+        why = NOTHING if item.ok else _refusal(item)
+        left = known_size(item.disk_left)
+        rows.append((Name(" / ".join(item.nodes)), Name(item.group), item.shown_score, left, why))
+    headings = ("nodes", "group", Number("score"), Number("disk left"), "why not")
+    title = f"{instance}: best first; the smaller the score, the better"
+    yield Table(title, "candidates", headings, rows, weight=Weight.DETAIL, most=5)
 
 
 def _short(report: EvacuationReport) -> Iterator[str]:

@@ -15,44 +15,24 @@ from gpolicy.impact.storage_findings import (
     VolumeGroup,
 )
 from gpolicy.printable import count
-from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, from_to, heaviest, size, with_rows
+from gpolicy.report.answer import NOTHING, Cell, Name, Number, Section, Table, Weight, from_to, section_of_tables, size
 
 TITLE: Final = "Exclusive storage"
-_RIGHT: Final = frozenset(
-    {
-        "lost",
-        "smallest",
-        "largest",
-        "usable",
-        "size",
-        "free",
-        "spindle_use",
-        "of its disks",
-        "spindle_count",
-        "volumes",
-        "disk",
-        "compared",
-    }
-)
 
 
 def exclusive_storage_section(change: ExclusiveStorageChange) -> Section:
     """Return exclusive storage after the changes, and its effect on instances."""
     turning = bool(change.turned_on or change.turned_off)
-    tables = with_rows(
-        _turned(change),
-        _disks(change.instances),
-        _volumes(change.groups, turning=turning),
-        _volume_groups(change.groups),
-        _partly_used(change.groups),
-        _spindles(change.instances),
-        Table(
-            title="Ganeti 3.0 and 3.1 cannot report disk and spindles of these nodes: htools loses them",
-            of="nodes",
-            headings=("node",),
-            rows=tuple((Name(node),) for node in change.not_reported),
-            weight=Weight.CHANGED if turning else Weight.SAME,
-        ),
+    unseen = Table(
+        "Ganeti 3.0 and 3.1 cannot report disk and spindles of these nodes: htools loses them",
+        "nodes",
+        ("node",),
+        [(Name(node),) for node in change.not_reported],
+        weight=Weight.CHANGED if turning else Weight.SAME,
+    )
+    tables = (
+        *(_turned(change), _disks(change.instances), _volumes(change.groups, turning=turning)),
+        *(_volume_groups(change.groups), _partly_used(change.groups), _spindles(change.instances), unseen),
     )
     notes = [
         f"group {group.group}: {count(len(group.not_measured), 'node')} without a measurement of physical volumes"
@@ -60,19 +40,12 @@ def exclusive_storage_section(change: ExclusiveStorageChange) -> Section:
         if group.not_measured
     ]
     notes += [f"group {group.group}: {said}" for group in change.groups if (said := group.terms.what_if)]
-    return Section(
-        key="exclusive_storage",
-        title=TITLE,
-        weight=heaviest(tables),
-        summary=_summary(change),
-        parts=tables,
-        notes=tuple(notes),
-    )
+    return section_of_tables("exclusive_storage", TITLE, tables, tuple(notes), summary=_summary(change))
 
 
 def _turned(change: ExclusiveStorageChange) -> Table:
     rows = [(Name(node), "on") for node in change.turned_on] + [(Name(node), "off") for node in change.turned_off]
-    return Table(title="Nodes whose flag changes", of="nodes", headings=("node", "exclusive_storage"), rows=tuple(rows))
+    return Table("Nodes whose flag changes", "nodes", ("node", "exclusive_storage"), rows)
 
 
 def _disks(instances: tuple[InstanceEffect, ...]) -> Table:
@@ -83,14 +56,8 @@ def _disks(instances: tuple[InstanceEffect, ...]) -> Table:
         if item.unsuitable and not item.disks
     ]
     new = any(item.turn is not Turn.STAYS for item in instances if item.disks or item.unsuitable)
-    return Table(
-        title="Disks in trouble",
-        of="disks",
-        headings=("instance", "node", "disk", "size", "what"),
-        rows=tuple(rows),
-        right=_RIGHT,
-        weight=Weight.WORSE if new else Weight.CHANGED,
-    )
+    headings = ("instance", "node", Number("disk"), Number("size"), "what")
+    return Table("Disks in trouble", "disks", headings, rows, weight=Weight.WORSE if new else Weight.CHANGED)
 
 
 def _disk(item: InstanceEffect, disk: DiskFinding) -> tuple[Cell, ...]:
@@ -103,25 +70,20 @@ def _disk(item: InstanceEffect, disk: DiskFinding) -> tuple[Cell, ...]:
 
 
 def _volumes(groups: tuple[GroupVolumes, ...], *, turning: bool) -> Table:
-    wrong = any(group.differ for group in groups)
-    return Table(
-        title="Physical volumes",
-        of="groups",
-        headings=("group", "known from", "smallest", "largest", "usable", "on each node", "lost", "verdict"),
-        rows=tuple(_group(group) for group in groups),
-        right=_RIGHT,
-        weight=Weight.CHANGED if wrong or turning else Weight.SAME,
-    )
+    weight = Weight.CHANGED if turning or any(group.differ for group in groups) else Weight.SAME
+    sizes = map(Number, ("smallest", "largest", "usable"))
+    headings = ("group", "known from", *sizes, "on each node", Number("lost"), "verdict")
+    return Table("Physical volumes", "groups", headings, list(map(_group, groups)), weight=weight)
 
 
 def _group(group: GroupVolumes) -> tuple[Cell, ...]:
-    sizes = [NOTHING if number is None else size(number) for number in (group.smallest, group.largest, group.usable)]
+    sizes = map(_known_size, (group.smallest, group.largest, group.usable))
     each = _range([number for _, number in group.counts])
     known = {VolumesFrom.MEASURED: "measured", VolumesFrom.PROMISED: "hardware of the policy"}
-    lost = NOTHING if group.unusable_free is None else size(group.unusable_free)
     verdict = {None: NOTHING, True: "too different for Ganeti", False: "alike"}[group.differ]
     if group.differ_on:
         verdict += f" (alone on {', '.join(group.differ_on[:3])}{' and others' if len(group.differ_on) > 3 else ''})"
+    lost = _known_size(group.unusable_free)
     return (Name(group.group), known.get(group.known_from, "nothing"), *sizes, each, lost, verdict)
 
 
@@ -136,11 +98,10 @@ def _volume_groups(groups: tuple[GroupVolumes, ...]) -> Table:
             each = _range([number for _, number in group.excluded])
             rows.append((Name(group.group), "in none: excluded", each, *[NOTHING] * 4))
     return Table(
-        title="Volumes by volume group: each is accounted separately, capacity counts the cluster's own",
-        of="volume groups",
-        headings=("group", "volume group", "on each node", "empty", "smallest", "largest", "free on each node"),
-        rows=tuple(rows),
-        right=_RIGHT,
+        "Volumes by volume group: each is accounted separately, capacity counts the cluster's own",
+        "volume groups",
+        ("group", "volume group", "on each node", "empty", Number("smallest"), Number("largest"), "free on each node"),
+        rows,
         weight=Weight.SAME,
     )
 
@@ -151,9 +112,13 @@ def _volume_group(item: VolumeGroup) -> tuple[Cell, ...]:
         Name(item.name) if item.name else "the cluster's own",
         _range([node.count for node in item.nodes]),
         _range([node.empty for node in item.nodes]),
-        *(NOTHING if number is None else size(number) for number in (item.smallest, item.largest)),
+        *map(_known_size, (item.smallest, item.largest)),
         from_to(size(free[0]), size(free[-1])) if free else NOTHING,
     )
+
+
+def _known_size(mebibytes: int | None) -> str:
+    return NOTHING if mebibytes is None else size(mebibytes)
 
 
 def _range(counts: list[int]) -> str:
@@ -162,29 +127,17 @@ def _range(counts: list[int]) -> str:
 
 
 def _partly_used(groups: tuple[GroupVolumes, ...]) -> Table:
-    rows = [
-        (Name(volume.node), Name(volume.volume), size(volume.size), size(volume.free))
-        for group in groups
-        for volume in group.partly_used
-    ]
-    return Table(
-        title="Partly used volumes: their free space is lost",
-        of="volumes",
-        headings=("node", "volume", "size", "free"),
-        rows=tuple(rows),
-        right=_RIGHT,
-    )
+    volumes = [volume for group in groups for volume in group.partly_used]
+    rows = [(Name(one.node), Name(one.volume), size(one.size), size(one.free)) for one in volumes]
+    headings = ("node", "volume", Number("size"), Number("free"))
+    return Table("Partly used volumes: their free space is lost", "volumes", headings, rows)
 
 
 def _spindles(instances: tuple[InstanceEffect, ...]) -> Table:
-    return Table(
-        title="The meanings of spindles, after the changes",
-        of="instances",
-        headings=("instance", "spindle_use", "of its disks", "policy allows", "compared", "spindle_count", "volumes"),
-        rows=tuple((Name(item.instance), *_numbers(item.after)) for item in instances),
-        right=_RIGHT,
-        weight=Weight.SAME,
-    )
+    numbers = map(Number, ("spindle_use", "of its disks")), map(Number, ("compared", "spindle_count", "volumes"))
+    headings = ("instance", *numbers[0], "policy allows", *numbers[1])
+    rows = [(Name(item.instance), *_numbers(item.after)) for item in instances]
+    return Table("The meanings of spindles, after the changes", "instances", headings, rows, weight=Weight.SAME)
 
 
 def _numbers(item: SpindleNumbers) -> tuple[str, ...]:

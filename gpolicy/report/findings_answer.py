@@ -31,11 +31,5 @@ def findings_answer(
             Figure(word, f"{number:,}", tone=TONES[Severity(word)] if number else Tone.GOOD, about="findings")
             for word, number in summary(found).items()
         ),
-        sections=(
-            Section(
-                key="findings",
-                title="Findings",
-                parts=(Findings(findings=found, sources=sources, locate=locate),),
-            ),
-        ),
+        sections=(Section("findings", "Findings", (Findings(found, sources, locate),)),),
     )

@@ -54,7 +54,8 @@ def findings_sarif(
     `locate` turns the name of a file into its path in the repository. A finding that has no place is shown at the file
     `without_place`, as collectors refuse a result without any.
     """
-    writer = _Writer(catalogue.rules, fingerprint, locate, without_place)
+    positions = {info.key: position for position, info in enumerate(catalogue.rules)}
+    writer = _Writer(positions, fingerprint, locate, without_place)
     run = {
         "tool": {"driver": _driver(catalogue)},
         "invocations": [{"executionSuccessful": True}],
@@ -97,18 +98,12 @@ def _help(info: RuleInfo, example: str) -> str:
     return "\n".join(parts)
 
 
+@dataclass(frozen=True, slots=True)
 class _Writer:
-    def __init__(
-        self,
-        rules: Sequence[RuleInfo],
-        fingerprint: Callable[[Finding], str],
-        locate: Callable[[str], str],
-        without_place: str,
-    ) -> None:
-        self._positions = {info.key: position for position, info in enumerate(rules)}
-        self._fingerprint = fingerprint
-        self._locate = locate
-        self._without_place = without_place
+    positions: Mapping[str, int]
+    fingerprint: Callable[[Finding], str]
+    locate: Callable[[str], str]
+    without_place: str
 
     def result(self, finding: Finding) -> dict[str, Any]:
         hint = f"\nhint: {finding.hint}" if finding.hint else ""
@@ -118,12 +113,12 @@ class _Writer:
         ]
         return {
             "ruleId": finding.key,
-            "ruleIndex": self._positions[finding.key],
+            "ruleIndex": self.positions[finding.key],
             "level": _LEVELS[finding.severity],
             "message": {"text": _text(finding.message + hint)},
             "locations": self._locations(finding.span),
             **({"relatedLocations": related} if related else {}),
-            "partialFingerprints": {FINGERPRINT: self._fingerprint(finding)},
+            "partialFingerprints": {FINGERPRINT: self.fingerprint(finding)},
             **({"fixes": [self._fix(finding.fix)]} if finding.fix else {}),
         }
 
@@ -138,14 +133,14 @@ class _Writer:
     def _locations(self, span: Span | None) -> list[dict[str, Any]]:
         if span is not None:
             return [self._location(span)]
-        place = self._without_place
+        place = self.without_place
         return [{"physicalLocation": {"artifactLocation": self._artifact(place)}}] if place else []
 
     def _location(self, span: Span) -> dict[str, Any]:
         return {"physicalLocation": {"artifactLocation": self._artifact(span.file), "region": _region(span)}}
 
     def _artifact(self, file: str) -> dict[str, str]:
-        path = self._locate(file)
+        path = self.locate(file)
         if Path(path).is_absolute():  # outside of the checkout
             return {"uri": f"file://{_quoted(path)}"}
         return {"uri": _quoted(path), "uriBaseId": SOURCE_ROOT}
@@ -153,12 +148,7 @@ class _Writer:
 
 def _region(span: Span) -> dict[str, int]:
     """Return a place as SARIF has it: as ours, from 1 and with the end column just behind the last character."""
-    return {
-        "startLine": span.line,
-        "startColumn": span.column,
-        "endLine": span.end_line,
-        "endColumn": span.end_column,
-    }
+    return {"startLine": span.line, "startColumn": span.column, "endLine": span.end_line, "endColumn": span.end_column}
 
 
 def _quoted(path: str) -> str:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gpolicy.colour import Tone
 from gpolicy.errors import ExitCode
+from gpolicy.json_values import fields
 from gpolicy.printable import count, printable, some
 from gpolicy.provenance import Provenance
 from gpolicy.report import answer_html, answer_markdown, answer_text
-from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Page, Section, Table, Weight
+from gpolicy.report.answer import NOTHING, Answer, Figure, Name, Page, Section, Table
 from gpolicy.report.forms import LEAST_BUDGET, Display
 from gpolicy.report.markdown import CLOSE, code, folded, prose
 from gpolicy.report.prometheus import Samples
-
-"""The name of the page with the table."""
 
 _WORST_FIRST: Final = (ExitCode.COULD_NOT_RUN, ExitCode.FINDINGS, ExitCode.CHANGES)
 _MOST_NAMES: Final = 8
@@ -62,7 +61,8 @@ class ClusterReport:
     @property
     def is_quiet(self) -> bool:
         """Whether there is no more to say than the verdict."""
-        return self.answer is not None and self.tone in (Tone.GOOD, Tone.PLAIN) and not _amount(self.answer)
+        answer = self.answer
+        return answer is not None and self.tone in (Tone.GOOD, Tone.PLAIN) and not (answer.amount or answer.figures)
 
 
 def worst_exit_code(reports: Sequence[ClusterReport]) -> int:
@@ -73,19 +73,16 @@ def worst_exit_code(reports: Sequence[ClusterReport]) -> int:
 
 def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Provenance) -> Answer:
     """Return the table of all clusters, with a verdict that names those with trouble."""
-    headings = max((_figure_names(item.answer) for item in reports if item.answer), key=len, default=())
-    rows = tuple((Page(item.name), _short(item), *_figures(item, headings)) for item in reports)
-    table = Table(
-        title="Clusters",
-        of="clusters",
-        headings=("cluster", "verdict", *headings),
-        rows=rows,
-        tones=tuple(item.tone for item in reports),
-        weight=Weight.CHANGED,
-        most=len(rows),
-    )
-    tones = {item.tone for item in reports}
-    worst = next((tone for tone in (Tone.BAD, Tone.CAREFUL) if tone in tones), Tone.GOOD)
+    named = (tuple(figure.name for figure in item.answer.figures) for item in reports if item.answer)
+    headings = max(named, key=len, default=())
+    rows = []
+    for item in reports:
+        verdict = item.verdict if item.answer else f"could not run: {item.error}"
+        values = {figure.name: figure.value for figure in item.answer.figures} if item.answer else {}
+        rows.append((Page(item.name), verdict, *(values.get(heading, NOTHING) for heading in headings)))
+    row_tones = tuple(item.tone for item in reports)
+    table = Table("Clusters", "clusters", ("cluster", "verdict", *headings), rows, tones=row_tones, most=len(rows))
+    worst = next((tone for tone in (Tone.BAD, Tone.CAREFUL) if tone in row_tones), Tone.GOOD)
     return Answer(
         verb=verb,
         title=f"{verb.capitalize()} of {count(len(reports), 'cluster')}",
@@ -93,7 +90,7 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
         verdict=_verdict(reports),
         tone=worst,
         figures=_totals(reports),
-        sections=(Section(key="clusters", title="Clusters", parts=(table,), never_cut=True),),
+        sections=(Section("clusters", "Clusters", (table,), never_cut=True),),
         notes=tuple(f"{item.name}: {line}" for item in reports for line in item.aside),
         provenance=provenance,
     )
@@ -135,23 +132,6 @@ def _totals(reports: Sequence[ClusterReport]) -> tuple[Figure, ...]:
             for name, number, tone in (("fine", fine, Tone.GOOD), *states)
         ),
     )
-
-
-def _figure_names(answer: Answer) -> tuple[str, ...]:
-    return tuple(figure.name for figure in answer.figures)
-
-
-def _figures(item: ClusterReport, headings: Sequence[str]) -> Iterator[Cell]:
-    values = {figure.name: figure.value for figure in item.answer.figures} if item.answer else {}
-    return (values.get(heading, NOTHING) for heading in headings)
-
-
-def _amount(answer: Answer) -> bool:
-    return bool(answer.amount or answer.figures)
-
-
-def _short(item: ClusterReport) -> str:
-    return item.verdict if item.answer else f"could not run: {item.error}"
 
 
 # --- forms -----------------------------------------------------------------------------------------------------------
@@ -248,10 +228,7 @@ def fleet_data(verb: str, reports: Sequence[ClusterReport]) -> dict[str, Any]:
         "verb": verb,
         "clusters": [
             {
-                "name": item.name,
-                "labels": dict(item.labels),
-                "exit_code": item.exit_code,
-                "verdict": item.verdict,
+                **fields(item, "name", "labels", "exit_code", "verdict"),
                 "error": item.error or None,
                 "hint": item.hint or None,
                 "report": item.data,
@@ -261,8 +238,9 @@ def fleet_data(verb: str, reports: Sequence[ClusterReport]) -> dict[str, Any]:
         "summary": {
             "clusters": len(reports),
             "exit_code": worst_exit_code(reports),
-            "could_not_run": [item.name for item in reports if item.exit_code == ExitCode.COULD_NOT_RUN],
-            "findings": [item.name for item in reports if item.exit_code == ExitCode.FINDINGS],
-            "changes": [item.name for item in reports if item.exit_code == ExitCode.CHANGES],
+            **{
+                word: [item.name for item in reports if item.exit_code == code]
+                for word, code in zip(("could_not_run", "findings", "changes"), _WORST_FIRST, strict=True)
+            },
         },
     }

@@ -47,13 +47,8 @@ def findings_github(findings: Iterable[Finding], *, locate: Locate = str) -> str
 def finding_annotation(finding: Finding) -> Annotation:
     """Return a finding as an annotation."""
     message = finding.message + (f"\nhint: {finding.hint}" if finding.hint else "")
-    return Annotation(
-        severity=finding.severity,
-        kind=f"{finding.code} {finding.name}",
-        title=f"{finding.code} {finding.name}",
-        message=message,
-        span=finding.span,
-    )
+    kind = f"{finding.code} {finding.name}"
+    return Annotation(severity=finding.severity, kind=kind, title=kind, message=message, span=finding.span)
 
 
 def github(annotations: Iterable[Annotation], summary: str, *, locate: Locate = str) -> str:

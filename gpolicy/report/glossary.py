@@ -92,18 +92,13 @@ def terms_of(answer: Answer, page: str | None = None) -> dict[str, str]:
         cell.removeprefix("· ") for table in tables for row in (table.headings, *table.rows) for cell in map(str, row)
     }
     causes = {word for table in tables for cell in _bound_by(table) for word in _CAUSE.findall(cell)}
-    used = {term: _NAMES[term] for term in _NAMES.keys() & cells} | {
-        term: CAUSES[term] for term in CAUSES.keys() & causes
-    }
-    used |= {term: FAILURES[term] for term in FAILURES.keys() & set(_FAILURE.findall(text))}
+    found = ((_NAMES, cells), (CAUSES, causes), (FAILURES, set(_FAILURE.findall(text))))
+    used = {term: known[term] for known, words in found for term in known.keys() & words}
     used |= {basis: meaning for basis, meaning in _BASES.items() if f"({basis})" in text}
     used |= {term: meaning for term, meaning in _PHRASES.items() if _PATTERNS[term].search(text)}
     if page is not None:
-        used = {
-            term: meaning
-            for term, meaning in used.items()
-            if _PATTERNS.get(term, re.compile(re.escape(term))).search(page)
-        }
+        shown = {term: _PATTERNS.get(term, re.compile(re.escape(term))) for term in used}
+        used = {term: meaning for term, meaning in used.items() if shown[term].search(page)}
     own = dict(answer.terms)
     return own | {term: used[term] for term in sorted(used.keys() - own.keys(), key=lambda term: term.strip("("))}
 

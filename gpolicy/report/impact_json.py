@@ -53,7 +53,7 @@ _add(PolicyViolation, pair=Key(form=FROM_ONE))
 _add(RatioBreach, parameter=Key(form={"enum": [VCPU_RATIO, SPINDLE_RATIO]}))
 _add(RedundancyChange, failures=Key(form=FROM_ONE))
 _add(ScoreComponent, "product", value=_NUMBER, least=_NUMBER, product=_NUMBER)
-_FORMS[Score] = Shape("score", Score, None, forms=_FORMS, total=_NUMBER, minimum=_NUMBER, components="")
+_FORMS[Score] = Shape(Score, "score", None, forms=_FORMS).with_keys(total=_NUMBER, minimum=_NUMBER, components="")
 _IMPACT: Final = fields_of(Impact, forms=_FORMS)
 
 PLAN_DOCUMENT: Final = Document(
@@ -62,19 +62,15 @@ PLAN_DOCUMENT: Final = Document(
     " may add some. `apply` and `render` are stricter: they take a plan of their own format only, and only if all that"
     " follows from `changes`, `observed`, `not_shown`, `staying` and `ganeti_version` is what they make of it"
     " themselves.",
-    (
-        PLAN_FIRST,
-        Shape(
-            "",
-            Impact,
-            impact=Key(
-                "What the changes do to capacity and instances; empty where nobody asked.",
-                Maybe(_IMPACT, {"type": "object", "maxProperties": 0}),
-                lambda impact: impact,
-            ),
-        ),
-        PLAN_LAST,
+    PLAN_FIRST,
+    Shape(Impact).with_keys(
+        impact=Key(
+            "What the changes do to capacity and instances; empty where nobody asked.",
+            Maybe(_IMPACT, {"type": "object", "maxProperties": 0}),
+            lambda impact: impact,
+        )
     ),
+    PLAN_LAST,
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from gpolicy.analysis.location import ExclusionUnsatisfiable, Unmovable
 from gpolicy.impact.location_change import Compared, LocationChange
 from gpolicy.printable import count
-from gpolicy.report.answer import Cell, Name, Section, Table, Weight, heaviest, names, with_rows
+from gpolicy.report.answer import Cell, Name, Section, Table, Weight, names, section_of_tables
 
 TITLE: Final = "Location and migration"
 _MOST_TARGETS: Final = 5
@@ -75,35 +75,20 @@ _KINDS: Final = (
 def location_section(change: LocationChange) -> Section:
     """Return the effect of the changes on the location of instances and their possible targets."""
     compared = [(kind, getattr(change, kind.field)) for kind in _KINDS]
-    tables = tuple(table for kind, facts in compared for table in _tables(kind, facts))
+    tables = (table for kind, facts in compared for table in _tables(kind, facts))
     words = [f"{kind.summary}: {numbers}" for kind, facts in compared if (numbers := _counts(facts))]
-    return Section(
-        key="location",
-        title=TITLE,
-        weight=heaviest(tables),
-        summary="; ".join(words) or "no conflict",
-        parts=tables,
-    )
+    summary = "; ".join(words) or "no conflict"
+    return section_of_tables("location", TITLE, tables, summary=summary)
 
 
 def _tables(kind: _Kind, facts: Compared[Any]) -> tuple[Table, ...]:
     """Return a table of new and removed items, and one of remaining ones."""
-    changed = [*(("new", fact) for fact in facts.new), *(("gone", fact) for fact in facts.gone)]
-    return with_rows(
-        Table(
-            title=kind.title,
-            of=kind.of,
-            headings=("", *kind.headings),
-            rows=tuple((word, *_row(fact)) for word, fact in changed),
-            weight=Weight.WORSE if facts.new else Weight.CHANGED,
-        ),
-        Table(
-            title=f"{kind.title}, as before",
-            of=kind.of,
-            headings=kind.headings,
-            rows=tuple(tuple(_row(fact)) for fact in facts.still),
-            weight=Weight.SAME,
-        ),
+    changed = [*(("new", *_row(fact)) for fact in facts.new), *(("gone", *_row(fact)) for fact in facts.gone)]
+    still = [tuple(_row(fact)) for fact in facts.still]
+    weight = Weight.WORSE if facts.new else Weight.CHANGED
+    return (
+        Table(kind.title, kind.of, ("", *kind.headings), changed, weight=weight),
+        Table(f"{kind.title}, as before", kind.of, kind.headings, still, weight=Weight.SAME),
     )
 
 

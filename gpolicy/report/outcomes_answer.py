@@ -1,32 +1,35 @@
-"""Outcomes of a policy's tests as an answer: by file each test, and what a failed one expected and found."""
+"""Outcomes of a policy's tests as an answer, by file, and as JSON (`schemas/output/test.json`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from gpolicy.colour import Tone
+from gpolicy.json_values import fields, place
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Line, Section
 from gpolicy.testing.outcome import Outcome, tally
 
+FORMAT_VERSION: Final = "1.0"
+
 
 def outcomes_answer(outcomes: Sequence[Outcome]) -> Answer:
     """Return the outcomes of the tests, by file."""
-    summary, found = summary_line(outcomes), tally(outcomes)
+    found = tally(outcomes)
+    tones = [Tone.BAD if number else Tone.GOOD for number in (found.failed, found.errors)]
     return Answer(
         verb="test",
         title="Tests of the policy",
         name="",
-        verdict=summary,
-        tone=Tone.PLAIN if not outcomes else Tone.BAD if found.failed or found.errors else Tone.GOOD,
+        verdict=summary_line(outcomes),
+        tone=Tone.PLAIN if not outcomes else Tone.BAD if Tone.BAD in tones else Tone.GOOD,
         figures=(
             Figure("tests", f"{found.tests:,}", about="tests"),
-            Figure("failed", f"{found.failed:,}", tone=Tone.BAD if found.failed else Tone.GOOD, about="tests"),
-            Figure("could not run", f"{found.errors:,}", tone=Tone.BAD if found.errors else Tone.GOOD, about="tests"),
+            Figure("failed", f"{found.failed:,}", tone=tones[0], about="tests"),
+            Figure("could not run", f"{found.errors:,}", tone=tones[1], about="tests"),
         ),
-        sections=(
-            Section(key="tests", title="Tests", parts=(Entries(of="test", entries=tuple(map(_entry, outcomes))),)),
-        ),
+        sections=(Section("tests", "Tests", [Entries("test", list(map(_entry, outcomes)))]),),
     )
 
 
@@ -42,22 +45,47 @@ def summary_line(outcomes: Sequence[Outcome]) -> str:
 
 def _entry(outcome: Outcome) -> Entry:
     mark = "ok    " if outcome.ok else "FAILED" if outcome.error is None else "ERROR "
-    return Entry(
-        mark=mark,
-        tone=Tone.GOOD if outcome.ok else Tone.BAD,
-        text=outcome.name,
-        under=(outcome.span.file, ""),
-        below=tuple(_reasons(outcome)),
-    )
+    tone, below = Tone.GOOD if outcome.ok else Tone.BAD, tuple(_reasons(outcome))
+    return Entry(outcome.name, mark=mark, tone=tone, under=(outcome.span.file, ""), below=below)
 
 
 def _reasons(outcome: Outcome) -> Iterator[Line]:
     if outcome.error is not None:
-        yield Line(text=f"{outcome.place or outcome.span!s}: {outcome.error}", tone=Tone.PLAIN)
+        yield Line(f"{outcome.place or outcome.span!s}: {outcome.error}", tone=Tone.PLAIN)
         if outcome.hint:
-            yield Line(text=outcome.hint)
+            yield Line(outcome.hint)
     for check in outcome.failures:
         said = f"{check.title}: expected {check.expected}, found {check.found}"
-        yield Line(text=f"{check.span!s}: {said}", tone=Tone.PLAIN)
+        yield Line(f"{check.span!s}: {said}", tone=Tone.PLAIN)
         if check.detail:
-            yield Line(text=check.detail)
+            yield Line(check.detail)
+
+
+def outcomes_data(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Return the outcomes as JSON's own types."""
+    found = tally(outcomes)
+    return {
+        "format_version": FORMAT_VERSION,
+        "tests": [_test(outcome) for outcome in outcomes],
+        "summary": {
+            "passed": found.tests - found.failed - found.errors,
+            "failed": found.failed,
+            "error": found.errors,
+        },
+    }
+
+
+def _test(outcome: Outcome) -> dict[str, Any]:
+    result = "error" if outcome.error is not None else "passed" if outcome.ok else "failed"
+    return {
+        **fields(outcome, "name", "action"),
+        "result": result,
+        **place(outcome.span),
+        "error": None
+        if outcome.error is None
+        else {"message": outcome.error, "hint": outcome.hint or "", **place(outcome.place or outcome.span)},
+        "checks": [
+            {"expectation": check.title, **fields(check, "ok", "expected", "found", "detail"), **place(check.span)}
+            for check in outcome.checks
+        ],
+    }

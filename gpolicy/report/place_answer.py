@@ -16,13 +16,14 @@ from gpolicy.printable import count
 from gpolicy.report.answer import (
     NOTHING,
     Answer,
-    Cell,
     Figure,
     Name,
+    Number,
     Section,
     Table,
     Weight,
     about,
+    known_size,
     rough_size,
     size,
     supposing,
@@ -31,7 +32,6 @@ from gpolicy.report.answer import (
 _HARD_TO_READ: Final = 10_000  # MiB: larger numbers of MiB are hard to read
 _MOST_BEST: Final = 20
 _MOST_ALL: Final = 30  # candidates that are all shown at once
-_RIGHT: Final = frozenset({"score", "disk left"})
 _AFTER_LOSS: Final = {cause.key for cause in (Cause.REDUNDANCY, Cause.NODE_FAILURES, Cause.CPUS_AFTER_FAILURE)}
 _UNKNOWN_SPINDLES: Final = (
     (
@@ -44,27 +44,23 @@ _UNKNOWN_SPINDLES: Final = (
 def place_answer(report: PlaceReport) -> Answer:
     """Return where the instance goes, with every candidate and its reason."""
     what = f"{report.instance.name} ({_instance_words(report.instance)})"
-    goes = (
-        f"goes to {' / '.join(report.nodes)} in group {report.group}" if report.ok else f"goes nowhere: {report.reason}"
-    )
+    goes = f"goes nowhere: {report.reason}"
+    if report.ok:
+        goes = f"goes to {' / '.join(report.nodes)} in group {report.group}"
     if report.instead:
         words = report.instead[0].words
         goes += f"; it would fit {words}" if words.startswith("without ") else f"; {words} would fit"
-    where = (
-        f"{goes}, says hail, but Ganeti would refuse it: {report.objections[0]}"
-        if report.ok and report.objections
-        else goes
-    )
+    if report.ok and report.objections:
+        goes += f", says hail, but Ganeti would refuse it: {report.objections[0]}"
     possible = [item for item in report.candidates if item.ok]
     refused = [item for item in report.candidates if not item.ok]
-    verdict = f"{supposing(report.what_if)}{what} {where}"
-    tone = Tone.GOOD if report.accepted else Tone.BAD
+    several = len({item.group for item in refused}) > 1
     return Answer(
         verb="place",
         title="Where an instance goes on cluster",
         **about(report),
-        verdict=verdict,
-        tone=tone,
+        verdict=f"{supposing(report.what_if)}{what} {goes}",
+        tone=Tone.GOOD if report.accepted else Tone.BAD,
         figures=(
             Figure("possible", f"{len(possible):,}", tone=Tone.GOOD if possible else Tone.BAD, about="possible"),
             Figure("refused", f"{len(refused):,}", about="refused"),
@@ -72,18 +68,8 @@ def place_answer(report: PlaceReport) -> Answer:
         ),
         sections=(
             *_instead(report),
-            Section(
-                key="possible",
-                title="Possible",
-                summary=count(len(possible), "candidate") if possible else "no candidate",
-                parts=tuple(_possible(possible, report)),
-            ),
-            Section(
-                key="refused",
-                title="Refused",
-                summary=count(len(refused), "candidate") if refused else "no candidate",
-                parts=tuple(_refused(refused, several=len({item.group for item in refused}) > 1)),
-            ),
+            Section("possible", "Possible", list(_possible(possible, report)), summary=_candidates(possible)),
+            Section("refused", "Refused", list(_refused(refused, several=several)), summary=_candidates(refused)),
         ),
         notes=(
             f"hail: {report.info}",
@@ -96,45 +82,36 @@ def place_answer(report: PlaceReport) -> Answer:
     )
 
 
+def _candidates(items: Sequence[Candidate]) -> str:
+    return count(len(items), "candidate") if items else "no candidate"
+
+
 def _instead(report: PlaceReport) -> Iterator[Section]:
     """Yield the section of what would fit, if that was looked for, and if any node can be tried."""
     if report.instead is None or not report.candidates:
         return
-    rows = tuple((item.words, Name(" / ".join(item.nodes))) for item in report.instead)
+    rows = [(item.words, Name(" / ".join(item.nodes))) for item in report.instead]
     if rows:
         summary = "each line alone, the rest of the request as it is"
     elif any((item.detail or "").startswith(UNKNOWN_SPINDLES) for item in report.candidates):
         summary = "not known as long as the disks have no spindles: write disk=SIZE:SPINDLES"
     else:
         summary = "no smaller size" if report.instance.ignores_policy else "no size that the policy allows"
-    yield Section(
-        key="instead",
-        title="What would fit",
-        summary=summary,
-        parts=(Table(title="", of="requests", headings=("change", "goes to"), rows=rows),) if rows else (),
-        never_cut=True,
-    )
+    table = Table("", "requests", ("change", "goes to"), rows)
+    yield Section("instead", "What would fit", [table], summary=summary, never_cut=True)
 
 
 def _possible(items: Sequence[Candidate], report: PlaceReport) -> Iterator[Table]:
     """Yield a table of the best candidates, and one of the others."""
     dedicated = report.metric == "lost-allocations"
-    metric = (
-        f"lost allocations ({', '.join(map(pair_title, report.sizes))})"
-        if dedicated and report.sizes
-        else "lost allocations"
-    )
-    rows = tuple((_nodes(item), Name(item.group), _metric(item), _left(item)) for item in items)
-    headings = ("nodes", "group", metric if dedicated else "score", "disk left")
+    sizes = f" ({', '.join(map(pair_title, report.sizes))})" if report.sizes else ""
+    metric = f"lost allocations{sizes}" if dedicated else Number("score")
+    rows = [(_nodes(item), Name(item.group), _metric(item), known_size(item.disk_left)) for item in items]
+    headings = ("nodes", "group", metric, Number("disk left"))
     some, most = (len(rows), 10) if len(rows) <= _MOST_ALL else (_MOST_BEST, _MOST_BEST)
-    for title, part, weight in (
-        ("Best first; the smaller the better", rows[:some], Weight.CHANGED),
-        ("All the other candidates, best first", rows[some:], Weight.SAME),
-    ):
-        if part:
-            yield Table(
-                title=title, of="candidates", headings=headings, rows=part, right=_RIGHT, weight=weight, most=most
-            )
+    yield Table("Best first; the smaller the better", "candidates", headings, rows[:some], most=most)
+    others = "All the other candidates, best first"
+    yield Table(others, "candidates", headings, rows[some:], weight=Weight.SAME, most=most)
 
 
 def _refused(items: Sequence[Candidate], *, several: bool) -> Iterator[Table]:
@@ -148,17 +125,11 @@ def _refused(items: Sequence[Candidate], *, several: bool) -> Iterator[Table]:
         for item in found:
             alike.setdefault((_detail(item), item.group), []).append(_nodes(item))
         named = f" [{', '.join(htools)}]" if htools else ""
-        yield Table(
-            title=f"{reason} ({len(found):,}): {found[0].explanation or ''}{named}",
-            of="rows",
-            headings=(*(["group"] if several else []), "figures", "nodes"),
-            rows=tuple(
-                (*([Name(group)] if several else []), detail, tuple(nodes)) for (detail, group), nodes in alike.items()
-            ),
-            weight=Weight.DETAIL,
-            most=3,
-            last_apart=True,
-        )
+        title = f"{reason} ({len(found):,}): {found[0].explanation or ''}{named}"
+        first = 0 if several else 1
+        rows = [(Name(group), detail, tuple(nodes))[first:] for (detail, group), nodes in alike.items()]
+        headings = ("group", "figures", "nodes")[first:]
+        yield Table(title, "rows", headings, rows, weight=Weight.DETAIL, most=3, last_apart=True)
 
 
 def _nodes(item: Candidate) -> Name:
@@ -177,10 +148,6 @@ def _metric(item: Candidate) -> str:
     return item.shown_score if lost is None else ", ".join(map(str, lost))
 
 
-def _left(item: Candidate) -> Cell:
-    return NOTHING if item.disk_left is None else rough_size(item.disk_left)
-
-
 def _untried_words(group: GroupTrial) -> str:
     """Return why a group was not tried; hail's message may name the group once more."""
     return f"group {group.group} was not tried: {group.message.removeprefix(f'Group {group.group}: ')}"
@@ -188,19 +155,14 @@ def _untried_words(group: GroupTrial) -> str:
 
 def _instance_words(instance: Instance) -> str:
     """Return the size of an instance in words."""
-    alike = itertools.groupby(_disk(disk.size, disk.spindles) for disk in instance.disks)
-    disks = ", ".join(_times(len(list(group)), text) for text, group in alike) or "no disk"
+    disks = []
+    for (amount, spindles), group in itertools.groupby((disk.size, disk.spindles) for disk in instance.disks):
+        number = len(list(group))
+        on = "" if spindles is None else f" on {count(spindles, 'spindle')}"
+        disks.append(f"{'' if number == 1 else f'{number} times '}{_asked(amount)} disk{on}")
     cpus = count(instance.vcpus, "CPU")
     least = "" if instance.maximum_memory is None else f" ({_asked(instance.memory)} guaranteed)"
-    return f"{_asked(instance.burst)} memory{least}, {cpus}, {disks}, {instance.template.value}"
-
-
-def _times(number: int, text: str) -> str:
-    return text if number == 1 else f"{number} times {text}"
-
-
-def _disk(amount: int, spindles: int | None) -> str:
-    return f"{_asked(amount)} disk" + ("" if spindles is None else f" on {count(spindles, 'spindle')}")
+    return f"{_asked(instance.burst)} memory{least}, {cpus}, {', '.join(disks) or 'no disk'}, {instance.template.value}"
 
 
 def _asked(amount: int) -> str:

@@ -1,28 +1,46 @@
-"""A plan as an answer: its changes, their cost, the commands, and the verdicts of guards."""
+"""A plan as an answer: its first figures, changes, their cost, the commands, and the verdicts of guards."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from gpolicy.analysis.pair_names import MINMAX, PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.colour import Tone
+from gpolicy.findings import Severity
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.impact.impact import Impact
+from gpolicy.impact.location_change import LocationChange
+from gpolicy.impact.redundancy_change import RedundancyChange
+from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
 from gpolicy.plan.change import MAY_VIOLATE, NAME, TAGS, Change, ChangeAction, Risk
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count, some
-from gpolicy.report.answer import Answer, Entries, Entry, Findings, Line, Picture, Section, Style, Weight, supposing
+from gpolicy.report import values_text
+from gpolicy.report.answer import (
+    Answer,
+    Entries,
+    Entry,
+    Figure,
+    Findings,
+    Line,
+    Picture,
+    Section,
+    Style,
+    Weight,
+    supposing,
+)
+from gpolicy.report.capacity_section import headline
 from gpolicy.report.cluster_picture import domain_pictures, group_pictures
 from gpolicy.report.impact_sections import impact_sections, unknown_in, unknown_parts
-from gpolicy.report.plan_figures import plan_figures
 from gpolicy.report.plan_words import (
     amount,
     change_words,
@@ -35,9 +53,12 @@ from gpolicy.report.plan_words import (
     tag_changes,
     worst_first,
 )
+from gpolicy.report.remedy_section import remedy_figures
 from gpolicy.report.spec_picture import spec_pictures
 from gpolicy.report.values_text import value_text
 
+_MOST_GUARDS: Final = 2
+_WEIGHT_TONES: Final = {Weight.WORSE: Tone.BAD, Weight.CHANGED: Tone.PLAIN}
 _MOST_OBJECTS: Final = 8
 _SIGNS: Final = {ChangeAction.CREATE: "+", ChangeAction.REMOVE: "-"}
 _TONES: Final = {"+": Tone.GOOD, "-": Tone.BAD, "~": Tone.CAREFUL, "": Tone.QUIET, " ": Tone.PLAIN}
@@ -77,41 +98,38 @@ def plan_answer(
     worse = effects is not None and any(section.weight is Weight.WORSE for section in effects.sections)
     limits = tuple(item.sentence for item in impact.limits) if impact else ()
     what_if = impact.what_if if impact else ()
-    guards = Entries(of="guard", entries=tuple(map(_guard, worst_first(plan.guards))))
-    findings = Findings(findings=tuple(plan.findings), sources=sources or {}, locate=locate)
+    sections = effects.sections if effects else ()
+    groups = "groups" if len(unmanaged) > 1 else "group"
     return Answer(
         verb="plan",
         title="Plan for cluster",
         name=plan.cluster or plan.source,
         title_end=f"(Ganeti {plan.version})" if not unknown else f"(Ganeti {running}, judged by {plan.version})",
-        verdict=supposing(what_if) + full_verdict(plan, known, effects.sections if effects else ()),
-        unknown=(
-            *(unknown_in(known, effects.sections if effects else ()) if compared else ()),
-            *not_compared(plan),
-        ),
+        verdict=supposing(what_if) + full_verdict(plan, known, sections),
+        unknown=(*(unknown_in(known, sections) if compared else ()), *not_compared(plan)),
         tone=Tone.BAD if not plan.safe else Tone.CAREFUL if worse else Tone.GOOD,
         amount=amount(plan) if plan.changes else "",
-        figures=plan_figures(plan, known or Impact(), effects.sections if effects else ()) if compared else (),
+        figures=plan_figures(plan, known or Impact(), sections) if compared else (),
         basis=(
-            *((f"policy: {of}",) if of else ()),
-            *((f"not managed: {_groups(unmanaged)}, which no document declares",) if unmanaged else ()),
+            f"policy: {of}" if of else "",
+            f"not managed: {groups} {some(unmanaged, 4)}, which no document declares" if unmanaged else "",
             *what_if,
-            *((impact.basis.sentence,) if impact and impact.basis else ()),
+            impact.basis.sentence if impact and impact.basis else "",
             *limits,
         ),
         sections=(
-            Section(key="findings", title="Findings", parts=(findings,) if plan.findings else ()),
+            Section("findings", "Findings", [Findings(plan.findings, sources or {}, locate)]),
             _changes(plan, known),
             _left_out(plan),
-            _unreadable(plan),
+            values_text.not_compared(plan.unreadable, "wanted"),
             *((effects,) if effects else ()),
             *(_pictures(plan, known, sides) if sides and plan.changes else ()),
             _steps(plan),
             Section(
-                key="guards",
-                title="Guards",
+                "guards",
+                "Guards",
+                [Entries("guard", list(map(_guard, worst_first(plan.guards))))],
                 weight=Weight.CHANGED if all(guard.ok for guard in plan.guards) else Weight.WORSE,
-                parts=(guards,) if plan.guards else (),
             ),
         ),
         notes=tuple(plan.notes),
@@ -122,10 +140,6 @@ def plan_answer(
     )
 
 
-def _groups(names: Sequence[str]) -> str:
-    return f"{'groups' if len(names) > 1 else 'group'} {some(names, 4)}"
-
-
 def _changes(plan: Plan, known: Impact | None) -> Section:
     """Return the changes by object; the summary names the objects that change most."""
     counts = Counter(change.object for change in plan.changes).most_common()
@@ -133,32 +147,26 @@ def _changes(plan: Plan, known: Impact | None) -> Section:
     more = len(counts) - len(shown)
     violations = known.violations if known else None
     none_newly = violations is not None and not violations.newly and not violations.unknown
-    entries = tuple(_change(change, none_newly=none_newly) for change in plan.changes)
     return Section(
-        key="changes",
-        title="What changes",
+        "changes",
+        "What changes",
+        [Entries("change", [_change(change, none_newly=none_newly) for change in plan.changes], Style.CHANGES)],
         weight=Weight.DETAIL,
         summary=", ".join(shown) + (f" and {count(more, 'more object')}" if more else ""),
-        parts=(Entries(of="change", entries=entries, style=Style.CHANGES),) if entries else (),
     )
 
 
 def _change(change: Change, *, none_newly: bool) -> Entry:
     sign = _SIGNS.get(change.action, "~")
     items = pair_changes(change) if change.path == MINMAX else tag_changes(change) if change.path == TAGS else ()
-    return Entry(
-        text=change_words(change),
-        mark=sign,
-        tone=_TONES[sign],
-        under=(change.object, ""),
-        below=(*(_item(*item) for item in items), *_remarks(change, none_newly=none_newly)),
-    )
+    below = (*(_item(*item) for item in items), *_remarks(change, none_newly=none_newly))
+    return Entry(change_words(change), mark=sign, tone=_TONES[sign], under=(change.object, ""), below=below)
 
 
 def _item(sign: str, text: str) -> Line:
     """Return the line of a pair or tag that goes, comes or stays, or a remark on them."""
     mark = "" if sign == "#" else sign
-    return Line(text=text, mark=mark, tone=_TONES[mark])
+    return Line(text, mark=mark, tone=_TONES[mark])
 
 
 def _remarks(change: Change, *, none_newly: bool) -> Iterator[Line]:
@@ -167,50 +175,26 @@ def _remarks(change: Change, *, none_newly: bool) -> Iterator[Line]:
         effective = (
             f"{value_text(change.path, change.effective_before)} → {value_text(change.path, change.effective_after)}"
         )
-        yield Line(text=f"in effect: {effective}")
+        yield Line(f"in effect: {effective}")
     if change.takes_effect is not TakesEffect.AT_ONCE and change.path != TAGS:
-        yield Line(text=f"takes effect: {change.takes_effect}")
+        yield Line(f"takes effect: {change.takes_effect}")
     if change.affects:
-        yield Line(text=f"also in {some(change.affects, 4)}, which inherit it")
+        yield Line(f"also in {some(change.affects, 4)}, which inherit it")
     if change.reason:
         newly = "; none newly does" if none_newly and change.reason == MAY_VIOLATE else ""
-        yield Line(text=f"{change.risk} risk: {change.reason}{newly}", tone=_RISKS.get(change.risk, Tone.QUIET))
+        yield Line(f"{change.risk} risk: {change.reason}{newly}", tone=_RISKS.get(change.risk, Tone.QUIET))
 
 
 def _left_out(plan: Plan) -> Section:
     """Return the changes that this part of the plan leaves out."""
-    entries = tuple(
-        Entry(mark="?", text=f"{item.object} {'.'.join(item.path)} ({item.action})") for item in plan.left_out
-    )
-    return Section(
-        key="left-out",
-        title=f"Left out of this part: {count(len(entries), 'change')}",
-        parts=(Entries(of="change", entries=entries),) if entries else (),
-    )
-
-
-def _unreadable(plan: Plan) -> Section:
-    entries = tuple(
-        Entry(mark="?", text=f"{item.object} {'.'.join(item.path)} (wanted {value_text(item.path, item.wanted)})")
-        for item in plan.unreadable
-    )
-    return Section(
-        key="unreadable",
-        title="Not compared: this source cannot show them",
-        weight=Weight.DETAIL,
-        parts=(Entries(of="value", entries=entries),) if entries else (),
-    )
+    entries = [Entry(f"{item.object} {'.'.join(item.path)} ({item.action})", mark="?") for item in plan.left_out]
+    return Section("left-out", f"Left out of this part: {count(len(entries), 'change')}", [Entries("change", entries)])
 
 
 def impact_section(known: Impact) -> Section:
     """Return the impact: a section for each part, and why some are unknown."""
-    gaps = tuple(Entry(text=f"{title}: not known: {reason}") for title, reason in unknown_parts(known))
-    return Section(
-        key="impact",
-        title="What it costs",
-        sections=tuple(impact_sections(known)),
-        parts=(Entries(of="part", entries=gaps),) if gaps else (),
-    )
+    gaps = [Entry(f"{title}: not known: {reason}") for title, reason in unknown_parts(known)]
+    return Section("impact", "What it costs", [Entries("part", gaps)], sections=tuple(impact_sections(known)))
 
 
 def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[Section]:
@@ -225,7 +209,7 @@ def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[Sectio
         ("nodes", "Nodes", lambda: group_pictures(before, after, renamed)),
         ("domains", "Failure domains", lambda: domain_pictures(before, after, known.location if known else None)),
     ):
-        yield Section(key=key, title=title, parts=(Picture(macro=key, draw=draw),))
+        yield Section(key, title, (Picture(key, draw),))
 
 
 def _verdicts(impact: Impact | None) -> dict[str, str]:
@@ -236,25 +220,112 @@ def _verdicts(impact: Impact | None) -> dict[str, str]:
 
 
 def _steps(plan: Plan) -> Section:
-    entries = tuple(_step(number, step) for number, step in enumerate(plan.steps, start=1))
+    entries = [_step(number, step) for number, step in enumerate(plan.steps, start=1)]
     return Section(
-        key="steps",
-        title="Steps",
+        "steps",
+        "Steps",
+        [Entries("step", entries, Style.COMMANDS if plan.safe else Style.REFUSED)],
         weight=Weight.DETAIL,
         summary="" if plan.safe or not entries else "not to be run: a guard stops the plan",
-        parts=(Entries(of="step", entries=entries, style=Style.COMMANDS if plan.safe else Style.REFUSED),)
-        if entries
-        else (),
     )
 
 
 def _step(number: int, step: Step) -> Entry:
-    lost = (Line(text=f"cannot be undone: {reason}", tone=Tone.CAREFUL) for reason in step.inverse.not_restored)
-    command = Line(text=step_command(step), is_code=step.command.argv is not None)
+    lost = (Line(f"cannot be undone: {reason}", tone=Tone.CAREFUL) for reason in step.inverse.not_restored)
+    command = Line(step_command(step), is_code=step.command.argv is not None)
     return Entry(mark=f"{number:>2}.", text=step.title, below=(command, *lost))
 
 
 def _guard(guard: GuardResult) -> Entry:
-    hint = (Line(text=f"override it with --allow {guard.name}, if you must"),) if can_be_allowed(guard) else ()
+    hint = (Line(f"override it with --allow {guard.name}, if you must"),) if can_be_allowed(guard) else ()
     tone = Tone.BAD if not guard.ok else Tone.CAREFUL if guard.allowed else Tone.GOOD
     return Entry(mark=guard_verdict(guard), tone=tone, name=guard.name, text=guard.message, below=hint)
+
+
+# --- the figures that come first -------------------------------------------------------------------------------------
+
+
+def plan_figures(plan: Plan, impact: Impact, sections: Iterable[Section]) -> tuple[Figure, ...]:
+    """Return the figures of a plan with its impact; what is not known says why. `sections` are those of it.
+
+    Location has one where there are conflicts, now or then.
+    """
+    known = {section.key: section for section in sections}
+    middle: Mapping[str, tuple[str, Callable[[Impact, Section], Figure]]] = {
+        "violations": ("newly violating", _violations),
+        "capacity": ("capacity", partial(_capacity, in_verdict=plan.safe)),
+        "redundancy": ("node failures", _redundancy),
+    }
+    figures = [
+        figure(impact, known[part])
+        if part in known
+        else Figure(name, "?", f"not known: {impact.unavailable.get(part, 'not computed')}", Tone.QUIET, "impact")
+        for part, (name, figure) in middle.items()
+    ]
+    if impact.location is not None and any(map(any, impact.location.numbers)):
+        figures.append(_location(impact, impact.location, known["location"]))
+    return (_changes_figure(plan), *figures, _guards(plan))
+
+
+def _tone(section: Section) -> Tone:
+    tone = _WEIGHT_TONES.get(section.weight, Tone.GOOD)
+    return Tone.CAREFUL if section.unknown and tone is not Tone.BAD else tone
+
+
+def _changes_figure(plan: Plan) -> Figure:
+    detail = [f"in {count(len(plan.steps), 'step')} on {count(len({item.object for item in plan.changes}), 'object')}"]
+    warnings = sum(item.severity is not Severity.ERROR for item in plan.findings)
+    detail += [f"{len(plan.unreadable):,} not compared"] if plan.unreadable else []
+    detail += [count(warnings, "warning")] if warnings else []
+    return Figure("changes", f"{len(plan.changes):,}", ", ".join(detail), about="changes")
+
+
+def _violations(impact: Impact, section: Section) -> Figure:
+    change = impact.violations or ViolationChange()
+    newly = len(change.newly) + len(change.nodes_newly)
+    tone = Tone.BAD if newly else Tone.CAREFUL if section.weight is Weight.WORSE else _tone(section)
+    return Figure("newly violating", f"{newly:,}", section.worse or section.summary, tone, section.key)
+
+
+def _capacity(impact: Impact, section: Section, *, in_verdict: bool) -> Figure:
+    """Return the figure of capacity, with the row that is worse unless the verdict names it."""
+    value, detail = headline(impact.capacity) if impact.capacity else ("?", "")
+    worse = f"; worse: {section.worse}" if section.worse and not in_verdict else ""
+    detail = "; ".join((*section.unknown, detail))
+    return Figure("capacity", value, f"{detail}{worse}", _tone(section), section.key)
+
+
+def _redundancy(impact: Impact, section: Section) -> Figure:
+    groups = impact.redundancy.groups if isinstance(impact.redundancy, RedundancyChange) else ()
+    sides = ([item.before for item in groups], [item.after for item in groups])
+    now, then = (min((one.survives for one in side if one and one.nodes), default=0) for side in sides)
+    value = count(then, "node") if now == then else f"{now} → {count(then, 'node')}"
+    detail = f"of each {'known ' if section.unknown else ''}group may fail; {section.summary}"
+    unmirrored, split = (sum(getattr(item, what) for item in sides[1] if item) for what in ("unmirrored", "split"))
+    if unmirrored:
+        detail += f"; {count(unmirrored, 'instance')} without a mirror cannot fail over"
+    if split:
+        verb = "counts" if split == 1 else "count"
+        detail += f"; {count(split, 'instance')} with the mirror in another group {verb} as if without"
+    return Figure("node failures", value, detail, _tone(section), section.key)
+
+
+def _location(impact: Impact, change: LocationChange, section: Section) -> Figure:
+    new = sum(number for number, _, _ in change.numbers)
+    cure = f"; remedy: {remedy_figures(impact.remedy)}" if new and impact.remedy and impact.remedy.new else ""
+    return Figure("location conflicts", f"{new:,} new", f"{section.summary}{cure}", _tone(section), section.key)
+
+
+def _guards(plan: Plan) -> Figure:
+    """Return how many guards fail, and why; else how many pass, and which are overridden."""
+    failed = [guard for guard in plan.guards if not guard.ok]
+    overridden = [guard for guard in plan.guards if guard.ok and guard.allowed]
+    told = [f"{guard.name}: {guard.message}" for guard in (*failed, *(overridden if not failed else ()))]
+    more = [f"and {len(told) - _MOST_GUARDS} more"] if len(told) > _MOST_GUARDS else []
+    all_of_them = len(plan.guards)
+    word = "fails" if len(failed) == 1 else "fail" if failed else "pass"
+    value = f"{len(failed) or all_of_them - len(overridden)} of {all_of_them} {word}" if all_of_them else "none"
+    detail = "; ".join([*(f"{'' if failed else 'overridden: '}{text}" for text in told[:_MOST_GUARDS]), *more])
+    tone = Tone.BAD if failed else Tone.CAREFUL if overridden else Tone.GOOD
+    otherwise = "nothing is in the way" if all_of_them else "the policy declares none"
+    return Figure("guards", value, detail or otherwise, tone if all_of_them else Tone.PLAIN, "guards")

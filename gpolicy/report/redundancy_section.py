@@ -6,29 +6,27 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from gpolicy.analysis.losses import Homeless
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss
 from gpolicy.analysis.shown_score import Score
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.printable import count
-from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, heaviest, names, size, with_rows
+from gpolicy.report.answer import NOTHING, Cell, Name, Number, Section, Table, Weight, names, section_of_tables, size
 
 TITLE: Final = "Node failures"
-_RIGHT: Final = frozenset({"nodes", "survives now", "survives then", "needed", "free", "now", "then"})
 _LOSS_HEADINGS: Final = ("group", "instance", "nodes lost", "missing", "figures", "since")
 
 
 def redundancy_section(change: RedundancyChange) -> Section:
     """Return the effect of the changes on redundancy and the cluster score."""
     fallen = [item for item in change.groups if _fallen(item) or item.newly_lost]
-    weak = [item for item in change.groups if _differs(item) or _wanting(item)]
-    tables = with_rows(
+    wanting = [item for item in change.groups if item.after and (item.after.not_absorbed or item.after.shortages)]
+    weak = [item for item in change.groups if _differs(item) or item in wanting]
+    tables = (
         Table(
-            title=f"Losses of up to {count(change.failures, 'node')} at once, whichever they are",
-            of="groups",
-            headings=("group", "nodes", "survives now", "survives then"),
-            rows=tuple(_row(item) for item in weak),
-            right=_RIGHT,
+            f"Losses of up to {count(change.failures, 'node')} at once, whichever they are",
+            "groups",
+            ("group", Number("nodes"), Number("survives now"), Number("survives then")),
+            list(map(_row, weak)),
             weight=Weight.WORSE if fallen else Weight.CHANGED,
         ),
         _losses("Losses that cannot be absorbed", change, strained=False),
@@ -41,16 +39,8 @@ def redundancy_section(change: RedundancyChange) -> Section:
         for item in change.groups
         if item.after is not None and item.after.unavailable
     ]
-    return Section(
-        key="redundancy",
-        title=TITLE,
-        weight=heaviest(tables),
-        summary=_summary(change, fallen),
-        parts=tables,
-        notes=change.notes,
-        worse=_worse(fallen),
-        unknown=tuple(unknown),
-    )
+    said = {"summary": _summary(change, fallen), "worse": _worse(fallen), "unknown": tuple(unknown)}
+    return section_of_tables("redundancy", TITLE, tables, change.notes, **said)
 
 
 def _survives(group: GroupRedundancy | None) -> str:
@@ -82,10 +72,6 @@ def _lost_sets(group: GroupRedundancy) -> list[tuple[str, ...]]:
     return [loss.nodes for loss in group.not_absorbed]
 
 
-def _wanting(item: GroupRedundancyChange) -> bool:
-    return item.after is not None and bool(item.after.not_absorbed or item.after.shortages)
-
-
 def _losses(title: str, change: RedundancyChange, *, strained: bool) -> Table:
     rows = [row for item in change.groups for row in _loss_rows(item, strained=strained)]
     new = any(row[-1] == "newly" for row in rows)
@@ -94,7 +80,7 @@ def _losses(title: str, change: RedundancyChange, *, strained: bool) -> Table:
         weight = max(weight, Weight.CHANGED)  # wrong, be it as before
     if weight is Weight.SAME:
         title += ", as before"
-    return Table(title=title, of="instances", headings=_LOSS_HEADINGS, rows=tuple(rows), weight=weight, grouped=1)
+    return Table(title, "instances", _LOSS_HEADINGS, rows, weight=weight, grouped=1)
 
 
 def _loss_rows(item: GroupRedundancyChange, *, strained: bool) -> Iterator[tuple[Cell, ...]]:
@@ -103,8 +89,8 @@ def _loss_rows(item: GroupRedundancyChange, *, strained: bool) -> Iterator[tuple
     for loss in item.after.losses:
         since = _since(item, loss, strained=strained)
         for homeless in loss.strained if strained else loss.homeless:
-            name, *why = _homeless(homeless)
-            yield (Name(item.group), name, names(loss.nodes), *why, since)
+            why = (f"{homeless.key}: {homeless.explanation}", homeless.detail)
+            yield (Name(item.group), Name(homeless.instance), names(loss.nodes), *why, since)
 
 
 def _since(item: GroupRedundancyChange, loss: Loss, *, strained: bool) -> str:
@@ -121,10 +107,6 @@ def _known(before: GroupRedundancy | None, loss: Loss, *, strained: bool) -> boo
     )
 
 
-def _homeless(item: Homeless) -> tuple[Cell, ...]:
-    return (Name(item.instance), f"{item.key}: {item.explanation}", item.detail)
-
-
 def _shortages(groups: Iterable[GroupRedundancyChange]) -> Table:
     rows = []
     new = False
@@ -134,14 +116,9 @@ def _shortages(groups: Iterable[GroupRedundancyChange]) -> Table:
             since = "as before" if shortage.node in known else "newly"
             new = new or since == "newly"
             rows.append((Name(item.group), Name(shortage.node), size(shortage.reserved), size(shortage.free), since))
-    return Table(
-        title="Nodes that keep too little memory for the instances they are secondary of",
-        of="nodes",
-        headings=("group", "node", "needed", "free", "since"),
-        rows=tuple(rows),
-        right=_RIGHT,
-        weight=Weight.WORSE if new else Weight.CHANGED,
-    )
+    headings = ("group", "node", Number("needed"), Number("free"), "since")
+    title = "Nodes that keep too little memory for the instances they are secondary of"
+    return Table(title, "nodes", headings, rows, weight=Weight.WORSE if new else Weight.CHANGED)
 
 
 def _score(now: Score, then: Score) -> Table:
@@ -157,13 +134,8 @@ def _score(now: Score, then: Score) -> Table:
             shown = [items[name].shown[2] if name in items else NOTHING for items in (before, after)]
             if shown[0] != shown[1]:
                 rows.append((name, *shown))
-    return Table(
-        title="Cluster score as htools computes it (smaller is better balanced)",
-        of="components",
-        headings=("component, weighted", "now", "then"),
-        rows=tuple(rows),
-        right=_RIGHT,
-    )
+    title = "Cluster score as htools computes it (smaller is better balanced)"
+    return Table(title, "components", ("component, weighted", Number("now"), Number("then")), rows)
 
 
 def _worse(fallen: list[GroupRedundancyChange]) -> str:
@@ -181,17 +153,10 @@ def _fallen_words(item: GroupRedundancyChange) -> str:
 
 def _summary(change: RedundancyChange, fallen: list[GroupRedundancyChange]) -> str:
     parts = list(map(_fallen_words, fallen))
-    risen = [
-        item
-        for item in change.groups
-        if item not in fallen and item.before and item.after and item.after.survives > item.before.survives
-    ]
+    others = [item for item in change.groups if item not in fallen and item.after]
+    risen = [item for item in others if item.before and item.after and item.after.survives > item.before.survives]
     parts += map(_fallen_words, risen)
-    weak = [
-        item
-        for item in change.groups
-        if item not in fallen and item not in risen and item.after and item.after.not_absorbed
-    ]
+    weak = [item for item in others if item not in risen and item.after and item.after.not_absorbed]
     if weak:
         some = ", ".join(item.group for item in weak[:3]) + (" and others" if len(weak) > 3 else "")
         parts.append(f"as before, not every loss of a node can be absorbed in {some}")

@@ -20,15 +20,15 @@ from gpolicy.report.answer import (
     Figure,
     Line,
     Name,
+    Number,
     Section,
     Style,
     Table,
     about,
     names,
+    number,
     size,
     supposing,
-    with_content,
-    with_rows,
 )
 from gpolicy.report.violations_section import breach_words, pair_words
 
@@ -46,7 +46,6 @@ KINDS: Final = {
     FaultKind.LOSS: "losses of one node that cannot be absorbed",
 }
 """What a number of faults of each kind counts, in words."""
-_RIGHT: Final = frozenset({"set", "to copy", "time", "before", "after the remedy"})
 
 
 def remedy_answer(report: RemedyReport) -> Answer:
@@ -63,9 +62,7 @@ def remedy_answer(report: RemedyReport) -> Answer:
             Figure("to copy", size(report.copied), about="moves"),
             Figure("time", duration(report.seconds), about="moves"),
         ),
-        sections=tuple(
-            with_content((_faults(report), _moves(report), *_commands(report), _left(report), _sizes(report)))
-        ),
+        sections=(_faults(report), _moves(report), _commands(report), _left(report), _sizes(report)),
         notes=(*report.notes, *_stopped(report)),
     )
 
@@ -109,41 +106,24 @@ def _stopped(report: RemedyReport) -> Iterator[str]:
 
 def _faults(report: RemedyReport) -> Section:
     before, after = (Counter(fault.kind for fault in faults) for faults in (report.faults, report.faults_after))
-    rows = tuple(
-        (words, f"{before[kind]:,}", f"{after[kind]:,}") for kind, words in KINDS.items() if before[kind] or after[kind]
-    )
-    new = tuple(Entry(mark="!", text=fault.sentence) for fault in report.new)
+    counted = ((words, before[kind], after[kind]) for kind, words in KINDS.items())
+    rows = [(words, number(now), number(then)) for words, now, then in counted if now or then]
+    headings = ("fault", Number("before"), Number("after the remedy"))
+    new = tuple(Entry(fault.sentence, mark="!") for fault in report.new)
     return Section(
-        key="faults",
-        title="What is wrong",
-        parts=(
-            *with_rows(
-                Table(
-                    title="What is wrong",
-                    of="kinds",
-                    headings=("fault", "before", "after the remedy"),
-                    rows=rows,
-                    right=_RIGHT,
-                )
-            ),
-            *((Entries(of="fault", entries=new),) if new else ()),
-        ),
-        notes=("what is marked ! is new: the moves end more than they bring, or what is worse",) if new else (),
+        "faults",
+        "What is wrong",
+        [Table("What is wrong", "kinds", headings, rows), Entries("fault", new)],
+        ("what is marked ! is new: the moves end more than they bring, or what is worse",) if new else (),
         never_cut=True,
     )
 
 
 def _moves(report: RemedyReport) -> Section:
-    rows = tuple(_row(step) for step in report.steps)
-    headings = ("set", "instance", "from", "to", "to copy", "time", "downtime", "cures")
+    headings = (Number("set"), "instance", "from", "to", Number("to copy"), Number("time"), "downtime", "cures")
+    table = Table("Moves", "moves", headings, list(map(_row, report.steps)), most=40)
     notes = ("jobs of one set may run side by side; the sets run one after the other",) if report.steps else ()
-    return Section(
-        key="moves",
-        title="Moves",
-        parts=with_rows(Table(title="Moves", of="moves", headings=headings, rows=rows, right=_RIGHT, most=40)),
-        notes=notes,
-        never_cut=True,
-    )
+    return Section("moves", "Moves", [table], notes, never_cut=True)
 
 
 def _row(step: RemedyStep) -> tuple[Cell, ...]:
@@ -165,47 +145,27 @@ def _cures(cures: Iterable[Fault]) -> str:
     return ", ".join(words) or "prepares a later move"
 
 
-def _commands(report: RemedyReport) -> Iterator[Section]:
-    entries = tuple(
-        Entry(
-            mark=f"{step.job_set:>2}.",
-            text=f"{step.instance}: {' and '.join(step.nodes_after)}",
-            below=tuple(Line(text=command_line(command), is_code=True) for command in step.commands),
-        )
-        for step in report.steps
-    )
-    yield Section(
-        key="commands",
-        title="Commands, by set",
-        parts=(Entries(of="move", entries=entries, style=Style.COMMANDS),) if entries else (),
-    )
+def _commands(report: RemedyReport) -> Section:
+    entries = []
+    for step in report.steps:
+        below = tuple(Line(command_line(command), is_code=True) for command in step.commands)
+        text = f"{step.instance}: {' and '.join(step.nodes_after)}"
+        entries.append(Entry(text, mark=f"{step.job_set:>2}.", below=below))
+    return Section("commands", "Commands, by set", [Entries("move", entries, Style.COMMANDS)])
 
 
 def _left(report: RemedyReport) -> Section:
-    rows = tuple((item.fault.kind.value, item.fault.sentence, item.reason) for item in report.left)
-    return Section(
-        key="left",
-        title="What is left",
-        parts=with_rows(
-            Table(
-                title="What nothing cures, and why",
-                of="faults",
-                headings=("kind", "fault", "why"),
-                rows=rows,
-                last_apart=True,
-            )
-        ),
-    )
+    rows = [(item.fault.kind.value, item.fault.sentence, item.reason) for item in report.left]
+    table = Table("What nothing cures, and why", "faults", ("kind", "fault", "why"), rows, last_apart=True)
+    return Section("left", "What is left", [table])
 
 
 def _sizes(report: RemedyReport) -> Section:
     return Section(
-        key="sizes",
-        title="Sizes that violate the policy, and the nearest legal ones",
-        parts=(Entries(of="instance", entries=tuple(map(_size, report.sizes)), style=Style.COMMANDS),)
-        if report.sizes
-        else (),
-        notes=(
+        "sizes",
+        "Sizes that violate the policy, and the nearest legal ones",
+        [Entries("instance", tuple(map(_size, report.sizes)), Style.COMMANDS)],
+        (
             "the spec pair is the one that asks for the smallest change; a plan names the one with the fewest breaches",
             "memory and CPUs change at the next start of an instance; no script runs these commands",
         )
@@ -216,9 +176,9 @@ def _sizes(report: RemedyReport) -> Section:
 
 def _size(item: SizeCure) -> Entry:
     breaches = "; ".join(map(breach_words, item.violation.breaches))
-    below = [Line(text=command_line(command), is_code=True) for command in item.commands]
+    below = [Line(command_line(command), is_code=True) for command in item.commands]
     return Entry(
         mark="-" if item.commands else "?",
         text=f"{item.instance}: {breaches} ({pair_words(item.violation)})",
-        below=tuple(below) or (Line(text=f"no command cures it: {item.reason}"),),
+        below=tuple(below) or (Line(f"no command cures it: {item.reason}"),),
     )

@@ -13,22 +13,18 @@ from gpolicy.remedy.legal_sizes import SizeCure
 from gpolicy.remedy.remedy import Left, RemedyReport, RemedyStep
 from gpolicy.remedy.remedy_file import FORMAT_VERSION, SAVED
 from gpolicy.remedy.saved_remedy import SavedRemedy
-from gpolicy.report.state_shapes import UNKNOWN, WHAT_IF, head
+from gpolicy.report.capacity_json import UNKNOWN, WHAT_IF, head
 
 _NOT_NEGATIVE: Final = {"type": "number", "minimum": 0}
 _FAULT: Final = fields_of(Fault)
-_COMMAND: Final = Shape(
-    "command",
-    Command,
+_COMMAND: Final = Shape(Command, "command").with_keys(
     argv=Key("The command; null if only RAPI can do it.", Maybe(TEXTS), lambda command: command.argv),
     rapi=Key(
         "The same as a request to Ganeti's remote API; null where it has none.",
         rapi_shape(body=Key("The body.", {"type": "object"})),
     ),
 )
-_STEP: Final = Shape(
-    "",
-    RemedyStep,
+_STEP: Final = Shape(RemedyStep).with_keys(
     number=Key("Its place, from 1.", FROM_ONE),
     job_set=Key(
         "The set that it belongs to: jobs of a set may run side by side, the sets run one after the other.", FROM_ONE
@@ -51,19 +47,14 @@ _STEP: Final = Shape(
     ),
     score=Key("The cluster score of htools after it; null where it is not a number.", NUMBER),
 )
-_VIOLATION: Final = Shape(
-    "",
-    PolicyViolation,
+_VIOLATION: Final = Shape(PolicyViolation, optional="pair_name exclusive_storage").with_keys(
     group="The group with the policy.",
     pair="The spec pair that the commands lead to, from 1; the one that Ganeti names where none do.",
     pair_name="Its name in the policy.",
     breaches=Key("Each parameter outside of it.", {"type": "object"}),
     exclusive_storage="Whether the spindles of its disks count.",
-    optional="pair_name exclusive_storage",
 )
-_SIZE: Final = Shape(
-    "",
-    SizeCure,
+_SIZE: Final = Shape(SizeCure).with_keys(
     instance="The instance.",
     violation=Key("What it violates, as in the impact of a plan.", _VIOLATION),
     commands=Key("What gives it the nearest legal size; none where nothing does.", _COMMAND),
@@ -74,51 +65,42 @@ REMEDY_DOCUMENT: Final = Document(
     "gpolicy remedy --format json",
     "What is wrong with where instances are, the moves that cure it, and what nothing cures. Disk is MiB, time seconds."
     " Minor versions may add keys.",
-    (
-        head(FORMAT_VERSION),
-        SAVED,
-        Shape(
-            "",
-            RemedyReport,
-            basis="",
-            what_if=WHAT_IF,
-            unknown=UNKNOWN,
-            faults=Key("All that is wrong before the moves.", _FAULT),
-            steps=Key("The moves, in their order.", _STEP),
-            left=Key(
-                "The faults that no move cures.",
-                Shape("", Left, fault=Key("", _FAULT, inline=True), reason="Why not."),
+    head(FORMAT_VERSION),
+    SAVED,
+    Shape(RemedyReport, optional="unknown").with_keys(
+        basis="",
+        what_if=WHAT_IF,
+        unknown=UNKNOWN,
+        faults=Key("All that is wrong before the moves.", _FAULT),
+        steps=Key("The moves, in their order.", _STEP),
+        left=Key(
+            "The faults that no move cures.",
+            Shape(Left).with_keys(fault=Key("", _FAULT, inline=True), reason="Why not."),
+        ),
+        new=Key("Faults that the moves bring; they end more.", _FAULT),
+        sizes=Key("Instances whose size violates the policy.", _SIZE),
+        score=Key(
+            "The cluster score of htools.",
+            Shape(RemedyReport).with_keys(
+                before=Key("Before the moves.", NUMBER, "score_before.total"),
+                after=Key("After them.", NUMBER, "score_after.total"),
             ),
-            new=Key("Faults that the moves bring; they end more.", _FAULT),
-            sizes=Key("Instances whose size violates the policy.", _SIZE),
-            score=Key(
-                "The cluster score of htools.",
-                Shape(
-                    "",
-                    RemedyReport,
-                    before=Key("Before the moves.", NUMBER, "score_before.total"),
-                    after=Key("After them.", NUMBER, "score_after.total"),
-                ),
-                lambda report: report,
+            lambda report: report,
+        ),
+        rate=Key("MiB of disk that a job copies a second.", FROM_ONE),
+        exhaustive="Whether the search ended by itself, not by its limits or for lack of time.",
+        notes="What else there is to know.",
+        summary=Key(
+            "The figures.",
+            Shape(RemedyReport).with_keys(
+                faults=Key("Faults before the moves.", int, lambda report: len(report.faults)),
+                moves=Key("Moves.", int, lambda report: len(report.steps)),
+                cured="Faults that they end.",
+                job_sets="Sets of jobs.",
+                copied="Disk to copy.",
+                seconds="Time for all sets, one after the other.",
             ),
-            rate=Key("MiB of disk that a job copies a second.", FROM_ONE),
-            exhaustive="Whether the search ended by itself, not by its limits or for lack of time.",
-            notes="What else there is to know.",
-            summary=Key(
-                "The figures.",
-                Shape(
-                    "",
-                    RemedyReport,
-                    faults=Key("Faults before the moves.", int, lambda report: len(report.faults)),
-                    moves=Key("Moves.", int, lambda report: len(report.steps)),
-                    cured="Faults that they end.",
-                    job_sets="Sets of jobs.",
-                    copied="Disk to copy.",
-                    seconds="Time for all sets, one after the other.",
-                ),
-                lambda report: report,
-            ),
-            optional="unknown",
+            lambda report: report,
         ),
     ),
 )

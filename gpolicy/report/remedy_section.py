@@ -6,7 +6,7 @@ from typing import Final
 
 from gpolicy.impact.remedy_change import MOST_NODES, RemedyChange
 from gpolicy.printable import count
-from gpolicy.report.answer import Section, Table, Weight, size
+from gpolicy.report.answer import Number, Section, Table, Weight, number, size
 from gpolicy.report.remedy_answer import KINDS, duration
 
 TITLE: Final = "Remedy"
@@ -19,35 +19,17 @@ _NEXT: Final = (
 def remedy_section(change: RemedyChange) -> Section:
     """Return the figures of the remedy of a plan; nothing where the plan does nothing wrong to places of instances."""
     if not change.new:
-        return Section(key="remedy", title=TITLE, weight=Weight.SAME)
+        return Section("remedy", TITLE, weight=Weight.SAME)
     columns = 4 if change.searched else 3
-    rows = tuple(
-        (KINDS[item.kind], f"{item.before:,}", f"{item.after:,}", f"{item.remedied:,}")[:columns]
-        for item in change.kinds
-    )
     table = Table(
-        title="Before, after, and after the moves" if change.searched else "Before and after",
-        of="kinds",
-        headings=("fault", "now", "then", "after the remedy")[:columns],
-        rows=rows,
-        right=frozenset({"now", "then", "after the remedy"}),
-        weight=Weight.CHANGED,
+        "Before, after, and after the moves" if change.searched else "Before and after",
+        "kinds",
+        ("fault", Number("now"), Number("then"), Number("after the remedy"))[:columns],
+        [(KINDS[item.kind], *map(number, (item.before, item.after, item.remedied)))[:columns] for item in change.kinds],
     )
-    stopped = (
-        () if change.exhaustive or not change.searched else ("the search of a plan is short: more moves may cure more",)
-    )
-    return Section(
-        key="remedy",
-        title=TITLE,
-        weight=Weight.CHANGED,
-        summary=remedy_figures(change),
-        parts=(table,),
-        notes=(
-            _NEXT,
-            *stopped,
-        ),
-        never_cut=True,
-    )
+    ended = change.searched and not change.exhaustive
+    notes = (_NEXT, "the search of a plan is short: more moves may cure more" if ended else "")
+    return Section("remedy", TITLE, [table], notes, summary=remedy_figures(change), never_cut=True)
 
 
 def remedy_figures(change: RemedyChange) -> str:

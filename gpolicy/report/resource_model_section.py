@@ -4,80 +4,42 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.analysis.resource_models import GroupModel, NodeModel, ResourceModel
+from gpolicy.analysis.resource_models import NodeModel, ResourceModel
 from gpolicy.impact.impact import ResourceModelChange
 from gpolicy.printable import count
 from gpolicy.report.answer import (
     NOTHING,
     Cell,
     Name,
+    Number,
     Section,
     Table,
     Weight,
-    heaviest,
     names,
+    number,
     rough_size,
+    section_of_tables,
     size,
-    with_rows,
 )
 
 TITLE: Final = "Resource model"
-_RIGHT: Final = frozenset(
-    {
-        "declared",
-        "reported",
-        "memory, measured",
-        "memory, declared",
-        "disk, measured",
-        "disk, declared",
-        "measured",
-        "declared now",
-        "declared then",
-        "minmem",
-        "maxmem",
-        "memory",
-        "ratio",
-    }
-)
 
 
 def resource_model_section(change: ResourceModelChange) -> Section:
     """Return the differences of both models of free resources after the changes."""
     weight = Weight.SAME if change.before == change.after else Weight.CHANGED
     then = change.after
-    tables = with_rows(
-        _groups(change, weight),
-        _declared(then, weight),
-        _free(then, weight),
-        _over_subscribed(then),
-    )
-    return Section(
-        key="resource_model",
-        title=TITLE,
-        weight=heaviest(tables),
-        summary=_summary(change),
-        parts=tables,
-        notes=then.notes,
-    )
-
-
-def _groups(change: ResourceModelChange, weight: Weight) -> Table:
     before = {group.group: group for group in change.before.groups}
-    return Table(
-        title="Standard instances that fit, by measured and by declared values",
-        of="groups",
-        headings=("group", "measured", "declared now", "declared then", "bound by"),
-        rows=tuple(_group(group, before.get(group.group)) for group in change.after.groups),
-        right=_RIGHT,
-        weight=weight,
-    )
-
-
-def _group(then: GroupModel, now: GroupModel | None) -> tuple[Cell, ...]:
-    before = NOTHING if now is None else f"{now.configured_fits:,}"
-    measured = NOTHING if then.measured_fits is None else f"{then.measured_fits:,}"
-    figures = (measured, before, f"{then.configured_fits:,}")
-    return (Name(then.group), *figures, then.configured_binding.cause.key)
+    rows = []
+    for group in then.groups:
+        now = before[group.group].configured_fits if group.group in before else None
+        figures = map(number, (group.measured_fits, now, group.configured_fits))
+        rows.append((Name(group.group), *figures, group.configured_binding.cause.key))
+    headings = ("group", *map(Number, ("measured", "declared now", "declared then")), "bound by")
+    title = "Standard instances that fit, by measured and by declared values"
+    fits = Table(title, "groups", headings, rows, weight=weight)
+    tables = (fits, _declared(then, weight), _free(then, weight), _over_subscribed(then))
+    return section_of_tables("resource_model", TITLE, tables, then.notes, summary=_summary(change))
 
 
 def _declared(model: ResourceModel, weight: Weight) -> Table:
@@ -86,66 +48,33 @@ def _declared(model: ResourceModel, weight: Weight) -> Table:
     for node in model.nodes:
         for item in node.declared:
             if item.differs:
-                shown = (
-                    item.name,
-                    item.amount(item.declared),
-                    item.level,
-                    NOTHING if item.reported is None else item.amount(item.reported),
-                )
+                reported = NOTHING if item.reported is None else item.amount(item.reported)
+                shown = (item.name, item.amount(item.declared), item.level, reported)
                 alike.setdefault(shown, []).append(node.node)
-    return Table(
-        title="Declared values that differ from what nodes report",
-        of="values",
-        headings=("value", "declared", "by", "reported", "nodes"),
-        rows=tuple((*shown, names(nodes)) for shown, nodes in alike.items()),
-        right=_RIGHT,
-        weight=weight,
-    )
+    headings = ("value", Number("declared"), "by", Number("reported"), "nodes")
+    rows = [(*shown, names(nodes)) for shown, nodes in alike.items()]
+    return Table("Declared values that differ from what nodes report", "values", headings, rows, weight=weight)
 
 
 def _free(model: ResourceModel, weight: Weight) -> Table:
-    rows = [
-        (
-            Name(node.node),
-            rough_size(node.measured.free_memory),
-            rough_size(node.configured.free_memory),
-            rough_size(node.measured.free_disk),
-            rough_size(node.configured.free_disk),
-        )
-        for node in model.nodes
-        if node.measured is not None
-        and (node.measured.free_memory, node.measured.free_disk)
-        != (node.configured.free_memory, node.configured.free_disk)
-    ]
-    return Table(
-        title="Free memory and disk, by both models",
-        of="nodes",
-        headings=("node", "memory, measured", "memory, declared", "disk, measured", "disk, declared"),
-        rows=tuple(rows),
-        right=_RIGHT,
-        weight=weight,
-    )
+    rows = []
+    for node in model.nodes:
+        sides = node.measured, node.configured
+        figures = [side and (side.free_memory, side.free_disk) for side in sides]
+        if figures[0] is not None and figures[0] != figures[1]:
+            rows.append((Name(node.node), *(rough_size(x) for pair in zip(*figures, strict=True) for x in pair)))
+    kinds = ("memory, measured", "memory, declared", "disk, measured", "disk, declared")
+    return Table("Free memory and disk, by both models", "nodes", ("node", *map(Number, kinds)), rows, weight=weight)
 
 
 def _over_subscribed(model: ResourceModel) -> Table:
-    return Table(
-        title="Nodes whose instances may together want more memory (maxmem) than there is",
-        of="nodes",
-        headings=("node", "minmem", "maxmem", "memory", "ratio"),
-        rows=tuple(
-            (
-                Name(node.node),
-                size(node.minimum_memory),
-                size(node.maximum_memory),
-                size(node.available_memory),
-                f"{node.oversubscription:.2f}",
-            )
-            for node in _over(model)
-            if node.oversubscription is not None
-        ),
-        right=_RIGHT,
-        weight=Weight.SAME,
-    )
+    title = "Nodes whose instances may together want more memory (maxmem) than there is"
+    rows = []
+    for node in _over(model):
+        sizes = map(size, (node.minimum_memory, node.maximum_memory, node.available_memory))
+        rows.append((Name(node.node), *sizes, f"{node.oversubscription:.2f}"))
+    headings = ("node", *map(Number, ("minmem", "maxmem", "memory", "ratio")))
+    return Table(title, "nodes", headings, rows, weight=Weight.SAME)
 
 
 def _over(model: ResourceModel) -> list[NodeModel]:

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from gpolicy.colour import Tone
 from gpolicy.errors import ExitCode
+from gpolicy.json_values import fields
 from gpolicy.printable import count, some
 from gpolicy.provenance import Provenance
-from gpolicy.report.answer import Answer, Entries, Entry, Name, Section, Table, Weight
+from gpolicy.report.answer import Answer, Entries, Entry, Name, Section, Table
 from gpolicy.report.fleet_report import ClusterReport
 from gpolicy.rollout.next_action import COMPLETE, REVERTED, PlanStage
 from gpolicy.rollout.rollout_run import LookResult, RunResult
@@ -58,8 +59,7 @@ def _report(item: RolledOut, *, back: bool) -> ClusterReport:
     if not troubles and not back and item.stage in COMPLETE:
         looked = "; looked at, all is well" if item.look else ", not looked at"
     reason = "" if not troubles else f"{', but' if is_right else ':'} {troubles[0]}"
-    entries = tuple(Entry(text=text, mark="!", tone=Tone.BAD) for text in troubles[1:])
-    section = Section(key="troubles", title="Troubles", parts=(Entries(of="trouble", entries=entries),))
+    entries = [Entry(text, mark="!", tone=Tone.BAD) for text in troubles[1:]]
     hint = item.outcome.hint if item.outcome and item.outcome.exit_code else ""
     answer = Answer(
         verb="apply",
@@ -67,8 +67,8 @@ def _report(item: RolledOut, *, back: bool) -> ClusterReport:
         name=item.name,
         verdict=f"{item.stage}{reason}{looked}",
         tone=Tone.BAD if troubles else Tone.GOOD if is_right else Tone.PLAIN,
-        sections=(section,) if entries else (),
-        notes=(*((hint,) if hint else ()), *(item.look.notes if item.look else ())),
+        sections=(Section("troubles", "Troubles", [Entries("trouble", entries)]),),
+        notes=(hint, *(item.look.notes if item.look else ())),
     )
     return ClusterReport(name=item.name, labels=item.labels, exit_code=code, answer=answer, data=_data(item))
 
@@ -77,21 +77,11 @@ def _data(item: RolledOut) -> dict[str, Any]:
     outcome, look = item.outcome, item.look
     return {
         "format_version": FORMAT_VERSION,
-        "wave": item.wave,
-        "stage": item.stage.value,
-        "plan": item.plan,
-        "plan_digest": item.plan_digest,
-        "journal": item.journal,
+        **fields(item, "wave", "stage", "plan", "plan_digest", "journal"),
         "run": None
         if outcome is None
         else {"exit_code": outcome.exit_code, "message": outcome.message or None, "hint": outcome.hint or None},
-        "look": None
-        if look is None
-        else {
-            "troubles": list(look.troubles),
-            "notes": list(look.notes),
-            "failed_jobs": list(look.failed_jobs),
-        },
+        "look": None if look is None else fields(look, "troubles", "notes", "failed_jobs"),
     }
 
 
@@ -105,14 +95,7 @@ def rollout_index(
 ) -> Answer:
     """Return the table of all clusters, with a verdict on the whole. `notes` say how to go on."""
     rows = tuple((Name(item.name), item.wave, report.verdict) for item, report in zip(clusters, reports, strict=True))
-    table = Table(
-        title="Clusters",
-        of="clusters",
-        headings=("cluster", "wave", "verdict"),
-        rows=rows,
-        weight=Weight.CHANGED,
-        most=len(rows),
-    )
+    table = Table("Clusters", "clusters", ("cluster", "wave", "verdict"), rows, most=len(rows))
     good = not any(report.exit_code for report in reports)
     return Answer(
         verb="apply",
@@ -120,7 +103,7 @@ def rollout_index(
         name="",
         verdict=_verdict(clusters, back=back),
         tone=Tone.GOOD if good else Tone.BAD,
-        sections=(Section(key="clusters", title="Clusters", parts=(table,), never_cut=True),),
+        sections=(Section("clusters", "Clusters", (table,), never_cut=True),),
         notes=tuple(notes),
         provenance=provenance,
     )

@@ -1,4 +1,4 @@
-"""The effective policy as an answer: each object with its values, and where they come from."""
+"""The effective policy as an answer and as JSON (`schemas/output/show.json`): values, and where they come from."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.json_values import fields, place
 from gpolicy.policy.kinds import LEVELS
 from gpolicy.printable import count
-from gpolicy.report.answer import Answer, Cell, Name, Section, Table, with_rows
+from gpolicy.report.answer import Answer, Cell, Name, Section, Table
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, Origin
 from gpolicy.writing.written import written_value
 from gpolicy.writing.yaml_text import Node, flow, scalar
 
+FORMAT_VERSION: Final = "1.1"
 _MINMAX: Final = ("ipolicy", "minmax")
 _SIZES: Final = (("hardware", "memory"), ("hardware", "pv_size"))
 
@@ -23,28 +25,16 @@ _SIZES: Final = (("hardware", "memory"), ("hardware", "pv_size"))
 def show_answer(view: EffectivePolicy, *, origin: bool = False) -> Answer:
     """Return the view as an answer: tables of values for each object; `origin` adds the places."""
     verdict = f"{count(len(view.objects), 'object')} of a policy for Ganeti {view.version}"
-    return Answer(
-        verb="show",
-        title="Effective policy",
-        name="",
-        verdict=verdict,
-        sections=tuple(_section(item, number, view.version, origin=origin) for number, item in enumerate(view.objects)),
-    )
+    sections = (_section(item, place, view.version, origin=origin) for place, item in enumerate(view.objects))
+    return Answer(verb="show", title="Effective policy", name="", verdict=verdict, sections=tuple(sections))
 
 
 def _section(item: EffectiveObject, number: int, version: str, *, origin: bool) -> Section:
-    words = [
-        f"{word} {', '.join(listed)}" if listed else f"no {word}"
-        for word, listed in (("nodes", item.nodes), ("tags", item.tags))
-        if listed is not None
-    ]
-    return Section(
-        key=f"object-{number}",
-        title=_title(item, version),
-        summary="; ".join(words if item.values else [*words, "no values"]),
-        parts=with_rows(_values(item, origin=origin), _specs(item), *([_overridden(item)] if origin else [])),
-        never_cut=True,
-    )
+    named = {"nodes": item.nodes, "tags": item.tags}
+    words = [f"{word} {', '.join(of)}" if of else f"no {word}" for word, of in named.items() if of is not None]
+    tables = [_values(item, origin=origin), _specs(item), *([_overridden(item)] if origin else [])]
+    summary = "; ".join(words if item.values else [*words, "no values"])
+    return Section(f"object-{number}", _title(item, version), tables, summary=summary, never_cut=True)
 
 
 def _values(item: EffectiveObject, *, origin: bool) -> Table:
@@ -53,26 +43,21 @@ def _values(item: EffectiveObject, *, origin: bool) -> Table:
         place = (str(value.origin.span) if value.origin else "",) if origin else ()
         rows.append((Name(".".join(value.path)), _shown(value), *place, _note(value, item)))
     headings = ("parameter", "value", *(("declared at",) if origin else ()), "from")
-    return Table(title="Values", of="values", headings=headings, rows=tuple(rows))
+    return Table("Values", "values", headings, rows)
 
 
 def _specs(item: EffectiveObject) -> Table:
     """Return the specs that are the object's own; those that it inherits stand with the object that they are from."""
     own = [value for value in item.values if value.path == _MINMAX and value.state is Declaration.EXPLICIT]
-    rows = tuple(row for value in own if value.origin for row in _spec_rows(value.origin))
-    return Table(title="Specs", of="specs", headings=("spec", *SPEC_PARAMETERS), rows=rows, most=max(len(rows), 1))
+    rows = [row for value in own if value.origin for row in _spec_rows(value.origin)]
+    return Table("Specs", "specs", ("spec", *SPEC_PARAMETERS), rows, most=max(len(rows), 1))
 
 
 def _overridden(item: EffectiveObject) -> Table:
     """Return where values are declared to be inherited, and what the own ones override."""
     rows = [(Name(".".join(value.path)), *cells) for value in item.values for cells in _others(value)]
-    return Table(
-        title="Inherited and overridden",
-        of="values",
-        headings=("parameter", "value", "declared at", "of"),
-        rows=tuple(rows),
-        most=max(len(rows), 1),
-    )
+    headings = ("parameter", "value", "declared at", "of")
+    return Table("Inherited and overridden", "values", headings, rows, most=max(len(rows), 1))
 
 
 def _others(value: EffectiveValue) -> Iterator[tuple[str, str, str]]:
@@ -86,10 +71,6 @@ def _title(item: EffectiveObject, version: str) -> str:
     if item.kind == "Cluster":
         return f"cluster {item.name} (Ganeti {version})"
     return f"{item.label} (nodes in group {item.group})" if item.group is not None else item.label
-
-
-def _through(origin: Origin) -> str:
-    return f" (from {origin.base})" if origin.base is not None else ""
 
 
 def _shown(value: EffectiveValue) -> str:
@@ -129,7 +110,7 @@ def _note(value: EffectiveValue, item: EffectiveObject) -> str:
     if value.state is Declaration.INHERIT:
         return f"inherited from {value.origin.object}" if value.origin else "inherited"
     above = [other for other in value.overrides if other.object != item.label]
-    own = "own" + (_through(value.origin) if value.origin else "")
+    own = f"own (from {value.origin.base})" if value.origin and value.origin.base is not None else "own"
     if not above:
         return own
     same = value.origin is not None and above[-1].value == value.origin.value
@@ -140,3 +121,42 @@ def _note(value: EffectiveValue, item: EffectiveObject) -> str:
 def _settable(path: Path, item: EffectiveObject) -> bool:
     parameter = parameter_at(path)
     return parameter is not None and LEVELS[item.kind] in parameter.levels
+
+
+def show_data(view: EffectivePolicy) -> dict[str, Any]:
+    """Return the view as JSON's own types."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "ganeti_version": view.version,
+        "objects": [_object(item) for item in view.objects],
+    }
+
+
+def _object(item: EffectiveObject) -> dict[str, Any]:
+    return {
+        "object": item.label,
+        **fields(item, "kind", "name", "group"),
+        **place(item.span),
+        **fields(item, "nodes", "tags"),
+        "values": [_value(value) for value in item.values],
+        "effective": item.effective,
+    }
+
+
+def _value(value: EffectiveValue) -> dict[str, Any]:
+    own: Value = None
+    if value.state is Declaration.INHERIT:
+        own = "inherit"
+    elif value.state is Declaration.EXPLICIT:
+        own = value.value
+    origin = value.origin
+    return {
+        "path": ".".join(value.path),
+        "state": value.state.value,
+        "own": own,
+        "effective": value.value,
+        "from": origin.object if origin else None,
+        "base": origin.base if origin else None,
+        **place(origin.span if origin else value.span),
+        "overrides": [{**fields(other, "object", "base", "value"), **place(other.span)} for other in value.overrides],
+    }

@@ -1,22 +1,24 @@
-"""How many nodes it takes, as an answer: the nodes, what is missing with one fewer, and what fits then."""
+"""How many nodes it takes, as an answer and as JSON (`schemas/output/size.json`): what to buy, and what fits then."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.ganeti.units import exact_size
+from gpolicy.json_values import fields, head
 from gpolicy.printable import count
-from gpolicy.report.answer import NOTHING, Answer, Figure, Name, Section, Table, about, supposing
+from gpolicy.report.answer import Answer, Figure, Name, Number, Section, Table, about, number, supposing
+from gpolicy.report.capacity_json import BINDING, LIMITS, POLICY_LIMIT
 from gpolicy.report.capacity_section import size_words
 from gpolicy.what_if.filling import FullReport
 from gpolicy.what_if.sizing import SizeReport
 
+FORMAT_VERSION: Final = "1.0"
 _OUT_OF_TIME: Final = "stopped (--seconds, Ctrl-C) before all cheaper choices were tried and all was counted"
-_RIGHT: Final = frozenset({"cost", "nodes", "together", "wanted", "still fit then", "now", "more"})
 
 
 def size_answer(report: SizeReport) -> Answer:
@@ -24,29 +26,25 @@ def size_answer(report: SizeReport) -> Answer:
     wanted = " and ".join(f"{item.count:,} {item.title}" for item in report.wanted)
     nodes = sum(report.nodes)
     priced = any(kind.cost != 1 for kind in report.kinds)
-    rows = tuple(
-        (Name(kind.like), str(number), *((f"{kind.cost:,g}", f"{kind.cost * number:,g}") if priced else ()))
-        for kind, number in zip(report.kinds, report.nodes, strict=True)
-    )
+    money = ("cost", "together") if priced else ()
+    rows = []
+    for kind, bought in zip(report.kinds, report.nodes, strict=True):
+        costs = (f"{kind.cost:,g}", f"{kind.cost * bought:,g}")
+        rows.append((Name(kind.like), str(bought), *(costs if priced else ())))
+    to_buy = Table("Nodes to buy", "kinds", ("like", *map(Number, ("nodes", *money))), rows)
     words = _all_words([item.instance for item in report.wanted])
-    sizes = tuple(
-        (
-            Name(item.title),
-            size,
-            item.instance.template.value,
-            f"{item.count:,}",
-            NOTHING if more is None else f"{more:,}",
-        )
+    wanted_rows = [
+        (Name(item.title), size, item.instance.template.value, number(item.count), number(more))
         for item, size, more in zip(report.wanted, words, report.more, strict=True)
-    )
+    ]
+    headings = ("spec", "size", "template", Number("wanted"), Number("still fit then"))
+    sizes = Table("What is wanted, and how much more fits then", "sizes", headings, wanted_rows)
     missing = report.shortage
     fewer = f"with {count(sum(missing.nodes), 'more node')}" if missing and sum(missing.nodes) else "without more nodes"
-    short = (
-        f"{fewer}, {missing.fits:,} of {_wanted_of(report, missing.title):,}"
-        f" {missing.title} would fit; {_limit(missing.binding)}"
-        if missing
-        else ""
-    )
+    short = ""
+    if missing:
+        wanted_of_it = next(item.count for item in report.wanted if item.title == missing.title)
+        short = f"{fewer}, {missing.fits:,} of {wanted_of_it:,} {missing.title} would fit; {_limit(missing.binding)}"
     instead = f"; with {report.instead.other.words} it {_needs(report, report.instead.nodes)}" if report.instead else ""
     return Answer(
         verb="size",
@@ -60,36 +58,10 @@ def size_answer(report: SizeReport) -> Answer:
             Figure("trials", f"{report.trials:,}"),
         ),
         sections=(
-            Section(
-                key="nodes",
-                title="Nodes to buy",
-                parts=(
-                    Table(
-                        title="Nodes to buy",
-                        of="kinds",
-                        headings=("like", "nodes", *(("cost", "together") if priced else ())),
-                        rows=rows,
-                        right=_RIGHT,
-                    ),
-                ),
-                notes=(short,) if short else (),
-                never_cut=True,
-            ),
-            Section(
-                key="instances",
-                title="Wanted instances",
-                parts=(
-                    Table(
-                        title="What is wanted, and how much more fits then",
-                        of="sizes",
-                        headings=("spec", "size", "template", "wanted", "still fit then"),
-                        rows=sizes,
-                        right=_RIGHT,
-                    ),
-                ),
-            ),
+            Section("nodes", "Nodes to buy", (to_buy,), (short,), never_cut=True),
+            Section("instances", "Wanted instances", (sizes,)),
         ),
-        notes=() if report.exhaustive else (_OUT_OF_TIME,),
+        notes=("" if report.exhaustive else _OUT_OF_TIME,),
         terms=(
             ("spec", "a pair of sizes: its minimum is wanted, or with :max its maximum"),
             ("still fit then", "how many more of this size alone fit beside all the wanted ones"),
@@ -108,22 +80,14 @@ def _absorbed(failures: int) -> str:
     return "" if not failures else one if failures == 1 else several
 
 
-def _wanted_of(report: SizeReport, title: str) -> int:
-    return next(item.count for item in report.wanted if item.title == title)
-
-
 def _limit(binding: Binding) -> str:
     said = binding.detail if binding.cause is Cause.BROKEN else ""
     return f"the limit is {binding.cause.key}: {said or binding.cause.sentence}"
 
 
-def _words(instance: Instance) -> str:
-    return size_words(instance.burst, instance.vcpus, sum(disk.size for disk in instance.disks))
-
-
 def _all_words(instances: Sequence[Instance]) -> list[str]:
     """Return each size in words, with what tells it from others where these words are the same."""
-    plain = [_words(item) for item in instances]
+    plain = [size_words(item.burst, item.vcpus, sum(disk.size for disk in item.disks)) for item in instances]
     alike = Counter(zip(plain, (item.template for item in instances), strict=True))
     return [
         f"{words} ({_details(item)})" if alike[words, item.template] > 1 else words
@@ -142,10 +106,12 @@ def full_answer(report: FullReport) -> Answer:
     """Return how many more fit at today's mix."""
     more, now = sum(part.more for part in report.parts), sum(part.now for part in report.parts)
     takes = f"takes {count(more, 'more instance')} like its {now:,}"
-    rows = tuple(
-        (words, part.instance.template.value, f"{part.now:,}", f"{part.more:,}")
-        for words, part in zip(_all_words([part.instance for part in report.parts]), report.parts, strict=True)
-    )
+    words = _all_words([part.instance for part in report.parts])
+    rows = [
+        (size, part.instance.template.value, number(part.now), number(part.more))
+        for size, part in zip(words, report.parts, strict=True)
+    ]
+    mix = Table("Today's mix of sizes", "sizes", ("size", "template", Number("now"), Number("more")), rows)
     notes = [_limit(report.binding) if report.binding else f"counting stopped at {more:,}: more may fit"]
     notes += [report.policy_limit.sentence] if report.policy_limit else []
     if report.left_out:
@@ -156,21 +122,58 @@ def full_answer(report: FullReport) -> Answer:
         **about(report),
         verdict=f"{supposing(report.what_if)}Group {report.group} {takes}{_absorbed(report.failures)}",
         figures=(Figure("more instances", f"{more:,}", about="mix"), Figure("instances now", f"{now:,}")),
-        sections=(
-            Section(
-                key="mix",
-                title="Today's mix of sizes",
-                parts=(
-                    Table(
-                        title="Today's mix of sizes",
-                        of="sizes",
-                        headings=("size", "template", "now", "more"),
-                        rows=rows,
-                        right=_RIGHT,
-                    ),
-                ),
-                notes=tuple(notes),
-                never_cut=True,
-            ),
-        ),
+        sections=(Section("mix", mix.title, (mix,), tuple(notes), never_cut=True),),
     )
+
+
+def size_data(report: SizeReport) -> dict[str, Any]:
+    """Return the report as JSON's own types. Memory and disk are MiB."""
+    missing = report.shortage
+    return {
+        **head(FORMAT_VERSION, report),
+        **fields(report, "basis", "group", "what_if"),
+        "limits": [LIMITS.form(item) for item in report.limits],
+        "kinds": [
+            {"like": kind.like, "cost": kind.cost, "nodes": number}
+            for kind, number in zip(report.kinds, report.nodes, strict=True)
+        ],
+        "cost": report.cost,
+        "wanted": [
+            {"spec": item.title, **_size(item.instance), "count": item.count, "more": more}
+            for item, more in zip(report.wanted, report.more, strict=True)
+        ],
+        "shortage": missing
+        and {
+            "nodes": list(missing.nodes),
+            "spec": missing.title,
+            "fits": missing.fits,
+            **BINDING(missing.binding),
+        },
+        "instead": report.instead and {"number": report.instead.other.words, "nodes": list(report.instead.nodes)},
+        **fields(report, "trials", "exhaustive"),
+    }
+
+
+def full_data(report: FullReport) -> dict[str, Any]:
+    """Return the report as JSON's own types. Memory and disk are MiB."""
+    return {
+        **head(FORMAT_VERSION, report),
+        **fields(report, "basis", "group", "what_if"),
+        "limits": [LIMITS.form(item) for item in report.limits],
+        "mix": [{**_size(part.instance), "now": part.now, "more": part.more} for part in report.parts],
+        "more": sum(part.more for part in report.parts),
+        **(BINDING(report.binding) if report.binding else {}),
+        "policy_limit": report.policy_limit and POLICY_LIMIT(report.policy_limit),
+        "left_out": report.left_out,
+        "stopped": report.binding is None,
+    }
+
+
+def _size(instance: Instance) -> dict[str, Any]:
+    return {
+        "memory": instance.burst,
+        "vcpus": instance.vcpus,
+        "disks": [disk.size for disk in instance.disks],
+        "template": instance.template.value,
+        **fields(instance, "spindle_use"),
+    }

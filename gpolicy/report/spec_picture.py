@@ -28,7 +28,7 @@ _LOWEST: Final = HEIGHT - _BOTTOM - 2.0  # of a label's line
 MOST_PICTURES: Final = 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Box:
     """One pair. `kind` is now (removed), then (new) or same."""
 
@@ -50,7 +50,7 @@ class Label:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Dot:
     """Instances of one size: `kind` is newly (violating), still (violating) or fine."""
 
@@ -164,17 +164,12 @@ def _picture(
     boxes = [_box(across, upward, bounds, "now", "") for bounds in now if bounds not in then]
     for number, bounds in enumerate(then):
         boxes.append(_box(across, upward, bounds, "same" if bounds in now else "then", names[number]))
-    dots = [
-        Dot(
-            x=across.at(memory),
-            y=upward.at(disk),
-            radius=round(min(2.2 + math.sqrt(number) * 0.8, 9.0), 1),
-            kind=kind,
-            title=f"{count(number, 'instance')} of {size(memory)} memory, largest disk {size(disk)}"
-            + ("" if kind == "fine" else f": {kind} violating"),
-        )
-        for (memory, disk, kind), number in sorted(spots.items(), key=lambda item: (item[0][2] != "fine", item[0]))
-    ]
+    dots = []
+    for (memory, disk, kind), number in sorted(spots.items(), key=lambda item: (item[0][2] != "fine", item[0])):
+        radius = round(min(2.2 + math.sqrt(number) * 0.8, 9.0), 1)
+        title = f"{count(number, 'instance')} of {size(memory)} memory, largest disk {size(disk)}"
+        violating = "" if kind == "fine" else f": {kind} violating"
+        dots.append(Dot(across.at(memory), upward.at(disk), radius, kind, f"{title}{violating}"))
     return SpecPicture(
         groups=groups,
         boxes=tuple(boxes),
@@ -195,15 +190,7 @@ def _box(across: _Axis, upward: _Axis, bounds: _Bounds, kind: str, label: str) -
         f"{label + ', ' if label else ''}{word}: memory {size(least_memory)} to {size(most_memory)},"
         f" disk {size(least_disk)} to {size(most_disk)}"
     )
-    return Box(
-        x=left,
-        y=top,
-        width=round(right - left, 1),
-        height=round(bottom - top, 1),
-        kind=kind,
-        label=label,
-        title=title,
-    )
+    return Box(left, top, round(right - left, 1), round(bottom - top, 1), kind, label, title)
 
 
 def _widened(low: float, high: float) -> tuple[float, float]:

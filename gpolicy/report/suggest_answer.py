@@ -19,6 +19,7 @@ from gpolicy.report.answer import (
     Line,
     Listing,
     Name,
+    Number,
     Section,
     Table,
     Weight,
@@ -28,10 +29,9 @@ from gpolicy.report.answer import (
     rough_size,
     share,
 )
-from gpolicy.suggest.suggestion import Mix, OldPair, Size, Suggestion, SuggestReport, Waste
+from gpolicy.suggest.suggestion import Mix, Suggestion, SuggestReport, Waste
 from gpolicy.suggest.tiling import Amounts
 
-_RIGHT: Final = frozenset({"per node", "now", "then", "empty", "fill it", "memory", "CPUs", "volumes", "disk"})
 _NAMES_SHOWN: Final = 5
 _TERMS: Final = (
     ("per node", "how many fill an empty node, of each kind of nodes"),
@@ -43,22 +43,18 @@ _TERMS: Final = (
 
 def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer:
     """Return the sizes of each group, and its document if it was not `written` to a file."""
-    passed = Section(
-        key="passed-over",
-        title="Skipped groups",
-        notes=tuple(f"{name}: {why.removeprefix(f'group {name}: ')}" for name, why in report.passed_over.items()),
-    )
-    documents = tuple(
-        Listing(title=f"NodeGroup document of {item.group}", language="yaml", text=item.document)
-        for item in report.groups
-    )
+    passed = tuple(f"{name}: {why.removeprefix(f'group {name}: ')}" for name, why in report.passed_over.items())
+    documents = tuple(Listing(f"NodeGroup document of {item.group}", "yaml", item.document) for item in report.groups)
     where = f"written to {written}" if written else "with the document that declares them"
     return Answer(
         verb="suggest",
         title="Sizes that tile the nodes of cluster",
         **about(report),
         verdict=f"Sizes for {count(len(report.groups), 'group')}, {where}",
-        sections=(*itertools.chain.from_iterable(map(_sections, report.groups, itertools.count(1))), passed),
+        sections=(
+            *itertools.chain.from_iterable(map(_sections, report.groups, itertools.count(1))),
+            Section("passed-over", "Skipped groups", notes=passed),
+        ),
         listings=() if written else documents,
         figures=(
             Figure("groups", f"{len(report.groups):,}"),
@@ -71,75 +67,44 @@ def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer
 
 def _sections(item: Suggestion, place: int) -> Iterator[Section]:
     kind = "exclusive storage" if item.exclusive else item.template.value
-    yield Section(
-        key=f"group-{place}",
-        title=f"Group {item.group}",
-        summary=f"{kind}, {count(sum(len(kind.nodes) for kind in item.kinds), 'node')}",
-        parts=(_sizes(item),),
-        notes=tuple(_notes(item)),
-        never_cut=True,
-    )
-    yield Section(
-        key=f"choices-{place}",
-        title=f"Sizes for the instances of group {item.group}",
-        parts=(_choices(item),) if item.choices else (),
-        notes=_unused(item),
-        never_cut=True,
-    )
-    yield Section(
-        key=f"mixes-{place}",
-        title=f"Mixes in group {item.group}",
-        parts=(Entries(of="mix", entries=() if item.mix is None else (_mix(item.mix),)),),
-    )
-    yield Section(
-        key=f"stranded-{place}",
-        title=f"Unused on a node of group {item.group}",
-        weight=Weight.DETAIL,
-        parts=(_stranded(item),),
-        never_cut=True,
-    )
+    nodes = count(sum(len(kind.nodes) for kind in item.kinds), "node")
+    where = f"group {item.group}"
+    title, notes = f"Group {item.group}", tuple(_notes(item))
+    yield Section(f"group-{place}", title, [_sizes(item)], notes, summary=f"{kind}, {nodes}", never_cut=True)
+    title = f"Sizes for the instances of {where}"
+    yield Section(f"choices-{place}", title, [_choices(item)], _unused(item), never_cut=True)
+    yield Section(f"mixes-{place}", f"Mixes in {where}", [Entries("mix", [_mix(item.mix)] if item.mix else [])])
+    title = f"Unused on a node of {where}"
+    yield Section(f"stranded-{place}", title, [_stranded(item)], weight=Weight.DETAIL, never_cut=True)
 
 
 def _sizes(item: Suggestion) -> Table:
-    rows = [_size_row(size, exclusive=item.exclusive) for size in item.sizes]
-    rows += [_pair_row(pair, exclusive=item.exclusive) for pair in item.today]
-    return Table(
-        title="What fits",
-        of="sizes",
-        headings=("size", "instance", "per node", "now", "then", "empty", "bound by"),
-        rows=tuple(rows),
-        right=_RIGHT,
-    )
-
-
-def _size_row(size: Size, *, exclusive: bool) -> tuple[Cell, ...]:
-    words = _instance_words(size.pair.max, exclusive=exclusive)
-    fits = [str(fit.fits) for fit in (size.now, size.then, size.empty)]
-    return (Name(size.name), words, "/".join(map(str, size.a_node)), *fits, size.then.binding.cause.key)
-
-
-def _pair_row(pair: OldPair, *, exclusive: bool) -> tuple[Cell, ...]:
-    words = _instance_words(pair.pair.max, exclusive=exclusive)
-    figures = (NOTHING, str(pair.now.fits), str(pair.then.fits), NOTHING)
-    return (f"pair {pair.place} of today", words, *figures, pair.then.binding.cause.key)
+    rows: list[tuple[Cell, ...]] = []
+    for size in item.sizes:
+        fits = [str(fit.fits) for fit in (size.now, size.then, size.empty)]
+        words = _instance_words(size.pair.max, exclusive=item.exclusive)
+        rows.append((Name(size.name), words, "/".join(map(str, size.a_node)), *fits, size.then.binding.cause.key))
+    for pair in item.today:
+        figures = (NOTHING, str(pair.now.fits), str(pair.then.fits), NOTHING)
+        words = _instance_words(pair.pair.max, exclusive=item.exclusive)
+        rows.append((f"pair {pair.place} of today", words, *figures, pair.then.binding.cause.key))
+    numbers = map(Number, ("per node", "now", "then", "empty"))
+    return Table("What fits", "sizes", ("size", "instance", *numbers, "bound by"), rows)
 
 
 def _stranded(item: Suggestion) -> Table:
     disk = ["volumes"] if item.exclusive else ["disk"] if item.measure.disk is not None else []
+    headings = ("size", *map(Number, ("fill it", "memory", "CPUs", *disk, "wasted")))
     alike: dict[tuple[tuple[Cell, ...], ...], list[str]] = {}  # kinds of nodes with the same figures are one
     for kind, wastes in itertools.groupby(item.stranded, lambda waste: waste.kind):
         figures = tuple(_waste_row(waste, item, with_disk=bool(disk)) for waste in wastes)
         alike.setdefault(figures, []).extend(node.name for node in item.kinds[kind].nodes)
     several = len(alike) > 1
-    return Table(
-        title="What one size that fills a node leaves",
-        of="rows",
-        headings=(*(["nodes"] if several else []), "size", "fill it", "memory", "CPUs", *disk, "wasted"),
-        rows=tuple((*([names(nodes)] if several else []), *row) for rows, nodes in alike.items() for row in rows),
-        right=_RIGHT | {"wasted"},
-        grouped=1 if several else 0,
-        most=len(item.stranded),
-    )
+    rows = [(names(nodes), *row) if several else row for figures, nodes in alike.items() for row in figures]
+    if several:
+        headings = ("nodes", *headings)
+    title, most = "What one size that fills a node leaves", len(item.stranded)
+    return Table(title, "rows", headings, rows, grouped=1 if several else 0, most=most)
 
 
 def _waste_row(waste: Waste, item: Suggestion, *, with_disk: bool) -> tuple[Cell, ...]:
@@ -150,7 +115,7 @@ def _waste_row(waste: Waste, item: Suggestion, *, with_disk: bool) -> tuple[Cell
 
 
 def _choices(item: Suggestion) -> Table:
-    resources = item.choices[0].unused
+    resources = item.choices[0].unused if item.choices else {}
     rows = [
         (
             ", ".join(f"{name} {rough_size(size.memory)}" for name, size in choice.sizes.items()),
@@ -162,14 +127,9 @@ def _choices(item: Suggestion) -> Table:
         )
         for choice in item.choices
     ]
-    shares = [f"unused {name}" for name in resources]
-    return Table(
-        title="The best sets of sizes; the first is suggested",
-        of="sets",
-        headings=("sizes", "instances now", "in none", "fill the group", *shares, "unused"),
-        rows=tuple(rows),
-        right=frozenset({*shares, "in none", "unused"}),
-    )
+    shares = [Number(f"unused {name}") for name in resources]
+    headings = ("sizes", "instances now", Number("in none"), "fill the group", *shares, Number("unused"))
+    return Table("The best sets of sizes; the first is suggested", "sets", headings, rows)
 
 
 def _unused(item: Suggestion) -> tuple[str, ...]:
@@ -193,9 +153,8 @@ def _mix(mix: Mix) -> Entry:
         cause = mix.binding.cause
         below.insert(0, f"the next one stops at {mix.limit}: {cause.key} ({cause.sentence})")
     return Entry(
-        text=f"The mix of {_counts_words(mix.weights)} fits {count(mix.mixes, 'time')} ({how}):"
-        f" {_counts_words(mix.placed)}",
-        below=tuple(Line(text=text) for text in below),
+        f"The mix of {_counts_words(mix.weights)} fits {count(mix.mixes, 'time')} ({how}): {_counts_words(mix.placed)}",
+        below=tuple(Line(text) for text in below),
     )
 
 

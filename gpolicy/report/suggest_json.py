@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.json_shape import COUNT, FROM_ONE, Document, Key, Many, Shape
-from gpolicy.report.capacity_json import LIMITS, SPEC
-from gpolicy.report.state_shapes import UNKNOWN, WHAT_IF, head
+from gpolicy.report.capacity_json import LIMITS, SPEC, UNKNOWN, WHAT_IF, head
 from gpolicy.suggest.suggestion import (
     Choice,
     Mix,
@@ -27,10 +26,7 @@ _BINDING_TEXT: Final = "The binding resource: why no more fit."
 _WORDS_TEXT: Final = "The same in words."
 _BY_SIZE: Final = Key("Numbers by the name of the size.", COUNT)
 _NAME: Final = "Name of the size."
-_FIT: Final = Shape(
-    "fit",
-    Fit,
-    "How many fit, and what keeps out the next one.",
+_FIT: Final = Shape(Fit, "fit", "How many fit, and what keeps out the next one.").with_keys(
     fits=Key("Instances that fit.", COUNT),
     binding=Key(_BINDING_TEXT, of="binding.cause.key"),
     explanation=Key(_WORDS_TEXT, of="binding.cause.sentence"),
@@ -39,9 +35,7 @@ _NOW: Final = Key("Beside the instances that are there, under today's policy.", 
 _THEN: Final = Key("Beside the instances that are there, under the suggested policy.", _FIT)
 _MIN: Final = Key("Lower bound.", SPEC, "pair.min")
 _MAX: Final = Key("Upper bound.", SPEC, "pair.max")
-_NODE: Final = Shape(
-    "",
-    NodeHardware,
+_NODE: Final = Shape(NodeHardware).with_keys(
     name="Name of the node.",
     room="What instances may use of it if it is empty.",
     memory_total=Key("Memory of the node, MiB.", COUNT, "total_memory"),
@@ -49,9 +43,7 @@ _NODE: Final = Shape(
     cpus_total=Key("CPUs of the node.", COUNT, "total_cpus"),
     cpus_kept=Key("CPUs that the node keeps for itself.", COUNT, "kept_cpus"),
 )
-_SIZE: Final = Shape(
-    "",
-    Size,
+_SIZE: Final = Shape(Size).with_keys(
     name=_NAME,
     divisor=Key("The size is this part of a node: 2 for half of it.", FROM_ONE),
     min=_MIN,
@@ -61,9 +53,7 @@ _SIZE: Final = Shape(
     then=_THEN,
     empty=Key("Without the instances that are there, under the suggested policy.", _FIT),
 )
-MIX: Final = Shape(
-    "",
-    Mix,
+MIX: Final = Shape(Mix).with_keys(
     weights=_BY_SIZE,
     n1="Whether each placement keeps N+1 (hail does not test it on exclusive storage).",
     mixes=Key("How many whole mixes fit.", COUNT),
@@ -75,9 +65,7 @@ MIX: Final = Shape(
     more=_BY_SIZE,
     left="What is left then.",
 )
-_CHOICE: Final = Shape(
-    "",
-    Choice,
+_CHOICE: Final = Shape(Choice).with_keys(
     sizes="The sizes by name.",
     weights=Key("Instances by the smallest size that holds them.", COUNT),
     outside=Key("Instances that no size holds.", COUNT),
@@ -85,9 +73,7 @@ _CHOICE: Final = Shape(
     unused="The share of the room of the group that no instance needs then, by resource.",
     mean_unused="The mean of these shares.",
 )
-_GROUP: Final = Shape(
-    "group",
-    Suggestion,
+_GROUP: Final = Shape(Suggestion, "group").with_keys(
     group="Name of the group.",
     template="Disk template of the instances.",
     exclusive_storage=Key("Whether storage is exclusive.", of="exclusive"),
@@ -96,20 +82,15 @@ _GROUP: Final = Shape(
     pv_size=Key("The smallest physical volume.", of="volume"),
     kinds=Key(
         "Nodes by their hardware.",
-        Shape(
-            "",
-            NodeKind,
-            room="What instances may use of an empty one.",
-            nodes=Key("Nodes with this hardware.", _NODE),
+        Shape(NodeKind).with_keys(
+            room="What instances may use of an empty one.", nodes=Key("Nodes with this hardware.", _NODE)
         ),
     ),
     measure="The node of which the sizes are parts.",
     sizes=Key("Biggest first. Counts are of instances at the maximum.", _SIZE),
     today=Key(
         "The pairs of today's policy.",
-        Shape(
-            "",
-            OldPair,
+        Shape(OldPair).with_keys(
             name=Key("Name of the pair of today's policy.", str, lambda pair: str(pair.place)),
             min=_MIN,
             max=_MAX,
@@ -119,9 +100,7 @@ _GROUP: Final = Shape(
     ),
     stranded=Key(
         "What stays unused on a node of that kind that one size fills.",
-        Shape(
-            "",
-            Waste,
+        Shape(Waste).with_keys(
             kind=Key("Which hardware, by its number in `kinds`.", COUNT),
             size=Key(_NAME, of="name"),
             count=Key("Instances of this size on a node.", COUNT),
@@ -131,9 +110,7 @@ _GROUP: Final = Shape(
     ),
     std=Key(
         "The size that the cluster's std lies in, and a std that lies in the smallest.",
-        Shape(
-            "",
-            Suggestion,
+        Shape(Suggestion).with_keys(
             inside=Key("Name of the size that it lies in; null if it lies in none.", of="std_in"),
             suggested=Key("A std that lies in the smallest size.", SPEC, "std"),
         ),
@@ -153,22 +130,17 @@ SUGGEST_DOCUMENT: Final = Document(
     "gpolicy suggest --format json",
     "Sizes that tile the nodes of a group, what they give, and the document that declares them. Memory and disk are"
     " MiB. Minor versions may add keys.",
-    (
-        head(FORMAT_VERSION),
-        Shape(
-            "",
-            SuggestReport,
-            basis="",
-            groups=Key("A suggestion for each group.", _GROUP),
-            passed_over="Why there is nothing for other groups, by name.",
-            what_if=WHAT_IF,
-            unknown=UNKNOWN,
-            limits=replace(
-                LIMITS,
-                text="The limits that groups have beyond those that htools knows, under which sizes are chosen with"
-                " --real-mix.",
-            ),
-            optional="basis what_if unknown limits",
+    head(FORMAT_VERSION),
+    Shape(SuggestReport, optional="basis what_if unknown limits").with_keys(
+        basis="",
+        groups=Key("A suggestion for each group.", _GROUP),
+        passed_over="Why there is nothing for other groups, by name.",
+        what_if=WHAT_IF,
+        unknown=UNKNOWN,
+        limits=replace(
+            LIMITS,
+            text="The limits that groups have beyond those that htools knows, under which sizes are chosen with"
+            " --real-mix.",
         ),
     ),
 )

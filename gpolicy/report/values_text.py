@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.units import exact_size
 from gpolicy.ganeti.values import amount_text
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.plan.change import NotCompared
 from gpolicy.printable import clipped, printable
+from gpolicy.report.answer import Entries, Entry, Section, Weight
 
 _SHORT: Final = {
     "memory-size": "mem",
@@ -63,3 +66,13 @@ def _pair(pair: Value) -> str:
 def _range(name: str, low: Value, high: Value) -> str:
     texts = [exact_size(item) if name in SPEC_SIZES and isinstance(item, int) else str(item) for item in (low, high)]
     return texts[0] if texts[0] == texts[1] else "..".join(texts)
+
+
+def not_compared(values: Iterable[NotCompared], wanted: str) -> Section:
+    """Return the section of values that the source does not show. `wanted` is the word for what the policy says."""
+    entries = [
+        Entry(f"{item.object} {'.'.join(item.path)} ({wanted} {value_text(item.path, item.wanted)})", mark="?")
+        for item in values
+    ]
+    title = "Not compared: this source cannot show them"
+    return Section("unreadable", title, [Entries("value", entries)], weight=Weight.DETAIL)

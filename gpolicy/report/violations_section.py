@@ -16,48 +16,35 @@ from gpolicy.impact.violation_change import (
     violators,
 )
 from gpolicy.printable import count, some
-from gpolicy.report.answer import Cell, Name, Section, Table, Weight, heaviest, size, with_rows
+from gpolicy.report.answer import Cell, Name, Section, Table, Weight, section_of_tables, size
 
 TITLE: Final = "Violations"
+_MINMEM_NEWLY: Final = "minmem newly outside: gnt-instance modify will refuse without --ignore-ipolicy"
 _HEADINGS: Final = ("instance", "primary node", "group", "what", "pair")
 
 
 def violations_section(change: ViolationChange) -> Section:
     """Return what the changes do to instances and nodes that are there."""
-    tables = with_rows(
+    tables = (
         _table("Newly violating", change.newly, Weight.WORSE),
         _nodes("Newly policy-violating nodes", change.nodes_newly, Weight.WORSE),
         _table("No longer violating", change.no_longer, Weight.CHANGED, after=False),
         _nodes("No longer policy-violating nodes", change.nodes_no_longer, Weight.CHANGED),
         _unknown(change.unknown),
         _unknown_nodes(change.nodes_unknown),
-        _table(
-            "minmem newly outside: gnt-instance modify will refuse without --ignore-ipolicy",
-            change.minmem_newly,
-            Weight.WORSE,
-        ),
+        _table(_MINMEM_NEWLY, change.minmem_newly, Weight.WORSE),
         _table("minmem no longer outside", change.minmem_no_longer, Weight.CHANGED, after=False),
         _table("Violating as before", change.still, Weight.SAME),
         _nodes("Policy-violating nodes as before", change.nodes_still, Weight.SAME),
         _table("minmem outside as before", change.minmem_still, Weight.SAME),
     )
-    return Section(
-        key="violations",
-        title=TITLE,
-        weight=heaviest(tables),
-        summary=_summary(change),
-        parts=tables,
-        notes=tuple(
-            f"`gpolicy remedy PLAN.JSON` names the {cure}, or says why none do"
-            for cure, items in (
-                ("commands that make their sizes legal", change.newly),
-                ("moves that end what nodes have too much of", change.nodes_newly),
-            )
-            if items
-        ),
-        worse=_worse(change),
-        unknown=_not_judged(change),
-    )
+    cures = {
+        "commands that make their sizes legal": change.newly,
+        "moves that end what nodes have too much of": change.nodes_newly,
+    }
+    notes = tuple(f"`gpolicy remedy PLAN.JSON` names the {cure}, or says why none do" for cure in cures if cures[cure])
+    said = {"summary": _summary(change), "worse": _worse(change), "unknown": _not_judged(change)}
+    return section_of_tables("violations", TITLE, tables, notes, **said)
 
 
 def _not_judged(change: ViolationChange) -> tuple[str, ...]:
@@ -92,13 +79,8 @@ def _amount(breach: ParameterBreach, number: int) -> str:
 
 
 def _table(title: str, items: Iterable[InstanceViolation], weight: Weight, *, after: bool = True) -> Table:
-    return Table(
-        title=title,
-        of="instances",
-        headings=_HEADINGS,
-        rows=tuple(_row(item, item.after if after else item.before) for item in items),
-        weight=weight,
-    )
+    rows = [_row(item, item.after if after else item.before) for item in items]
+    return Table(title, "instances", _HEADINGS, rows, weight=weight)
 
 
 def _row(item: InstanceViolation, violation: PolicyViolation | None) -> tuple[Cell, ...]:
@@ -109,43 +91,27 @@ def _row(item: InstanceViolation, violation: PolicyViolation | None) -> tuple[Ce
 
 
 def _nodes(title: str, items: Iterable[NodeViolation], weight: Weight) -> Table:
-    return Table(
-        title=title,
-        of="nodes",
-        headings=("node", "group", "what"),
-        rows=tuple(
-            (Name(item.node), Name(item.group), "; ".join(breach.sentence for breach in item.after or item.before))
-            for item in items
-        ),
-        weight=weight,
-    )
+    rows = [
+        (Name(item.node), Name(item.group), "; ".join(breach.sentence for breach in item.after or item.before))
+        for item in items
+    ]
+    return Table(title, "nodes", ("node", "group", "what"), rows, weight=weight)
 
 
 def _unknown_nodes(items: Iterable[UnknownNodeViolation]) -> Table:
-    return Table(
-        title="Nodes that may newly violate a stricter ratio: not known",
-        of="nodes",
-        headings=("node", "group", "ratio", "why"),
-        rows=tuple((Name(item.node), Name(item.group), ", ".join(item.parameters), item.reason) for item in items),
-        weight=Weight.CHANGED,
-    )
+    rows = [(Name(item.node), Name(item.group), ", ".join(item.parameters), item.reason) for item in items]
+    title = "Nodes that may newly violate a stricter ratio: not known"
+    return Table(title, "nodes", ("node", "group", "ratio", "why"), rows)
 
 
 def _unknown(items: Iterable[UnknownViolation]) -> Table:
-    return Table(
-        title="Not known, since the source does not show what decides",
-        of="instances",
-        headings=("instance", "primary node", "not shown", "known so far"),
-        rows=tuple(
-            (Name(item.instance), Name(item.primary_node), ", ".join(item.parameters), _so_far(item.after.violation))
-            for item in items
-        ),
-        weight=Weight.CHANGED,
-    )
-
-
-def _so_far(violation: PolicyViolation | None) -> str:
-    return "; ".join(map(breach_words, violation.breaches)) if violation else "nothing speaks against it"
+    rows = []
+    for item in items:
+        known = item.after.violation
+        so_far = "; ".join(map(breach_words, known.breaches)) if known else "nothing speaks against it"
+        rows.append((Name(item.instance), Name(item.primary_node), ", ".join(item.parameters), so_far))
+    headings = ("instance", "primary node", "not shown", "known so far")
+    return Table("Not known, since the source does not show what decides", "instances", headings, rows)
 
 
 def _summary(change: ViolationChange) -> str:

@@ -20,8 +20,7 @@ from gpolicy.drift.comparing import Drift, DriftReport, find_drift
 from gpolicy.json_values import json_text
 from gpolicy.plan.change import ChangeAction
 from gpolicy.printable import terminal_text
-from gpolicy.report.drift_answer import drift_answer, since_text, utc
-from gpolicy.report.drift_json import drift_data
+from gpolicy.report.drift_answer import drift_answer, drift_data, since_text, utc
 from gpolicy.report.drift_prometheus import METRICS, drift_metrics
 from gpolicy.report.forms import Display, render
 from gpolicy.report.prometheus import MetricsRun, exposition

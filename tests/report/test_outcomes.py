@@ -15,8 +15,7 @@ from gpolicy.json_values import json_text
 from gpolicy.policy.scenario import Action
 from gpolicy.printable import terminal_text
 from gpolicy.report.junit import outcomes_junit
-from gpolicy.report.outcomes_answer import outcomes_answer, summary_line
-from gpolicy.report.outcomes_json import outcomes_data
+from gpolicy.report.outcomes_answer import outcomes_answer, outcomes_data, summary_line
 from gpolicy.testing.outcome import Check, Outcome
 from tests.report.jenkins import accepted_by_jenkins
 from tests.report.rendered import text_of

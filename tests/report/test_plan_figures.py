@@ -15,8 +15,7 @@ from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.plan import Plan
 from gpolicy.policy.guard import Measure
 from gpolicy.report.answer import Figure, Weight
-from gpolicy.report.plan_answer import impact_section, plan_answer
-from gpolicy.report.plan_figures import plan_figures
+from gpolicy.report.plan_answer import impact_section, plan_answer, plan_figures
 from tests.plan.planned import cluster, plan_for
 from tests.report.impact_samples import SCORE, location, remedy_change
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.report.show_json import _value
+from gpolicy.report.show_answer import _value
 from gpolicy.show.effective_policy import Declaration, EffectiveValue
 
 

@@ -21,7 +21,7 @@ ROWS = st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(WORDS, min_size
 
 
 def lines(headings: list[str], rows: list[list[str]], room: int) -> list[str]:
-    return list(table_lines(headings, rows, {headings[0]}, lambda _heading, _whole, text: text, room))
+    return list(table_lines(headings, rows, {headings[0]}, lambda _row, _place, text: text, room))
 
 
 @given(ROWS, st.integers(1, 120))

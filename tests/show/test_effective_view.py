@@ -17,8 +17,7 @@ from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.json_values import json_text
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy
-from gpolicy.report.show_answer import show_answer
-from gpolicy.report.show_json import show_data
+from gpolicy.report.show_answer import show_answer, show_data
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, effective_view
 from tests.report.rendered import Page, html_of, markdown_of, page_of_markdown, text_of
 

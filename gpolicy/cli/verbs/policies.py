@@ -183,8 +183,7 @@ def show(
     """Show the effective policy of cluster, groups and node sets."""
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
     from gpolicy.cli.output import show_errors, write_report  # noqa: PLC0415
-    from gpolicy.report.show_answer import show_answer  # noqa: PLC0415
-    from gpolicy.report.show_json import show_data  # noqa: PLC0415
+    from gpolicy.report.show_answer import show_answer, show_data  # noqa: PLC0415
     from gpolicy.use_cases.policies import show_policy  # noqa: PLC0415
 
     given, display = policy_path(path, policy) or Path(), display_of("show", form)
@@ -226,8 +225,7 @@ def _tested(target: Target, *, name: str | None) -> Report:
     from gpolicy.cli.checking import checked_policy, read_for  # noqa: PLC0415
     from gpolicy.cli.output import Report  # noqa: PLC0415
     from gpolicy.policy.files import policy_roots  # noqa: PLC0415
-    from gpolicy.report.outcomes_answer import outcomes_answer  # noqa: PLC0415
-    from gpolicy.report.outcomes_json import outcomes_data  # noqa: PLC0415
+    from gpolicy.report.outcomes_answer import outcomes_answer, outcomes_data  # noqa: PLC0415
     from gpolicy.use_cases.policies import run_tests  # noqa: PLC0415
 
     roots = policy_roots(target.policy)

@@ -75,8 +75,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
     """
     from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.report.size_answer import full_answer, size_answer  # noqa: PLC0415
-    from gpolicy.report.size_json import full_data, size_data  # noqa: PLC0415
+    from gpolicy.report.size_answer import full_answer, full_data, size_answer, size_data  # noqa: PLC0415
     from gpolicy.use_cases.questions import fill_group, size_group  # noqa: PLC0415
     from gpolicy.what_if.sizing import MOST_KINDS, SizeRequest, read_kind  # noqa: PLC0415
     from gpolicy.what_if.words import read_wanted  # noqa: PLC0415

@@ -357,7 +357,7 @@ def test_one_mistake_elsewhere_makes_one_finding(tmp_path: Path) -> None:
 
 
 def test_the_effective_values_of_show_are_what_rules_see(tmp_path: Path) -> None:
-    from gpolicy.report.show_json import show_data
+    from gpolicy.report.show_answer import show_data
     from gpolicy.show.effective_policy import effective_view
 
     (tmp_path / "policy.yaml").write_text(together(CLUSTER, f"{GOLD}tags: [a]\nnodes: [n1]\n"), encoding="utf-8")
