@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import Any, TypeVar, cast
+from dataclasses import fields, replace
+from typing import Any, Final, TypeVar, cast
 
 from gpolicy.findings import Finding, Related
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.kinds import KIND_NAMES
-from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, Leaves, NodeSetPolicy
+from gpolicy.policy.model import Declared, GroupPolicy, Hardware, Leaf, Leaves, NodeSetPolicy
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.policy.structure import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYCLE
 
 Object = TypeVar("Object", bound=Declared)
+Values = TypeVar("Values", bound=Declared | Hardware)
 Find = Callable[[Declared, Located[str]], Declared | YamlDocument | None]
 """Returns the object that an `extends` entry names, its document if that is broken, or None if there is neither."""
 
@@ -165,6 +166,9 @@ class Extender:
         return None
 
 
+_NEVER_TAKEN: Final = frozenset({"template", "extends", "renamed_from", "removed"})
+
+
 def _merge(declared: Object, bases: list[Object], report: Callable[[Finding], None]) -> Object:
     layers: dict[Path, _Layers] = {}
     conflicts: dict[Path, tuple[Leaf, Leaf]] = {}
@@ -185,18 +189,24 @@ def _merge(declared: Object, bases: list[Object], report: Callable[[Finding], No
             layers[path].put(leaf)
         else:
             leaves[path] = leaf
-    nearest = list(reversed(bases))
-    limits, volumes = declared.limits, declared.physical_volumes
-    for base in nearest:
-        limits, volumes = {**base.limits, **limits}, {**base.physical_volumes, **volumes}
-    return replace(
-        declared,
-        leaves={path: item.leaf() for path, item in layers.items()} | leaves,
-        tags=_first([declared.tags, *(base.tags for base in nearest)]),
-        limits=limits,
-        physical_volumes=volumes,
-        **_merged_of_kind(declared, nearest),
-    )
+    whole = replace(declared, leaves={path: item.leaf() for path, item in layers.items()} | leaves)
+    for base in reversed(bases):  # the nearest wins
+        whole = _filled(whole, base)
+    return whole
+
+
+def _filled(own: Values, base: Values) -> Values:
+    """Return `own` with the values of its base: in mappings of settings by key, else where its own is not written."""
+    taken: dict[str, Any] = {}
+    for field in fields(own):
+        value, below = getattr(own, field.name), getattr(base, field.name)
+        if field.name in ("limits", "physical_volumes"):
+            taken[field.name] = {**below, **value}
+        elif field.name == "hardware" and value and below:
+            taken[field.name] = _filled(value, below)
+        elif field.name not in _NEVER_TAKEN and value == field.default:
+            taken[field.name] = below
+    return replace(own, **taken)
 
 
 class _Layers:
@@ -241,48 +251,9 @@ def _nodes_of(declared: Declared) -> tuple[Located[str], ...] | None:
     return declared.nodes if isinstance(declared, GroupPolicy | NodeSetPolicy) else None
 
 
-def _merged_of_kind(declared: Object, nearest: list[Object]) -> dict[str, Any]:
-    """Return the fields that only this kind of object has, with the values of the bases, of which the nearest wins."""
-    if isinstance(declared, ClusterPolicy):
-        clusters = [base for base in (declared, *nearest) if isinstance(base, ClusterPolicy)]
-        return {"ganeti_version": _first([item.ganeti_version for item in clusters])}
-    if isinstance(declared, GroupPolicy):
-        groups = [base for base in nearest if isinstance(base, GroupPolicy)]
-        hardware = declared.hardware
-        for base in groups:
-            hardware = _merge_hardware(hardware, base.hardware)
-        return {"nodes": _first([declared.nodes, *(base.nodes for base in groups)]), "hardware": hardware}
-    if isinstance(declared, NodeSetPolicy):
-        sets = [item for item in (declared, *nearest) if isinstance(item, NodeSetPolicy)]
-        return {
-            "nodes": next((item.nodes for item in sets if item.nodes), ()),
-            "groups": next((item.groups for item in sets if item.groups), ()),
-        }
-    return {}
-
-
-def _merge_hardware(own: Hardware | None, base: Hardware | None) -> Hardware | None:
-    if own is None or base is None:
-        return own or base
-    return Hardware(
-        span=own.span,
-        memory=own.memory or base.memory,
-        cpus=own.cpus or base.cpus,
-        pv_sizes=own.pv_sizes or base.pv_sizes,
-        pv_count=own.pv_count or base.pv_count,
-    )
-
-
 def _report_conflict(declared: Declared, one: Leaf, other: Leaf, report: Callable[[Finding], None]) -> None:
     name = ".".join(one.path)
     message = f"the bases of {declared.name} disagree about {name}; the later one wins"
     related = (Related(one.span, "one base says this"), Related(other.span, "a later base says this"))
     hint = f"write {name} in {declared.name} itself, or in only one of its bases"
     report(EXTENDS_CONFLICT.finding(message, declared.extends[-1].span, hint=hint, related=related))
-
-
-Item = TypeVar("Item")
-
-
-def _first(items: list[Item | None]) -> Item | None:
-    return next((item for item in items if item is not None), None)

@@ -28,23 +28,8 @@ _LARGEST_UNREAD = 256 * 1024
 _MOST_UNREAD = 1000  # files that are looked at
 _LIKE_YAML: Final = re.compile(r"\.ya?ml|\.(?:yam|json|txt)$", re.IGNORECASE)
 _SET_ASIDE: Final = (
-    "~",
-    ".orig",
-    ".rej",
-    ".swp",
-    ".disabled",
-    ".off",
-    ".j2",
-    ".tmpl",
-    ".in",
-    ".erb",
-    ".example",
-    ".sample",
-    ".tpl",
-    ".jinja",
-    ".jinja2",
-    ".template",
-    ".dist",
+    *("~", ".orig", ".rej", ".swp", ".disabled", ".off"),
+    *(".j2", ".tmpl", ".in", ".erb", ".example", ".sample", ".tpl", ".jinja", ".jinja2", ".template", ".dist"),
 )
 """Endings of files that editors and patches leave, that are switched off, or that others are made from."""
 _NO_QUOTES: Final = str.maketrans("", "", "\"' \t")
