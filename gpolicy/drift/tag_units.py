@@ -15,10 +15,11 @@ from gpolicy.plan.change import TAGS, words
 from gpolicy.plan.part import Key
 from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import Declared, NodeSetPolicy, Policy, TagRulesPolicy
+from gpolicy.policy.schema_tag_rules import RULES
 from gpolicy.policy.source_file import Located, Pointer
 from gpolicy.resolve.desired import Desired, members
 from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
-from gpolicy.writing.tag_rules import RULES, rule_tags
+from gpolicy.writing.tag_rules import rule_tags
 from gpolicy.writing.value_edits import ValueWriter, add_item, add_value
 from gpolicy.writing.yaml_text import Node
 

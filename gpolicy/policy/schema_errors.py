@@ -23,9 +23,7 @@ from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.known_elsewhere import known_elsewhere
 from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.schema_files import schema_of
-from gpolicy.policy.schema_parameters import (
-    PATTERNS,
-)
+from gpolicy.policy.schema_parameters import PATTERNS
 from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
 from gpolicy.printable import count, listed, some

@@ -12,20 +12,24 @@ from typing import Final
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import POINT_RELEASE, VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.policy.guard import Measure
 from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.schema_editing import document_snippet, filled, for_editors
 from gpolicy.policy.schema_files import file_name
-from gpolicy.policy.schema_guards import guard_properties
 from gpolicy.policy.schema_parameters import (
     DAY_PATTERN,
     NAME,
+    PERCENT_PATTERN,
     SIZE,
     TAG,
     Schema,
     count_of,
     flag,
     list_of,
+    name_of,
     parameter_properties,
+    size_of,
+    whole,
 )
 from gpolicy.policy.schema_rules import rule_properties, value_schema
 from gpolicy.policy.schema_tag_rules import tag_rule_properties
@@ -146,10 +150,7 @@ def _tags(of: str) -> Schema:
 
 
 def _extends(kind: str) -> Schema:
-    one: Schema = {
-        **NAME,
-        "description": f"Name of another {kind} of this policy, or a relative path: file.yaml#NAME.",
-    }
+    one: Schema = name_of(f"Name of another {kind} of this policy, or a relative path: file.yaml#NAME.")
     return {
         "anyOf": [NAME, {"type": "array", "items": one, "minItems": 1, "maxItems": MOST_BASES}],
         "description": f"{kind} document(s) to take values from; own values win, later bases win over earlier ones.",
@@ -169,7 +170,7 @@ def _cluster() -> Schema:
         "Cluster",
         "What the cluster itself should be.",
         {
-            "name": {**NAME, "description": "The cluster's name, as `gnt-cluster info` shows it."},
+            "name": name_of("The cluster's name, as `gnt-cluster info` shows it."),
             "template": _template("Cluster"),
             "extends": _extends("Cluster"),
             "ganeti_version": {
@@ -194,13 +195,10 @@ def _node_group() -> Schema:
         "NodeGroup",
         "What a node group should be. What is not written is not touched.",
         {
-            "name": {**NAME, "description": "The group's name."},
+            "name": name_of("The group's name."),
             "template": _template("NodeGroup"),
             "extends": _extends("NodeGroup"),
-            "renamed_from": {
-                **NAME,
-                "description": "The old name of the group. Ganeti renames the group, which keeps its nodes.",
-            },
+            "renamed_from": name_of("The old name of the group. Ganeti renames the group, which keeps its nodes."),
             "removed": {"const": True, "description": "Remove this group. It must be empty by then."},
             **parameter_properties(Level.GROUP),
             "nodes": _nodes("Nodes that belong in this group: names or globs (node*.example.org)."),
@@ -209,16 +207,13 @@ def _node_group() -> Schema:
                 "description": "What each node of the group has. Promised here, checked against the specs, and against"
                 " the cluster where its state is known.",
                 "properties": {
-                    "memory": {**size, "description": "Memory of a node."},
-                    "cpus": {**count_of("cpus", least=1), "description": "Logical CPUs of a node."},
+                    "memory": size_of("Memory of a node."),
+                    "cpus": count_of("cpus", "Logical CPUs of a node.", least=1),
                     "pv_size": {
                         "anyOf": [*SIZE["anyOf"], {"type": "array", "items": size, "minItems": 1}],
                         "description": "Size of each physical volume, or the list of sizes where they differ.",
                     },
-                    "pv_count": {
-                        **count_of("pv_count", least=1),
-                        "description": "Physical volumes (spindles) of a node.",
-                    },
+                    "pv_count": count_of("pv_count", "Physical volumes (spindles) of a node.", least=1),
                 },
                 "additionalProperties": False,
             },
@@ -234,7 +229,7 @@ def _node_set() -> Schema:
         "NodeSet",
         "Node parameters and tags of some nodes. A name wins over a glob, a glob over a group.",
         {
-            "name": {**NAME, "description": "Name of this set, for people."},
+            "name": name_of("Name of this set, for people."),
             "template": _template("NodeSet"),
             "extends": _extends("NodeSet"),
             "nodes": _nodes("Nodes in this set: names or globs (node*.example.org)."),
@@ -253,7 +248,55 @@ def _tag_rules() -> Schema:
 
 def _guards() -> Schema:
     description = "What a change may cost. A plan that costs more is shown, and not applied."
-    return _document("Guards", description, guard_properties(), required=("guards",))
+    return _document("Guards", description, _guard_properties(), required=("guards",))
+
+
+def _guard_properties() -> Schema:
+    """Return the properties of a Guards document."""
+    percent = {"type": "string", "pattern": PERCENT_PATTERN}
+    return {
+        "name": name_of("Name of these guards, for people."),
+        "guards": {
+            "type": "array",
+            "minItems": 1,
+            "description": "Each guard has a name and one measure.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "name": name_of("Name of the guard; overridden by this name."),
+                    "group": name_of("Only this group (default: each group)."),
+                    "spec": name_of("Only this named spec pair (default: each)."),
+                    "at_least": whole("Least number of instances of the spec that must still fit."),
+                    "capacity_loss": {
+                        "type": "object",
+                        "description": "How much capacity a change may cost: how many fit of the largest size of"
+                        " each spec, and of today's size where the change sets another. Standard and tiered"
+                        " instances do not count.",
+                        "properties": {
+                            "at_most": {
+                                "anyOf": [percent, {"type": "integer", "minimum": 0}],
+                                "description": "Greatest loss: a share (5%) or a number of instances.",
+                            }
+                        },
+                        "required": ["at_most"],
+                        "additionalProperties": False,
+                    },
+                    "newly_violating": whole(
+                        "Most instances and nodes that may newly violate the policy: instances that it does not allow,"
+                        " and nodes above vcpu-ratio or spindle-ratio."
+                    ),
+                    "node_failures": whole(
+                        "Node failures that the group must survive; nodes that take over must keep"
+                        " their vcpu-ratio, unless cpus_after_failure of the group's limits is false."
+                    ),
+                    "max_changes": whole("Most changes that one plan may make."),
+                },
+                "required": ["name"],
+                "oneOf": [{"required": [str(measure)]} for measure in Measure],
+                "additionalProperties": False,
+            },
+        },
+    }
 
 
 def _test() -> Schema:
@@ -261,7 +304,7 @@ def _test() -> Schema:
         "Test",
         "Scenarios with expected outcomes.",
         {
-            "name": {**NAME, "description": "Name of these tests, for people."},
+            "name": name_of("Name of these tests, for people."),
             "tests": {
                 "type": "array",
                 "minItems": 1,

@@ -92,9 +92,24 @@ COUNT: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": 1_000_000}
 NODES: Final[Schema] = {"type": "array", "items": NAME, "minItems": 1, "maxItems": 2, "uniqueItems": True}
 
 
-def count_of(name: str, *, least: int = 0) -> Schema:
+def described(schema: Schema, text: str) -> Schema:
+    """Return a schema with this description; unchanged without one."""
+    return {**schema, "description": text} if text else schema
+
+
+def name_of(text: str) -> Schema:
+    """Return the schema of a name with this description."""
+    return {**NAME, "description": text}
+
+
+def size_of(text: str) -> Schema:
+    """Return the schema of a size with this description."""
+    return {**SIZE, "description": text}
+
+
+def count_of(name: str, text: str = "", *, least: int = 0) -> Schema:
     """Return the schema of a whole number within the bounds of this name."""
-    return {"type": "integer", "minimum": least, "maximum": BOUNDS[name].most}
+    return described({"type": "integer", "minimum": least, "maximum": BOUNDS[name].most}, text)
 
 
 def whole(text: str, *, least: int = 0, most: int | None = None) -> Schema:
@@ -115,14 +130,14 @@ def list_of(
     return {"type": "array", "items": items, **{k: v for k, v in bounds.items() if v is not None}, "description": text}
 
 
-def object_of(properties: Schema, *, required: tuple[str, ...] = (), minimum: int = 0) -> Schema:
-    """Return the schema of a mapping with only these keys, at least `minimum` of them."""
+def object_of(properties: Schema, text: str = "", *, required: tuple[str, ...] = (), minimum: int = 0) -> Schema:
+    """Return the schema of a mapping with only these keys, at least `minimum` of them, and with this description."""
     schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     if required:
         schema["required"] = list(required)
     if minimum:
         schema["minProperties"] = minimum
-    return schema
+    return described(schema, text)
 
 
 def map_of(of: Schema) -> Schema:
@@ -240,7 +255,7 @@ def _pair() -> Schema:
         "type": "object",
         "description": "One pair of bounds: an instance fits when it lies inside min and max for all six parameters.",
         "properties": {
-            "name": {**NAME, "description": "For people, guards and tests; Ganeti does not store it."},
+            "name": name_of("For people, guards and tests; Ganeti does not store it."),
             "min": {"$ref": "#/definitions/spec", "description": "The lower bound, with all six parameters."},
             "max": {"$ref": "#/definitions/spec", "description": "The upper bound, with all six parameters."},
         },
