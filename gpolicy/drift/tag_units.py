@@ -40,20 +40,16 @@ class TagUnits:
             if level == Level.NODE:
                 nodes[_difference(item)].append(item)
             elif level == Level.GROUP:
-                yield self._group(item, self._policy.groups[name])
+                group = self._policy.groups[name]
+                how = How.IN_PLACE if "tags" in group.document.root else How.OVERRIDE
+                write = partial(_write_list, declared=group, difference=_difference(item))
+                yield Unit(frozenset({item.key}), (WayToWrite(how, write, frozenset({(group.label, TAGS)})),))
             else:
-                yield self._cluster(item)
+                write = partial(_write_cluster_tags, policy=self._policy, difference=_difference(item))
+                keys = frozenset({("cluster", TAGS)})
+                yield Unit(keys, (WayToWrite(How.IN_PLACE, write, keys),))
         for (extra, missing), items in nodes.items():
             yield from self._nodes(items, extra, missing)
-
-    # --- groups ------------------------------------------------------------------------------------------------
-
-    def _group(self, item: Drift, group: Declared) -> Unit:
-        how = How.IN_PLACE if "tags" in group.document.root else How.OVERRIDE
-        write = partial(_write_list, declared=group, difference=_difference(item))
-        return Unit(frozenset({item.key}), (WayToWrite(how, write, frozenset({(group.label, TAGS)})),))
-
-    # --- nodes -------------------------------------------------------------------------------------------------
 
     def _nodes(self, items: Sequence[Drift], extra: frozenset[str], missing: frozenset[str]) -> Iterator[Unit]:
         """Yield the units of nodes that all have the same tags too many and too few."""
@@ -62,7 +58,7 @@ class TagUnits:
         giving = [
             (item, who)
             for item, who in self._members
-            if item.tags is not None and who & names and _values(item) & missing
+            if who & names and any(tag.value in missing for tag in item.tags or ())
         ]
         whole = [item for item, who in self._members if item.tags is not None and who == names]
         if all(who <= names for _, who in giving) and (whole or not extra):
@@ -114,21 +110,11 @@ class TagUnits:
 
         return WayToWrite(How.IN_PLACE, write, frozenset((item.label, TAGS) for item in sets))
 
-    # --- the cluster -------------------------------------------------------------------------------------------
-
-    def _cluster(self, item: Drift) -> Unit:
-        write = partial(_write_cluster_tags, policy=self._policy, difference=_difference(item))
-        return Unit(frozenset({("cluster", TAGS)}), (WayToWrite(How.IN_PLACE, write, frozenset({("cluster", TAGS)})),))
-
 
 def _difference(item: Drift) -> tuple[frozenset[str], frozenset[str]]:
     """Return the tags that the policy does not declare, and those that are missing."""
     found, declared = frozenset(words(item.found)), frozenset(words(item.declared))
     return found - declared, declared - found
-
-
-def _values(declared: Declared) -> set[str]:
-    return {tag.value for tag in declared.tags or ()}
 
 
 def _write_list(draft: Draft, declared: Declared, difference: tuple[frozenset[str], frozenset[str]]) -> ValuePlace:
