@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from gpolicy.ganeti.parameter import Path, Value, Values
@@ -74,40 +74,29 @@ def _family(family: str, values: Mapping[Path, Node], comment: Comment) -> list[
         return []
     if family not in FAMILIES:
         return entry(family, own[family,], comment=comment((family,), own[family,]), as_flow=True)
-    first = BELOW.get(family, ())
-    tree = unflatten({path: own[path] for path in sorted(own, key=lambda path: _position(path[1], first))})
-    return _mapping((), tree, 0, comment)
-
-
-def _position(key: str, first: Sequence[str]) -> int:
-    return first.index(key) if key in first else len(first)
+    first = list(BELOW.get(family, ()))
+    ordered = sorted(own, key=lambda path: first.index(path[1]) if path[1] in first else len(first))
+    return _mapping((), unflatten({path: own[path] for path in ordered}), 0, comment)
 
 
 def _mapping(path: Path, tree: Mapping[str, Node], indent: int, comment: Comment) -> list[str]:
     lines: list[str] = []
     for key, node in tree.items():
         here = (*path, key)
+        if here == ("ipolicy", "minmax") and isinstance(node, list):
+            lines.append(f"{' ' * indent}minmax:  # a pair may have a `name:` for guards, tests and reports")
+            lines += [line for pair in node for line in block_item(pair, indent=indent + 2)]
+            continue
         if parameter_at(here) is not None or not isinstance(node, dict):
-            lines += _leaf(here, node, indent, comment)
-        elif _as_flow(here, node) and len(one_line := entry(key, node, indent=indent, as_flow=True)) == 1:
+            lines += entry(key, node, indent=indent, comment=comment(here, node), as_flow=True)
+            continue
+        is_short = here[0] in _FLOW and not any(isinstance(below, dict) for below in node.values())
+        one_line = entry(key, node, indent=indent, as_flow=True) if is_short or here == ("ipolicy", "std") else []
+        if len(one_line) == 1:
             lines += one_line
         else:
             lines += [f"{' ' * indent}{scalar(key)}:", *_mapping(here, node, indent + 2, comment)]
     return lines
-
-
-def _as_flow(path: Path, node: dict[str, Node]) -> bool:
-    """Return whether a mapping is always short enough for one line."""
-    return path == ("ipolicy", "std") or (
-        path[0] in _FLOW and not any(isinstance(below, dict) for below in node.values())
-    )
-
-
-def _leaf(path: Path, node: Node, indent: int, comment: Comment) -> list[str]:
-    if path == ("ipolicy", "minmax") and isinstance(node, list):
-        lines = [f"{' ' * indent}minmax:  # a pair may have a `name:` for guards, tests and reports"]
-        return [*lines, *(line for pair in node for line in block_item(pair, indent=indent + 2))]
-    return entry(path[-1], node, indent=indent, comment=comment(path, node), as_flow=True)
 
 
 def compared_with(reference: Values | None, name: str, same: str = "", *, version: str = DEFAULT_VERSION) -> Comment:
