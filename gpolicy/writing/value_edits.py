@@ -175,7 +175,10 @@ class ValueWriter:
 
     def _scalar(self, pointer: Pointer, node: Scalar, *, is_size: bool) -> None:
         old = self.document.written(pointer)
-        text = _size_like(old, node) if is_size else _quoted_like(old, node)
+        text = _size_like(old, node) if is_size else None
+        is_plain = isinstance(node, str) and node.isascii() and node.isprintable() and not {"'", '"', "\\"} & set(node)
+        if is_plain and not is_size and old[:1] in ("'", '"'):
+            text = f"{old[0]}{node}{old[0]}"
         text = scalar(node, flow=True) if text is None else text
         self._edit(pointer, replace_value(self.document, pointer, text))
 
@@ -234,9 +237,8 @@ class ValueWriter:
             both = min(high - low, stop - start)
             if high - low != stop - start and both and any(names[low:high]):
                 named = ", ".join(str(name) for name in names[low:high] if name)
-                raise UnwritableError(
-                    f"which spec pairs became of {named} cannot be told: their number changed as well"
-                )
+                said = f"which spec pairs became of {named} cannot be told: their number changed as well"
+                raise UnwritableError(said)
             for number in range(high - 1, low + both - 1, -1):
                 self._edit(pointer, remove_entry(self.document, (*pointer, number)))
             for number in range(stop - 1, start + both - 1, -1):
@@ -254,13 +256,6 @@ class ValueWriter:
 def _word(item: Any) -> str:
     low, dash, high = str(item).partition("-")
     return low if dash and low == high and low.isdigit() else str(item)
-
-
-def _quoted_like(old: str, node: Scalar) -> str | None:
-    """Return a word in the quotes of the one that it replaces; None if it needs others, or had none."""
-    quote = old[:1]
-    plain = isinstance(node, str) and node.isascii() and node.isprintable() and not {"'", '"', "\\"} & set(node)
-    return f"{quote}{node}{quote}" if quote in ("'", '"') and plain else None
 
 
 def _size_like(old: str, node: Scalar) -> str | None:
