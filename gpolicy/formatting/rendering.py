@@ -9,8 +9,7 @@ from typing import Any, Final
 from gpolicy.formatting.tree import CannotFormatError, Collection, CommentLines, Document, File, Node, Scalar, TreeEntry
 from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.schema_files import schema_of
-from gpolicy.writing.first_keys import BELOW, LAST, TOP_LEVEL
-from gpolicy.writing.yaml_text import WIDTH, is_ambiguous_word, quoted, scalar
+from gpolicy.writing.yaml_text import BELOW, LAST, TOP_LEVEL, WIDTH, is_ambiguous_word, quoted, scalar
 
 _INDENT: Final = 2
 _APART: Final = 2  # blanks before a comment behind other text

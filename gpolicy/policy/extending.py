@@ -91,7 +91,7 @@ class Extender:
         self._whole: dict[int, tuple[Declared, int]] = {}
         """The extended object, by its document's identity, and the length of its longest chain."""
         self._taken = 0
-        self._weights: dict[tuple[int, Path], int] = {}
+        self._weights: dict[tuple[int, Path], int] = {}  # the number of values in a leaf
 
     def extend(self, declared: Object) -> Object:
         """Return `declared` with inherited values; unchanged if its chain is too long."""
@@ -132,9 +132,12 @@ class Extender:
         if self._taken > MOST_TAKEN:
             return declared
         merged = _merge(declared, bases, self._report)
-        self._taken += sum(
-            self._weight(leaf) for leaf in merged.leaves.values() if leaf.document is not declared.document
-        )
+        taken = [leaf for leaf in merged.leaves.values() if leaf.document is not declared.document]
+        for leaf in taken:
+            key = (id(leaf.document), leaf.path)
+            if key not in self._weights:
+                self._weights[key] = _count(leaf.value)
+            self._taken += self._weights[key]
         lists = ((merged.tags, declared.tags), (_nodes_of(merged), _nodes_of(declared)))
         self._taken += sum(len(now or ()) for now, own in lists if now is not own)
         if self._taken <= MOST_TAKEN:
@@ -143,13 +146,6 @@ class Extender:
         hint = "no policy needs this; let fewer documents extend the long ones"
         self._report(ALIAS_BOMB.finding(message, declared.extends[0].span, hint=hint))
         return declared
-
-    def _weight(self, leaf: Leaf) -> int:
-        """Return the number of values in a leaf."""
-        key = (id(leaf.document), leaf.path)
-        if key not in self._weights:
-            self._weights[key] = _count(leaf.value)
-        return self._weights[key]
 
     def _base(self, declared: Object, name: Located[str], below: tuple[Declared, ...]) -> Object | None:
         """Return the base that an entry of `extends` names; report an unknown base or a cycle."""
@@ -182,7 +178,11 @@ def _merge(declared: Object, bases: list[Object], report: Callable[[Finding], No
                 conflicts[path] = (below.top, leaf)
             below.put(leaf)
     for one, other in conflicts.values():
-        _report_conflict(declared, one, other, report)
+        name = ".".join(one.path)
+        message = f"the bases of {declared.name} disagree about {name}; the later one wins"
+        related = (Related(one.span, "one base says this"), Related(other.span, "a later base says this"))
+        hint = f"write {name} in {declared.name} itself, or in only one of its bases"
+        report(EXTENDS_CONFLICT.finding(message, declared.extends[-1].span, hint=hint, related=related))
     leaves: Leaves = {}
     for path, leaf in declared.leaves.items():
         if path in layers:
@@ -249,11 +249,3 @@ def _count(value: object) -> int:
 
 def _nodes_of(declared: Declared) -> tuple[Located[str], ...] | None:
     return declared.nodes if isinstance(declared, GroupPolicy | NodeSetPolicy) else None
-
-
-def _report_conflict(declared: Declared, one: Leaf, other: Leaf, report: Callable[[Finding], None]) -> None:
-    name = ".".join(one.path)
-    message = f"the bases of {declared.name} disagree about {name}; the later one wins"
-    related = (Related(one.span, "one base says this"), Related(other.span, "a later base says this"))
-    hint = f"write {name} in {declared.name} itself, or in only one of its bases"
-    report(EXTENDS_CONFLICT.finding(message, declared.extends[-1].span, hint=hint, related=related))

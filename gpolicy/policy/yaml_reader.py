@@ -164,7 +164,7 @@ class _Reader:
                 self._check_tag(event.tag, value, mark)
             parent = self._open[-1] if self._open else None
             if parent is None or event.anchor is not None or parent.nodes >= MAX_NODES:
-                self._put(value, mark, 1, event.anchor, is_scalar=True, text=text, merges=_merges(event))
+                self._put(value, mark, 1, event.anchor, text=text, merges=_merges(event))
             elif parent.is_mapping and parent.key is None and not parent.dropped:
                 parent.nodes += 1
                 self._key(parent, text, mark, merges=text == "<<" and _merges(event))
@@ -211,21 +211,12 @@ class _Reader:
             self._put(None, mark, 1, None)
             return
         value, _, nodes = known
-        text = value if isinstance(value, str) else None
-        self._put(value, mark, nodes, None, is_scalar=text is not None, text=text or "")
+        self._put(value, mark, nodes, None, text=value if isinstance(value, str) else None)
 
     def _put(
-        self,
-        value: Any,
-        mark: Mark,
-        nodes: int,
-        anchor: str | None,
-        *,
-        is_scalar: bool = False,
-        text: str = "",
-        merges: bool = False,
+        self, value: Any, mark: Mark, nodes: int, anchor: str | None, *, text: str | None = None, merges: bool = False
     ) -> None:
-        """Add a finished node to its collection; `merges`: it is an unquoted <<."""
+        """Add a finished node to its collection. `text` is how a scalar is written; `merges`: it is an unquoted <<."""
         total = (self._open[-1].nodes if self._open else self._nodes) + nodes
         if total > MAX_NODES:
             self._stop(f"more than {MAX_NODES:,} values once its aliases are followed", mark)
@@ -242,7 +233,7 @@ class _Reader:
         parent = self._open[-1]
         parent.nodes = total
         if parent.is_mapping and parent.key is None and not parent.dropped:
-            self._key(parent, text if is_scalar else None, mark, merges=merges)
+            self._key(parent, text, mark, merges=merges)
         else:
             parent.add(value, mark)
 

@@ -11,9 +11,8 @@ from gpolicy.ganeti.parameters import default_in, parameter_at
 from gpolicy.ganeti.releases import DEFAULT_VERSION
 from gpolicy.ganeti.values import FAMILIES, canonical, unflatten
 from gpolicy.policy.schema_kinds import whole_schema
-from gpolicy.writing.first_keys import BELOW
 from gpolicy.writing.written import NotWritten, written_value
-from gpolicy.writing.yaml_text import Node, block_item, comment_lines, entry, scalar
+from gpolicy.writing.yaml_text import BELOW, Node, block_item, comment_lines, entry, scalar
 
 Comment = Callable[[Path, Node], str]
 """Returns the comment behind a value; empty for none."""

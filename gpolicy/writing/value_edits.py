@@ -19,8 +19,7 @@ from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy.edits import ANCHOR, DASH, CollectionPlace, Edits, last_end, remove_entry, replace_value
 from gpolicy.policy.source_file import Pointer, YamlDocument, YamlMapping, YamlSequence
 from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError, ValuePlace
-from gpolicy.writing.first_keys import BELOW, LAST, TOP_LEVEL
-from gpolicy.writing.yaml_text import Node, Scalar, block_entry, block_item, flow, scalar
+from gpolicy.writing.yaml_text import BELOW, LAST, TOP_LEVEL, Node, Scalar, block_entry, block_item, flow, scalar
 
 INHERIT_WORD: Final = "inherit"
 _SIZE: Final = re.compile(r"""(["']?)[0-9.]+(\s*)([A-Za-z]*)(["']?)""", re.ASCII)

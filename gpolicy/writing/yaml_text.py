@@ -16,6 +16,23 @@ Node = Scalar | list["Node"] | dict[str, "Node"]
 
 WIDTH: Final = 120
 
+# The order of keys in what is written or formatted: first the identity of a document, then its values, tags last.
+TOP_LEVEL: Final = (
+    *("gpolicy", "kind", "name", "description", "template", "extends", "renamed_from", "removed", "ganeti_version"),
+    *("enabled_disk_templates", "enabled_hypervisors", "alloc_policy", "nodes", "groups", "hardware"),
+    *("ndparams", "ipolicy", "diskparams", "hv_state", "disk_state", "beparams", "nicparams", "hvparams"),
+    *("enabled_data_collectors", "data_collector_interval"),
+)
+"""The first keys of every kind. Others follow in the order of the schema."""
+
+LAST: Final = "tags"
+
+BELOW: Final = {
+    "ipolicy": ("minmax", "std", "disk-templates", "vcpu-ratio", "spindle-ratio"),
+    "hardware": ("memory", "cpus", "pv_count", "pv_size"),
+}
+"""The first keys inside some of the mappings."""
+
 _PLAIN: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@+*-]*", re.ASCII)
 _PLAIN_WITH_COLONS: Final = re.compile(rf"{_PLAIN.pattern}(?::+[A-Za-z0-9_./@+*-]+)*", re.ASCII)
 _SIZE: Final = re.compile(r"[1-9][0-9]*[KMGT]", re.ASCII)
