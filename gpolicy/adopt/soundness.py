@@ -19,7 +19,7 @@ from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, NodeSetPolicy, Policy, TagRulesPolicy
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import named
-from gpolicy.writing.first_guards import FIRST_GUARDS, GUARDS_FILE, FirstGuard, guards_document
+from gpolicy.writing.documents import FIRST_GUARDS, GUARDS_FILE, FirstGuard, guards_document
 
 _ONE_NODE: Final = "it has one node"
 _MOST_NODES: Final = 300

@@ -76,7 +76,7 @@ UID_RANGE: Final[Schema] = {
     "description": 'A range of user IDs, both ends included ("1000-1010"), or one user ID (2000).',
 }
 SHAPE: Final = "$shape"
-"""The key that names a shape while schemas are made: `gpolicy.policy.schema_sharing` writes it once in a file."""
+"""The key that names a shape while schemas are made: `gpolicy.policy.schema_files` writes it once in a file."""
 
 SIZE: Final[Schema] = {
     SHAPE: "size",
@@ -191,9 +191,8 @@ def _describe(parameter: Parameter) -> str:
     if parameter.unit:
         parts.append(f"Unit: {parameter.unit}.")
     if parameter.default not in (None, "") and parameter.type is not Type.MINMAX:
-        since = (
-            f" ({_words(parameter.new_default[1])} from {parameter.new_default[0]})" if parameter.new_default else ""
-        )
+        newer = parameter.new_default
+        since = f" ({_words(newer[1])} from {newer[0]})" if newer else ""
         parts.append(f"Ganeti's default: {_words(parameter.default)}{since}.")
     parts.append(parameter.takes_effect.sentence)
     return " ".join(parts)
@@ -233,10 +232,6 @@ def _plain_leaf(parameter: Parameter) -> Schema:
             return {"type": "array", "items": {**UID_RANGE}}
         case Type.MINMAX:
             return {"type": "array", "minItems": 1, "items": _pair()}
-    return _text(parameter)
-
-
-def _text(parameter: Parameter) -> Schema:
     form = {"pattern": parameter.form} if parameter.form else {}
     return {"type": "string"} | form | ({} if parameter.can_be_empty else {"minLength": 1})
 

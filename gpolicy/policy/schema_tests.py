@@ -32,14 +32,22 @@ MOST_TESTS: Final = 1000
 
 def test_items() -> Schema:
     """Return the schema of one test."""
+    expected = {
+        action: object_of(keys, f"What must come out of `{action}`.", minimum=1)
+        for action, keys in EXPECTATIONS.items()
+    }
     return {
         "type": "object",
         "properties": {
             "name": name_of("What the test shows."),
             "description": {"type": "string", "description": "For people; gpolicy does not read it."},
             "on": cluster_of_test(),
-            "place": described(wanted_instance(), "Ask where a new instance would go (as hail decides)."),
-            "check_instance": described(checked_instance(), "Ask whether the policy allows an instance."),
+            "place": object_of(
+                {**_sizes(), "ignore_ipolicy": flag("True: ignore the sizes and disk templates of the policy.")},
+                "Ask where a new instance would go (as hail decides).",
+                minimum=1,
+            ),
+            "check_instance": object_of(_sizes(), "Ask whether the policy allows an instance.", minimum=1),
             "capacity": _capacity(),
             "redundancy": _redundancy(),
             "expect": {
@@ -50,8 +58,8 @@ def test_items() -> Schema:
         "required": ["name", "expect"],
         "oneOf": [{"required": [action]} for action in EXPECTATIONS],
         "allOf": [
-            {"if": {"required": [action]}, "then": {"properties": {"expect": _expected(action, keys)}}}
-            for action, keys in EXPECTATIONS.items()
+            {"if": {"required": [action]}, "then": {"properties": {"expect": schema}}}
+            for action, schema in expected.items()
         ],
         "additionalProperties": False,
     }
@@ -59,11 +67,7 @@ def test_items() -> Schema:
 
 def definitions() -> dict[str, Schema]:
     """Return the parts of the schema that are used in several places, by name."""
-    return {"simulatedGroup": simulated_group(), "existingInstance": existing_instance()}
-
-
-def _expected(action: str, keys: Schema) -> Schema:
-    return object_of(keys, f"What must come out of `{action}`.", minimum=1)
+    return {"simulatedGroup": simulated_group(), "existingInstance": _existing_instance()}
 
 
 def _capacity() -> Schema:
@@ -161,19 +165,7 @@ def _sizes() -> Schema:
     }
 
 
-def wanted_instance() -> Schema:
-    """Return the schema of a new instance."""
-    ignore = flag("True: ignore the sizes and disk templates of the policy.")
-    return object_of({**_sizes(), "ignore_ipolicy": ignore}, minimum=1)
-
-
-def checked_instance() -> Schema:
-    """Return the schema of an instance that is checked against the policy."""
-    return object_of(_sizes(), minimum=1)
-
-
-def existing_instance() -> Schema:
-    """Return the schema of existing instances."""
+def _existing_instance() -> Schema:
     own: Schema = {
         "name": name_of("Name of the instance."),
         "nodes": described(NODES, "Primary node, and secondary node."),
