@@ -55,11 +55,8 @@ class TagUnits:
         """Yield the units of nodes that all have the same tags too many and too few."""
         names = frozenset(item.object.partition("/")[2] for item in items)
         keys = frozenset(item.key for item in items)
-        giving = [
-            (item, who)
-            for item, who in self._members
-            if who & names and any(tag.value in missing for tag in item.tags or ())
-        ]
+        near = [(item, who) for item, who in self._members if who & names]
+        giving = [(item, who) for item, who in near if any(tag.value in missing for tag in item.tags or ())]
         whole = [item for item, who in self._members if item.tags is not None and who == names]
         if all(who <= names for _, who in giving) and (whole or not extra):
             lists = [item for item, _ in giving]
@@ -79,11 +76,10 @@ class TagUnits:
         extra: frozenset[str],
     ) -> Unit:
         """Return the unit of one node whose tags come from sets of several nodes."""
-        shared = [(item.name, len(who)) for item, who in giving if len(who) > 1]
-        if shared:
-            where, count = shared[0]
-            reason = f"the node set {where} gives the missing tags to {count} nodes: take {name} out of it"
-            return Unit(keys, reason=reason)
+        for item, who in giving:
+            if len(who) > 1:
+                reason = f"the node set {item.name} gives the missing tags to {len(who)} nodes: take {name} out of it"
+                return Unit(keys, reason=reason)
         node: list[Node] = [*sorted(extra)]
         own = next(iter(sets_of(name, self._policy)), None)
         if own is not None:

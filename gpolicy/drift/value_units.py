@@ -129,13 +129,8 @@ class ValueUnits:
 
 def sets_of(name: str, policy: Policy) -> list[NodeSetPolicy]:
     """Return the node sets of the policy's own files that are about this node alone."""
-    return [
-        item
-        for item in policy.node_sets
-        if [pattern.value for pattern in item.nodes] == [name]
-        and not item.groups
-        and item.document.file in policy.paths
-    ]
+    own = (item for item in policy.node_sets if item.document.file in policy.paths and not item.groups)
+    return [item for item in own if [pattern.value for pattern in item.nodes] == [name]]
 
 
 def add_to(declared: Declared, path: Path, node: Node) -> WayToWrite:
