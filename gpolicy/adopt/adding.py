@@ -97,9 +97,8 @@ class _Adding:
     def _node_sets(self, taken: Collection[str]) -> Iterator[Unit]:
         scratch = Desired(groups=self._desired.groups, nodes=self._desired.nodes)
         known = frozenset[str]().union(*(members(item, self._state, scratch) for item in self._policy.node_sets))
-        nodes = {
-            name: node for name, node in self._state.nodes.items() if name not in known and (node.own or node.tags)
-        }
+        free = ((name, node) for name, node in self._state.nodes.items() if name not in known)
+        nodes = {name: node for name, node in free if node.own or node.tags}
         if not nodes:
             return
         adoption = Adoption(replace(self._state, nodes=nodes), self._excluded)

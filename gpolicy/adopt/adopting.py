@@ -14,7 +14,7 @@ from typing import Final
 from gpolicy.adopt.file_names import file_names
 from gpolicy.adopt.soundness import Place, unsound_places, with_guards
 from gpolicy.cluster.state import ClusterState, LiveGroup
-from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.parameter import Level, Path, Values
 from gpolicy.ganeti.parameters import default_in, parameter_at, position
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of, unknown_release
 from gpolicy.plan.diff import TOOL_TAGS
@@ -35,11 +35,9 @@ from gpolicy.writing.written import NotWritten, Writer, name_complaint
 from gpolicy.writing.yaml_text import Node, comment_lines, entry
 
 _MOST_ROUNDS: Final = 20  # each leaves out new errors: std after minmax, one parameter after another
-_DEFAULTS_UNMANAGED: Final = frozenset({"hvparams", "enabled_data_collectors", "data_collector_interval"}) | {
-    "hv_state",
-    "disk_state",
-    "install_image",
-    "zeroing_image",
+_DEFAULTS_UNMANAGED: Final = {
+    *("hvparams", "enabled_data_collectors", "data_collector_interval"),
+    *("hv_state", "disk_state", "install_image", "zeroing_image"),
 }
 """Values that are rarely set at the cluster, or that Ganeti cannot unset: written only where they are not defaults."""
 
@@ -73,14 +71,10 @@ def adoption_of(state: ClusterState) -> tuple[Adopted, Mapping[Place, str]]:
         unsound = {place: why for place, why in unsound_places(adopted.files, state).items() if place not in excluded}
         if not unsound:
             break
-        excluded |= _lowest(unsound)
+        # those of the lowest level first: without a group's value, the cluster's may be correct
+        levels = ([place for place in unsound if place[0].startswith(of)] for of in ("node/", "group/", "cluster"))
+        excluded |= {place: unsound[place] for place in next(filter(None, levels))}
     return adopted, excluded
-
-
-def _lowest(unsound: dict[Place, str]) -> dict[Place, str]:
-    """Return the entries of the lowest level: without a group's value, the cluster's may be correct."""
-    levels = ([place for place in unsound if place[0].startswith(level)] for level in ("node/", "group/", "cluster"))
-    return {place: unsound[place] for place in next(filter(None, levels))}
 
 
 class Adoption:
@@ -100,7 +94,9 @@ class Adoption:
         rules = rule_tags(self._tags("cluster", self.state.cluster.tags))
         groups = self._declarable_groups()
         self.files["cluster.yaml"] = self._cluster(rules.others)
-        self._groups(groups)
+        for name, file in sorted(file_names(groups).items()):
+            members = sorted(node.name for node in self.state.nodes.values() if node.group == name)
+            self.files[f"groups/{file}.yaml"] = self.group(self.state.groups[name], members)
         nodes = self.nodes()
         if rules.families:
             self.files["tags.yaml"] = self._tag_rules(rules, nodes)
@@ -188,13 +184,6 @@ class Adoption:
             else:
                 names.append(name)
         return names
-
-    def _groups(self, names: list[str]) -> None:
-        members: dict[str, list[str]] = {}
-        for node in sorted(self.state.nodes.values(), key=lambda node: node.name):
-            members.setdefault(node.group, []).append(node.name)
-        for name, file in sorted(file_names(names).items()):
-            self.files[f"groups/{file}.yaml"] = self.group(self.state.groups[name], members.get(name, []))
 
     def group(self, group: LiveGroup, members: list[str]) -> str:
         """Return the text of a group's file, with these nodes."""
@@ -305,7 +294,8 @@ def _without_defaults(own: Values, version: str) -> tuple[Values, list[str]]:
     templates = enabled if isinstance(enabled, list) else []
     for path, value in own.items():
         rarely_set = path[0] in _DEFAULTS_UNMANAGED or (path[0] == "diskparams" and path[1] not in templates)
-        if rarely_set and _is_default(path, value, version):
+        parameter = parameter_at(path) if rarely_set else None
+        if parameter and parameter.default is not None and default_in(parameter, version) == value:
             dropped.append(path)
         else:
             kept[path] = value
@@ -318,11 +308,6 @@ def _part(path: Path) -> str:
     return ".".join(path[:2]) if path[0] in ("diskparams", "hvparams") else path[0]
 
 
-def _is_default(path: Path, value: Value, version: str) -> bool:
-    parameter = parameter_at(path)
-    return parameter is not None and parameter.default is not None and default_in(parameter, version) == value
-
-
 # --- node sets ----------------------------------------------------------------------------------------------------
 
 
@@ -333,7 +318,11 @@ def _node_set_documents(described: _Described, groups: Mapping[str, str], others
     """
     lines: list[str] = []
     taken = set(others)
-    for nodes in _sets(described):
+    sets: dict[str, list[str]] = {}
+    for name, (values, tags) in described.items():
+        key = json.dumps([[list(path), value] for path, value in values.items()] + [tags], sort_keys=True)
+        sets.setdefault(key, []).append(name)
+    for nodes in sets.values():
         values, tags = described[nodes[0]]
         name = free_name(_name(nodes, tags), taken.__contains__)
         taken.add(name)
@@ -348,14 +337,6 @@ def _node_set_documents(described: _Described, groups: Mapping[str, str], others
         if tags:
             lines += entry("tags", list(tags), as_flow=True)
     return lines
-
-
-def _sets(described: _Described) -> list[list[str]]:
-    sets: dict[str, list[str]] = {}
-    for name, (values, tags) in described.items():
-        key = json.dumps([[list(path), value] for path, value in values.items()] + [tags], sort_keys=True)
-        sets.setdefault(key, []).append(name)
-    return list(sets.values())
 
 
 def _name(nodes: list[str], tags: list[str]) -> str:

@@ -16,10 +16,10 @@ from gpolicy.forecast.telling import FORECAST
 from gpolicy.plan.projection import prospect
 from gpolicy.policy.guard import Measure, build_guards
 from gpolicy.policy.kinds import KINDS
-from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy, TagRulesPolicy
+from gpolicy.policy.model import ClusterPolicy, GroupPolicy, NodeSetPolicy, Policy, TagRulesPolicy
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import named
-from gpolicy.writing.first_guards import FIRST_GUARDS, GUARDS_FILE, FirstGuard, guards_document
+from gpolicy.writing.documents import FIRST_GUARDS, GUARDS_FILE, FirstGuard, guards_document
 
 _ONE_NODE: Final = "it has one node"
 _MOST_NODES: Final = 300
@@ -48,12 +48,8 @@ def unsound_places(files: Mapping[str, str], state: ClusterState) -> dict[Place,
 
 def policy_of(files: Mapping[str, str]) -> Policy:
     """Return the policy that the YAML files hold, by name. They are our own: none extends another, none is broken."""
-    documents = [
-        document
-        for name, text in files.items()
-        if name.endswith(".yaml")
-        for document in read_yaml(text, name).documents
-    ]
+    yaml = [read_yaml(text, name) for name, text in files.items() if name.endswith(".yaml")]
+    documents = [document for file in yaml for document in file.documents]
     findings: list[Finding] = []
     objects = [made for item in documents for made in KINDS[item.root["kind"]].read(item, findings.append)]
     return Policy(
@@ -70,7 +66,8 @@ def policy_of(files: Mapping[str, str]) -> Policy:
 def _places(policy: Policy) -> Iterator[tuple[Span, Place]]:
     """Yield the place and identity of each value, tag and group of the policy."""
     for declared in policy.objects:
-        for label in _labels(declared):
+        nodes = declared.nodes if isinstance(declared, NodeSetPolicy) else None
+        for label in [declared.label] if nodes is None else [f"node/{node.value}" for node in nodes]:
             for path, leaf in declared.leaves.items():
                 yield leaf.span, (label, ".".join(path))
             for tag in declared.tags or ():
@@ -80,12 +77,6 @@ def _places(policy: Policy) -> Iterator[tuple[Span, Place]]:
             yield tag.span, ("cluster", f"tag {tag.value}")
     for group in policy.groups.values():
         yield group.span, (group.label, "")
-
-
-def _labels(declared: Declared) -> list[str]:
-    return (
-        [f"node/{node.value}" for node in declared.nodes] if isinstance(declared, NodeSetPolicy) else [declared.label]
-    )
 
 
 def with_guards(files: Mapping[str, str], state: ClusterState) -> dict[str, str]:

@@ -8,9 +8,9 @@ from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
 from gpolicy.checking.settings_tables import FAIL_ON
 from gpolicy.cluster.credentials import LOGIN
 from gpolicy.findings import HOUSE, RuleInfo, Severity
+from gpolicy.policy.schema_files import share_shapes
 from gpolicy.policy.schema_parameters import SHAPE, Schema, object_of
 from gpolicy.policy.schema_rules import RULE_NAME
-from gpolicy.policy.schema_sharing import share_shapes
 from gpolicy.settings import rollout_settings
 from gpolicy.settings.named_clusters import KEYS, LABEL, NAME
 

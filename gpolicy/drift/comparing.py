@@ -16,7 +16,7 @@ from gpolicy.ganeti.releases import unknown_release
 from gpolicy.plan.change import Change, ChangeAction, NotCompared
 from gpolicy.plan.diff import diff
 from gpolicy.plan.part import Key
-from gpolicy.policy.model import INHERIT, Leaf, Policy, Waiver
+from gpolicy.policy.model import INHERIT, Policy, Waiver
 from gpolicy.resolve.desired import Desired
 
 UNKNOWN_SINCE = Identity()
@@ -105,28 +105,22 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Se
             accepted.append(AcceptedDrift(drift, waiver))
     for item in difference.unreadable:  # a waiver of an unreadable value is not unused
         waivers.accepting(item.object, item.path, item.span)
-    unknown = unknown_release(state.software_version)
+    notes = [unknown_release(state.software_version), *state.notes]
+    if ignored:
+        what = f"{ignored} value that drifted is" if ignored == 1 else f"{ignored} values that drifted are"
+        notes.append(f"{what} not shown: {settings.source or 'the settings'} ignores GP821 drift there")
+    has_cluster = policy.cluster is not None or policy.cluster_tags is not None
     return DriftReport(
         cluster=state.name,
         source=state.source,
-        compared=_objects(policy, difference.desired),
+        compared=has_cluster + len(difference.desired.groups) + len(difference.desired.nodes),
         snapshot=state.snapshot,
         drift=tuple(found),
         accepted=tuple(accepted),
         unreadable=tuple(difference.unreadable),
         findings=tuple(waivers.findings()),
-        notes=(*filter(None, (unknown,)), *state.notes, *_ignored_note(ignored, settings)),
+        notes=tuple(filter(None, notes)),
     )
-
-
-def _objects(policy: Policy, desired: Desired) -> int:
-    has_cluster = policy.cluster is not None or policy.cluster_tags is not None
-    return has_cluster + len(desired.groups) + len(desired.nodes)
-
-
-def _ignored_note(count: int, settings: Settings) -> tuple[str, ...]:
-    what = f"{count} value that drifted is" if count == 1 else f"{count} values that drifted are"
-    return (f"{what} not shown: {settings.source or 'the settings'} ignores GP821 drift there",) if count else ()
 
 
 class _DriftWaivers:
@@ -150,7 +144,9 @@ class _DriftWaivers:
 
 
 def _drift(change: Change, state: ClusterState, desired: Desired) -> Drift:
-    leaf = _leaf(change, desired)
+    group = desired.groups.get(change.object_name or "") if change.level is Level.GROUP else None
+    # a disk's `access` is set to what it is to inherit (T11)
+    leaf = group.policy.leaves.get(change.path) if group else None
     inherits = change.action is ChangeAction.RESET or (leaf is not None and leaf.value is INHERIT)
     return Drift(
         object=change.object,
@@ -164,14 +160,6 @@ def _drift(change: Change, state: ClusterState, desired: Desired) -> Drift:
         since=_last_write(change, state, desired),
         span=change.span,
     )
-
-
-def _leaf(change: Change, desired: Desired) -> Leaf | None:
-    """Return the declared leaf of a group's value: a disk's `access` is set to what it is to inherit (T11)."""
-    if change.level is not Level.GROUP:
-        return None
-    group = desired.groups.get(change.object_name or "")
-    return group.policy.leaves.get(change.path) if group else None
 
 
 def _last_write(change: Change, state: ClusterState, desired: Desired) -> Identity:

@@ -28,8 +28,6 @@ from gpolicy.writing.draft import Draft
 Said = Mapping[Key, object]
 """What a policy says, by the label of a document's object and the path."""
 
-_BAD = (Severity.ERROR, Severity.WARNING)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
@@ -51,13 +49,11 @@ class Looked:
 
 def look(policy: Policy, state: ClusterState, today: date) -> Looked:
     """Compare and check a policy."""
-    beside = [
-        item
-        for item in check_by_settings(policy, state, today=today, forecast=FORECAST)
-        if item.severity is Severity.ERROR
-    ]
-    alone = [item for item in check_by_settings(policy, None, today=today, forecast=FORECAST) if item.severity in _BAD]
-    return Looked(policy=policy, difference=diff(policy, state), findings=(*beside, *alone))
+    beside = check_by_settings(policy, state, today=today, forecast=FORECAST)
+    alone = check_by_settings(policy, None, today=today, forecast=FORECAST)
+    bad = [item for item in beside if item.severity is Severity.ERROR]
+    bad += [item for item in alone if item.severity in (Severity.ERROR, Severity.WARNING)]
+    return Looked(policy=policy, difference=diff(policy, state), findings=tuple(bad))
 
 
 class Proof:

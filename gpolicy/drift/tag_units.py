@@ -15,10 +15,11 @@ from gpolicy.plan.change import TAGS, words
 from gpolicy.plan.part import Key
 from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import Declared, NodeSetPolicy, Policy, TagRulesPolicy
+from gpolicy.policy.schema_tag_rules import RULES
 from gpolicy.policy.source_file import Located, Pointer
 from gpolicy.resolve.desired import Desired, members
 from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
-from gpolicy.writing.tag_rules import RULES, rule_tags
+from gpolicy.writing.tag_rules import rule_tags
 from gpolicy.writing.value_edits import ValueWriter, add_item, add_value
 from gpolicy.writing.yaml_text import Node
 
@@ -39,30 +40,23 @@ class TagUnits:
             if level == Level.NODE:
                 nodes[_difference(item)].append(item)
             elif level == Level.GROUP:
-                yield self._group(item, self._policy.groups[name])
+                group = self._policy.groups[name]
+                how = How.IN_PLACE if "tags" in group.document.root else How.OVERRIDE
+                write = partial(_write_list, declared=group, difference=_difference(item))
+                yield Unit(frozenset({item.key}), (WayToWrite(how, write, frozenset({(group.label, TAGS)})),))
             else:
-                yield self._cluster(item)
+                write = partial(_write_cluster_tags, policy=self._policy, difference=_difference(item))
+                keys = frozenset({("cluster", TAGS)})
+                yield Unit(keys, (WayToWrite(How.IN_PLACE, write, keys),))
         for (extra, missing), items in nodes.items():
             yield from self._nodes(items, extra, missing)
-
-    # --- groups ------------------------------------------------------------------------------------------------
-
-    def _group(self, item: Drift, group: Declared) -> Unit:
-        how = How.IN_PLACE if "tags" in group.document.root else How.OVERRIDE
-        write = partial(_write_list, declared=group, difference=_difference(item))
-        return Unit(frozenset({item.key}), (WayToWrite(how, write, frozenset({(group.label, TAGS)})),))
-
-    # --- nodes -------------------------------------------------------------------------------------------------
 
     def _nodes(self, items: Sequence[Drift], extra: frozenset[str], missing: frozenset[str]) -> Iterator[Unit]:
         """Yield the units of nodes that all have the same tags too many and too few."""
         names = frozenset(item.object.partition("/")[2] for item in items)
         keys = frozenset(item.key for item in items)
-        giving = [
-            (item, who)
-            for item, who in self._members
-            if item.tags is not None and who & names and _values(item) & missing
-        ]
+        near = [(item, who) for item, who in self._members if who & names]
+        giving = [(item, who) for item, who in near if any(tag.value in missing for tag in item.tags or ())]
         whole = [item for item, who in self._members if item.tags is not None and who == names]
         if all(who <= names for _, who in giving) and (whole or not extra):
             lists = [item for item, _ in giving]
@@ -82,11 +76,10 @@ class TagUnits:
         extra: frozenset[str],
     ) -> Unit:
         """Return the unit of one node whose tags come from sets of several nodes."""
-        shared = [(item.name, len(who)) for item, who in giving if len(who) > 1]
-        if shared:
-            where, count = shared[0]
-            reason = f"the node set {where} gives the missing tags to {count} nodes: take {name} out of it"
-            return Unit(keys, reason=reason)
+        for item, who in giving:
+            if len(who) > 1:
+                reason = f"the node set {item.name} gives the missing tags to {len(who)} nodes: take {name} out of it"
+                return Unit(keys, reason=reason)
         node: list[Node] = [*sorted(extra)]
         own = next(iter(sets_of(name, self._policy)), None)
         if own is not None:
@@ -113,21 +106,11 @@ class TagUnits:
 
         return WayToWrite(How.IN_PLACE, write, frozenset((item.label, TAGS) for item in sets))
 
-    # --- the cluster -------------------------------------------------------------------------------------------
-
-    def _cluster(self, item: Drift) -> Unit:
-        write = partial(_write_cluster_tags, policy=self._policy, difference=_difference(item))
-        return Unit(frozenset({("cluster", TAGS)}), (WayToWrite(How.IN_PLACE, write, frozenset({("cluster", TAGS)})),))
-
 
 def _difference(item: Drift) -> tuple[frozenset[str], frozenset[str]]:
     """Return the tags that the policy does not declare, and those that are missing."""
     found, declared = frozenset(words(item.found)), frozenset(words(item.declared))
     return found - declared, declared - found
-
-
-def _values(declared: Declared) -> set[str]:
-    return {tag.value for tag in declared.tags or ()}
 
 
 def _write_list(draft: Draft, declared: Declared, difference: tuple[frozenset[str], frozenset[str]]) -> ValuePlace:

@@ -109,12 +109,11 @@ class UnitWriter:
         for unit in units:
             attempt = unit.attempts[number]
             try:
-                place = attempt.write(draft)
+                places |= dict.fromkeys(unit.keys, (attempt.how, attempt.write(draft)))
             except UnwritableError as error:
                 return str(error)
             keys |= unit.keys
             may_change |= attempt.may_change
-            places |= dict.fromkeys(unit.keys, (attempt.how, place))
         self._proofs += 1
         fault = self._proof.fault(draft, keys, may_change)
         if not fault:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 
 from gpolicy.drift.comparing import Drift
 from gpolicy.drift.unit_writer import How, Unit, WayToWrite
@@ -58,7 +57,7 @@ class ValueUnits:
         """Yield the units of drift to one value in what one document declares for all `users`."""
         leaf = self._declared[items[0].key]
         others = [key for key in users if key not in _keys(items)]
-        at_base = self._in_bases and self._is_base(leaf)
+        at_base = self._in_bases and all(item.document is not leaf.document for item in self._policy.objects)
         if at_base and not is_one_value:
             yield Unit(_keys(items), reason=f"{leaf.span} declares it for objects whose values differ now")
         elif at_base:
@@ -75,17 +74,23 @@ class ValueUnits:
         except UnwritableError as error:
             return Unit(_keys(items), reason=str(error))
         labels = [declared.label for declared in self._policy.objects if _same(declared.leaves.get(leaf.path), leaf)]
-        attempt = WayToWrite(
-            How.IN_PLACE,
-            partial(_write_in_place, leaf=leaf, node=node, drift=items[0]),
-            frozenset((label, leaf.path) for label in labels),
-        )
-        return Unit(_keys(items), (attempt,), parts)
+        place, parameter = place_of(leaf.document), parameter_at(leaf.path)
+        assert parameter is not None, leaf.path  # noqa: S101 (only parameters are leaves)
+
+        def write(draft: Draft) -> ValuePlace:
+            ValueWriter(draft, place).write(leaf.pointer, parameter, node, (items[0].declared, items[0].found))
+            return place, leaf.pointer
+
+        may_change = frozenset((label, leaf.path) for label in labels)
+        return Unit(_keys(items), (WayToWrite(How.IN_PLACE, write, may_change),), parts)
 
     def _override(self, item: Drift, leaf: Leaf, others: Iterable[Key]) -> Unit:
         """Return the unit that writes a value for one object alone."""
         keys = _keys([item])
-        declared = self._object(item.object)
+        level, _, name = item.object.partition("/")
+        declared: Declared | None = self._policy.groups[name] if level == Level.GROUP else None
+        if level == Level.CLUSTER:
+            declared = self._policy.cluster
         if declared is not None and declared.document is leaf.document:
             named = some([key[0] for key in others], _MOST_NAMED)
             return Unit(keys, reason=f"{leaf.span} declares it for {named} as well, which would change")
@@ -93,16 +98,9 @@ class ValueUnits:
             node = self._node(item, leaf)
             if declared is not None:
                 return Unit(keys, (add_to(declared, leaf.path, node),))
-            return Unit(keys, tuple(self._node_attempts(item.object.partition("/")[2], leaf, node)))
+            return Unit(keys, tuple(self._node_attempts(name, leaf, node)))
         except UnwritableError as error:
             return Unit(keys, reason=str(error))
-
-    def _object(self, label: str) -> Declared | None:
-        """Return the document of the cluster or of a group; None for a node, which has none of its own."""
-        level, _, name = label.partition("/")
-        if level == Level.CLUSTER:
-            return self._policy.cluster
-        return self._policy.groups[name] if level == Level.GROUP else None
 
     def _node_attempts(self, name: str, leaf: Leaf, node: Node) -> Iterator[WayToWrite]:
         """Yield how a value becomes that of one node: in a set of that node alone, else in a new one."""
@@ -115,17 +113,13 @@ class ValueUnits:
             raise UnwritableError(said)
         yield new_set(name, place_of(sets[0].document)[0], leaf.path, node, self._policy)
 
-    def _is_base(self, leaf: Leaf) -> bool:
-        return all(item.document is not leaf.document for item in self._policy.objects)
-
     def _node(self, item: Drift, leaf: Leaf) -> Node:
         """Return the live value in the form of a policy. Raise UnwritableError if a policy cannot say it."""
         level = Level(item.object.partition("/")[0])
         if item.found is None:
             if level is Level.CLUSTER or leaf.path == ("alloc_policy",):
-                raise UnwritableError(
-                    "the cluster has no value there, and a policy cannot declare that: remove the key"
-                )
+                said = "the cluster has no value there, and a policy cannot declare that: remove the key"
+                raise UnwritableError(said)
             return INHERIT_WORD
         written, left_out = self._writer.write({leaf.path: item.found}, level, item.object)
         if leaf.path not in written:
@@ -135,13 +129,8 @@ class ValueUnits:
 
 def sets_of(name: str, policy: Policy) -> list[NodeSetPolicy]:
     """Return the node sets of the policy's own files that are about this node alone."""
-    return [
-        item
-        for item in policy.node_sets
-        if [pattern.value for pattern in item.nodes] == [name]
-        and not item.groups
-        and item.document.file in policy.paths
-    ]
+    own = (item for item in policy.node_sets if item.document.file in policy.paths and not item.groups)
+    return [item for item in own if [pattern.value for pattern in item.nodes] == [name]]
 
 
 def add_to(declared: Declared, path: Path, node: Node) -> WayToWrite:
@@ -165,14 +154,6 @@ def new_set(name: str, file: str, path: Path, node: Node, policy: Policy) -> Way
 
     labels = {(f"node-set/{called}", where) for where in (path, ("nodes",), ("groups",), ("tags",))}
     return WayToWrite(How.OVERRIDE, write, frozenset(labels))
-
-
-def _write_in_place(draft: Draft, leaf: Leaf, node: Node, drift: Drift) -> ValuePlace:
-    parameter = parameter_at(leaf.path)
-    assert parameter is not None, leaf.path  # noqa: S101 (only parameters are leaves)
-    place = place_of(leaf.document)
-    ValueWriter(draft, place).write(leaf.pointer, parameter, node, (drift.declared, drift.found))
-    return place, leaf.pointer
 
 
 def _keys(items: Iterable[Drift]) -> frozenset[Key]:

@@ -103,8 +103,12 @@ def write_back(
         now = load_policy(policy.root or Path(), texts)
         if not writer.reasons:
             break
+    written: list[WrittenDrift] = []
+    for key in [key for key in by_key if key in places]:
+        how, ((file, number), pointer) = places[key]
+        written.append(WrittenDrift(by_key[key], how, now.files[file].documents[number].value_span(pointer)))
     return WriteBack(
-        written=tuple(_written(by_key[key], places[key], now) for key in by_key if key in places),
+        written=tuple(written),
         not_written=(
             *(UnwrittenDrift(by_key[key], writer.reasons[key]) for key in by_key if key in writer.reasons),
             *waived,
@@ -113,11 +117,6 @@ def write_back(
         texts=texts,
         changed_elsewhere=tuple(elsewhere),
     )
-
-
-def _written(drift: Drift, at: tuple[How, ValuePlace], policy: Policy) -> WrittenDrift:
-    how, ((file, number), pointer) = at
-    return WrittenDrift(drift, how, policy.files[file].documents[number].value_span(pointer))
 
 
 def _drift_of(policy: Policy, state: ClusterState, today: date) -> tuple[Drift, ...]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from gpolicy.findings import Finding
 from gpolicy.formatting.reading import read_file
 from gpolicy.formatting.rendering import render
-from gpolicy.formatting.tree import CannotFormatError, Collection, File
+from gpolicy.formatting.tree import CannotFormatError, File
 from gpolicy.policy.source_file import SourceFile
 from gpolicy.policy.yaml_reader import read_yaml
 
@@ -52,23 +52,19 @@ def _formatted(source: SourceFile) -> str:
         raise CannotFormatError("a line ends in CR", lines.count("\n", 0, odd.start()) + 1)
     tree = read_file(source if lines == source.text else read_yaml(lines, source.name))
     for document in tree.documents:
-        if not _is_of_a_policy(document.root):
+        if not any(entry.key is not None and entry.key.text == "gpolicy" for entry in document.root.entries):
             raise CannotFormatError("a document is not a policy document (it has no key gpolicy)")
     result = render(tree)
     _prove(result, source, tree)
     return result
 
 
-def _is_of_a_policy(root: Collection) -> bool:
-    return any(entry.key is not None and entry.key.text == "gpolicy" for entry in root.entries)
-
-
 def _prove(result: str, before: SourceFile, tree: File) -> None:
     """Raise CannotFormatError unless the result means the same as the file before and is formatted."""
     after = read_yaml(result, "formatted")
     if after.findings or not same(_roots(after), _roots(before)):
-        reason = "an anchor would come behind its alias" if _has_alias(result) else "its values would change"
-        raise CannotFormatError(reason)
+        has_alias = re.search(r"(?:^|[\s,\[{])\*\S", result) is not None
+        raise CannotFormatError("an anchor would come behind its alias" if has_alias else "its values would change")
     again = read_file(after)
     if _comment_lines(again) != _comment_lines(tree):
         raise CannotFormatError("a comment would be lost")
@@ -83,10 +79,6 @@ def _roots(source: SourceFile) -> list[Any]:
 
 def _comment_lines(tree: File) -> Counter[str]:
     return Counter(text for comment in tree.comments for text in comment.texts)
-
-
-def _has_alias(text: str) -> bool:
-    return re.search(r"(?:^|[\s,\[{])\*\S", text) is not None
 
 
 def same(one: Any, other: Any) -> bool:

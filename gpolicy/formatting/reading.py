@@ -148,8 +148,9 @@ class _Reader:
             scalar = self._key(key, key_mark)
             blank = _is_blank(self._source, key_mark[0] - 1)
             mapping.entries.append(self._entry(scalar, before, value, mark, blank=blank, line=key_mark[2]))
-        if mapping.column > 0:
-            _without_blank(mapping.entries[0])
+        if mapping.column > 0:  # the empty line at the beginning of a nested part goes, before its first entry moves
+            first = mapping.entries[0]
+            (first.before[0] if first.before else first).blank = False
 
     def _block_sequence(self, sequence: Collection, values: YamlSequence, mark: Mark) -> None:
         start = self._source.offset(*mark[:2])
@@ -257,14 +258,6 @@ def _passed(text: str, place: int) -> int:
     return found.end() if found else place
 
 
-def _without_blank(first: TreeEntry) -> None:
-    """Drop the empty line at the beginning of a nested part, before its first entry moves."""
-    if first.before:
-        first.before[0].blank = False
-    else:
-        first.blank = False
-
-
 def _is_blank(source: SourceFile, line: int) -> bool:
     """Return whether a line, from 1, exists and is empty."""
     return line > 0 and not source.line(line).strip()
@@ -286,7 +279,10 @@ def _comments_of(source: SourceFile) -> list[CommentLines]:
     for start, end in scalars:
         prefix, letter = _beginning(text, start)
         if letter in ("|", ">") and start < end:
-            _check_header(source, start + len(prefix))
+            header = _HEADER.match(text, start + len(prefix))
+            if header is None or text[header.end() : header.end() + 1] not in ("", "\n"):
+                place = source.line_of(start + len(prefix))
+                raise CannotFormatError("a block of text has an indentation indicator", place)
     return _joined([_on_its_line(comment) for comment in source.comments], source)
 
 
@@ -305,13 +301,6 @@ def _on_its_line(comment: Comment) -> CommentLines:
         own_line=not before.strip(),
         blank=_is_blank(source, line - 1),
     )
-
-
-def _check_header(source: SourceFile, start: int) -> None:
-    """Raise CannotFormatError if the first line of a block scalar says more than we write."""
-    found = _HEADER.match(source.text, start)
-    if found is None or source.text[found.end() : found.end() + 1] not in ("", "\n"):
-        raise CannotFormatError("a block of text has an indentation indicator", source.line_of(start))
 
 
 def _joined(comments: list[CommentLines], source: SourceFile) -> list[CommentLines]:

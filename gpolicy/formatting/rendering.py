@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
-from gpolicy.formatting.key_order import KeyOrder, key_order
 from gpolicy.formatting.tree import CannotFormatError, Collection, CommentLines, Document, File, Node, Scalar, TreeEntry
-from gpolicy.writing.yaml_text import WIDTH, is_ambiguous_word, quoted, scalar
+from gpolicy.policy.kinds import KIND_NAMES
+from gpolicy.policy.schema_files import schema_of
+from gpolicy.writing.yaml_text import BELOW, LAST, TOP_LEVEL, WIDTH, is_ambiguous_word, quoted, scalar
 
 _INDENT: Final = 2
 _APART: Final = 2  # blanks before a comment behind other text
 _GLOB: Final = frozenset("*?[")  # patterns keep their quotes, which some of them need
 _HEADER: Final = re.compile(r"[|>][+-]?")
 _SUPPRESSION: Final = "gpolicy: ignore"  # is about its own line, so that line is not broken
+
+Schema = dict[str, Any]
+Ranks = dict[str, int]
+
+_ITEM: Final = 0
+_TEST: Final = ("tests", _ITEM)
+_COMBINED: Final = ("anyOf", "oneOf", "allOf")
+_CONDITIONAL: Final = ("if", "then", "else")
 
 
 def render(file: File) -> str:
@@ -34,7 +44,8 @@ class _Renderer:
 
     def document(self, document: Document) -> None:
         root = document.root
-        order = key_order(_kind(root))
+        values = (entry.value for entry in root.entries if entry.key is not None and entry.key.text == "kind")
+        order = _key_order(next((value.text for value in values if isinstance(value, Scalar)), ""))
         entries = _sorted(root, order)
         if entries and entries[0] is not root.entries[0]:
             _part_head(document, root.entries[0], entries[0])
@@ -136,11 +147,6 @@ def _sorted(collection: Collection, order: KeyOrder) -> list[TreeEntry]:
     return sorted(collection.entries, key=lambda entry: order.rank(entry.key.text) if entry.key else 0)
 
 
-def _kind(root: Collection) -> str:
-    values = (entry.value for entry in root.entries if entry.key is not None and entry.key.text == "kind")
-    return next((value.text for value in values if isinstance(value, Scalar)), "")
-
-
 def _part_head(document: Document, first: TreeEntry, new_first: TreeEntry) -> None:
     """Separate the comments at the top from those of the first key, which will move.
 
@@ -239,3 +245,72 @@ def _block_lines(value: Scalar, indent: int) -> list[str]:
     elif moved and not moved[-1]:
         moved.pop()  # the rest behind the end of the last line
     return [_joined(value.prefix, header.group()), *moved]
+
+
+# --- the order of keys: that of the schemas, which follow the table of parameters -----------------------------------
+
+
+class KeyOrder:
+    """The order of keys at one place of a document, with access to the places below it."""
+
+    def __init__(self, schema: Schema, nodes: tuple[Schema, ...], path: tuple[str | int, ...]) -> None:
+        self._schema = schema
+        self._nodes = nodes
+        self._path = path
+        self._below: dict[str | int, KeyOrder] = {}
+        self._ranks: Ranks = _ranks(path, [key for node in nodes for key in node.get("properties", {})])
+
+    def rank(self, key: str) -> int:
+        """Return the position of a key; unknown keys come last, in their written order."""
+        return self._ranks.get(key, len(self._ranks))
+
+    def below(self, key: str) -> KeyOrder:
+        """Return the order in the value of a key."""
+        found = [node.get("properties", {}).get(key, node.get("additionalProperties")) for node in self._nodes]
+        return self._at(key, found)
+
+    def item(self) -> KeyOrder:
+        """Return the order in the items of a list."""
+        return self._at(_ITEM, [node.get("items") for node in self._nodes])
+
+    def _at(self, step: str | int, found: list[Any]) -> KeyOrder:
+        if step not in self._below:
+            if self._path == _TEST:  # scenarios keep their written order
+                found = []
+            nodes = _resolved([node for node in found if isinstance(node, dict)], self._schema)
+            self._below[step] = KeyOrder(self._schema, nodes, (*self._path, step))
+        return self._below[step]
+
+
+@cache
+def _key_order(kind: str) -> KeyOrder:
+    """Return the order of keys in documents of a kind; of an unknown kind only that of the first keys."""
+    schema = schema_of(kind) if kind in KIND_NAMES else {}
+    return KeyOrder(schema, _resolved([schema], schema), ())
+
+
+def _resolved(nodes: list[Schema], schema: Schema) -> tuple[Schema, ...]:
+    """Return `nodes` with all schemas that they refer to or combine."""
+    found: list[Schema] = []
+    todo = list(nodes)
+    while todo:
+        node = todo.pop(0)
+        if any(node is known for known in found):
+            continue
+        found.append(node)
+        if "$ref" in node:
+            todo.append(schema.get("definitions", {}).get(node["$ref"].rpartition("/")[2], {}))
+        todo += [below for word in _COMBINED for below in node.get(word, ())]
+        todo += [node[word] for word in _CONDITIONAL if word in node]
+    return tuple(found)
+
+
+def _ranks(path: tuple[str | int, ...], keys: list[str]) -> Ranks:
+    if path == ():
+        keys = [*TOP_LEVEL, *keys]
+    elif len(path) == 1:
+        keys = [*BELOW.get(str(path[0]), ()), *keys]
+    ordered = list(dict.fromkeys(keys))
+    if path == () and LAST in ordered:
+        ordered = [key for key in ordered if key != LAST] + [LAST]
+    return {key: place for place, key in enumerate(ordered)}

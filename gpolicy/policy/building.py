@@ -28,7 +28,7 @@ from gpolicy.policy.model import (
     TagRulesPolicy,
     Waiver,
 )
-from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
+from gpolicy.policy.schema_tag_rules import RULES, TAG_FAMILIES
 from gpolicy.policy.source_file import Located, Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import NOT_PLAIN_TEXT, SIZE_ROUNDED, WRONG_VALUE
 
@@ -87,23 +87,18 @@ class Builder:
     # --- what all objects have ---------------------------------------------------------------------------------
 
     def _common(self, level: Level) -> dict[str, Any]:
+        extends = self.root.get("extends")
         return {
             "name": self._text(self.root["name"], ("name",)),
             "document": self.document,
-            "span": self.document.value_span(("name",)),
+            "span": self._at(("name",)),
             "leaves": self._leaves(level),
             "tags": self._texts("tags") if "tags" in self.root else None,
             "template": self.root.get("template", False),
-            "extends": self._extends(),
+            "extends": (self._located("extends"),) if isinstance(extends, str) else self._texts("extends"),
             "limits": self._settings("limits"),
             "physical_volumes": self._settings("physical_volumes"),
         }
-
-    def _extends(self) -> tuple[Located[str], ...]:
-        value = self.root.get("extends", [])
-        if isinstance(value, str):
-            return (Located(self._text(value, ("extends",)), self.document.value_span(("extends",))),)
-        return self._texts("extends")
 
     def _settings(self, family: str) -> Settings:
         """Return the written keys of something that Ganeti does not know."""
@@ -120,15 +115,11 @@ class Builder:
         if key not in self.root:
             return None
         value = self.root[key]
-        if isinstance(value, str):
-            value = self._text(value, (key,))
-        return Located(value, self.document.value_span((key,)))
+        return Located(self._text(value, (key,)) if isinstance(value, str) else value, self._at((key,)))
 
     def _texts(self, key: str) -> tuple[Located[str], ...]:
-        return tuple(
-            Located(self._text(item, (key, index)), self.document.value_span((key, index)))
-            for index, item in enumerate(self.root.get(key, ()))
-        )
+        items = enumerate(self.root.get(key, ()))
+        return tuple(Located(self._text(item, (key, index)), self._at((key, index))) for index, item in items)
 
     def _text(self, value: str, pointer: Pointer) -> str:
         """Return `value`; report a character that breaks Ganeti's configuration."""
@@ -198,10 +189,8 @@ class Builder:
             self._wrong(message, path, hint="at the cluster, write the value; a group or a node can `inherit`")
 
     def _spec(self, spec: dict[str, Any], pointer: Pointer) -> Value:
-        return {
-            name: self._size(value, (*pointer, name)) if name in SPEC_SIZES else int(value)
-            for name, value in spec.items()
-        }
+        sizes = {name: self._size(value, (*pointer, name)) for name, value in spec.items() if name in SPEC_SIZES}
+        return {name: sizes[name] if name in sizes else int(value) for name, value in spec.items()}
 
     def _size(self, written: str | int, pointer: Pointer, *, rounded: bool = True) -> int:
         try:
@@ -244,32 +233,23 @@ class Builder:
 
         def size(value: Any, *pointer: str | int) -> Located[int] | None:
             place: Pointer = ("hardware", *pointer)
-            try:
-                return Located(
-                    int(parse_bounded_size(value, str(pointer[0]))), self._at(place)
-                )  # hardware, not a setting: not rounded
+            try:  # hardware, not a setting: not rounded
+                return Located(int(parse_bounded_size(value, str(pointer[0]))), self._at(place))
             except ValueError as error:
                 self._wrong(f"{place_name(place)}: {error}", place)
                 return None  # a refused value counts as not written, so that no other rule reports it
 
-        def count(key: str) -> Located[int] | None:
-            return Located(int(written[key]), self._at(("hardware", key))) if key in written else None
-
         pv_size = written.get("pv_size", [])
-        volumes = (
-            [size(item, "pv_size", index) for index, item in enumerate(pv_size)]
-            if isinstance(pv_size, list)
-            else [size(pv_size, "pv_size")]
-        )
+        items = enumerate(pv_size) if isinstance(pv_size, list) else ()
+        volumes = [size(item, "pv_size", index) for index, item in items]
+        volumes += [] if isinstance(pv_size, list) else [size(pv_size, "pv_size")]
         known = tuple(volume for volume in volumes if volume is not None)
+        counts = {key: int(written[key]) for key in ("cpus", "pv_count") if key in written}
         return Hardware(
             span=self._at(("hardware",)),
             memory=size(written["memory"], "memory") if "memory" in written else None,
-            cpus=count("cpus"),
-            pv_count=count("pv_count"),
-            pv_sizes=known
-            if len(known) == len(volumes)
-            else (),  # with only some, neither number nor sum would be right
+            pv_sizes=known if len(known) == len(volumes) else (),  # of only some no sum would be right
+            **{key: Located(number, self._at(("hardware", key))) for key, number in counts.items()},
         )
 
     def _at(self, pointer: Pointer) -> Span:
@@ -294,18 +274,17 @@ class Builder:
         Exclusion and desired-location suffixes are compared with the beginning of instance tags as they are;
         only with a closing colon does `service` mean the tags service:… and not services as well.
         """
-        for key, family in (("exclusion", "iextags"), ("desired_location", "desiredlocation")):
-            for index, item in enumerate(self.root.get(key, ())):
-                suffix = item["raw"] if isinstance(item, dict) else f"{item.rstrip(':')}:"
-                yield self._tag(f"{TAG_FAMILIES[family]}{suffix}", (key, index))
-        for index, item in enumerate(self.root.get("failure_domains", ())):
-            yield self._tag(f"{TAG_FAMILIES['nlocation']}{item}", ("failure_domains", index))
-        migration = self.root.get("migration", {})
-        for index, item in enumerate(migration.get("domains", ())):
-            yield self._tag(f"{TAG_FAMILIES['migration']}{item}", ("migration", "domains", index))
-        for index, item in enumerate(migration.get("allow", ())):
-            tag = f"{TAG_FAMILIES['allowmigration']}{item['from']}::{item['to']}"
-            yield self._tag(tag, ("migration", "allow", index))
-
-    def _tag(self, tag: str, pointer: Pointer) -> Located[str]:
-        return Located(self._text(tag, pointer), self._at(pointer))
+        for family, pointer in RULES.items():
+            items: Any = self.root
+            for key in pointer:
+                items = items.get(key, {})
+            for index, item in enumerate(items):
+                match item:
+                    case {"raw": str(suffix)}:
+                        pass
+                    case {"from": source, "to": target}:
+                        suffix = f"{source}::{target}"
+                    case _:
+                        suffix = f"{item.rstrip(':')}:" if family in ("iextags", "desiredlocation") else item
+                place: Pointer = (*pointer, index)
+                yield Located(self._text(f"{TAG_FAMILIES[family]}{suffix}", place), self._at(place))

@@ -79,13 +79,13 @@ class _Compiler:
             if keyword == "if":
                 tests.append(self._condition(schema))
                 continue
+            make = _PLAIN.get(keyword) or getattr(self, f"_{keyword.lstrip('$')}", None)
             if keyword in _LIMITS:
                 tests.append(_within(keyword, argument))
-                continue
-            make = getattr(self, f"_{keyword.lstrip('$')}", None)
-            if make is None:
+            elif make is None:
                 raise UnknownKeywordError(keyword)
-            tests.append(make(argument))
+            else:
+                tests.append(make(argument))
         return _all(tests)
 
     def _ref(self, reference: str) -> Test:
@@ -125,11 +125,7 @@ class _Compiler:
         return lambda value: not isinstance(value, list) or all(map(each, value))
 
     def _anyOf(self, argument: list[Any]) -> Test:  # noqa: N802 (the keyword's own name)
-        branches = [self.compile(branch) for branch in argument]
-        if len(branches) == 2:
-            first, second = branches
-            return lambda value: first(value) or second(value)
-        return lambda value: any(branch(value) for branch in branches)
+        return _any([self.compile(branch) for branch in argument])
 
     def _allOf(self, argument: list[Any]) -> Test:  # noqa: N802
         return _all([self.compile(branch) for branch in argument])
@@ -138,33 +134,17 @@ class _Compiler:
         branches = [self.compile(branch) for branch in argument]
         return lambda value: sum(branch(value) for branch in branches) == 1
 
-    @staticmethod
-    def _type(argument: str | list[str]) -> Test:
-        if isinstance(argument, str):
-            return TYPES[argument]
-        tests = [TYPES[name] for name in argument]
-        return lambda value: any(test(value) for test in tests)
 
-    @staticmethod
-    def _const(argument: Any) -> Test:
-        return lambda value: equal(value, argument)
-
-    @staticmethod
-    def _enum(argument: list[Any]) -> Test:
-        return lambda value: any(equal(value, choice) for choice in argument)
-
-    @staticmethod
-    def _required(argument: list[str]) -> Test:
-        return lambda value: not isinstance(value, dict) or all(name in value for name in argument)
-
-    @staticmethod
-    def _uniqueItems(argument: bool) -> Test:  # noqa: FBT001, N802
-        return lambda value: not argument or not isinstance(value, list) or all_different(value)
-
-    @staticmethod
-    def _pattern(argument: str) -> Test:
-        # compiled at the first value: few policies have values of all forms
-        return lambda value: not isinstance(value, str) or re.search(argument, value) is not None
+_PLAIN: Final[dict[str, Callable[[Any], Test]]] = {
+    "type": lambda named: TYPES[named] if isinstance(named, str) else _any([TYPES[name] for name in named]),
+    "const": lambda wanted: lambda value: equal(value, wanted),
+    "enum": lambda choices: lambda value: any(equal(value, choice) for choice in choices),
+    "required": lambda names: lambda value: not isinstance(value, dict) or all(name in value for name in names),
+    "uniqueItems": lambda asked: lambda value: not asked or not isinstance(value, list) or all_different(value),
+    # compiled at the first value: few policies have values of all forms
+    "pattern": lambda form: lambda value: not isinstance(value, str) or re.search(form, value) is not None,
+}
+"""The keywords whose arguments hold no schema."""
 
 
 _LIMITS: Final[dict[str, tuple[type[Any], Callable[[float, float], bool]]]] = {
@@ -183,8 +163,15 @@ _LIMITS: Final[dict[str, tuple[type[Any], Callable[[float, float], bool]]]] = {
 def _within(keyword: str, limit: float) -> Test:
     kind, breaks = _LIMITS[keyword]
     if kind is float:
-        return lambda value: not _is_number(value) or not breaks(value, limit)
+        return lambda value: not TYPES["number"](value) or not breaks(value, limit)
     return lambda value: not isinstance(value, kind) or not breaks(len(value), limit)
+
+
+def _any(tests: list[Test]) -> Test:
+    if len(tests) == 2:
+        first, second = tests
+        return lambda value: first(value) or second(value)
+    return lambda value: any(test(value) for test in tests)
 
 
 def _all(tests: list[Test]) -> Test:
@@ -202,10 +189,6 @@ def _all(tests: list[Test]) -> Test:
         return True
 
     return conjunction
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def equal(value: Any, other: Any) -> bool:

@@ -46,7 +46,8 @@ def replace_value(document: YamlDocument, pointer: Pointer, yaml_text: str) -> E
     start, stop = file.offsets(mark)
     old = file.text[start:stop]
     is_collection = isinstance(value, YamlMapping | YamlSequence) and not old.startswith("*")
-    if old.startswith(("&", "!", "|", ">")) or (is_collection and not _is_plain_flow(old)):
+    is_plain = old.startswith(("{", "[")) and not _COMMENT.search(old) and not ANCHOR.search(old)
+    if old.startswith(("&", "!", "|", ">")) or (is_collection and not is_plain):
         return None
     if not old and start and not file.text[start - 1].isspace():
         yaml_text = f" {yaml_text}"  # behind a colon or a dash with nothing after it
@@ -63,13 +64,10 @@ def replace_word(policy: Policy, span: Span | None, old: str, new: str) -> Fix |
         return None
     written = file.written(span)
     for quote in ('"', "'", ""):
-        if written == f"{quote}{old}{quote}" and (quote or _needs_no_quotes(new)):
+        plain = all(letter.isalnum() or letter in ":-_./" for letter in new) and new[:1].isalpha() and new[-1:] != ":"
+        if written == f"{quote}{old}{quote}" and (quote or plain):
             return Fix(f"write {new}", (Edit(span, f"{quote}{new}{quote}"),))
     return None
-
-
-def _needs_no_quotes(word: str) -> bool:
-    return all(letter.isalnum() or letter in ":-_./" for letter in word) and word[:1].isalpha() and word[-1:] != ":"
 
 
 def rename_key(document: YamlDocument, pointer: Pointer, new: str) -> Edits | None:
@@ -233,15 +231,13 @@ class CollectionPlace:
         last = self.last_line(number, before.index("-") + 1 if is_item else len(before) + 1)
         if last is None:
             return None
-        if isinstance(self.value, YamlMapping) and before.strip(" "):
-            return self._without_first_of_item(number) if is_item else None
-        return (self._lines(self._first_comment(number), last),)
-
-    def _without_first_of_item(self, number: int) -> Edits | None:
-        """Remove the first key of a mapping that begins on the line of its dash: the second key moves there."""
+        if isinstance(self.value, YamlSequence) or not before.strip(" "):
+            return (self._lines(self._first_comment(number), last),)
+        # the first key of a mapping that begins on the line of its dash: the second key moves there
         start, stop = self.extent(number)
         following = self.extent(1)[0]
-        return None if number or self.file.text[stop:following].strip() else (self.file.edit(start, following, ""),)
+        stays = not is_item or number or self.file.text[stop:following].strip()
+        return None if stays else (self.file.edit(start, following, ""),)
 
     def _first_comment(self, number: int) -> int:
         """Return the first line of an entry with the comment lines directly above, without the head of the document."""
@@ -278,10 +274,6 @@ def last_end(file: SourceFile, value: Any, mark: Mark) -> int | None:
     entries = value.entries()
     end = last_end(file, *entries[-1][1:]) if entries else None
     return end if end is not None and _ONLY_COMMENTS.fullmatch(file.text, end, stop) else None
-
-
-def _is_plain_flow(text: str) -> bool:
-    return text.startswith(("{", "[")) and not _COMMENT.search(text) and not ANCHOR.search(text)
 
 
 def _is_comment(line: str) -> bool:

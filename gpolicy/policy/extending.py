@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import Any, TypeVar, cast
+from dataclasses import fields, replace
+from typing import Any, Final, TypeVar, cast
 
 from gpolicy.findings import Finding, Related
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.kinds import KIND_NAMES
-from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, Leaves, NodeSetPolicy
+from gpolicy.policy.model import Declared, GroupPolicy, Hardware, Leaf, Leaves, NodeSetPolicy
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.policy.structure import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYCLE
 
 Object = TypeVar("Object", bound=Declared)
+Values = TypeVar("Values", bound=Declared | Hardware)
 Find = Callable[[Declared, Located[str]], Declared | YamlDocument | None]
 """Returns the object that an `extends` entry names, its document if that is broken, or None if there is neither."""
 
@@ -90,7 +91,7 @@ class Extender:
         self._whole: dict[int, tuple[Declared, int]] = {}
         """The extended object, by its document's identity, and the length of its longest chain."""
         self._taken = 0
-        self._weights: dict[tuple[int, Path], int] = {}
+        self._weights: dict[tuple[int, Path], int] = {}  # the number of values in a leaf
 
     def extend(self, declared: Object) -> Object:
         """Return `declared` with inherited values; unchanged if its chain is too long."""
@@ -131,9 +132,12 @@ class Extender:
         if self._taken > MOST_TAKEN:
             return declared
         merged = _merge(declared, bases, self._report)
-        self._taken += sum(
-            self._weight(leaf) for leaf in merged.leaves.values() if leaf.document is not declared.document
-        )
+        taken = [leaf for leaf in merged.leaves.values() if leaf.document is not declared.document]
+        for leaf in taken:
+            key = (id(leaf.document), leaf.path)
+            if key not in self._weights:
+                self._weights[key] = _count(leaf.value)
+            self._taken += self._weights[key]
         lists = ((merged.tags, declared.tags), (_nodes_of(merged), _nodes_of(declared)))
         self._taken += sum(len(now or ()) for now, own in lists if now is not own)
         if self._taken <= MOST_TAKEN:
@@ -142,13 +146,6 @@ class Extender:
         hint = "no policy needs this; let fewer documents extend the long ones"
         self._report(ALIAS_BOMB.finding(message, declared.extends[0].span, hint=hint))
         return declared
-
-    def _weight(self, leaf: Leaf) -> int:
-        """Return the number of values in a leaf."""
-        key = (id(leaf.document), leaf.path)
-        if key not in self._weights:
-            self._weights[key] = _count(leaf.value)
-        return self._weights[key]
 
     def _base(self, declared: Object, name: Located[str], below: tuple[Declared, ...]) -> Object | None:
         """Return the base that an entry of `extends` names; report an unknown base or a cycle."""
@@ -165,6 +162,9 @@ class Extender:
         return None
 
 
+_NEVER_TAKEN: Final = frozenset({"template", "extends", "renamed_from", "removed"})
+
+
 def _merge(declared: Object, bases: list[Object], report: Callable[[Finding], None]) -> Object:
     layers: dict[Path, _Layers] = {}
     conflicts: dict[Path, tuple[Leaf, Leaf]] = {}
@@ -178,25 +178,35 @@ def _merge(declared: Object, bases: list[Object], report: Callable[[Finding], No
                 conflicts[path] = (below.top, leaf)
             below.put(leaf)
     for one, other in conflicts.values():
-        _report_conflict(declared, one, other, report)
+        name = ".".join(one.path)
+        message = f"the bases of {declared.name} disagree about {name}; the later one wins"
+        related = (Related(one.span, "one base says this"), Related(other.span, "a later base says this"))
+        hint = f"write {name} in {declared.name} itself, or in only one of its bases"
+        report(EXTENDS_CONFLICT.finding(message, declared.extends[-1].span, hint=hint, related=related))
     leaves: Leaves = {}
     for path, leaf in declared.leaves.items():
         if path in layers:
             layers[path].put(leaf)
         else:
             leaves[path] = leaf
-    nearest = list(reversed(bases))
-    limits, volumes = declared.limits, declared.physical_volumes
-    for base in nearest:
-        limits, volumes = {**base.limits, **limits}, {**base.physical_volumes, **volumes}
-    return replace(
-        declared,
-        leaves={path: item.leaf() for path, item in layers.items()} | leaves,
-        tags=_first([declared.tags, *(base.tags for base in nearest)]),
-        limits=limits,
-        physical_volumes=volumes,
-        **_merged_of_kind(declared, nearest),
-    )
+    whole = replace(declared, leaves={path: item.leaf() for path, item in layers.items()} | leaves)
+    for base in reversed(bases):  # the nearest wins
+        whole = _filled(whole, base)
+    return whole
+
+
+def _filled(own: Values, base: Values) -> Values:
+    """Return `own` with the values of its base: in mappings of settings by key, else where its own is not written."""
+    taken: dict[str, Any] = {}
+    for field in fields(own):
+        value, below = getattr(own, field.name), getattr(base, field.name)
+        if field.name in ("limits", "physical_volumes"):
+            taken[field.name] = {**below, **value}
+        elif field.name == "hardware" and value and below:
+            taken[field.name] = _filled(value, below)
+        elif field.name not in _NEVER_TAKEN and value == field.default:
+            taken[field.name] = below
+    return replace(own, **taken)
 
 
 class _Layers:
@@ -239,50 +249,3 @@ def _count(value: object) -> int:
 
 def _nodes_of(declared: Declared) -> tuple[Located[str], ...] | None:
     return declared.nodes if isinstance(declared, GroupPolicy | NodeSetPolicy) else None
-
-
-def _merged_of_kind(declared: Object, nearest: list[Object]) -> dict[str, Any]:
-    """Return the fields that only this kind of object has, with the values of the bases, of which the nearest wins."""
-    if isinstance(declared, ClusterPolicy):
-        clusters = [base for base in (declared, *nearest) if isinstance(base, ClusterPolicy)]
-        return {"ganeti_version": _first([item.ganeti_version for item in clusters])}
-    if isinstance(declared, GroupPolicy):
-        groups = [base for base in nearest if isinstance(base, GroupPolicy)]
-        hardware = declared.hardware
-        for base in groups:
-            hardware = _merge_hardware(hardware, base.hardware)
-        return {"nodes": _first([declared.nodes, *(base.nodes for base in groups)]), "hardware": hardware}
-    if isinstance(declared, NodeSetPolicy):
-        sets = [item for item in (declared, *nearest) if isinstance(item, NodeSetPolicy)]
-        return {
-            "nodes": next((item.nodes for item in sets if item.nodes), ()),
-            "groups": next((item.groups for item in sets if item.groups), ()),
-        }
-    return {}
-
-
-def _merge_hardware(own: Hardware | None, base: Hardware | None) -> Hardware | None:
-    if own is None or base is None:
-        return own or base
-    return Hardware(
-        span=own.span,
-        memory=own.memory or base.memory,
-        cpus=own.cpus or base.cpus,
-        pv_sizes=own.pv_sizes or base.pv_sizes,
-        pv_count=own.pv_count or base.pv_count,
-    )
-
-
-def _report_conflict(declared: Declared, one: Leaf, other: Leaf, report: Callable[[Finding], None]) -> None:
-    name = ".".join(one.path)
-    message = f"the bases of {declared.name} disagree about {name}; the later one wins"
-    related = (Related(one.span, "one base says this"), Related(other.span, "a later base says this"))
-    hint = f"write {name} in {declared.name} itself, or in only one of its bases"
-    report(EXTENDS_CONFLICT.finding(message, declared.extends[-1].span, hint=hint, related=related))
-
-
-Item = TypeVar("Item")
-
-
-def _first(items: list[Item | None]) -> Item | None:
-    return next((item for item in items if item is not None), None)

@@ -28,23 +28,8 @@ _LARGEST_UNREAD = 256 * 1024
 _MOST_UNREAD = 1000  # files that are looked at
 _LIKE_YAML: Final = re.compile(r"\.ya?ml|\.(?:yam|json|txt)$", re.IGNORECASE)
 _SET_ASIDE: Final = (
-    "~",
-    ".orig",
-    ".rej",
-    ".swp",
-    ".disabled",
-    ".off",
-    ".j2",
-    ".tmpl",
-    ".in",
-    ".erb",
-    ".example",
-    ".sample",
-    ".tpl",
-    ".jinja",
-    ".jinja2",
-    ".template",
-    ".dist",
+    *("~", ".orig", ".rej", ".swp", ".disabled", ".off"),
+    *(".j2", ".tmpl", ".in", ".erb", ".example", ".sample", ".tpl", ".jinja", ".jinja2", ".template", ".dist"),
 )
 """Endings of files that editors and patches leave, that are switched off, or that others are made from."""
 _NO_QUOTES: Final = str.maketrans("", "", "\"' \t")
@@ -80,7 +65,7 @@ def policy_files(path: Path) -> list[Path]:
         raise InputError(f"{path}: no such file or directory", hint=path_meant(path))
     if not path.is_dir():
         raise InputError(f"{path}: neither a file nor a directory")
-    files = sorted(_walk(path, _is_yaml))
+    files = sorted(_walk(path, lambda name: name.endswith(SUFFIXES)))
     if not files:
         unread = (f"{finding.span.file}: {finding.hint}" for finding in unread_files(path) if finding.span)
         hint = next(unread, "`gpolicy init` writes a first policy")
@@ -103,10 +88,6 @@ def unread_files(directory: Path) -> Iterator[Finding]:
             yield FILE_NOT_READ.finding(message, Span(str(file), 1, 1, 1, 1), hint=hint)
 
 
-def _is_yaml(name: str) -> bool:
-    return name.endswith(SUFFIXES)
-
-
 def _may_be_meant(name: str) -> bool:
     is_like = "." not in name or _LIKE_YAML.search(name) is not None
     return is_like and not name.endswith((*SUFFIXES, *_SET_ASIDE))
@@ -118,10 +99,9 @@ def _begins_as_policy(file: Path, within: Boundary) -> bool:
         text = within.read(file, _LARGEST_UNREAD).decode("utf-8-sig", errors="replace")
     except OSError:
         return False
-    lines = [
-        line for line in text[:_FIRST_LETTERS].splitlines() if line.strip() and not line.startswith(("#", "---", "%"))
-    ]
-    words = "".join(lines[:3]).translate(_NO_QUOTES).lstrip("[{")
+    lines = (line for line in text[:_FIRST_LETTERS].splitlines() if line.strip())
+    begun = [line for line in lines if not line.startswith(("#", "---", "%"))]
+    words = "".join(begun[:3]).translate(_NO_QUOTES).lstrip("[{")
     return words.startswith(("gpolicy:", "kind:")) and "gpolicy:v1" in words
 
 
@@ -174,9 +154,8 @@ def _walk(directory: Path, is_wanted: Callable[[str], bool], *, most: int | None
     for parent, directories, names in os.walk(directory, onerror=_unreadable):
         directories[:] = sorted(name for name in directories if not name.startswith("."))
         if len(Path(parent).parts) - len(directory.parts) >= MAX_DEPTH and directories:
-            raise InputError(
-                f"{directory}: directories are nested more than {MAX_DEPTH} deep", hint="is this the right one?"
-            )
+            message = f"{directory}: directories are nested more than {MAX_DEPTH} deep"
+            raise InputError(message, hint="is this the right one?")
         links = [name for name in directories if is_wanted(name) and (Path(parent) / name).is_symlink()]
         for name in (*names, *links):
             if is_wanted(name) and not name.startswith("."):
@@ -219,20 +198,18 @@ def read_text(path: Path, within: Boundary, texts: Mapping[str, str] | None, res
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        _report_encoding(str(path), error, result)
+        result.findings.append(_encoding_finding(str(path), error, result))
     return None
 
 
-def _report_encoding(name: str, error: UnicodeDecodeError, result: FileSet) -> None:
+def _encoding_finding(name: str, error: UnicodeDecodeError, result: FileSet) -> Finding:
     data = error.object  # without a byte order mark of UTF-8
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in data[:_FIRST_BYTES]:
-        hint = "save the file as UTF-8, if it is YAML"
-        message = "not UTF-8 text: it is UTF-16, or no text at all"
-        result.findings.append(UNREADABLE_FILE.finding(message, Span(name, 1, 1, 1, 1), hint=hint))
-        return
+        message, hint = "not UTF-8 text: it is UTF-16, or no text at all", "save the file as UTF-8, if it is YAML"
+        return UNREADABLE_FILE.finding(message, Span(name, 1, 1, 1, 1), hint=hint)
     before = data[: error.start].decode()
     file = SourceFile(name, before + data[error.start :].decode("utf-8", "replace"))  # without documents: to be shown
     result.files[name] = file
     message = f"not UTF-8 text: byte {data[error.start]:#04x}"
     hint = "save the file as UTF-8; for most old files: iconv -f latin1 -t utf-8"
-    result.findings.append(UNREADABLE_FILE.finding(message, file.span(len(before), len(before) + 1), hint=hint))
+    return UNREADABLE_FILE.finding(message, file.span(len(before), len(before) + 1), hint=hint)

@@ -111,14 +111,14 @@ def build_guards(document: YamlDocument, report: Report) -> Iterator[Guard]:
         if percent and limit > 100:
             message = f"a loss of {value} is more than 100%"
             report(WRONG_VALUE.finding(message, document.value_span(where), hint="write a share of at most 100%"))
-        group, spec = (_word(document, place, key) for key in ("group", "spec"))
+        group, spec = (document.located((*place, key)) if key in written else None for key in ("group", "spec"))
         for key, named, fits in (("group", group, ABOUT_GROUPS), ("spec", spec, ABOUT_SPECS)):
             if named is not None and measure not in fits:
                 message = f"{measure} has no {key}: it is about the whole {'group' if key == 'spec' else 'plan'}"
                 span = document.key_span((*place, key))
                 report(WRONG_VALUE.finding(message, span, hint=f"leave {key} out"))
         yield Guard(
-            name=Located(written["name"], document.value_span((*place, "name"))),
+            name=document.located((*place, "name")),
             measure=measure,
             limit=limit,
             percent=percent,
@@ -126,9 +126,3 @@ def build_guards(document: YamlDocument, report: Report) -> Iterator[Guard]:
             group=group,
             spec=spec,
         )
-
-
-def _word(document: YamlDocument, place: Pointer, key: str) -> Located[str] | None:
-    pointer = (*place, key)
-    written = document.root["guards"][place[1]].get(key)
-    return None if written is None else Located(written, document.value_span(pointer))

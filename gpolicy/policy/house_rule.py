@@ -41,11 +41,11 @@ def build_house_rule(document: YamlDocument, _: Report) -> Iterator[HouseRule]:
 
     def globs(key: str) -> tuple[Located[str], ...]:
         items = root["for"].get(key, ())
-        return tuple(Located(item, document.value_span(("for", key, index))) for index, item in enumerate(items))
+        return tuple(document.located(("for", key, index)) for index in range(len(items)))
 
     yield HouseRule(
-        name=Located(root["name"], document.value_span(("name",))),
-        kind=Located(root["for"]["kind"], document.value_span(("for", "kind"))),
+        name=document.located(("name",)),
+        kind=document.located(("for", "kind")),
         schema=root[SCHEMA],
         severity=Severity(root.get("severity", Severity.ERROR)),
         message=" ".join(root["message"].split()),

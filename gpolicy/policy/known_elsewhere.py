@@ -6,30 +6,22 @@ from typing import Final
 
 from gpolicy.policy.source_file import Pointer
 
-_OF_GNT_OS: Final = "it belongs to one operating system, not to the policy of the cluster: set it with gnt-os modify"
-
 _ANYWHERE: Final = {
     "memory-ratio": "no released Ganeti has a memory-ratio: it existed in an unreleased 2.17 only",
-    "mem-size": "the parameter is called memory-size",
-    "mem_size": "the parameter is called memory-size",
+    **dict.fromkeys(("mem-size", "mem_size"), "the parameter is called memory-size"),
     "lvm": "Ganeti's code knows the storage type as plain (its manual says lvm)",
     "gluster_storage_dir": "the gluster directory is set when the cluster is made and cannot be changed",
     "vg_name": "the vg_name of the option and of RAPI is stored as volume_group_name",
     "drbd_helper": "the drbd_helper of the option and of RAPI is stored as drbd_usermode_helper",
-    "hidden_os": _OF_GNT_OS,
-    "blacklisted_os": _OF_GNT_OS,
-    "os_hvp": _OF_GNT_OS,
-    "osparams": _OF_GNT_OS,
-    "osparams_private_cluster": _OF_GNT_OS,
+    **dict.fromkeys(
+        ("hidden_os", "blacklisted_os", "os_hvp", "osparams", "osparams_private_cluster"),
+        "it belongs to one operating system, not to the policy of the cluster: set it with gnt-os modify",
+    ),
     **dict.fromkeys(("max_node_failures", "oversubscription", "cpus_after_failure"), "it belongs in limits"),
-    "min_ispec": "sizes are pairs of bounds: ipolicy.minmax",
-    "max_ispec": "sizes are pairs of bounds: ipolicy.minmax",
+    **dict.fromkeys(("min_ispec", "max_ispec"), "sizes are pairs of bounds: ipolicy.minmax"),
     "std_ispec": "the standard instance is ipolicy.std, on the cluster",
     "mem_inst": "Ganeti does not accept mem_inst: it follows from the instances",
-    "minmax": "it belongs in ipolicy",
-    "vcpu-ratio": "it belongs in ipolicy",
-    "spindle-ratio": "it belongs in ipolicy",
-    "disk-templates": "it belongs in ipolicy",
+    **dict.fromkeys(("minmax", "vcpu-ratio", "spindle-ratio", "disk-templates"), "it belongs in ipolicy"),
 }
 _IN_KIND: Final = {
     ("NodeGroup", "std"): "std is set at the cluster only; a group has none of its own",

@@ -81,11 +81,9 @@ class _Loader:
         self._root = root
         self._texts = texts
         self._boundary = boundary(root)
-        self._findings: list[Finding] = []
-        self._broken: list[YamlDocument] = []
         self._files = read_files(paths, self._boundary, self._texts)
-        self._findings += self._files.findings
-        self._broken += [file.unfinished for file in self._files.files.values() if file.unfinished]
+        self._findings: list[Finding] = [*self._files.findings]
+        self._broken = [file.unfinished for file in self._files.files.values() if file.unfinished]
         self._bases: dict[Path, Bases] = {}
         self._named: dict[tuple[str, str], Bases | None] = {}
         self._compared = 0  # names that were compared with unknown ones
@@ -184,7 +182,7 @@ class _Loader:
             found = self._find(cluster, name)
             return isinstance(found, ClusterPolicy) and found.document is base.document
 
-        others = [cluster for cluster in clusters if cluster.document is not base.document]
+        others = (cluster for cluster in clusters if cluster.document is not base.document)
         return [other for other in others if any(extends(other, name) for name in other.extends)]
 
     # --- extends -----------------------------------------------------------------------------------------------
@@ -235,25 +233,21 @@ class _Loader:
         return EXTENDS_UNKNOWN.finding(message, name.span, hint=hint, missing=missing)
 
     def _base_objects(self, path: Path) -> Bases:
-        if not self._bases:
-            self._bases = self._own_files()
+        if not self._bases:  # what each file of the policy holds, by its path without links
+            real = {name: real_path(name) for name in self._files.files}
+            objects, broken = defaultdict[Path, list[Declared]](list), defaultdict[Path, list[YamlDocument]](list)
+            for item in self._objects:
+                objects[real[item.document.file]].append(item)
+            for document in self._broken:
+                broken[real[document.file]].append(document)
+            self._bases = {path: Bases(objects[path], broken[path]) for path in real.values()}
         resolved = real_path(path)
         if resolved not in self._bases:
             before = len(self._broken)
-            objects = [item for item in self._load_base(path) if real_path(item.document.file) == resolved]
-            broken = [item for item in self._broken[before:] if real_path(item.file) == resolved]
-            self._bases[resolved] = Bases(objects, broken)
+            found = [item for item in self._load_base(path) if real_path(item.document.file) == resolved]
+            unread = [item for item in self._broken[before:] if real_path(item.file) == resolved]
+            self._bases[resolved] = Bases(found, unread)
         return self._bases[resolved]
-
-    def _own_files(self) -> dict[Path, Bases]:
-        """Return what each file of the policy holds, by its path without links."""
-        real = {name: real_path(name) for name in self._files.files}
-        objects, broken = defaultdict[Path, list[Declared]](list), defaultdict[Path, list[YamlDocument]](list)
-        for item in self._objects:
-            objects[real[item.document.file]].append(item)
-        for document in self._broken:
-            broken[real[document.file]].append(document)
-        return {path: Bases(objects[path], broken[path]) for path in real.values()}
 
     def _load_base(self, path: Path) -> list[Declared]:
         unreadable = FileSet()
@@ -292,10 +286,9 @@ def _base_file(name: str, text: str) -> _BaseFile:
             base.broken.append(document)
             continue
         kind = KINDS[document.root["kind"]]
-        if kind.field == OBJECTS:
-            base.objects.extend(kind.read(document, base.findings.append))
-        elif kind.field == HOUSE_RULES:
-            base.house_rules.extend(kind.read(document, base.findings.append))
+        if kind.field in (OBJECTS, HOUSE_RULES):
+            taken: list[Any] = base.objects if kind.field == OBJECTS else base.house_rules
+            taken.extend(kind.read(document, base.findings.append))
     return base
 
 

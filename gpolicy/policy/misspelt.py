@@ -49,12 +49,11 @@ def name_meant(name: str, known: Iterable[str]) -> str | None:
     Names that differ in numbers or single letters only (rack1 and rack2, gold and gold-b) are two names, not one
     misspelt.
     """
-    return surely_meant(name, [other for other in known if other != name and not _in_one_series(name, other)])
-
-
-def _in_one_series(one: str, other: str) -> bool:
-    (words, marks), (other_words, other_marks) = _split(one), _split(other)
-    return words == other_words and marks != other_marks
+    words, marks = _split(name)
+    others = {other: _split(other) for other in known if other != name}
+    return surely_meant(
+        name, [other for other, (own, own_marks) in others.items() if own != words or own_marks == marks]
+    )
 
 
 def rarer_slips(uses: Counter[str]) -> dict[str, str]:

@@ -177,11 +177,9 @@ class Number:
     most: int | None
 
     def __contains__(self, number: object) -> bool:
-        return (
-            isinstance(number, int)
-            and (self.least is None or number >= self.least)
-            and (self.most is None or number <= self.most)
-        )
+        if not isinstance(number, int):
+            return False
+        return (self.least is None or number >= self.least) and (self.most is None or number <= self.most)
 
     def __str__(self) -> str:
         if self.least == self.most:

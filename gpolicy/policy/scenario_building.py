@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from gpolicy.findings import Span
 from gpolicy.ganeti.number_bounds import parse_bounded_size
@@ -30,6 +30,17 @@ from gpolicy.policy.scenario import (
 from gpolicy.policy.schema_stage import FILLINGS, MOST_NODES
 from gpolicy.policy.source_file import Located, Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import WRONG_VALUE
+
+_SIZES: Final = frozenset({"memory", "memory_node", "disk", "memory-size", "minmem"})
+_FIELDS: Final = {
+    "memory-size": "memory",
+    "cpu-count": "cpus",
+    "disk-template": "template",
+    "with": "more",
+    "remove_instance": "removed_instance",
+    "remove_node": "removed_node",
+}
+"""The fields of keys that have another name."""
 
 
 def build_scenarios(document: YamlDocument, report: Report) -> Iterator[Scenario]:
@@ -77,7 +88,7 @@ class _Builder:
         edits = tuple(self._edit(item, (*at, "edits", n)) for n, item in enumerate(written.get("edits", ())))
         if "simulate" in written:
             self._check_instances(groups, edits)
-        return Stage(snapshot=self._word(written, at, "snapshot"), simulated=tuple(groups), edits=edits)
+        return Stage(simulated=tuple(groups), edits=edits, **self._plain(written, at, "snapshot"))
 
     def _check_nodes(self, groups: list[SimulatedGroup]) -> None:
         seen: set[str] = set()
@@ -121,7 +132,7 @@ class _Builder:
         instances = enumerate(written.get("instances", ()))
         return SimulatedGroup(
             span=self._span(at),
-            group=self._word(written, at, "group"),
+            group=self._document.located((*at, "group")) if "group" in written else None,
             machine=self._machine(written, at),
             nodes=tuple(self._nodes(written["nodes"], (*at, "nodes"), numbered)),
             instances=tuple(self._existing(item, (*at, "instances", index)) for index, item in instances),
@@ -147,20 +158,12 @@ class _Builder:
             span=self._span((*at, "name")),
             machine=self._machine(written, at),
             filled=FILLINGS[written.get("filled", "empty")],
-            offline=written.get("offline", False),
-            drained=written.get("drained", False),
-            tags=tuple(written.get("tags", ())),
+            **self._plain(written, at, "offline", "drained", "tags"),
         )
 
     def _machine(self, written: dict[str, Any], at: Pointer) -> Machine:
-        return Machine(
-            memory=self._size(written, at, "memory"),
-            memory_node=self._size(written, at, "memory_node"),
-            cpus=_count(written, "cpus"),
-            disk=self._size(written, at, "disk"),
-            spindles=_count(written, "spindles"),
-            pv_sizes=self._volumes(written, at),
-        )
+        plain = self._plain(written, at, "memory", "memory_node", "cpus", "disk", "spindles")
+        return Machine(pv_sizes=self._volumes(written, at), **plain)
 
     def _volumes(self, written: dict[str, Any], at: Pointer) -> tuple[int, ...] | None:
         if "pvs" in written:
@@ -179,19 +182,8 @@ class _Builder:
     def _edit(self, written: dict[str, Any], at: Pointer) -> StageEdit:
         edit = StageEdit(
             span=self._span(at),
-            node=self._word(written, at, "node"),
-            instance=self._word(written, at, "instance"),
             add=self._existing(written["add_instance"], (*at, "add_instance")) if "add_instance" in written else None,
-            removed_instance=self._word(written, at, "remove_instance"),
-            removed_node=self._word(written, at, "remove_node"),
-            offline=written.get("offline"),
-            drained=written.get("drained"),
-            group=self._word(written, at, "group"),
-            add_tags=tuple(written.get("add_tags", ())),
-            remove_tags=tuple(written.get("remove_tags", ())),
-            more=self._word(written, at, "with"),
-            upgrade=self._word(written, at, "upgrade"),
-            lost=self._word(written, at, "lost"),
+            **self._plain(written, at, *(key for key in written if key != "add_instance")),
         )
         of_nodes = [key for key in ("offline", "drained", "group") if key in written]
         tags = [key for key in ("add_tags", "remove_tags") if key in written]
@@ -208,7 +200,7 @@ class _Builder:
     # --- instances -------------------------------------------------------------------------------------------------
 
     def _existing(self, written: dict[str, Any], at: Pointer) -> Existing:
-        nodes = tuple(Located(name, self._span((*at, "nodes", n))) for n, name in enumerate(written["nodes"]))
+        nodes = tuple(self._document.located((*at, "nodes", number)) for number in range(len(written["nodes"])))
         sizes = self._sizes(written, at)
         if sizes.template is not None and (sizes.template.value == "drbd") != (len(nodes) == 2):
             self._wrong(
@@ -216,32 +208,22 @@ class _Builder:
                 (*at, "nodes"),
             )
         return Existing(
-            name=Located(written["name"], self._span((*at, "name"))),
             nodes=nodes,
             sizes=sizes,
             running=written.get("running", True) and not written.get("offline", False),
-            offline=written.get("offline", False),
-            count=_count(written, "count"),
+            **self._plain(written, at, "name", "offline", "count"),
         )
 
     def _sizes(self, written: dict[str, Any], at: Pointer) -> Sizes:
         if "bound" in written and "spec" not in written:
             self._wrong("bound is an end of a spec, and there is no spec here", (*at, "bound"), of_key=True)
+        keys = ("group", "spec", "memory-size", "minmem", "cpu-count", "spindle-use", "nic-count", "disk-template")
         return Sizes(
             span=self._span(at),
-            group=self._word(written, at, "group"),
-            spec=self._word(written, at, "spec"),
             bound=written.get("bound", "min"),
-            memory=self._size(written, at, "memory-size"),
-            minmem=self._size(written, at, "minmem"),
-            cpus=_count(written, "cpu-count"),
             disks=self._disks(written, at),
-            spindle_use=_count(written, "spindle-use"),
-            nic_count=_count(written, "nic-count"),
-            template=self._word(written, at, "disk-template"),
-            tags=tuple(written.get("tags", ())),
-            ignore_ipolicy=written.get("ignore_ipolicy", False),
             bare=tuple(self._bare(written, at)),
+            **self._plain(written, at, *keys, "tags", "ignore_ipolicy"),
         )
 
     def _bare(self, written: dict[str, Any], at: Pointer) -> Iterator[tuple[str, Located[int]]]:
@@ -272,26 +254,17 @@ class _Builder:
     def _capacity(self, written: dict[str, Any], at: Pointer) -> CapacityQuestion:
         standard = written.get("standard", {})
         where = (*at, "standard")
-        failures, ratio = written.get("max_node_failures"), written.get("oversubscription")
+        ratio = written.get("oversubscription")
+        keys = ("group", "disk-template", "without", "max_node_failures", "resource_model", "cpus_after_failure")
         return CapacityQuestion(
-            group=self._word(written, at, "group"),
-            template=self._word(written, at, "disk-template"),
             standard=tuple((key, self._mib(value, (*where, key))) for key, value in standard.items()),
-            without=tuple(written.get("without", ())),
             weights=tuple((name, float(weight)) for name, weight in written.get("weights", {}).items()),
-            max_node_failures=None if failures is None else int(failures),
-            resource_model=written.get("resource_model", False),
             oversubscription=None if ratio is None else float(ratio),
-            cpus_after_failure=written.get("cpus_after_failure"),
+            **self._plain(written, at, *keys),
         )
 
     def _redundancy(self, written: dict[str, Any], at: Pointer) -> RedundancyQuestion:
-        failures = written.get("failures")
-        return RedundancyQuestion(
-            group=self._word(written, at, "group"),
-            failures=None if failures is None else int(failures),
-            cpus_after_failure=written.get("cpus_after_failure"),
-        )
+        return RedundancyQuestion(**self._plain(written, at, *written))
 
     # --- what must come out ----------------------------------------------------------------------------------------
 
@@ -353,11 +326,23 @@ class _Builder:
 
     # --- values ----------------------------------------------------------------------------------------------------
 
-    def _word(self, written: dict[str, Any], at: Pointer, key: str) -> Located[str] | None:
-        return Located(written[key], self._span((*at, key))) if key in written else None
+    def _plain(self, written: dict[str, Any], at: Pointer, *keys: str) -> dict[str, Any]:
+        """Return values by field: words with their places, sizes in MiB. What is not written has no field here."""
+        fields = {key: _FIELDS.get(key, key.replace("-", "_")) for key in keys if key in written}
+        return {field: self._value(key, (*at, key)) for key, field in fields.items()}
 
-    def _size(self, written: dict[str, Any], at: Pointer, key: str) -> int | None:
-        return self._mib(written[key], (*at, key)) if key in written else None
+    def _value(self, key: str, at: Pointer) -> Any:
+        found = self._document.located(at)
+        if key in _SIZES:
+            return self._mib(found.value, at)
+        match found.value:
+            case bool():
+                return found.value
+            case str():
+                return found
+            case list():
+                return tuple(found.value)
+        return int(found.value)
 
     def _mib(self, value: Any, at: Pointer) -> int:
         try:

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from gpolicy.ganeti.text_forms import FORMS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.policy.schema_files import share_shapes
 from gpolicy.policy.schema_parameters import PATTERNS, Schema
-from gpolicy.policy.schema_sharing import share_shapes
 
 _PATTERN_MESSAGES: Final = {
     **{pattern: words.message for pattern, words in PATTERNS.items()},

@@ -23,9 +23,7 @@ from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.known_elsewhere import known_elsewhere
 from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.schema_files import schema_of
-from gpolicy.policy.schema_parameters import (
-    PATTERNS,
-)
+from gpolicy.policy.schema_parameters import PATTERNS
 from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
 from gpolicy.printable import count, listed, some
@@ -125,9 +123,8 @@ def _explain(error: ValidationError, document: YamlDocument) -> Iterator[Finding
     if document.value_span(pointer) in document.source.reported:
         return  # an alias that stands for nothing
     if instance is None:
-        yield EMPTY_VALUE.finding(
-            f"{place} has no value", document.key_span(pointer), hint=_empty_hint(error, document)
-        )
+        hint = _empty_hint(error, document)
+        yield EMPTY_VALUE.finding(f"{place} has no value", document.key_span(pointer), hint=hint)
     elif error.validator == "additionalProperties" and isinstance(instance, dict):
         known = dict[str, Any](_schema(error).get("properties", {}))
         unknown = islice((str(key) for key in instance if key not in known), _MOST_FINDINGS)
@@ -193,7 +190,8 @@ def _unknown_key(
     above = [name for name, schema in known.items() if key in schema.get("properties", {})]
     lost = f"it belongs below {listed(above, 'or')}" if above else ""
     near = closest(key, known)
-    hint = elsewhere or lost or (f"Did you mean `{near}`?" if near else _known_hint(list(known)))
+    all_known = f"known here: {', '.join(known)}" if len(known) <= 12 else ""
+    hint = elsewhere or lost or (f"Did you mean `{near}`?" if near else all_known)
     if near and near in document.value(pointer) and not (elsewhere or lost):
         line = document.key_span((*pointer, near)).line
         hint = f"Did you mean `{near}`, which line {line} has already? Keep one of them"
@@ -212,21 +210,15 @@ def _misspelt(error: ValidationError) -> set[str | None]:
     return {closest(key, known) for key in unknown}
 
 
-def _known_hint(known: list[str]) -> str:
-    return f"known here: {', '.join(known)}" if len(known) <= 12 else ""
-
-
 def _missing_hint(error: ValidationError, pointer: Pointer, missing: list[str]) -> str:
+    """Return what to add, with the form of its values if they have one."""
     if pointer and pointer[-1] in ("min", "max"):
         return "Ganeti replaces the whole list: all six parameters must stand in every min and max"
     known = _schema(error).get("properties", {})
-    return f"add {listed([_with_form(name, known.get(name, {})) for name in missing])}"
-
-
-def _with_form(name: str, schema: Mapping[str, Any]) -> str:
-    """Return a missing key for a hint, with the form of its values if they have one."""
-    words = PATTERNS.get(schema.get("pattern", ""))
-    return f"`{name}:` with {words.expected}" if words else f"`{name}:`"
+    forms = {name: PATTERNS.get(known.get(name, {}).get("pattern", "")) for name in missing}
+    return (
+        f"add {listed([f'`{name}:` with {form.expected}' if form else f'`{name}:`' for name, form in forms.items()])}"
+    )
 
 
 def _empty_hint(error: ValidationError, document: YamlDocument) -> str:
@@ -235,13 +227,9 @@ def _empty_hint(error: ValidationError, document: YamlDocument) -> str:
         return "write the value"
     if error.absolute_path and isinstance(error.absolute_path[-1], int):
         return "write the value, or remove the item"
-    nothing = ["write `[]` for none"] if _schema(error).get("type") == "array" else []
-    choices = [
-        "leave the key out (not managed)",
-        "write the value",
-        *nothing,
-        *(["write `inherit`"] if inherits else []),
-    ]
+    choices = ["leave the key out (not managed)", "write the value"]
+    choices += ["write `[]` for none"] if _schema(error).get("type") == "array" else []
+    choices += ["write `inherit`"] if inherits else []
     return f"{', '.join(choices[:-1])}, or {choices[-1]}"
 
 
@@ -296,31 +284,25 @@ def _value_hint(error: ValidationError, document: YamlDocument) -> str:
         return "this is not inherited: write the value" + ("" if stays else ", or leave the key out")
     if isinstance(instance, str) and instance.endswith(":") and _fits(instance.rstrip(":"), error):
         return f"write the prefix without its colon: {instance.rstrip(':')}"
-    takes_boolean = any(schema.get("type") == "boolean" for schema in _branches(_schema(error)))
-    if takes_boolean and isinstance(instance, str) and instance.lower() in _BOOLEANS:
+    branches = _branches(_schema(error))
+    types = [schema.get("type") for schema in branches]
+    if "boolean" in types and isinstance(instance, str) and instance.lower() in _BOOLEANS:
         return "YAML 1.2 and Ganeti write true and false"
-    choices = [str(choice) for schema in _branches(_schema(error)) for choice in schema.get("enum", ())]
+    choices = [str(choice) for schema in branches for choice in schema.get("enum", ())]
     if choices and isinstance(instance, int | float) and str(instance) in choices:
         return f'quote it: "{instance}"'
-    choices += [str(schema["const"]) for schema in _branches(_schema(error)) if "const" in schema]
-    if instance == _QEMUS_WORD and _GANETIS_WORD in choices:
-        return f"Ganeti's word for it is {_GANETIS_WORD}"
-    if isinstance(instance, dict) and any(schema.get("type") == "array" for schema in _branches(_schema(error))):
+    choices += [str(schema["const"]) for schema in branches if "const" in schema]
+    if instance == "virtio" and "paravirtual" in choices:
+        return "Ganeti's word for it is paravirtual"
+    if isinstance(instance, dict) and "array" in types:
         return "begin each item of the list with a dash: `- `"
     pointer: Pointer = tuple(error.absolute_path)
     quoted_number = isinstance(instance, str) and instance.isdigit() and "pattern" not in _schema(error)
     if quoted_number and document.written(pointer)[:1] in ('"', "'"):
         return "write the number without quotes"
-    return did_you_mean(str(instance), choices) or _path_hint(instance, _schema(error).get("pattern"))
-
-
-_QEMUS_WORD, _GANETIS_WORD = "virtio", "paravirtual"
-
-
-def _path_hint(instance: Any, pattern: str | None) -> str:
-    """Return the normal form of a path, which Ganeti requires."""
-    if pattern not in PATHS or not isinstance(instance, str) or "://" in instance:
-        return ""
+    meant = did_you_mean(str(instance), choices)
+    if meant or _schema(error).get("pattern") not in PATHS or not isinstance(instance, str) or "://" in instance:
+        return meant
     return f"write {normpath(instance)}" if instance.startswith("/") else "write the whole path, starting with /"
 
 
@@ -374,14 +356,8 @@ def _expected_one(schema: dict[str, Any]) -> str:
     if "pattern" in schema:
         pattern: str = schema["pattern"]
         return _PATTERNS.get(pattern) or _only_letters(pattern) or f"text like {pattern}"
-    names = {
-        "integer": "a whole number",
-        "number": "a number",
-        "boolean": "true or false",
-        "string": "text",
-        "array": "a list",
-        "object": "a mapping",
-    }
+    names = {"integer": "a whole number", "number": "a number", "boolean": "true or false", "string": "text"}
+    names |= {"array": "a list", "object": "a mapping"}
     kind = schema.get("type", "")
     return listed([names.get(name, name) for name in ([kind] if isinstance(kind, str) else kind)], "or")
 

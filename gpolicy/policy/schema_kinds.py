@@ -7,25 +7,30 @@ YAML servers validate; every key carries a description, so that an editor comple
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import POINT_RELEASE, VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.policy.guard import Measure
 from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.schema_editing import document_snippet, filled, for_editors
 from gpolicy.policy.schema_files import file_name
-from gpolicy.policy.schema_guards import guard_properties
 from gpolicy.policy.schema_parameters import (
     DAY_PATTERN,
     NAME,
+    PERCENT_PATTERN,
     SIZE,
     TAG,
     Schema,
     count_of,
     flag,
     list_of,
+    name_of,
     parameter_properties,
+    size_of,
+    whole,
 )
 from gpolicy.policy.schema_rules import rule_properties, value_schema
 from gpolicy.policy.schema_tag_rules import tag_rule_properties
@@ -39,22 +44,29 @@ WHOLE: Final = "policy.json"
 """The file of the schema of any document."""
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
-_VERSION_KEY: Final[Schema] = {
-    "const": "v1",
-    "description": "The version of the policy language. Always v1.",
-}
+_VERSION_KEY: Final[Schema] = {"const": "v1", "description": "The version of the policy language. Always v1."}
+
+
+@dataclass(frozen=True, slots=True)
+class _KindSchema:
+    """The schema of a kind of document: its own keys, and the `body` that editors offer below `kind:`."""
+
+    description: str
+    properties: Callable[[], Schema]
+    body: str
+    required: tuple[str, ...] = ()
 
 
 def schemas() -> dict[str, Schema]:
     """Return all schemas by file name: one per kind, and `policy.json` of any document, which refers to the others."""
-    by_kind = {kind: _KINDS[kind][0]() for kind in KINDS}
+    by_kind = {kind: _document(kind, _KINDS[kind]) for kind in KINDS}
     whole = _any_kind({kind: (schema, file_name(kind)) for kind, schema in by_kind.items()})
     return {file_name(kind): for_editors(schema) for kind, schema in by_kind.items()} | {WHOLE: for_editors(whole)}
 
 
 def whole_schema() -> Schema:
     """Return the schema of any document of a policy, which needs no other file."""
-    by_kind = {kind: _KINDS[kind][0]() for kind in KINDS}
+    by_kind = {kind: _document(kind, _KINDS[kind]) for kind in KINDS}
     definitions: Schema = {}
     for kind, schema in by_kind.items():
         definitions |= schema["definitions"]
@@ -65,7 +77,7 @@ def whole_schema() -> Schema:
 
 def example_document(kind: str) -> str:
     """Return a small document of a kind."""
-    body = filled(_KINDS[kind][1]).replace("YYYY-MM-DD", "2027-12-31")
+    body = filled(_KINDS[kind].body).replace("YYYY-MM-DD", "2027-12-31")
     return f"gpolicy: v1\nkind: {kind}\n{body}"
 
 
@@ -75,7 +87,7 @@ def _any_kind(by_kind: dict[str, tuple[Schema, str]]) -> Schema:
     for kind, (_, reference) in by_kind.items():
         condition = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
         rules.append({"if": condition, "then": {"$ref": reference}})
-    whole = [document_snippet(kind, schema["description"], _KINDS[kind][1]) for kind, (schema, _) in by_kind.items()]
+    whole = [document_snippet(kind, schema["description"], _KINDS[kind].body) for kind, (schema, _) in by_kind.items()]
     rules.append({"if": {"required": ["kind"]}, "else": {"defaultSnippets": whole}})
     return {
         "$schema": DRAFT,
@@ -94,19 +106,19 @@ def _any_kind(by_kind: dict[str, tuple[Schema, str]]) -> Schema:
     }
 
 
-def _document(kind: str, description: str, properties: Schema, *, required: tuple[str, ...] = ()) -> Schema:
+def _document(kind: str, of: _KindSchema) -> Schema:
     schema: Schema = {
         "$schema": DRAFT,
         "title": f"gpolicy {kind}",
-        "description": description,
+        "description": of.description,
         "type": "object",
         "properties": {
             "gpolicy": _VERSION_KEY,
-            "kind": {"const": kind, "description": description},
+            "kind": {"const": kind, "description": of.description},
             "description": {"type": "string", "description": "For people; gpolicy does not read it."},
-            **properties,
+            **of.properties(),
         },
-        "required": ["gpolicy", "kind", *required],
+        "required": ["gpolicy", "kind", *of.required],
         "additionalProperties": False,
         "definitions": {},
     }
@@ -145,19 +157,16 @@ def _tags(of: str) -> Schema:
     )
 
 
-def _extends(kind: str) -> Schema:
-    one: Schema = {
-        **NAME,
-        "description": f"Name of another {kind} of this policy, or a relative path: file.yaml#NAME.",
-    }
+def _object(kind: str, name: str) -> Schema:
+    """Return the first keys of a document about an object, whose name has this description."""
+    base = name_of(f"Name of another {kind} of this policy, or a relative path: file.yaml#NAME.")
+    bases = {"type": "array", "items": base, "minItems": 1, "maxItems": MOST_BASES}
+    text = f"{kind} document(s) to take values from; own values win, later bases win over earlier ones."
     return {
-        "anyOf": [NAME, {"type": "array", "items": one, "minItems": 1, "maxItems": MOST_BASES}],
-        "description": f"{kind} document(s) to take values from; own values win, later bases win over earlier ones.",
+        "name": name_of(name),
+        "template": flag(f"True: only a base for `extends`, not a {kind} of its own."),
+        "extends": {"anyOf": [NAME, bases], "description": text},
     }
-
-
-def _template(kind: str) -> Schema:
-    return flag(f"True: only a base for `extends`, not a {kind} of its own.")
 
 
 def _nodes(text: str) -> Schema:
@@ -165,188 +174,200 @@ def _nodes(text: str) -> Schema:
 
 
 def _cluster() -> Schema:
-    return _document(
-        "Cluster",
-        "What the cluster itself should be.",
-        {
-            "name": {**NAME, "description": "The cluster's name, as `gnt-cluster info` shows it."},
-            "template": _template("Cluster"),
-            "extends": _extends("Cluster"),
-            "ganeti_version": {
-                "anyOf": [{"enum": list(VERSIONS)}, {"type": "string", "pattern": POINT_RELEASE}],
-                "description": "Release of Ganeti, in quotes; it decides which parameters exist, and how nodes are"
-                " judged for N+1 where the cluster does not say which it runs (from 3.1.0 on otherwise than before)."
-                ' "3.1" means the newest of 3.1. Default: 3.0.'
-                " gpolicy was tried on clusters of 3.0 and 3.1; what it says of 2.15 and 2.16 was only read in their"
-                " sources.",
-            },
-            **parameter_properties(Level.CLUSTER),
-            **term_properties("each group that does not declare its own"),
-            "tags": _tags("the cluster"),
+    return {
+        **_object("Cluster", "The cluster's name, as `gnt-cluster info` shows it."),
+        "ganeti_version": {
+            "anyOf": [{"enum": list(VERSIONS)}, {"type": "string", "pattern": POINT_RELEASE}],
+            "description": "Release of Ganeti, in quotes; it decides which parameters exist, and how nodes are"
+            " judged for N+1 where the cluster does not say which it runs (from 3.1.0 on otherwise than before)."
+            ' "3.1" means the newest of 3.1. Default: 3.0.'
+            " gpolicy was tried on clusters of 3.0 and 3.1; what it says of 2.15 and 2.16 was only read in their"
+            " sources.",
         },
-        required=("name",),
-    )
+        **parameter_properties(Level.CLUSTER),
+        **term_properties("each group that does not declare its own"),
+        "tags": _tags("the cluster"),
+    }
 
 
 def _node_group() -> Schema:
-    size = {**SIZE}
-    return _document(
-        "NodeGroup",
-        "What a node group should be. What is not written is not touched.",
-        {
-            "name": {**NAME, "description": "The group's name."},
-            "template": _template("NodeGroup"),
-            "extends": _extends("NodeGroup"),
-            "renamed_from": {
-                **NAME,
-                "description": "The old name of the group. Ganeti renames the group, which keeps its nodes.",
-            },
-            "removed": {"const": True, "description": "Remove this group. It must be empty by then."},
-            **parameter_properties(Level.GROUP),
-            "nodes": _nodes("Nodes that belong in this group: names or globs (node*.example.org)."),
-            "hardware": {
-                "type": "object",
-                "description": "What each node of the group has. Promised here, checked against the specs, and against"
-                " the cluster where its state is known.",
-                "properties": {
-                    "memory": {**size, "description": "Memory of a node."},
-                    "cpus": {**count_of("cpus", least=1), "description": "Logical CPUs of a node."},
-                    "pv_size": {
-                        "anyOf": [*SIZE["anyOf"], {"type": "array", "items": size, "minItems": 1}],
-                        "description": "Size of each physical volume, or the list of sizes where they differ.",
-                    },
-                    "pv_count": {
-                        **count_of("pv_count", least=1),
-                        "description": "Physical volumes (spindles) of a node.",
-                    },
+    return {
+        **_object("NodeGroup", "The group's name."),
+        "renamed_from": name_of("The old name of the group. Ganeti renames the group, which keeps its nodes."),
+        "removed": {"const": True, "description": "Remove this group. It must be empty by then."},
+        **parameter_properties(Level.GROUP),
+        "nodes": _nodes("Nodes that belong in this group: names or globs (node*.example.org)."),
+        "hardware": {
+            "type": "object",
+            "description": "What each node of the group has. Promised here, checked against the specs, and against"
+            " the cluster where its state is known.",
+            "properties": {
+                "memory": size_of("Memory of a node."),
+                "cpus": count_of("cpus", "Logical CPUs of a node.", least=1),
+                "pv_size": {
+                    "anyOf": [*SIZE["anyOf"], {"type": "array", "items": SIZE, "minItems": 1}],
+                    "description": "Size of each physical volume, or the list of sizes where they differ.",
                 },
-                "additionalProperties": False,
+                "pv_count": count_of("pv_count", "Physical volumes (spindles) of a node.", least=1),
             },
-            **term_properties("the group"),
-            "tags": _tags("the group"),
+            "additionalProperties": False,
         },
-        required=("name",),
-    )
+        **term_properties("the group"),
+        "tags": _tags("the group"),
+    }
 
 
 def _node_set() -> Schema:
-    return _document(
-        "NodeSet",
-        "Node parameters and tags of some nodes. A name wins over a glob, a glob over a group.",
-        {
-            "name": {**NAME, "description": "Name of this set, for people."},
-            "template": _template("NodeSet"),
-            "extends": _extends("NodeSet"),
-            "nodes": _nodes("Nodes in this set: names or globs (node*.example.org)."),
-            "groups": _nodes("Groups whose nodes are in this set."),
-            **parameter_properties(Level.NODE),
-            "tags": _tags("each node of the set"),
-        },
-        required=("name",),
-    )
-
-
-def _tag_rules() -> Schema:
-    description = "Rules that htools reads from tags, in plain words."
-    return _document("TagRules", description, tag_rule_properties())
+    return {
+        **_object("NodeSet", "Name of this set, for people."),
+        "nodes": _nodes("Nodes in this set: names or globs (node*.example.org)."),
+        "groups": _nodes("Groups whose nodes are in this set."),
+        **parameter_properties(Level.NODE),
+        "tags": _tags("each node of the set"),
+    }
 
 
 def _guards() -> Schema:
-    description = "What a change may cost. A plan that costs more is shown, and not applied."
-    return _document("Guards", description, guard_properties(), required=("guards",))
+    percent = {"type": "string", "pattern": PERCENT_PATTERN}
+    return {
+        "name": name_of("Name of these guards, for people."),
+        "guards": {
+            "type": "array",
+            "minItems": 1,
+            "description": "Each guard has a name and one measure.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "name": name_of("Name of the guard; overridden by this name."),
+                    "group": name_of("Only this group (default: each group)."),
+                    "spec": name_of("Only this named spec pair (default: each)."),
+                    "at_least": whole("Least number of instances of the spec that must still fit."),
+                    "capacity_loss": {
+                        "type": "object",
+                        "description": "How much capacity a change may cost: how many fit of the largest size of"
+                        " each spec, and of today's size where the change sets another. Standard and tiered"
+                        " instances do not count.",
+                        "properties": {
+                            "at_most": {
+                                "anyOf": [percent, {"type": "integer", "minimum": 0}],
+                                "description": "Greatest loss: a share (5%) or a number of instances.",
+                            }
+                        },
+                        "required": ["at_most"],
+                        "additionalProperties": False,
+                    },
+                    "newly_violating": whole(
+                        "Most instances and nodes that may newly violate the policy: instances that it does not allow,"
+                        " and nodes above vcpu-ratio or spindle-ratio."
+                    ),
+                    "node_failures": whole(
+                        "Node failures that the group must survive; nodes that take over must keep"
+                        " their vcpu-ratio, unless cpus_after_failure of the group's limits is false."
+                    ),
+                    "max_changes": whole("Most changes that one plan may make."),
+                },
+                "required": ["name"],
+                "oneOf": [{"required": [str(measure)]} for measure in Measure],
+                "additionalProperties": False,
+            },
+        },
+    }
 
 
 def _test() -> Schema:
-    return _document(
-        "Test",
-        "Scenarios with expected outcomes.",
-        {
-            "name": {**NAME, "description": "Name of these tests, for people."},
-            "tests": {
-                "type": "array",
-                "minItems": 1,
-                "maxItems": MOST_TESTS,
-                "items": test_items(),
-                "description": "Each test has a name, what is done, and what is expected.",
-            },
+    return {
+        "name": name_of("Name of these tests, for people."),
+        "tests": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MOST_TESTS,
+            "items": test_items(),
+            "description": "Each test has a name, what is done, and what is expected.",
         },
-        required=("tests",),
-    )
-
-
-def _rule() -> Schema:
-    return _document(
-        "Rule",
-        "A house rule: what must hold of the effective values of some objects. `gpolicy check` finds what breaks it.",
-        rule_properties(),
-        required=("name", "for", "schema", "message"),
-    )
+    }
 
 
 def _waiver() -> Schema:
-    return _document(
-        "Waiver",
-        "Findings that are known and accepted for a time.",
-        {
-            "waivers": {
-                "type": "array",
-                "minItems": 1,
-                "description": "Each waiver silences one rule in one place.",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "rule": {
-                            "type": "string",
-                            "description": "Code or name of the rule (GP201, spec-overlap, house/NAME).",
-                        },
-                        "where": {
-                            "type": "string",
-                            "description": "What the finding is about: cluster, group/NAME, node-set/NAME, guard/NAME,"
-                            " test/NAME or a file name; for the rule drift also node/NAME, and one value as OBJECT:PATH"
-                            " (group/gold:ipolicy.vcpu-ratio). Globs are allowed.",
-                        },
-                        "reason": {"type": "string", "minLength": 1, "description": "Why it is accepted."},
-                        "until": {
-                            "type": "string",
-                            "pattern": DAY_PATTERN,
-                            "description": "Last day of the waiver, YYYY-MM-DD.",
-                        },
+    return {
+        "waivers": {
+            "type": "array",
+            "minItems": 1,
+            "description": "Each waiver silences one rule in one place.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "rule": {
+                        "type": "string",
+                        "description": "Code or name of the rule (GP201, spec-overlap, house/NAME).",
                     },
-                    "required": ["rule", "where", "reason", "until"],
-                    "additionalProperties": False,
+                    "where": {
+                        "type": "string",
+                        "description": "What the finding is about: cluster, group/NAME, node-set/NAME, guard/NAME,"
+                        " test/NAME or a file name; for the rule drift also node/NAME, and one value as OBJECT:PATH"
+                        " (group/gold:ipolicy.vcpu-ratio). Globs are allowed.",
+                    },
+                    "reason": {"type": "string", "minLength": 1, "description": "Why it is accepted."},
+                    "until": {
+                        "type": "string",
+                        "pattern": DAY_PATTERN,
+                        "description": "Last day of the waiver, YYYY-MM-DD.",
+                    },
                 },
+                "required": ["rule", "where", "reason", "until"],
+                "additionalProperties": False,
             },
         },
-        required=("waivers",),
-    )
+    }
 
 
-_KINDS: Final[dict[str, tuple[Callable[[], Schema], str]]] = {
-    "Cluster": (
+_KINDS: Final = {
+    "Cluster": _KindSchema(
+        "What the cluster itself should be.",
         _cluster,
         'name: ${1:cluster.example.org}\nganeti_version: "${2:3.0}"\nenabled_disk_templates: [${3:drbd, plain}]\n',
+        required=("name",),
     ),
-    "NodeGroup": (_node_group, "name: ${1:default}\nalloc_policy: ${2:preferred}\n"),
-    "NodeSet": (_node_set, 'name: ${1:workers}\nnodes: ["${2:node*.example.org}"]\n'),
-    "TagRules": (_tag_rules, "owns: [${1:iextags}]\nexclusion: [${2:service}]\n"),
-    "Guards": (_guards, "guards:\n  - name: ${1:no-shrink}\n    capacity_loss: {at_most: ${2:10%}}\n"),
-    "Test": (
+    "NodeGroup": _KindSchema(
+        "What a node group should be. What is not written is not touched.",
+        _node_group,
+        "name: ${1:default}\nalloc_policy: ${2:preferred}\n",
+        required=("name",),
+    ),
+    "NodeSet": _KindSchema(
+        "Node parameters and tags of some nodes. A name wins over a glob, a glob over a group.",
+        _node_set,
+        'name: ${1:workers}\nnodes: ["${2:node*.example.org}"]\n',
+        required=("name",),
+    ),
+    "TagRules": _KindSchema(
+        "Rules that htools reads from tags, in plain words.",
+        tag_rule_properties,
+        "owns: [${1:iextags}]\nexclusion: [${2:service}]\n",
+    ),
+    "Guards": _KindSchema(
+        "What a change may cost. A plan that costs more is shown, and not applied.",
+        _guards,
+        "guards:\n  - name: ${1:no-shrink}\n    capacity_loss: {at_most: ${2:10%}}\n",
+        required=("guards",),
+    ),
+    "Test": _KindSchema(
+        "Scenarios with expected outcomes.",
         _test,
         "tests:\n  - name: ${1:one more fits}\n    place: {spec: ${2:medium}}\n    expect: {refused: ${3:false}}\n",
+        required=("tests",),
     ),
-    "Rule": (
-        _rule,
-        (
-            'name: ${1:dedicated-cpus}\nfor: {kind: ${2:NodeGroup}, names: ["${3:gold*}"]}\nschema:\n  properties:\n'
-            "    ${4:ipolicy.vcpu-ratio}: {maximum: ${5:1}}\nmessage: ${6:gold is sold with dedicated CPUs}\n"
-        ),
+    "Rule": _KindSchema(
+        "A house rule: what must hold of the effective values of some objects. `gpolicy check` finds what breaks it.",
+        rule_properties,
+        'name: ${1:dedicated-cpus}\nfor: {kind: ${2:NodeGroup}, names: ["${3:gold*}"]}\nschema:\n  properties:\n'
+        "    ${4:ipolicy.vcpu-ratio}: {maximum: ${5:1}}\nmessage: ${6:gold is sold with dedicated CPUs}\n",
+        required=("name", "for", "schema", "message"),
     ),
-    "Waiver": (
+    "Waiver": _KindSchema(
+        "Findings that are known and accepted for a time.",
         _waiver,
-        (
-            "waivers:\n  - rule: ${1:spec-overlap}\n    where: ${2:group/default}\n    reason: ${3:why}\n"
-            "    until: ${4:YYYY-MM-DD}\n"
-        ),
+        "waivers:\n  - rule: ${1:spec-overlap}\n    where: ${2:group/default}\n    reason: ${3:why}\n"
+        "    until: ${4:YYYY-MM-DD}\n",
+        required=("waivers",),
     ),
 }
-"""The function for the schema of each kind, and the keys that editors offer below `kind:`."""

@@ -76,7 +76,7 @@ UID_RANGE: Final[Schema] = {
     "description": 'A range of user IDs, both ends included ("1000-1010"), or one user ID (2000).',
 }
 SHAPE: Final = "$shape"
-"""The key that names a shape while schemas are made: `gpolicy.policy.schema_sharing` writes it once in a file."""
+"""The key that names a shape while schemas are made: `gpolicy.policy.schema_files` writes it once in a file."""
 
 SIZE: Final[Schema] = {
     SHAPE: "size",
@@ -92,9 +92,24 @@ COUNT: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": 1_000_000}
 NODES: Final[Schema] = {"type": "array", "items": NAME, "minItems": 1, "maxItems": 2, "uniqueItems": True}
 
 
-def count_of(name: str, *, least: int = 0) -> Schema:
+def described(schema: Schema, text: str) -> Schema:
+    """Return a schema with this description; unchanged without one."""
+    return {**schema, "description": text} if text else schema
+
+
+def name_of(text: str) -> Schema:
+    """Return the schema of a name with this description."""
+    return {**NAME, "description": text}
+
+
+def size_of(text: str) -> Schema:
+    """Return the schema of a size with this description."""
+    return {**SIZE, "description": text}
+
+
+def count_of(name: str, text: str = "", *, least: int = 0) -> Schema:
     """Return the schema of a whole number within the bounds of this name."""
-    return {"type": "integer", "minimum": least, "maximum": BOUNDS[name].most}
+    return described({"type": "integer", "minimum": least, "maximum": BOUNDS[name].most}, text)
 
 
 def whole(text: str, *, least: int = 0, most: int | None = None) -> Schema:
@@ -115,14 +130,14 @@ def list_of(
     return {"type": "array", "items": items, **{k: v for k, v in bounds.items() if v is not None}, "description": text}
 
 
-def object_of(properties: Schema, *, required: tuple[str, ...] = (), minimum: int = 0) -> Schema:
-    """Return the schema of a mapping with only these keys, at least `minimum` of them."""
+def object_of(properties: Schema, text: str = "", *, required: tuple[str, ...] = (), minimum: int = 0) -> Schema:
+    """Return the schema of a mapping with only these keys, at least `minimum` of them, and with this description."""
     schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     if required:
         schema["required"] = list(required)
     if minimum:
         schema["minProperties"] = minimum
-    return schema
+    return described(schema, text)
 
 
 def map_of(of: Schema) -> Schema:
@@ -176,9 +191,8 @@ def _describe(parameter: Parameter) -> str:
     if parameter.unit:
         parts.append(f"Unit: {parameter.unit}.")
     if parameter.default not in (None, "") and parameter.type is not Type.MINMAX:
-        since = (
-            f" ({_words(parameter.new_default[1])} from {parameter.new_default[0]})" if parameter.new_default else ""
-        )
+        newer = parameter.new_default
+        since = f" ({_words(newer[1])} from {newer[0]})" if newer else ""
         parts.append(f"Ganeti's default: {_words(parameter.default)}{since}.")
     parts.append(parameter.takes_effect.sentence)
     return " ".join(parts)
@@ -218,10 +232,6 @@ def _plain_leaf(parameter: Parameter) -> Schema:
             return {"type": "array", "items": {**UID_RANGE}}
         case Type.MINMAX:
             return {"type": "array", "minItems": 1, "items": _pair()}
-    return _text(parameter)
-
-
-def _text(parameter: Parameter) -> Schema:
     form = {"pattern": parameter.form} if parameter.form else {}
     return {"type": "string"} | form | ({} if parameter.can_be_empty else {"minLength": 1})
 
@@ -240,7 +250,7 @@ def _pair() -> Schema:
         "type": "object",
         "description": "One pair of bounds: an instance fits when it lies inside min and max for all six parameters.",
         "properties": {
-            "name": {**NAME, "description": "For people, guards and tests; Ganeti does not store it."},
+            "name": name_of("For people, guards and tests; Ganeti does not store it."),
             "min": {"$ref": "#/definitions/spec", "description": "The lower bound, with all six parameters."},
             "max": {"$ref": "#/definitions/spec", "description": "The upper bound, with all six parameters."},
         },

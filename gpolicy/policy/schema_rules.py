@@ -6,7 +6,7 @@ from typing import Final
 
 from gpolicy.findings import Severity
 from gpolicy.policy.kinds import LEVELS
-from gpolicy.policy.schema_parameters import NAME, Schema, object_of
+from gpolicy.policy.schema_parameters import NAME, Schema, described, object_of
 
 RULE_NAME: Final = "^[a-z0-9]+(-[a-z0-9]+)*$"
 _TYPES: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
@@ -27,26 +27,23 @@ def rule_properties() -> Schema:
             "description": "Name of the rule: small letters, digits and hyphens. Findings, waivers, comments and"
             " settings call it house/NAME.",
         },
-        "for": {
-            **object_of(
-                {
-                    "kind": {"enum": list(LEVELS), "description": "The kind of the objects."},
-                    "names": {**globs, "description": "Only objects with one of these names or globs. Default: all."},
-                    "tags": {
-                        **globs,
-                        "description": "Only objects with a declared tag that is one of these, or fits one of these"
-                        " globs. Default: all.",
-                    },
-                },
-                required=("kind",),
-            ),
-            "description": "The objects of the policy that the rule looks at.",
-        },
-        "schema": {
-            **_SCHEMA,
-            "description": "What must hold of each object, as a JSON Schema of draft 7. It sees what `effective` of"
+        "for": object_of(
+            {
+                "kind": {"enum": list(LEVELS), "description": "The kind of the objects."},
+                "names": described(globs, "Only objects with one of these names or globs. Default: all."),
+                "tags": described(
+                    globs,
+                    "Only objects with a declared tag that is one of these, or fits one of these globs. Default: all.",
+                ),
+            },
+            "The objects of the policy that the rule looks at.",
+            required=("kind",),
+        ),
+        "schema": described(
+            _SCHEMA,
+            "What must hold of each object, as a JSON Schema of draft 7. It sees what `effective` of"
             " `gpolicy show --format json` shows.",
-        },
+        ),
         "severity": {
             "enum": [str(severity) for severity in Severity],
             "description": "Severity of the findings. Default: error.",
@@ -115,4 +112,4 @@ def value_schema() -> Schema:
         "definitions": ("Schemas by name, for `$ref`.", by_name),
     }
     properties = {name: {**schema, "description": text} for name, (text, schema) in keywords.items()}
-    return {**object_of(properties), "description": "A JSON Schema of draft 7."}
+    return object_of(properties, "A JSON Schema of draft 7.")

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.policy.schema_parameters import COUNT, NAME, SIZE, TAG, Schema, count_of, flag, list_of, object_of
+from gpolicy.policy.schema_parameters import (
+    COUNT,
+    SIZE,
+    TAG,
+    Schema,
+    count_of,
+    described,
+    flag,
+    list_of,
+    name_of,
+    object_of,
+    size_of,
+)
 
 MOST_NODES: Final = 1000
 """Simulated nodes of one test."""
@@ -35,32 +47,26 @@ def cluster_of_test() -> Schema:
             _edit(), "Changes to this cluster before the question: nodes, instances, tags.", least=1, most=200
         ),
     }
-    return {
-        **object_of(properties, minimum=1),
-        "description": "The cluster, under the policy. Without it (or with `edits` alone): the hardware that the groups"
+    return object_of(
+        properties,
+        "The cluster, under the policy. Without it (or with `edits` alone): the hardware that the groups"
         " promise, on the nodes that they name.",
-    }
+        minimum=1,
+    )
 
 
 def _hardware(*, one_node: bool) -> Schema:
     whose = "the node" if one_node else "each node"
     return {
-        "memory": {**SIZE, "description": f"Memory of {whose}. Default: the group's promised hardware."},
-        "memory_node": {
-            **SIZE,
-            "description": f"Memory that {whose} uses itself. Default: mem_node of the hypervisor's hv_state.",
-        },
-        "cpus": {
-            **count_of("cpus", least=1),
-            "description": f"Logical CPUs of {whose}. Default: the group's promised hardware.",
-        },
-        "disk": {**SIZE, "description": f"Disk of {whose}, where no physical volumes are given."},
-        "spindles": {
-            **count_of("spindles"),
-            "description": f"Spindles of {whose} (node parameter spindle_count) where storage is not exclusive.",
-        },
-        "pv_size": {**SIZE, "description": f"Size of each physical volume of {whose}."},
-        "pv_count": {**count_of("pv_count"), "description": f"Physical volumes of {whose}."},
+        "memory": size_of(f"Memory of {whose}. Default: the group's promised hardware."),
+        "memory_node": size_of(f"Memory that {whose} uses itself. Default: mem_node of the hypervisor's hv_state."),
+        "cpus": count_of("cpus", f"Logical CPUs of {whose}. Default: the group's promised hardware.", least=1),
+        "disk": size_of(f"Disk of {whose}, where no physical volumes are given."),
+        "spindles": count_of(
+            "spindles", f"Spindles of {whose} (node parameter spindle_count) where storage is not exclusive."
+        ),
+        "pv_size": size_of(f"Size of each physical volume of {whose}."),
+        "pv_count": count_of("pv_count", f"Physical volumes of {whose}."),
     }
 
 
@@ -68,7 +74,7 @@ def simulated_group() -> Schema:
     """Return the schema of the simulated nodes of one group."""
     node = object_of(
         {
-            "name": {**NAME, "description": "Name of the node."},
+            "name": name_of("Name of the node."),
             **_hardware(one_node=True),
             "pvs": list_of({**SIZE}, "Size of each physical volume, where they differ.", least=1, most=1000),
             "filled": {"enum": list(FILLINGS), "description": "How full the node is. Default: empty."},
@@ -79,20 +85,15 @@ def simulated_group() -> Schema:
         required=("name",),
     )
     properties: Schema = {
-        "group": {**NAME, "description": "Group of the nodes. It can be left out when the policy declares one group."},
+        "group": name_of("Group of the nodes. It can be left out when the policy declares one group."),
         **_hardware(one_node=False),
         "nodes": {
             "anyOf": [
                 {"type": "integer", "minimum": 1, "maximum": MOST_NODES},
-                {
-                    **object_of(
-                        {
-                            filling: {**COUNT, "description": f"Nodes that are {filling.replace('-full', ' full')}."}
-                            for filling in FILLINGS
-                        },
-                        minimum=1,
-                    )
-                },
+                object_of(
+                    {name: described(COUNT, f"Nodes that are {name.replace('-full', ' full')}.") for name in FILLINGS},
+                    minimum=1,
+                ),
                 {"type": "array", "items": node, "minItems": 1, "maxItems": MOST_NODES},
             ],
             "description": "How many nodes (node-1, node-2, …); how many of each filling (a single one has the filling"
@@ -108,16 +109,16 @@ def simulated_group() -> Schema:
 
 def _edit() -> Schema:
     properties: Schema = {
-        "node": {**NAME, "description": "A node to change."},
+        "node": name_of("A node to change."),
         "offline": flag("Whether the node is offline."),
         "drained": flag("Whether the node is drained."),
-        "group": {**NAME, "description": "The group of the node."},
-        "instance": {**NAME, "description": "An instance to change."},
+        "group": name_of("The group of the node."),
+        "instance": name_of("An instance to change."),
         "add_tags": list_of(TAG, "Tags to add.", least=1),
         "remove_tags": list_of(TAG, "Tags to remove.", least=1),
         "add_instance": {"$ref": "#/definitions/existingInstance"},
-        "remove_instance": {**NAME, "description": "The name of an instance to remove."},
-        "remove_node": {**NAME, "description": "The name of a node to remove; no instance may be on it."},
+        "remove_instance": name_of("The name of an instance to remove."),
+        "remove_node": name_of("The name of a node to remove; no instance may be on it."),
         "with": {
             **_WORDS,
             "examples": ["2x like:node1 in shared"],

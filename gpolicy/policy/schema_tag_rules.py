@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.policy.schema_parameters import NAME, SHAPE, Schema, list_of
+from gpolicy.policy.schema_parameters import SHAPE, Schema, described, list_of, name_of
 
 _PREFIX: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z0-9_.+*/:@-]{1,100}$"}
 
@@ -17,16 +17,25 @@ TAG_FAMILIES: Final = {
 }
 """Families of cluster tags that htools reads, and their prefixes (location awareness; partitioned Ganeti)."""
 
+RULES: Final[dict[str, tuple[str, ...]]] = {
+    "iextags": ("exclusion",),
+    "desiredlocation": ("desired_location",),
+    "nlocation": ("failure_domains",),
+    "migration": ("migration", "domains"),
+    "allowmigration": ("migration", "allow"),
+}
+"""Where a TagRules document has the items that mean the tags of a family."""
+
 
 def tag_rule_properties() -> Schema:
     """Return the properties of a TagRules document."""
     marker: Schema = {
         SHAPE: "prefix",
         "anyOf": [
-            {**_PREFIX, "description": "`service` means tags service:…"},
+            described(_PREFIX, "`service` means tags service:…"),
             {
                 "type": "object",
-                "properties": {"raw": {**_PREFIX, "description": "All tags that begin with these characters."}},
+                "properties": {"raw": described(_PREFIX, "All tags that begin with these characters.")},
                 "required": ["raw"],
                 "additionalProperties": False,
                 "description": "A bare prefix, as Ganeti stores it: `raw: a` also means tags abc and a:b.",
@@ -39,7 +48,7 @@ def tag_rule_properties() -> Schema:
             {
                 "type": "object",
                 "properties": {
-                    "prefix": {**_PREFIX, "description": "Tags that begin with these characters."},
+                    "prefix": described(_PREFIX, "Tags that begin with these characters."),
                     "on": list_of(
                         {"enum": ["cluster", "group", "node"]},
                         "Objects on which the prefix is owned.",
@@ -55,7 +64,7 @@ def tag_rule_properties() -> Schema:
     }
     name = {**_PREFIX, "pattern": "^[A-Za-z0-9_.+*/@-]+(:[A-Za-z0-9_.+*/@-]+)*$"}
     return {
-        "name": {**NAME, "description": "Name of these rules, for people."},
+        "name": name_of("Name of these rules, for people."),
         "owns": list_of(
             owned, "Tags that gpolicy removes when the policy does not declare them. Others it never touches."
         ),
@@ -80,11 +89,8 @@ def tag_rule_properties() -> Schema:
                     "items": {
                         "type": "object",
                         "properties": {
-                            "from": {
-                                **name,
-                                "description": "Tag of the source node that the target may lack if it has `to`.",
-                            },
-                            "to": {**name, "description": "Tag that the target has instead."},
+                            "from": described(name, "Tag of the source node that the target may lack if it has `to`."),
+                            "to": described(name, "Tag that the target has instead."),
                         },
                         "required": ["from", "to"],
                         "additionalProperties": False,

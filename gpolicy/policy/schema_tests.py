@@ -1,13 +1,28 @@
-"""The JSON Schema of Test documents: the cluster, the question, and the expected answer."""
+"""The JSON Schema of Test documents: the cluster, the question, the expected answer, and instances in all of them."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS, SPEC_PARAMETERS
-from gpolicy.policy.schema_expectations import EXPECTATIONS
-from gpolicy.policy.schema_instances import TEMPLATE, checked_instance, existing_instance, wanted_instance
-from gpolicy.policy.schema_parameters import NAME, SIZE, Schema, count_of, flag, list_of, object_of
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, SCORE_COMPONENTS, SPEC_PARAMETERS
+from gpolicy.policy.schema_parameters import (
+    COUNT,
+    NAME,
+    NODES,
+    SHAPE,
+    SIZE,
+    TAG,
+    Schema,
+    count_of,
+    described,
+    flag,
+    list_of,
+    map_of,
+    name_of,
+    object_of,
+    size_of,
+    whole,
+)
 from gpolicy.policy.schema_stage import cluster_of_test, simulated_group
 from gpolicy.policy.schema_terms import node_failures, oversubscription
 
@@ -17,14 +32,22 @@ MOST_TESTS: Final = 1000
 
 def test_items() -> Schema:
     """Return the schema of one test."""
+    expected = {
+        action: object_of(keys, f"What must come out of `{action}`.", minimum=1)
+        for action, keys in EXPECTATIONS.items()
+    }
     return {
         "type": "object",
         "properties": {
-            "name": {**NAME, "description": "What the test shows."},
+            "name": name_of("What the test shows."),
             "description": {"type": "string", "description": "For people; gpolicy does not read it."},
             "on": cluster_of_test(),
-            "place": {**wanted_instance(), "description": "Ask where a new instance would go (as hail decides)."},
-            "check_instance": {**checked_instance(), "description": "Ask whether the policy allows an instance."},
+            "place": object_of(
+                {**_sizes(), "ignore_ipolicy": flag("True: ignore the sizes and disk templates of the policy.")},
+                "Ask where a new instance would go (as hail decides).",
+                minimum=1,
+            ),
+            "check_instance": object_of(_sizes(), "Ask whether the policy allows an instance.", minimum=1),
             "capacity": _capacity(),
             "redundancy": _redundancy(),
             "expect": {
@@ -35,8 +58,8 @@ def test_items() -> Schema:
         "required": ["name", "expect"],
         "oneOf": [{"required": [action]} for action in EXPECTATIONS],
         "allOf": [
-            {"if": {"required": [action]}, "then": {"properties": {"expect": _expected(action, keys)}}}
-            for action, keys in EXPECTATIONS.items()
+            {"if": {"required": [action]}, "then": {"properties": {"expect": schema}}}
+            for action, schema in expected.items()
         ],
         "additionalProperties": False,
     }
@@ -44,37 +67,30 @@ def test_items() -> Schema:
 
 def definitions() -> dict[str, Schema]:
     """Return the parts of the schema that are used in several places, by name."""
-    return {"simulatedGroup": simulated_group(), "existingInstance": existing_instance()}
-
-
-def _expected(action: str, keys: Schema) -> Schema:
-    return {**object_of(keys, minimum=1), "description": f"What must come out of `{action}`."}
+    return {"simulatedGroup": simulated_group(), "existingInstance": _existing_instance()}
 
 
 def _capacity() -> Schema:
     properties: Schema = {
-        "group": {**NAME, "description": "Count in this group alone. Default: the only one; else the whole cluster."},
+        "group": name_of("Count in this group alone. Default: the only one; else the whole cluster."),
         "disk-template": TEMPLATE,
-        "standard": {
-            **object_of(_standard(), minimum=1),
-            "description": "The standard instance of this test. Default: the policy's `std`.",
-        },
+        "standard": object_of(
+            _standard(), "The standard instance of this test. Default: the policy's `std`.", minimum=1
+        ),
         "without": list_of(
             {"enum": list(SCORE_COMPONENTS)},
             "Components of the cluster score that do not count, to see their influence.",
             least=1,
             unique=True,
         ),
-        "weights": {
-            **object_of(
-                {
-                    name: {"type": "number", "minimum": 0, "maximum": 1000, "description": f"Weight of {name}."}
-                    for name in SCORE_COMPONENTS
-                },
-                minimum=1,
-            ),
-            "description": "Other weights of components of the cluster score than Ganeti's, as `--weight`.",
-        },
+        "weights": object_of(
+            {
+                name: {"type": "number", "minimum": 0, "maximum": 1000, "description": f"Weight of {name}."}
+                for name in SCORE_COMPONENTS
+            },
+            "Other weights of components of the cluster score than Ganeti's, as `--weight`.",
+            minimum=1,
+        ),
         "max_node_failures": node_failures(
             "Keep room for the loss of this many nodes at once (resource model). Default: as the limits"
             " of the group say; without limits as hail, 1 (0 on exclusive storage)."
@@ -90,10 +106,7 @@ def _capacity() -> Schema:
             " limits of the group say, or false."
         ),
     }
-    return {
-        **object_of(properties),
-        "description": "Count how many instances fit: what hail accepts one after another.",
-    }
+    return object_of(properties, "Count how many instances fit: what hail accepts one after another.")
 
 
 def _standard() -> Schema:
@@ -109,7 +122,7 @@ def _standard() -> Schema:
 
 def _redundancy() -> Schema:
     properties: Schema = {
-        "group": {**NAME, "description": "The group. It can be left out when there is one."},
+        "group": name_of("The group. It can be left out when there is one."),
         "failures": node_failures(
             "How many nodes are lost at once. Default: max_node_failures of the group's limits, or 1.", least=1
         ),
@@ -117,4 +130,153 @@ def _redundancy() -> Schema:
             "Whether nodes that take over must keep their vcpu-ratio. Default: as the group's limits say, or true."
         ),
     }
-    return {**object_of(properties), "description": "Ask which losses of nodes can be absorbed."}
+    return object_of(properties, "Ask which losses of nodes can be absorbed.")
+
+
+# --- instances ------------------------------------------------------------------------------------------------------
+
+TEMPLATE: Final[Schema] = {
+    SHAPE: "disk-template",
+    "enum": list(DISK_TEMPLATES),
+    "description": "Disk template. Default: the first of the policy that is enabled.",
+}
+
+
+def _sizes() -> Schema:
+    disk = object_of(
+        {
+            "size": size_of("Size of the disk."),
+            "spindles": count_of("spindles", "Physical volumes of the disk (exclusive storage)."),
+        },
+        required=("size",),
+    )
+    return {
+        "group": name_of("Group. For `place`: the one that is asked for."),
+        "spec": name_of("Named spec pair; its least size is meant, and other keys win over it."),
+        "bound": {"enum": ["min", "max"], "description": "Which end of the spec is meant. Default: min."},
+        "memory-size": size_of("Memory."),
+        "minmem": size_of("Least memory, if it differs from memory-size (the greatest)."),
+        "cpu-count": count_of("cpu-count", "Virtual CPUs."),
+        "disks": {SHAPE: "disks"} | list_of({"anyOf": [*SIZE["anyOf"], disk]}, "Size of each disk.", most=100),
+        "spindle-use": count_of("spindle-use", "Spindle use (where storage is not exclusive)."),
+        "nic-count": count_of("nic-count", "Network interfaces."),
+        "disk-template": TEMPLATE,
+        "tags": list_of(TAG, "Tags of the instance."),
+    }
+
+
+def _existing_instance() -> Schema:
+    own: Schema = {
+        "name": name_of("Name of the instance."),
+        "nodes": described(NODES, "Primary node, and secondary node."),
+        "running": flag("Whether it runs. Default: true."),
+        "offline": flag("True: it is offline (gnt-instance modify --offline), its memory and CPUs are given back."),
+        "count": whole("How many of them: NAME-1, …", least=1, most=10_000),
+    }
+    sizes = {key: value for key, value in _sizes().items() if key != "group"}
+    schema = object_of({**own, **sizes}, required=("name", "nodes"))
+    return {**schema, "description": "An instance that is there already."}
+
+
+# --- what must come out ---------------------------------------------------------------------------------------------
+
+REFUSALS: Final = (
+    "memory",
+    "n1-reserve",
+    "disk",
+    "spindles",
+    "too-few-spindles",
+    "spindles-on-shared-storage",
+    "plain-with-exclusive-storage",
+    "ipolicy.minmax",
+    "ipolicy.disk-templates",
+    "ipolicy.vcpu-ratio",
+    "ipolicy.spindle-ratio",
+    "enabled-disk-templates",
+    "exclusion-tags",
+    "migration-tags",
+    "n1-capacity",
+    "n1-broken",
+    "nodes",
+    "alloc_policy",
+    "max_node_failures",
+    "cpus_after_failure",
+    "oversubscription",
+    "default_iallocator_params",
+)
+"""Binding resources: the keys that `gpolicy capacity` and `gpolicy place` show."""
+
+
+_FITS: Final[Schema] = {
+    SHAPE: "number-that-fits",
+    "anyOf": [
+        COUNT,
+        object_of(
+            {
+                "at_least": described(COUNT, "This many or more."),
+                "at_most": described(COUNT, "This many or fewer."),
+                "exactly": described(COUNT, "Exactly this many."),
+            },
+            minimum=1,
+        ),
+    ],
+}
+_REFUSAL: Final[Schema] = {SHAPE: "binding-resource", "enum": list(REFUSALS)}
+_LOST: Final[Schema] = map_of(COUNT)
+_CANDIDATE: Final[Schema] = object_of(
+    {
+        "refused": flag("Whether the node cannot take it."),
+        "because": described(_REFUSAL, "Why the node cannot take it."),
+        "lost_allocations": described(_LOST, "Instances of each spec that would no longer fit on the node."),
+        "disk_left": size_of("Free disk space that would be left on the node."),
+    },
+    minimum=1,
+)
+
+EXPECTATIONS: Final[dict[str, Schema]] = {
+    "place": {
+        "refused": flag("Whether it cannot be placed."),
+        "because": described(_REFUSAL, "Why most nodes cannot take it."),
+        "group": name_of("The group that is chosen."),
+        "node": name_of("The node that is chosen, for the primary."),
+        "nodes": described(NODES, "The nodes that are chosen: primary, secondary."),
+        "lost_allocations": described(
+            _LOST, "Instances of each spec that no longer fit on the chosen node (dedicated allocation)."
+        ),
+        "disk_left": size_of("Free disk space that is left on the chosen node."),
+        "preference": list_of(NAME, "Nodes, the most preferred first.", least=2, unique=True),
+        "candidates": described(map_of(_CANDIDATE), "What must come out for single nodes, by name."),
+    },
+    "check_instance": {
+        "refused": flag("Whether the policy refuses the instance."),
+        "because": {
+            "anyOf": [
+                {"enum": [*SPEC_PARAMETERS, "disk-templates", "spindles"]},
+                {"type": "array", "items": {"enum": [*SPEC_PARAMETERS, "disk-templates", "spindles"]}, "minItems": 1},
+            ],
+            "description": "The parameters that are outside the nearest spec; all of them in a list.",
+        },
+        "pair": name_of("The spec that takes the instance; if it is refused, the nearest one."),
+    },
+    "capacity": {
+        "specs": described(map_of(_FITS), "How many of each spec fit, alone, at its largest size."),
+        "standard": described(_FITS, "How many standard instances fit."),
+        "tiered": {
+            "anyOf": [*_FITS["anyOf"], object_of({"specs": described(map_of(_FITS), "By spec.")}, minimum=1)],
+            "description": "How many instances tiered allocation places: all, or `specs:` for each spec pair.",
+        },
+        "binding": {
+            "anyOf": [_REFUSAL, map_of(_REFUSAL)],
+            "description": "Why no more instances fit: standard ones, or those of each spec.",
+        },
+    },
+    "redundancy": {
+        "survives": flag("Whether every such loss can be absorbed."),
+        "failing": {
+            "anyOf": [{"type": "array", "items": NAME, "uniqueItems": True}, map_of(_REFUSAL)],
+            "description": "All nodes whose loss cannot be absorbed, or for each of them what the others have too"
+            " little of. Several nodes at once: node1 + node2.",
+        },
+    },
+}
+"""The possible expectations of each action."""

@@ -240,6 +240,10 @@ class YamlDocument:
             found = found[step]
         return found
 
+    def located(self, pointer: Pointer) -> Located[Any]:
+        """Return the value at `pointer` with its place."""
+        return Located(self.value(pointer), self.value_span(pointer))
+
     def value_span(self, pointer: Pointer) -> Span:
         """Return the place of the value at `pointer`, or of its nearest parent if there is none."""
         return self.span(self._mark(pointer, of_key=False))

@@ -7,13 +7,13 @@ and the text around the place, to the likely mistake, its own place and the corr
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.findings import Finding, Span
 from gpolicy.policy.structure import YAML_SYNTAX
-from gpolicy.printable import count as in_words
+from gpolicy.printable import count
 
 if TYPE_CHECKING:
     from yaml import MarkedYAMLError
@@ -37,8 +37,7 @@ class _Stop:
     context: str
     line: int
     column: int
-    begin_line: int
-    begin_column: int
+    begin: tuple[int, int]
 
     @property
     def before(self) -> str:
@@ -53,7 +52,8 @@ class _Stop:
     @property
     def begun(self) -> str:
         """The rest of the line on which the thing began, from there on."""
-        return self.source.line(self.begin_line)[self.begin_column - 1 :][:_LONGEST]
+        line, column = self.begin
+        return self.source.line(line)[column - 1 :][:_LONGEST]
 
     def line_above(self, number: int) -> tuple[int, str]:
         """Return the number and text of the nearest line above that holds more than a comment; 0 for none."""
@@ -76,11 +76,15 @@ class _Mistake:
 def syntax_finding(error: MarkedYAMLError, source: SourceFile) -> Finding:
     """Return the finding for text that the parser refused."""
     stop = _stop(error, source)
-    said = next(_mistakes(stop), None)
+    given = f"{stop.problem}; {stop.context}"
+    said = next((said for fits, explain in _TABLE if fits in given and (said := explain(stop)) is not None), None)
     if said is None:
         words = " ".join(part for part in (error.problem, error.context) if part)
         said = _Mistake(f"this is not YAML: {' '.join(words.split())[:300]}", "")
-    line, column = said.place or _shown_place(stop)
+    line, column = said.place or (stop.line, stop.column)
+    lines = max(len(source.text.splitlines()), 1)
+    if said.place is None and line > lines:  # the end of the file: the end of its last line
+        line, column = lines, len(source.line(lines)) + 1
     return YAML_SYNTAX.finding(said.message, Span(source.name, line, column, line, column + 1), hint=said.hint)
 
 
@@ -89,19 +93,7 @@ def _stop(error: MarkedYAMLError, source: SourceFile) -> _Stop:
     begin = error.context_mark or mark
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     begun = (begin.line + 1, begin.column + 1) if begin else (line, column)
-    return _Stop(source, error.problem or "", error.context or "", line, column, *begun)
-
-
-def _shown_place(stop: _Stop) -> tuple[int, int]:
-    """Return the place where the parser stopped; at the end of the file the end of its last line."""
-    lines = max(len(stop.source.text.splitlines()), 1)
-    return (stop.line, stop.column) if stop.line <= lines else (lines, len(stop.source.line(lines)) + 1)
-
-
-def _mistakes(stop: _Stop) -> Iterator[_Mistake]:
-    for fits, explain in _TABLE:
-        if fits in f"{stop.problem}; {stop.context}" and (said := explain(stop)) is not None:
-            yield said
+    return _Stop(source, error.problem or "", error.context or "", line, column, begun)
 
 
 # --- quoting --------------------------------------------------------------------------------------------------------
@@ -127,12 +119,10 @@ def _begins(letter: str, what: str) -> Callable[[_Stop], _Mistake | None]:
         rest = stop.begun
         if not rest.startswith(letter):
             return None
-        known = stop.source.line(stop.begin_line)[: stop.begin_column - 1]
+        known = stop.source.line(stop.begin[0])[: stop.begin[1] - 1]
         is_whole = not known or known[-1] in " \t[{,"
         example = f": {_in_quotes(_word(rest))}" if is_whole else ", from its first character on"
-        return _Mistake(
-            f"an unquoted `{letter}` begins {what}", f"quote the text{example}", (stop.begin_line, stop.begin_column)
-        )
+        return _Mistake(f"an unquoted `{letter}` begins {what}", f"quote the text{example}", stop.begin)
 
     return explain
 
@@ -140,7 +130,7 @@ def _begins(letter: str, what: str) -> Callable[[_Stop], _Mistake | None]:
 def _reserved(stop: _Stop) -> _Mistake | None:
     letter = stop.after[:1]
     if letter == "\t":
-        return _Mistake("a tab: YAML indents with spaces only", "write spaces in its place")
+        return _tab(stop)
     if letter not in ("@", "`", "%"):
         return None
     shown = "a backtick" if letter == "`" else f"`{letter}`"
@@ -149,12 +139,8 @@ def _reserved(stop: _Stop) -> _Mistake | None:
 
 def _comma(stop: _Stop) -> _Mistake | None:
     letter = stop.after[:1]
-    if letter not in (",", "]", "}"):
-        return None
-    return _Mistake(
-        f"unquoted text cannot begin with `{letter}`",
-        f"quote the text: {_in_quotes(stop.after)}" if letter == "," else "quote the text, or take the bracket out",
-    )
+    hint = f"quote the text: {_in_quotes(stop.after)}" if letter == "," else "quote the text, or take the bracket out"
+    return _Mistake(f"unquoted text cannot begin with `{letter}`", hint) if letter in {",", "]", "}"} else None
 
 
 def _tab(_stop: _Stop) -> _Mistake:
@@ -163,16 +149,12 @@ def _tab(_stop: _Stop) -> _Mistake:
 
 def _directive(stop: _Stop) -> _Mistake:
     hint = f"quote the text, or begin a comment with `#`: # {stop.begun.strip()[:_SHOWN]}"
-    return _Mistake("a line that begins with `%` is a directive to YAML", hint, (stop.begin_line, stop.begin_column))
+    return _Mistake("a line that begins with `%` is a directive to YAML", hint, stop.begin)
 
 
 def _block_text(stop: _Stop) -> _Mistake | None:
-    letter = stop.begun[:1]
-    return _Mistake(
-        f"an unquoted `{letter}` begins a text on the lines below",
-        f"quote the value: {_in_quotes(stop.begun)}; or begin the text on the next line",
-        (stop.begin_line, stop.begin_column),
-    )
+    hint = f"quote the value: {_in_quotes(stop.begun)}; or begin the text on the next line"
+    return _Mistake(f"an unquoted `{stop.begun[:1]}` begins a text on the lines below", hint, stop.begin)
 
 
 # --- quotes ---------------------------------------------------------------------------------------------------------
@@ -180,21 +162,16 @@ def _block_text(stop: _Stop) -> _Mistake | None:
 
 def _never_closed_quote(stop: _Stop) -> _Mistake:
     letter = stop.begun[:1]
-    return _Mistake(
-        f"the quote `{letter}` that opens here is never closed",
-        f"write `{letter}` at the end of the text, or leave both quotes out",
-        (stop.begin_line, stop.begin_column),
-    )
+    hint = f"write `{letter}` at the end of the text, or leave both quotes out"
+    return _Mistake(f"the quote `{letter}` that opens here is never closed", hint, stop.begin)
 
 
 def _escape(stop: _Stop) -> _Mistake:
     pair = stop.source.line(stop.line)[stop.column - 2 : stop.column] or "\\"
     if not pair.startswith("\\"):
         pair = stop.after[:2]
-    return _Mistake(
-        f"`{pair}` means nothing between double quotes, where `\\` begins an escape",
-        f"use single quotes, or write the backslash twice: \\{pair}",
-    )
+    hint = f"use single quotes, or write the backslash twice: \\{pair}"
+    return _Mistake(f"`{pair}` means nothing between double quotes, where `\\` begins an escape", hint)
 
 
 def _behind_value(stop: _Stop) -> _Mistake | None:
@@ -204,10 +181,8 @@ def _behind_value(stop: _Stop) -> _Mistake | None:
     value = re.split(r":\s+|-\s+", stop.before + stop.after, maxsplit=1)[-1]
     if last in ("'", '"') and not before.endswith((": '", ': "')):
         example = '"it\'s"' if last == "'" else "'say \"x\"'"
-        return _Mistake(
-            f"the text goes on after its closing quote `{last}`",
-            f"put all of it in quotes; with a `{last}` inside, in quotes of the other kind: {example}",
-        )
+        hint = f"put all of it in quotes; with a `{last}` inside, in quotes of the other kind: {example}"
+        return _Mistake(f"the text goes on after its closing quote `{last}`", hint)
     if last in ("]", "}"):
         if stop.after[:1] in ("]", "}"):
             return _Mistake(f"`{stop.after[0]}` closes nothing", "take it out")
@@ -223,21 +198,15 @@ def _brackets(stop: _Stop) -> _Mistake | None:
     closing = _OPENED.get(opening)
     if closing is None:
         return None
-    rest = stop.after
+    rest, (first, _) = stop.after, stop.begin
     if rest[:1] in ("]", "}"):
-        return _Mistake(
-            f"`{rest[0]}` closes what `{opening}` in line {stop.begin_line} has opened", f"write `{closing}`"
-        )
+        return _Mistake(f"`{rest[0]}` closes what `{opening}` in line {first} has opened", f"write `{closing}`")
     text = stop.source.line(stop.line)
-    outer = stop.source.line(stop.begin_line)
-    is_outside = stop.line > stop.begin_line and _indent(text) <= _indent(outer)
+    is_outside = stop.line > first and _indent(text) <= _indent(stop.source.line(first))
     if is_outside or not (rest or stop.source.line(stop.line + 1)):
-        return _Mistake(
-            f"the `{opening}` that opens here is never closed",
-            f"write `{closing}` after the last entry",
-            (stop.begin_line, stop.begin_column),
-        )
-    if stop.source.line(stop.line).count('"') % 2:
+        hint = f"write `{closing}` after the last entry"
+        return _Mistake(f"the `{opening}` that opens here is never closed", hint, stop.begin)
+    if text.count('"') % 2:
         return _Mistake("a quote is missing on this line", 'write `"` before and after each text in quotes')
     return _Mistake("a comma is missing between two entries", "write `, ` between them")
 
@@ -247,10 +216,6 @@ def _brackets(stop: _Stop) -> _Mistake | None:
 
 def _indent(text: str) -> int:
     return len(text) - len(text.lstrip(" "))
-
-
-def _spaces(count: int) -> str:
-    return in_words(count, "space")
 
 
 def _without_space(line: int, text: str) -> _Mistake | None:
@@ -271,11 +236,9 @@ def _second_colon(stop: _Stop) -> _Mistake | None:
     before = stop.before
     key = re.match(r"\s*+(?:-\s++)*+([^:\s]{1,64}|\"[^\"]*\"|'[^']*'):\s+", before)
     if key is not None:
-        value = (before + stop.after)[key.end() :]
-        return _Mistake(
-            "a colon and a space within unquoted text begin a value",
-            f"quote the whole value: {key[1]}: {_in_quotes(_without_comment(value))}",
-        )
+        value = _without_comment((before + stop.after)[key.end() :])
+        hint = f"quote the whole value: {key[1]}: {_in_quotes(value)}"
+        return _Mistake("a colon and a space within unquoted text begin a value", hint)
     number, above = stop.line_above(stop.line)
     if number and (said := _without_space(number, above)):
         return said
@@ -294,7 +257,7 @@ def _last_colon(stop: _Stop) -> _Mistake | None:
     if word is None:
         return None
     hint = f"write `{word[0][:-1]}`; or with the colon in quotes, where it is meant: {_in_quotes(word[0])}"
-    return _Mistake(f"inside brackets, `{word[0]}` must not end in a colon", hint, (stop.begin_line, stop.begin_column))
+    return _Mistake(f"inside brackets, `{word[0]}` must not end in a colon", hint, stop.begin)
 
 
 def _without_comment(text: str) -> str:
@@ -302,44 +265,39 @@ def _without_comment(text: str) -> str:
 
 
 def _key_without_colon(stop: _Stop) -> _Mistake | None:
-    text = stop.source.line(stop.begin_line)[:_LONGEST]
-    if said := _without_space(stop.begin_line, text):
+    line, column = stop.begin
+    if said := _without_space(line, stop.source.line(line)[:_LONGEST]):
         return said
     word = _without_comment(stop.begun).strip()
     hint = f"write `{word[:_SHOWN]}: VALUE`; or indent the line, if it continues the text above"
-    return _Mistake("there is no colon after the key", hint, (stop.begin_line, stop.begin_column + len(word)))
+    return _Mistake("there is no colon after the key", hint, (line, column + len(word)))
 
 
 def _among_keys(stop: _Stop) -> _Mistake | None:
     """Explain a line that does not continue its mapping or list."""
     if stop.before.strip() and not stop.before.strip().startswith("-"):
         return None
-    column = stop.begin_column
-    what = "keys" if "mapping" in stop.context else "entries"
+    line, column = stop.begin
     if stop.column == column:
-        if what == "keys" and re.match(r"-(\s|$)", stop.after):
-            return _Mistake(
-                "a list entry stands among keys", "indent it under the key that it belongs to, or take the `-` out"
-            )
-        if what == "entries":
+        if "mapping" not in stop.context:
             return _Mistake("a key stands among list entries", "indent it under its entry, or begin the line with `- `")
-        return None
+        hint = "indent it under the key that it belongs to, or take the `-` out"
+        return _Mistake("a list entry stands among keys", hint) if re.match(r"-(\s|$)", stop.after) else None
     number, above = stop.line_above(stop.line)
-    like = f"line {stop.begin_line} ({_spaces(column - 1)})"
-    if number != stop.begin_line:
-        like = f"line {number} ({_spaces(_indent(above))}) or {like}"
-    return _Mistake(f"the line is indented by {_spaces(stop.column - 1)}, as no line above", f"indent it like {like}")
+    like = f"line {line} ({count(column - 1, 'space')})"
+    if number != line:
+        like = f"line {number} ({count(_indent(above), 'space')}) or {like}"
+    what = f"the line is indented by {count(stop.column - 1, 'space')}, as no line above"
+    return _Mistake(what, f"indent it like {like}")
 
 
 def _list_in_line(stop: _Stop) -> _Mistake:
-    entry = stop.after.removeprefix("-").strip()[:_SHOWN]
-    return _Mistake(
-        "a list with `-` cannot begin on the line of its key", f"write `[{entry}]`, or begin the list on the next line"
-    )
+    hint = f"write `[{stop.after.removeprefix('-').strip()[:_SHOWN]}]`, or begin the list on the next line"
+    return _Mistake("a list with `-` cannot begin on the line of its key", hint)
 
 
 def _conflict(stop: _Stop) -> _Mistake | None:
-    for number in (stop.begin_line, stop.line, stop.line - 1):
+    for number in (stop.begin[0], stop.line, stop.line - 1):
         if _CONFLICT.match(stop.source.line(number)[:_LONGEST]):
             hint = "resolve the conflict, then take out the lines with `<<<<<<<`, `=======` and `>>>>>>>`"
             return _Mistake("git left the marks of a conflict here", hint, (number, 1))
@@ -361,10 +319,6 @@ def _document(stop: _Stop) -> _Mistake:
     if above.startswith("%"):
         return _Mistake("a directive needs a line `---` below it", f"write `---` after line {number}", (number, 1))
     return _Mistake("text follows the end of a document", "begin the next document with a line `---`")
-
-
-def _version(stop: _Stop) -> _Mistake:
-    return _Mistake("gpolicy reads YAML 1.2", "take the line `%YAML` out", (stop.line, 1))
 
 
 _TABLE: Final[tuple[tuple[str, Callable[[_Stop], _Mistake | None]], ...]] = (
@@ -389,6 +343,9 @@ _TABLE: Final[tuple[tuple[str, Callable[[_Stop], _Mistake | None]], ...]] = (
     ("parsing a block", _behind_value),
     ("parsing a block", _among_keys),
     ("expected <document start>", _document),
-    ("incompatible YAML document", _version),
+    (
+        "incompatible YAML document",
+        lambda stop: _Mistake("gpolicy reads YAML 1.2", "take the line `%YAML` out", (stop.line, 1)),
+    ),
 )
 """Words of the parser, and what explains the place where it says them. The first explanation that fits counts."""

@@ -85,13 +85,14 @@ def read_yaml(text: str, file: str) -> SourceFile:
         from gpolicy.policy.yaml_mistakes import syntax_finding  # noqa: PLC0415 (for errors only)
 
         if "nesting depth" in str(error.problem):  # PyYAML from 6.0.4 on looks ahead, and counts as well
-            reader.stop_too_deep((1, 1, 1, 1) if error.problem_mark is None else _place_of(error.problem_mark))
+            at = (error.problem_mark.line + 1, error.problem_mark.column + 1) if error.problem_mark else (1, 1)
+            reader.stop_too_deep((*at, *at))
         else:
             source.findings.append(syntax_finding(error, source))
     except yaml.reader.ReaderError as error:
         source.findings.append(_forbidden_finding(error, source))
     except (yaml.YAMLError, ValueError) as error:  # an unpaired surrogate, which no file can have, has no place
-        source.findings.append(YAML_SYNTAX.finding(_one_line(str(error)), Span(file, 1, 1, 1, 1)))
+        source.findings.append(YAML_SYNTAX.finding(" ".join(str(error).split())[:300], Span(file, 1, 1, 1, 1)))
     source.unfinished = reader.unfinished
     if not source.findings and (odd := _ODD.search(text)):
         message = f"the character U+{ord(odd[0]):04X}: some readers of YAML end a line there, others do not"
@@ -100,20 +101,12 @@ def read_yaml(text: str, file: str) -> SourceFile:
     return source
 
 
-def _place_of(mark: yaml.Mark) -> Mark:
-    return mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 1
-
-
 def _forbidden_finding(error: yaml.reader.ReaderError, source: SourceFile) -> Finding:
     letter = error.character if isinstance(error.character, str) else chr(error.character)
     place = max(source.text.find(letter), 0)  # its first place: YAML counts in bytes
     message = f"YAML allows the character U+{ord(letter):04X} nowhere"
     hint = "take it out; an editor may not show it"
     return YAML_SYNTAX.finding(message, source.span(place, place + 1), hint=hint)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:300]
 
 
 @dataclass(slots=True)
@@ -165,11 +158,13 @@ class _Reader:
             mark = (start.line + 1, start.column + 1, end.line + 1, end.column + 1)
             self._source.scalars.append(mark)
             text: str = event.value
-            plain = event.tag is None
-            value = (resolve(text) if event.implicit[0] else text) if plain else self._tagged(event, mark)
+            is_read = event.implicit[0] if event.tag is None else event.tag != f"{_TAG}str"
+            value = resolve(text) if is_read else text
+            if event.tag is not None:
+                self._check_tag(event.tag, value, mark)
             parent = self._open[-1] if self._open else None
             if parent is None or event.anchor is not None or parent.nodes >= MAX_NODES:
-                self._put(value, mark, 1, event.anchor, is_scalar=True, text=text, merges=_merges(event))
+                self._put(value, mark, 1, event.anchor, text=text, merges=_merges(event))
             elif parent.is_mapping and parent.key is None and not parent.dropped:
                 parent.nodes += 1
                 self._key(parent, text, mark, merges=text == "<<" and _merges(event))
@@ -201,15 +196,8 @@ class _Reader:
         if tag is not None and tag not in _TYPES:
             self._unsupported(f"the tag {tag!r} means nothing in a policy", mark, hint="if it is text, quote it")
         elif tag is not None and type(value) not in _TYPES[tag]:
-            self._unsupported(
-                f"the tag !!{tag.removeprefix(_TAG)} does not fit its value", mark, hint="leave the tag out"
-            )
-
-    def _tagged(self, event: Any, mark: Mark) -> Any:
-        text: str = event.value
-        value = text if event.tag == f"{_TAG}str" else resolve(text)
-        self._check_tag(event.tag, value, mark)
-        return value
+            message = f"the tag !!{tag.removeprefix(_TAG)} does not fit its value"
+            self._unsupported(message, mark, hint="leave the tag out")
 
     def _alias(self, event: Any) -> None:
         mark = _mark(event)
@@ -223,27 +211,21 @@ class _Reader:
             self._put(None, mark, 1, None)
             return
         value, _, nodes = known
-        text = value if isinstance(value, str) else None
-        self._put(value, mark, nodes, None, is_scalar=text is not None, text=text or "")
+        self._put(value, mark, nodes, None, text=value if isinstance(value, str) else None)
 
     def _put(
-        self,
-        value: Any,
-        mark: Mark,
-        nodes: int,
-        anchor: str | None,
-        *,
-        is_scalar: bool = False,
-        text: str = "",
-        merges: bool = False,
+        self, value: Any, mark: Mark, nodes: int, anchor: str | None, *, text: str | None = None, merges: bool = False
     ) -> None:
-        """Add a finished node to its collection; `merges`: it is an unquoted <<."""
+        """Add a finished node to its collection. `text` is how a scalar is written; `merges`: it is an unquoted <<."""
         total = (self._open[-1].nodes if self._open else self._nodes) + nodes
         if total > MAX_NODES:
             self._stop(f"more than {MAX_NODES:,} values once its aliases are followed", mark)
             return
+        if anchor in self._anchors:
+            message = f"the anchor `&{anchor}` occurs twice, first in line {self._anchors[anchor][1][0]}"
+            self._unsupported(message, mark, hint="give one of them another name, so that each alias has one meaning")
         if anchor is not None:
-            self._anchor(anchor, (value, mark, nodes))
+            self._anchors[anchor] = (value, mark, nodes)
         if not self._open:
             self._nodes = total
             self._source.documents.append(YamlDocument(self._source, value, mark))
@@ -251,17 +233,9 @@ class _Reader:
         parent = self._open[-1]
         parent.nodes = total
         if parent.is_mapping and parent.key is None and not parent.dropped:
-            self._key(parent, text if is_scalar else None, mark, merges=merges)
+            self._key(parent, text, mark, merges=merges)
         else:
             parent.add(value, mark)
-
-    def _anchor(self, name: str, held: tuple[Any, Mark, int]) -> None:
-        if name in self._anchors:
-            line = self._anchors[name][1][0]
-            message = f"the anchor `&{name}` occurs twice, first in line {line}"
-            hint = "give one of them another name, so that each alias has one meaning"
-            self._unsupported(message, held[1], hint=hint)
-        self._anchors[name] = held
 
     def _key(self, parent: _Open, key: str | None, mark: Mark, *, merges: bool) -> None:
         assert isinstance(parent.value, YamlMapping)  # noqa: S101 (the caller has seen to it)
@@ -291,9 +265,8 @@ class _Reader:
             )
         elif key not in parent.doubles and len(parent.doubles) < _MOST_DOUBLES:
             parent.doubles += (key,)
-            missing = (
-                "the line --- before the second document" if "gpolicy" in parent.doubles else "a `- ` before an item"
-            )
+            new = "gpolicy" in parent.doubles
+            missing = "the line --- before the second document" if new else "a `- ` before an item"
             findings[parent.reported] = replace(
                 findings[parent.reported],
                 message=f"the keys {', '.join(map(repr, parent.doubles))} occur twice here",

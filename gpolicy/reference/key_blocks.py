@@ -13,10 +13,10 @@ from gpolicy.ganeti.text_forms import CPUS_PER_VCPU, FORMS, PATH, PATH_OR_NOTHIN
 from gpolicy.ganeti.values import as_word
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, HYPERVISORS, SCORE_COMPONENTS
 from gpolicy.policy.schema_editing import PAIR_BODY, filled
-from gpolicy.policy.schema_expectations import REFUSALS
 from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_kinds import example_document
 from gpolicy.policy.schema_parameters import INHERIT, PATTERNS, TAG, Schema
+from gpolicy.policy.schema_tests import REFUSALS
 from gpolicy.printable import listed
 from gpolicy.reference.blocks import Block, PageListing, PageTable, Paragraph
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, policy_keys, settings_keys

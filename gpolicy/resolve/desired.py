@@ -135,19 +135,16 @@ def _memberships(policy: Policy, state: ClusterState, desired: Desired) -> None:
         for pattern in (group.nodes or ()) if not group.removed else ():
             for name in _known(pattern, state.nodes, desired.findings):
                 claims.setdefault(name, []).append((is_glob(pattern.value), group.name, pattern.span))
-    contested: dict[tuple[Span, Span], list[str]] = {}
-    owners: dict[tuple[Span, Span], tuple[str, str]] = {}
+    contested: dict[tuple[Span, Span], tuple[str, list[str]]] = {}
     for name, claimed in claims.items():
-        best = [claim for claim in claimed if claim[0] is min(claimed)[0]]
-        others = [claim for claim in best if claim[1] != best[0][1]]
-        if others:
-            places = (best[0][2], others[0][2])
-            owners[places] = (best[0][1], others[0][1])
-            contested.setdefault(places, []).append(name)
+        (_, owner, place), *others = [claim for claim in claimed if claim[0] is min(claimed)[0]]
+        _, other, elsewhere = next((claim for claim in others if claim[1] != owner), (False, owner, place))
+        if other != owner:
+            contested.setdefault((place, elsewhere), (f"{owner} and {other}", []))[1].append(name)
         else:
-            _node(desired, name).group = Located(best[0][1], best[0][2])
-    for (first, second), names in contested.items():
-        message = f"{_nodes(names)} claimed by the groups {' and '.join(owners[first, second])}"
+            _node(desired, name).group = Located(owner, place)
+    for (first, second), (owners, names) in contested.items():
+        message = f"{_nodes(names)} claimed by the groups {owners}"
         related = (Related(first, "also claimed here"),)
         hint = "name the node in one of them; a name wins over a glob"
         desired.findings.append(NODE_IN_TWO_GROUPS.finding(message, second, hint=hint, related=related))

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpolicy.cluster.terms import COUNTED, HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.ganeti.parameter import Values
-from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Hardware, Leaves, Policy, Settings
+from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, Hardware, Policy, Settings
 from gpolicy.resolve.desired import Desired
 
 _MOST_VOLUMES = 1000
@@ -19,25 +19,23 @@ def terms_of(policy: Policy, desired: Desired) -> Terms:
     groups = [group for group in policy.groups.values() if group.removed is None]
     declared = [(item.label, item.leaves) for item in (*([cluster] if cluster else []), *groups)]
     declared += [(f"node/{name}", node.leaves) for name, node in desired.nodes.items()]
-    values = ((label, _counted(leaves)) for label, leaves in declared)
-    return Terms(
-        groups={group.name: _group_terms(cluster, group, limits) for group in groups},
-        others=GroupTerms(limits=_limits(limits), volumes=volume_terms(cluster)),
-        values={label: item for label, item in values if item},
-        release=cluster.ganeti_version if cluster else None,
-    )
-
-
-def _counted(leaves: Leaves) -> Values:
     counted = (*COUNTED, *HYPERVISORS, *VOLUME_GROUP)
-    return {path: leaf.value for path, leaf in leaves.items() if path[0] in counted and leaf.value is not INHERIT}
-
-
-def _group_terms(cluster: ClusterPolicy | None, group: GroupPolicy, limits: Settings) -> GroupTerms:
-    return GroupTerms(
-        limits=_limits({**limits, **group.limits}),
-        volumes=volume_terms(cluster, group),
-        promise=Promise() if group.hardware is None else promise_of(group.hardware),
+    values: dict[str, Values] = {}
+    for label, leaves in declared:
+        found = {path: leaf.value for path, leaf in leaves.items() if path[0] in counted and leaf.value is not INHERIT}
+        values |= {label: found} if found else {}
+    return Terms(
+        groups={
+            group.name: GroupTerms(
+                limits=_limits({**limits, **group.limits}),
+                volumes=volume_terms(cluster, group),
+                promise=Promise() if group.hardware is None else promise_of(group.hardware),
+            )
+            for group in groups
+        },
+        others=GroupTerms(limits=_limits(limits), volumes=volume_terms(cluster)),
+        values=values,
+        release=cluster.ganeti_version if cluster else None,
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from gpolicy.cluster.terms import STATES
 from gpolicy.findings import Span
-from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import position
 from gpolicy.ganeti.values import INHERITED_FAMILIES, fill
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy
@@ -105,21 +105,18 @@ def effective_view(policy: Policy) -> EffectivePolicy:
     cluster_origins: Origins = {}
     if policy.cluster is not None:
         values, cluster_origins = _values(policy.cluster, {})
-        tags = policy.cluster_tags
-        words = None if tags is None else tuple(tag.value for tag in tags)
-        objects.append(_object(policy.cluster, values, tags=words))
+        objects.append(_object(policy.cluster, values, tags=_words(policy.cluster_tags)))
     group_origins: dict[str, Origins] = {}
     for group in policy.groups.values():
         values, group_origins[group.name] = _values(group, cluster_origins)
-        nodes = None if group.nodes is None else tuple(node.value for node in group.nodes)
-        objects.append(_object(group, values, nodes=nodes, tags=_tags(group)))
+        objects.append(_object(group, values, nodes=_words(group.nodes), tags=_words(group.tags)))
     for node_set in policy.node_sets:
-        names: list[str | None] = [*_groups_of(node_set, policy)]
+        names: list[str | None] = [*dict.fromkeys(_claimed(node_set, policy))]  # as far as the policy tells
         for name in names or [None]:
             above = cluster_origins if name is None else group_origins.get(name, cluster_origins)
             values, _ = _values(node_set, above)
             members = (*(f"group {item.value}" for item in node_set.groups), *(node.value for node in node_set.nodes))
-            objects.append(_object(node_set, values, group=name, nodes=members, tags=_tags(node_set)))
+            objects.append(_object(node_set, values, group=name, nodes=members, tags=_words(node_set.tags)))
     return EffectivePolicy(version=policy.version, objects=tuple(objects))
 
 
@@ -143,24 +140,24 @@ def _object(
     )
 
 
-def _tags(declared: Declared) -> tuple[str, ...] | None:
-    return None if declared.tags is None else tuple(tag.value for tag in declared.tags)
+def _words(items: tuple[Located[str], ...] | None) -> tuple[str, ...] | None:
+    return None if items is None else tuple(item.value for item in items)
 
 
 def _values(declared: Declared, above: Origins) -> tuple[tuple[EffectiveValue, ...], Origins]:
-    """Return the values of an object below one whose effective values come from `above`, and their origins."""
+    """Return the values of an object below one whose effective values come from `above`, and their origins.
+
+    Some families Ganeti does not inherit or know; they count below an object where they are set.
+    """
     settings = dict(_settings(declared))
     own = {path: _origin(leaf, declared) for path, leaf in declared.leaves.items() if leaf.value is not INHERIT}
     own |= settings
-    filled = [*_fill(own, above, declared.level), *(path for path in above if path[0] in _counted(declared.level))]
+    counted = STATES if declared.level is Level.NODE else (*STATES, "limits", "physical_volumes")
+    owned, given = ({path: item.value for path, item in origins.items()} for origins in (own, above))
+    filled = [*fill(owned, given, declared.level), *(path for path in above if path[0] in counted)]
     origins = {path: own.get(path) or above[path] for path in filled}
     paths = sorted({*filled, *declared.leaves}, key=position)
     return tuple(_value(path, declared, settings, origins.get(path), above) for path in paths), origins
-
-
-def _counted(level: Level) -> tuple[str, ...]:
-    """Return the families that Ganeti does not inherit or know, but that count below an object where they are set."""
-    return STATES if level is Level.NODE else (*STATES, "limits", "physical_volumes")
 
 
 def _settings(declared: Declared) -> Iterator[tuple[Path, Origin]]:
@@ -181,17 +178,12 @@ def _settings(declared: Declared) -> Iterator[tuple[Path, Origin]]:
         yield ("hardware", "pv_size"), Origin(object=declared.label, value=value, span=hardware.pv_sizes[0].span)
 
 
-def _fill(own: Origins, above: Origins, level: Level) -> Values:
-    return fill({path: item.value for path, item in own.items()}, {p: item.value for p, item in above.items()}, level)
-
-
 def _value(path: Path, declared: Declared, settings: Origins, origin: Origin | None, above: Origins) -> EffectiveValue:
     leaf = declared.leaves.get(path)
     if path in settings:
         others = (above[path],) if path in above else ()
-        return EffectiveValue(
-            path=path, state=Declaration.EXPLICIT, origin=origin, overrides=others, span=settings[path].span
-        )
+        state, span = Declaration.EXPLICIT, settings[path].span
+        return EffectiveValue(path=path, state=state, origin=origin, overrides=others, span=span)
     if leaf is None:
         return EffectiveValue(path=path, state=Declaration.UNMANAGED, origin=origin)
     state = Declaration.INHERIT if leaf.value is INHERIT else Declaration.EXPLICIT
@@ -209,23 +201,12 @@ def _origin(leaf: Leaf, declared: Declared) -> Origin:
     return Origin(object=declared.label, value=value, span=leaf.span, base=base, pair_names=names)
 
 
-def _groups_of(node_set: NodeSetPolicy, policy: Policy) -> list[str]:
-    """Return the declared groups of the set's nodes, as far as the policy tells."""
-    return list(dict.fromkeys(_claimed(node_set, policy)))
-
-
 def _claimed(node_set: NodeSetPolicy, policy: Policy) -> Iterator[str]:
+    """Yield the declared groups of the set's nodes."""
     for named in node_set.groups:
         if named.value in policy.groups:
             yield named.value
+    patterns = [(group.name, pattern.value) for group in policy.groups.values() for pattern in group.nodes or ()]
     for node in node_set.nodes:
-        claims = [(pattern.value != node.value, group.name) for group, pattern in _patterns(policy, node.value)]
-        exact = [name for by_glob, name in claims if not by_glob]
-        yield from exact or [name for _, name in claims]
-
-
-def _patterns(policy: Policy, node: str) -> Iterator[tuple[GroupPolicy, Located[str]]]:
-    for group in policy.groups.values():
-        for pattern in group.nodes or ():
-            if pattern.value == node or fnmatchcase(node, pattern.value):
-                yield group, pattern
+        exact = [name for name, pattern in patterns if pattern == node.value]
+        yield from exact or [name for name, pattern in patterns if fnmatchcase(node.value, pattern)]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpolicy.errors import UsageError
-from gpolicy.writing.documents import SCHEMA_FILE, modelines, schema_text
-from gpolicy.writing.first_guards import FIRST_GUARDS, GUARDS_FILE, guards_document
+from gpolicy.writing.documents import FIRST_GUARDS, GUARDS_FILE, SCHEMA_FILE, guards_document, modelines, schema_text
 from gpolicy.writing.written import name_complaint
 from gpolicy.writing.yaml_text import scalar
 

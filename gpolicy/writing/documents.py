@@ -1,9 +1,10 @@
-"""The documents of an adopted policy: values by family, with the comments that help a reader."""
+"""The documents of a new policy: values by family, with the comments that help a reader, and its first guards."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.ganeti.parameter import Path, Value, Values
@@ -11,9 +12,8 @@ from gpolicy.ganeti.parameters import default_in, parameter_at
 from gpolicy.ganeti.releases import DEFAULT_VERSION
 from gpolicy.ganeti.values import FAMILIES, canonical, unflatten
 from gpolicy.policy.schema_kinds import whole_schema
-from gpolicy.writing.first_keys import BELOW
 from gpolicy.writing.written import NotWritten, written_value
-from gpolicy.writing.yaml_text import Node, block_item, comment_lines, entry, scalar
+from gpolicy.writing.yaml_text import BELOW, Node, block_item, comment_lines, entry, flow, scalar
 
 Comment = Callable[[Path, Node], str]
 """Returns the comment behind a value; empty for none."""
@@ -74,40 +74,29 @@ def _family(family: str, values: Mapping[Path, Node], comment: Comment) -> list[
         return []
     if family not in FAMILIES:
         return entry(family, own[family,], comment=comment((family,), own[family,]), as_flow=True)
-    first = BELOW.get(family, ())
-    tree = unflatten({path: own[path] for path in sorted(own, key=lambda path: _position(path[1], first))})
-    return _mapping((), tree, 0, comment)
-
-
-def _position(key: str, first: Sequence[str]) -> int:
-    return first.index(key) if key in first else len(first)
+    first = list(BELOW.get(family, ()))
+    ordered = sorted(own, key=lambda path: first.index(path[1]) if path[1] in first else len(first))
+    return _mapping((), unflatten({path: own[path] for path in ordered}), 0, comment)
 
 
 def _mapping(path: Path, tree: Mapping[str, Node], indent: int, comment: Comment) -> list[str]:
     lines: list[str] = []
     for key, node in tree.items():
         here = (*path, key)
+        if here == ("ipolicy", "minmax") and isinstance(node, list):
+            lines.append(f"{' ' * indent}minmax:  # a pair may have a `name:` for guards, tests and reports")
+            lines += [line for pair in node for line in block_item(pair, indent=indent + 2)]
+            continue
         if parameter_at(here) is not None or not isinstance(node, dict):
-            lines += _leaf(here, node, indent, comment)
-        elif _as_flow(here, node) and len(one_line := entry(key, node, indent=indent, as_flow=True)) == 1:
+            lines += entry(key, node, indent=indent, comment=comment(here, node), as_flow=True)
+            continue
+        is_short = here[0] in _FLOW and not any(isinstance(below, dict) for below in node.values())
+        one_line = entry(key, node, indent=indent, as_flow=True) if is_short or here == ("ipolicy", "std") else []
+        if len(one_line) == 1:
             lines += one_line
         else:
             lines += [f"{' ' * indent}{scalar(key)}:", *_mapping(here, node, indent + 2, comment)]
     return lines
-
-
-def _as_flow(path: Path, node: dict[str, Node]) -> bool:
-    """Return whether a mapping is always short enough for one line."""
-    return path == ("ipolicy", "std") or (
-        path[0] in _FLOW and not any(isinstance(below, dict) for below in node.values())
-    )
-
-
-def _leaf(path: Path, node: Node, indent: int, comment: Comment) -> list[str]:
-    if path == ("ipolicy", "minmax") and isinstance(node, list):
-        lines = [f"{' ' * indent}minmax:  # a pair may have a `name:` for guards, tests and reports"]
-        return [*lines, *(line for pair in node for line in block_item(pair, indent=indent + 2))]
-    return entry(path[-1], node, indent=indent, comment=comment(path, node), as_flow=True)
 
 
 def compared_with(reference: Values | None, name: str, same: str = "", *, version: str = DEFAULT_VERSION) -> Comment:
@@ -149,3 +138,51 @@ def left_out_lines(left_out: Iterable[NotWritten], *, with_object: bool = False)
 def file_text(lines: Iterable[str]) -> str:
     """Return the content of a file."""
     return "\n".join(lines) + "\n"
+
+
+# --- the guards that a policy begins with: what no change may cost, until somebody relaxes it -----------------------
+
+GUARDS_FILE: Final = "guards.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class FirstGuard:
+    """One guard of a new policy: `measure` is its key with the limit, `comment` what it demands, in words."""
+
+    name: str
+    measure: tuple[str, Node]
+    comment: str
+    group: str | None = None
+
+    @property
+    def lines(self) -> list[str]:
+        """The entry of the guard in a Guards document."""
+        group: dict[str, Node] = {} if self.group is None else {"group": self.group}
+        return [f"  - {flow({'name': self.name, **group, self.measure[0]: self.measure[1]})}"]
+
+
+FIRST_GUARDS: Final = (
+    FirstGuard("nothing-newly-violates", ("newly_violating", 0), "No instance may begin to violate the policy."),
+    FirstGuard("keep-capacity", ("capacity_loss", {"at_most": "10%"}), "A change may cost a tenth of what fits."),
+    FirstGuard("survive-one-node", ("node_failures", 1), "Any one node of a group may fail afterwards."),
+)
+_ABOUT: Final = (
+    "What a change of this policy may cost: a plan that fails a guard is shown, and not applied. These guards are yours"
+    " to relax or to remove. `gpolicy explain Guards` lists what a guard can limit."
+)
+
+
+def guards_document(guards: Sequence[FirstGuard], left_out: Iterable[str] = ()) -> str:
+    """Return the document of `guards`, those of one measure below its comment; `left_out` says why others are not.
+
+    Without guards it holds comments only.
+    """
+    lines = [*modelines(SCHEMA_FILE), *comment_lines(_ABOUT)]
+    reasons = [line for text in left_out for line in comment_lines(f"- {text}", hanging="  ")]
+    lines += ["# Left out, since the cluster does not pass it as it is, or was not asked:", *reasons] if reasons else []
+    lines += [*head("Guards"), "guards:"] if guards else []
+    for number, guard in enumerate(guards):
+        if number == 0 or guards[number - 1].comment != guard.comment:
+            lines += comment_lines(guard.comment, indent=2)
+        lines += guard.lines
+    return file_text(lines)

@@ -117,10 +117,7 @@ def _without(value: Any, pointers: list[Pointer]) -> Any:
     if () in pointers:
         return None
     if isinstance(value, YamlMapping):
-        kept = {
-            key: _without(below, [pointer[1:] for pointer in pointers if pointer[0] == key])
-            for key, below in value.items()
-        }
+        kept = {key: _without(item, [rest[1:] for rest in pointers if rest[0] == key]) for key, item in value.items()}
         return {key: below for key, below in kept.items() if below not in (None, {})} or None
     if isinstance(value, YamlSequence) and pointers:
         return [_without(below, [rest[1:] for rest in pointers if rest[0] == n]) for n, below in enumerate(value)]

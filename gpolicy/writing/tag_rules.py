@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
+from gpolicy.policy.schema_tag_rules import RULES, TAG_FAMILIES
 from gpolicy.writing.yaml_text import Node
 
 TAG: Final = re.compile(r"[A-Za-z0-9_.+*/:@-]{1,128}", re.ASCII)
@@ -19,16 +19,6 @@ TAG: Final = re.compile(r"[A-Za-z0-9_.+*/:@-]{1,128}", re.ASCII)
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.+*/@-]+(:[A-Za-z0-9_.+*/@-]+)*", re.ASCII)
 _LONGEST_PREFIX: Final = 100
-
-
-RULES: Final[dict[str, tuple[str, ...]]] = {
-    "iextags": ("exclusion",),
-    "desiredlocation": ("desired_location",),
-    "nlocation": ("failure_domains",),
-    "migration": ("migration", "domains"),
-    "allowmigration": ("migration", "allow"),
-}
-"""Where a TagRules document has the items that mean the tags of a family."""
 
 
 @dataclass(slots=True)

@@ -19,8 +19,7 @@ from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy.edits import ANCHOR, DASH, CollectionPlace, Edits, last_end, remove_entry, replace_value
 from gpolicy.policy.source_file import Pointer, YamlDocument, YamlMapping, YamlSequence
 from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError, ValuePlace
-from gpolicy.writing.first_keys import BELOW, LAST, TOP_LEVEL
-from gpolicy.writing.yaml_text import Node, Scalar, block_entry, block_item, flow, scalar
+from gpolicy.writing.yaml_text import BELOW, LAST, TOP_LEVEL, Node, Scalar, block_entry, block_item, flow, scalar
 
 INHERIT_WORD: Final = "inherit"
 _SIZE: Final = re.compile(r"""(["']?)[0-9.]+(\s*)([A-Za-z]*)(["']?)""", re.ASCII)
@@ -175,7 +174,10 @@ class ValueWriter:
 
     def _scalar(self, pointer: Pointer, node: Scalar, *, is_size: bool) -> None:
         old = self.document.written(pointer)
-        text = _size_like(old, node) if is_size else _quoted_like(old, node)
+        text = _size_like(old, node) if is_size else None
+        is_plain = isinstance(node, str) and node.isascii() and node.isprintable() and not {"'", '"', "\\"} & set(node)
+        if is_plain and not is_size and old[:1] in ("'", '"'):
+            text = f"{old[0]}{node}{old[0]}"
         text = scalar(node, flow=True) if text is None else text
         self._edit(pointer, replace_value(self.document, pointer, text))
 
@@ -234,9 +236,8 @@ class ValueWriter:
             both = min(high - low, stop - start)
             if high - low != stop - start and both and any(names[low:high]):
                 named = ", ".join(str(name) for name in names[low:high] if name)
-                raise UnwritableError(
-                    f"which spec pairs became of {named} cannot be told: their number changed as well"
-                )
+                said = f"which spec pairs became of {named} cannot be told: their number changed as well"
+                raise UnwritableError(said)
             for number in range(high - 1, low + both - 1, -1):
                 self._edit(pointer, remove_entry(self.document, (*pointer, number)))
             for number in range(stop - 1, start + both - 1, -1):
@@ -254,13 +255,6 @@ class ValueWriter:
 def _word(item: Any) -> str:
     low, dash, high = str(item).partition("-")
     return low if dash and low == high and low.isdigit() else str(item)
-
-
-def _quoted_like(old: str, node: Scalar) -> str | None:
-    """Return a word in the quotes of the one that it replaces; None if it needs others, or had none."""
-    quote = old[:1]
-    plain = isinstance(node, str) and node.isascii() and node.isprintable() and not {"'", '"', "\\"} & set(node)
-    return f"{quote}{node}{quote}" if quote in ("'", '"') and plain else None
 
 
 def _size_like(old: str, node: Scalar) -> str | None:

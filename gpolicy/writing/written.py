@@ -14,9 +14,8 @@ from gpolicy.ganeti.parameters import parameter_at, position
 from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.values import RATE_UNIT, canonical, unflatten
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
-from gpolicy.policy.building import Builder
 from gpolicy.policy.conformance import conforms
-from gpolicy.policy.kinds import LEVELS
+from gpolicy.policy.kinds import KINDS, LEVELS
 from gpolicy.policy.model import Declared
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.writing.yaml_text import Node, Scalar, entry
@@ -51,18 +50,15 @@ class Writer:
         written: dict[Path, Node] = {}
         left_out: list[NotWritten] = []
         for path in sorted(own, key=position):
-            node, reason = self._leaf(path, own[path], level)
+            key = (level, path, json.dumps(own[path], sort_keys=True, default=str))
+            if key not in self._known:
+                self._known[key] = self._try(path, own[path], level)
+            node, reason = self._known[key]
             if node is None:
                 left_out.append(NotWritten(label, ".".join(path), reason))
             else:
                 written[path] = node
         return written, left_out
-
-    def _leaf(self, path: Path, value: Value, level: Level) -> tuple[Node | None, str]:
-        key = (level, path, json.dumps(value, sort_keys=True, default=str))
-        if key not in self._known:
-            self._known[key] = self._try(path, value, level)
-        return self._known[key]
 
     def _try(self, path: Path, value: Value, level: Level) -> tuple[Node | None, str]:
         """Return the written form of a value, or None and why it cannot be written."""
@@ -75,34 +71,30 @@ class Writer:
             return None, f"no policy can ask for {_shown(value)}: {error.reason}"
         normal = canonical(path, value)
         node = written_value(parameter, normal)
-        complaint = _complaint(path, node, normal, level)
-        return (node, "") if complaint is None else (None, f"a policy cannot say {_shown(value)}: {complaint}")
+        loaded = _load(level, ["name: x", *entry(*unflatten({path: node}).popitem())])
+        if not isinstance(loaded, str):
+            same = list(loaded.leaves) == [path] and loaded.leaves[path].value == normal
+            loaded = "" if same else "it would be read as something else"
+        return (None, f"a policy cannot say {_shown(value)}: {loaded}") if loaded else (node, "")
 
 
 def written_value(parameter: Parameter, value: Value) -> Node:
     """Return a stored value (in normal form, and expressible) as users write it: sizes and rates with units."""
+    items: Any = value
     match parameter.type, value:
         case ((Type.SIZE | Type.MIB), int()):
             return _size(value)
         case Type.INT, int() if parameter.unit == RATE_UNIT:
             return _rate(value)
         case Type.MINMAX, list():
-            return [_pair(pair) for pair in value]
+            return [{bound: _spec(pair[bound]) for bound in ("min", "max")} for pair in items]
         case Type.UID_RANGES, list():
-            return [_uid_range(item) for item in value]
+            return [str(low) if low == high else f"{low}-{high}" for low, high in items]
     return value
 
 
-def _pair(pair: Any) -> Node:
-    return {
-        bound: {name: _size(value) if name in SPEC_SIZES else value for name, value in pair[bound].items()}
-        for bound in ("min", "max")
-    }
-
-
-def _uid_range(item: Any) -> Node:
-    low, high = item
-    return str(low) if low == high else f"{low}-{high}"
+def _spec(spec: Any) -> Node:
+    return {name: _size(value) if name in SPEC_SIZES else value for name, value in spec.items()}
 
 
 def _size(mib: int) -> Scalar:
@@ -116,16 +108,6 @@ def _rate(kib: int) -> Scalar:
     if kib > 0 and kib % 1024**2 == 0:
         return f"{kib // 1024**2}G"
     return f"{kib // 1024}M" if kib > 0 and kib % 1024 == 0 else kib
-
-
-def _complaint(path: Path, node: Node, value: Value, level: Level) -> str | None:
-    """Return why a policy with only this value does not load as `value`; None if it does."""
-    loaded = _load(level, ["name: x", *entry(*unflatten({path: node}).popitem())])
-    if isinstance(loaded, str):
-        return loaded
-    if list(loaded.leaves) != [path] or loaded.leaves[path].value != value:
-        return "it would be read as something else"
-    return None
 
 
 def name_complaint(name: str, *, pattern: bool) -> str:
@@ -148,11 +130,9 @@ def _load(level: Level, lines: list[str]) -> Declared | str:
 
         findings = findings or [item for document in reading.documents for item in shape_findings(document)]
     if not findings and len(reading.documents) == 1:
-        builder = Builder(reading.documents[0], findings.append)
-        make = {Level.CLUSTER: builder.cluster, Level.GROUP: builder.group, Level.NODE: builder.node_set}
-        declared: Declared = make[level]()
+        declared: list[Declared] = [*KINDS[_KINDS[level]].read(reading.documents[0], findings.append)]
         if not findings:
-            return declared
+            return declared[0]
     return findings[0].message if findings else "it is not a YAML document"
 
 

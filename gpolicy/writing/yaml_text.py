@@ -16,6 +16,23 @@ Node = Scalar | list["Node"] | dict[str, "Node"]
 
 WIDTH: Final = 120
 
+# The order of keys in what is written or formatted: first the identity of a document, then its values, tags last.
+TOP_LEVEL: Final = (
+    *("gpolicy", "kind", "name", "description", "template", "extends", "renamed_from", "removed", "ganeti_version"),
+    *("enabled_disk_templates", "enabled_hypervisors", "alloc_policy", "nodes", "groups", "hardware"),
+    *("ndparams", "ipolicy", "diskparams", "hv_state", "disk_state", "beparams", "nicparams", "hvparams"),
+    *("enabled_data_collectors", "data_collector_interval"),
+)
+"""The first keys of every kind. Others follow in the order of the schema."""
+
+LAST: Final = "tags"
+
+BELOW: Final = {
+    "ipolicy": ("minmax", "std", "disk-templates", "vcpu-ratio", "spindle-ratio"),
+    "hardware": ("memory", "cpus", "pv_count", "pv_size"),
+}
+"""The first keys inside some of the mappings."""
+
 _PLAIN: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@+*-]*", re.ASCII)
 _PLAIN_WITH_COLONS: Final = re.compile(rf"{_PLAIN.pattern}(?::+[A-Za-z0-9_./@+*-]+)*", re.ASCII)
 _SIZE: Final = re.compile(r"[1-9][0-9]*[KMGT]", re.ASCII)
@@ -35,18 +52,13 @@ def scalar(value: Scalar, *, flow: bool = False) -> str:
         case int() | float():
             return repr(value)
     pattern = _PLAIN if flow else _PLAIN_WITH_COLONS
-    if _SIZE.fullmatch(value) or (pattern.fullmatch(value) and not _ambiguous(value)):
-        return value
-    return quoted(value)
+    is_ambiguous = value.lower() in _WORDS_OF_YAML_1_1 or not isinstance(resolve(value), str)
+    return value if _SIZE.fullmatch(value) or (pattern.fullmatch(value) and not is_ambiguous) else quoted(value)
 
 
 def is_ambiguous_word(text: str) -> bool:
     """Return whether YAML 1.2 reads an unquoted word as text and YAML 1.1 as something else: `on`, `no`."""
     return text.lower() in _WORDS_OF_YAML_1_1 and isinstance(resolve(text), str)
-
-
-def _ambiguous(text: str) -> bool:
-    return text.lower() in _WORDS_OF_YAML_1_1 or not isinstance(resolve(text), str)
 
 
 def quoted(text: str) -> str:
@@ -85,13 +97,11 @@ def entry(key: str, node: Node, *, indent: int = 0, comment: str = "", as_flow: 
     line = _commented(f"{margin}{name}: {flow(node)}", comment)
     if not node or (as_flow and len(line) <= WIDTH):
         return [line]
-    return [_commented(f"{margin}{name}:", comment), *_block(node, indent + 2)]
-
-
-def _block(node: dict[str, Node] | list[Node], indent: int) -> list[str]:
     if isinstance(node, dict):
-        return [line for key, below in node.items() for line in entry(key, below, indent=indent, as_flow=True)]
-    return [f"{' ' * indent}- {_on_line(item)}" for item in node]
+        below = [line for key, value in node.items() for line in entry(key, value, indent=indent + 2, as_flow=True)]
+    else:
+        below = [f"{margin}  - {_on_line(item)}" for item in node]
+    return [_commented(f"{margin}{name}:", comment), *below]
 
 
 def _on_line(node: Node) -> str:
@@ -101,12 +111,12 @@ def _on_line(node: Node) -> str:
 def block_entry(key: str, node: Node, *, indent: int) -> list[str]:
     """Return the lines of `key: node`; lists of spec pairs with min and max on lines of their own."""
     if isinstance(node, dict) and node:
-        below = [line for name, value in node.items() for line in block_entry(name, value, indent=indent + 2)]
-        return [f"{' ' * indent}{scalar(key)}:", *below]
-    if isinstance(node, list) and any(isinstance(item, dict) for item in node):
-        below = [line for item in node for line in block_item(item, indent=indent + 2)]
-        return [f"{' ' * indent}{scalar(key)}:", *below]
-    return entry(key, node, indent=indent, as_flow=True)
+        below = [block_entry(name, value, indent=indent + 2) for name, value in node.items()]
+    elif isinstance(node, list) and any(isinstance(item, dict) for item in node):
+        below = [block_item(item, indent=indent + 2) for item in node]
+    else:
+        return entry(key, node, indent=indent, as_flow=True)
+    return [f"{' ' * indent}{scalar(key)}:", *(line for lines in below for line in lines)]
 
 
 def block_item(node: Node, *, indent: int) -> list[str]:

@@ -17,7 +17,7 @@ from gpolicy.impact.declared_guards import verdicts_on
 from gpolicy.plan.projection import prospect
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
-from gpolicy.writing.first_guards import GUARDS_FILE
+from gpolicy.writing.documents import GUARDS_FILE
 from gpolicy.writing.new_files import write_files
 from tests.cli.command_line import ROOT, gpolicy
 

@@ -8,9 +8,8 @@ import pytest
 
 from gpolicy.data import data_directory
 from gpolicy.policy.kinds import KIND_NAMES
-from gpolicy.policy.schema_files import file_name, schema_of
+from gpolicy.policy.schema_files import file_name, schema_of, share_shapes, with_own_shapes
 from gpolicy.policy.schema_parameters import SHAPE, SIZE
-from gpolicy.policy.schema_sharing import share_shapes, with_own_shapes
 
 
 def test_a_shape_with_two_places_is_a_definition_and_what_is_said_stays_at_each() -> None:
