@@ -17,13 +17,7 @@ from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.printable import some
-from gpolicy.resolve.rules import (
-    NODE_IN_TWO_GROUPS,
-    NODE_SETS_DISAGREE,
-    OTHER_CLUSTER,
-    RENAME_CLASH,
-    UNKNOWN_NODE,
-)
+from gpolicy.resolve.rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
 from gpolicy.rules.examples import CLUSTER, GROUP
 from gpolicy.rules.shared import FILES
 

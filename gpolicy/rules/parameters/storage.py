@@ -206,8 +206,7 @@ class UserspaceOfOthers(Rule):
 
 class OtherVolumeGroup(Rule):
     info = info_rule("GP127", "metavg-not-counted")(
-        summary="drbd's metadata is in another volume group than the cluster's, and capacity does not count that"
-        " group.",
+        summary="drbd's metadata is in another volume group than the cluster's, and capacity does not count that group.",
         rationale="Nodes report the free space of volume_group_name only. hail and hspace do not see how full the other"
         " group is, and nothing checks that every node has it. gpolicy shows its room beside capacity where"
         " physical_volumes.volume_groups says which volumes are in it, or disk_state how large it is.",
