@@ -20,6 +20,7 @@ from gpolicy.policy.model import GroupPolicy, Hardware
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
 from gpolicy.rules.examples import CLUSTER, GROUP, SILVER, bounds
+from gpolicy.rules.shapes import StateRule, WholePolicyRule
 
 if TYPE_CHECKING:
     from gpolicy.plan.change import Objection
@@ -32,7 +33,7 @@ def _sized(memory: str) -> str:
     return f"{GROUP}nodes: [node1.example.org]\nipolicy:\n  minmax:\n    - name: some\n      {sizes}---\n{SILVER}"
 
 
-class LastGroupRemoved(Rule):
+class LastGroupRemoved(StateRule, WholePolicyRule):
     info = error_rule("GP721", "last-group-removed", NO_PLAN)(
         summary="All groups of the cluster are to be removed.",
         rationale="Ganeti does not remove the last group, since a cluster always has one.",
@@ -40,7 +41,6 @@ class LastGroupRemoved(Rule):
         bad=f"{GROUP}removed: true\n",
         good=GROUP,
     )
-    needs_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         removed = {group.name: group for group in context.policy.groups.values() if group.removed is not None}
@@ -52,7 +52,7 @@ class LastGroupRemoved(Rule):
             yield self.hit(group, message, place, hint="keep one group, or declare the one that takes its place")
 
 
-class RemovedGroupHasNodes(Rule):
+class RemovedGroupHasNodes(StateRule, WholePolicyRule):
     info = error_rule("GP722", "removed-group-has-nodes", NO_PLAN)(
         summary="A group is to be removed, but the policy leaves nodes of the cluster in it.",
         rationale="Only an empty group can be removed.",
@@ -60,7 +60,6 @@ class RemovedGroupHasNodes(Rule):
         bad=f"{GROUP}removed: true\n---\n{SILVER}",
         good=f"{GROUP}removed: true\n---\n{SILVER}nodes: [node1.example.org]\n",
     )
-    needs_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.policy.groups.values():
@@ -73,7 +72,7 @@ class RemovedGroupHasNodes(Rule):
                 yield self.hit(group, message, group.removed.span, hint="move these nodes to another group")
 
 
-class MoveIntoStricterGroup(Rule):
+class MoveIntoStricterGroup(StateRule, WholePolicyRule):
     info = warning_rule("GP723", "move-into-stricter-group")(
         summary="A node is to move into a group whose instance policy does not allow the node's instances.",
         rationale="Ganeti moves nodes between groups without checking the policy or the exclusive storage of the"
@@ -83,7 +82,6 @@ class MoveIntoStricterGroup(Rule):
         bad=_sized("8G 16G"),
         good=_sized("1G 16G"),
     )
-    needs_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         state, desired = context.state, context.desired
@@ -204,7 +202,7 @@ class PlanUnsafe(_GuardRule):
     hint = "correct the policy; if it is meant, override the guard with gpolicy plan --allow {}"
 
 
-class OtherRelease(Rule):
+class OtherRelease(StateRule):
     info = warning_rule("GP743", "other-release")(
         summary="The cluster has another release of Ganeti than the policy says, or one that gpolicy does not know.",
         rationale="Plans go by the cluster's release, and so does `check --state`. `check` alone and editors go by"
@@ -213,7 +211,6 @@ class OtherRelease(Rule):
         bad=f'{CLUSTER}ganeti_version: "2.16"\n',
         good=f'{CLUSTER}ganeti_version: "3.0"\n',
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         declared, state = context.policy.cluster, context.state
@@ -234,7 +231,7 @@ def _size(memory: str) -> str:
     return f"{GROUP}ipolicy:\n  minmax:\n    - name: big\n      {bounds(memory, '1 4', '1G 10G')}"
 
 
-class SpecBeyondNodes(Rule):
+class SpecBeyondNodes(StateRule):
     info = warning_rule("GP724", "spec-beyond-nodes")(
         summary="The smallest or the largest instance of a spec is larger than every node of the group.",
         rationale="The spec is legal, but no instance of this size can be created until the group has larger nodes. If"
@@ -243,7 +240,6 @@ class SpecBeyondNodes(Rule):
         bad=_size("96G 128G"),
         good=_size("16G 60G"),
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
@@ -253,7 +249,7 @@ class SpecBeyondNodes(Rule):
                     yield self.hit(group, excess.sentence(f"any node of {name_of(group)}"), excess.place, hint=hint)
 
 
-class HardwareNotAsPromised(Rule):
+class HardwareNotAsPromised(StateRule):
     info = warning_rule("GP725", "hardware-not-as-promised")(
         summary="A node of the cluster has less than the hardware that its group promises.",
         rationale="gpolicy compares specs and tests with the promise, so their results are wrong for this node.",
@@ -269,7 +265,6 @@ class HardwareNotAsPromised(Rule):
             ),
         ),
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         share = 1 - context.settings.parameter(self.info, "tolerance") / 100
@@ -317,7 +312,7 @@ def _promised_disk(hardware: Hardware) -> Located[int] | None:
     return Located(total, sizes[0].span)
 
 
-class NoSpindles(Rule):
+class NoSpindles(StateRule):
     info = warning_rule("GP726", "no-spindles")(
         summary="Nodes of the cluster have a spindle_count of 0 or less.",
         rationale="htools divides by it, so the cluster's score is not a number: hbal and hail cannot tell a good"
@@ -326,7 +321,6 @@ class NoSpindles(Rule):
         bad=f"{GROUP}alloc_policy: preferred\n",
         good=f"{GROUP}ndparams: {{spindle_count: 1}}\n",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         if any(declared.level is Level.NODE for declared, _ in context.explicit_at(_SPINDLE_COUNT)):

@@ -19,6 +19,7 @@ from gpolicy.policy.model import GroupPolicy
 from gpolicy.printable import some
 from gpolicy.resolve.rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
 from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.rules.shapes import StateRule
 from gpolicy.rules.shared import FILES
 
 _OUTSIDE: Final[tuple[Path, ...]] = (
@@ -43,7 +44,7 @@ _PLACES: Final[dict[Path, frozenset[str]]] = {
 _SSD = "physical_volumes: {volume_groups: {ssdvg: [/dev/sdb]}}\nipolicy: {disk-templates: [drbd]}\n"
 
 
-class MisspeltGroup(Rule):
+class MisspeltGroup(StateRule):
     info = warning_rule("GP728", "misspelt-group")(
         summary="A new group has almost the name, or all nodes, of a group of the cluster that the policy does not"
         " name.",
@@ -53,7 +54,6 @@ class MisspeltGroup(Rule):
         bad="gpolicy: v1\nkind: NodeGroup\nname: sliver\n",
         good="gpolicy: v1\nkind: NodeGroup\nname: silver\n",
     )
-    needs_state = True
     needs_whole_policy = True  # what could not be read may name the other group
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -85,7 +85,7 @@ def _emptied_by(context: Context, group: GroupPolicy, left: list[str]) -> str | 
     return next((name for name in left if mine and mine == {node.name for node in state.nodes_of(name)}), None)
 
 
-class GroupNotThere(Rule):
+class GroupNotThere(StateRule):
     info = warning_rule("GP744", "group-not-there")(
         summary="A group is to be renamed from one that the cluster does not have, or removed by a misspelt name.",
         rationale="gpolicy creates the renamed group then, without nodes; and a group that is removed by another name"
@@ -94,7 +94,6 @@ class GroupNotThere(Rule):
         bad=f"{GROUP}renamed_from: default\n",
         good=f"{GROUP}renamed_from: silver\n",
     )
-    needs_state = True
     needs_whole_policy = True  # what could not be read may name the other group
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -116,7 +115,7 @@ class GroupNotThere(Rule):
                 yield self.hit(group, message, old.span, hint=f"its groups are {some(sorted(there))}")
 
 
-class AlmostLiveName(Rule):
+class AlmostLiveName(StateRule):
     info = warning_rule("GP747", "almost-live-name")(
         summary="A bridge, pool, server, allocator, network or file has almost the name that the cluster has now.",
         rationale="Ganeti stores any name, and cannot say whether there is such a thing. One slip from the present name"
@@ -126,7 +125,6 @@ class AlmostLiveName(Rule):
         bad=f"{CLUSTER}nicparams: {{link: br-pubilc}}\n",
         good=f"{CLUSTER}nicparams: {{link: br-public}}\n",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         if context.state is None:
@@ -147,49 +145,44 @@ def _found(rule: Rule, context: Context) -> Iterator[Hit]:
             yield Hit("", finding)  # no waiver can name it, so its object need not be known
 
 
-class OtherCluster(Rule):
+class OtherCluster(StateRule):
     info = OTHER_CLUSTER
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         yield from _found(self, context)
 
 
-class UnknownNode(Rule):
+class UnknownNode(StateRule):
     info = UNKNOWN_NODE
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         yield from _found(self, context)
 
 
-class NodeInTwoGroups(Rule):
+class NodeInTwoGroups(StateRule):
     info = NODE_IN_TWO_GROUPS
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         yield from _found(self, context)
 
 
-class NodeSetsDisagree(Rule):
+class NodeSetsDisagree(StateRule):
     info = NODE_SETS_DISAGREE
-    needs_state = True
     needs_whole_policy = True  # a leaf with an error inside does not hold what was written
 
     def check(self, context: Context) -> Iterator[Hit]:
         yield from _found(self, context)
 
 
-class RenameClash(Rule):
+class RenameClash(StateRule):
     info = RENAME_CLASH
-    needs_state = True
     needs_whole_policy = True  # the other group's own new name may stand in what could not be read
 
     def check(self, context: Context) -> Iterator[Hit]:
         yield from _found(self, context)
 
 
-class HypervisorInUse(Rule):
+class HypervisorInUse(StateRule):
     info = warning_rule("GP745", "hypervisor-in-use")(
         summary="A hypervisor is to be disabled, but instances of the cluster use it.",
         rationale="Ganeti does not check that. It asks nodes about enabled hypervisors only, so such instances count"
@@ -198,7 +191,6 @@ class HypervisorInUse(Rule):
         bad=f"{CLUSTER}enabled_hypervisors: [xen-pvm]\n",
         good=f"{CLUSTER}enabled_hypervisors: [xen-pvm, kvm]\n",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster, enabled = context.policy.cluster, context.cluster_leaf(ENABLED_HYPERVISORS)
@@ -213,7 +205,7 @@ class HypervisorInUse(Rule):
             yield self.hit(cluster, message, enabled.span, hint=f"leave {hypervisor} enabled, or convert them first")
 
 
-class DisksLeftBehind(Rule):
+class DisksLeftBehind(StateRule):
     info = warning_rule("GP746", "disks-left-behind")(
         summary="New disks are to go to another volume group or directory than the disks of existing instances.",
         rationale="Ganeti moves no disk. It counts the free space of the new place only, and refuses a volume group"
@@ -222,7 +214,6 @@ class DisksLeftBehind(Rule):
         bad=f"{CLUSTER}volume_group_name: ssdvg\n",
         good=f"{CLUSTER}volume_group_name: xenvg\n",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster, state = context.policy.cluster, context.state
@@ -238,7 +229,7 @@ class DisksLeftBehind(Rule):
                 yield self.hit(cluster, message, leaf.span, hint=f"write {now}, or move the disks first")
 
 
-class NoRoomForMetadata(Rule):
+class NoRoomForMetadata(StateRule):
     info = warning_rule("GP727", "no-room-for-metadata")(
         summary="A node has no room for the metadata of another DRBD disk in metavg.",
         rationale="Each DRBD disk has a volume of 128 MiB in metavg on both of its nodes. Nodes report the free space"
@@ -248,7 +239,6 @@ class NoRoomForMetadata(Rule):
         bad=f"{GROUP}diskparams:\n  drbd: {{metavg: ssdvg}}\n{_SSD}",
         good=f"{GROUP}diskparams:\n  drbd: {{metavg: xenvg}}\n{_SSD}",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:

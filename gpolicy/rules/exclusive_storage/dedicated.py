@@ -14,6 +14,7 @@ from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import Related, Span, info_rule, warning_rule
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.rules.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES, bounds
+from gpolicy.rules.shapes import MoreWithState
 from gpolicy.rules.shared import exclusive_groups, exclusive_hit
 
 _DEDICATED: Final = "Partitioned Ganeti, Dedicated CPUs and Dedicated RAM"
@@ -72,7 +73,7 @@ def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator
         yield Share("cpu-count", allowed - kept, kept, hardware.cpus.span, figures=(*multiplied, *said))
 
 
-class NothingForTheNode(Rule):
+class NothingForTheNode(MoreWithState):
     info = warning_rule("GP415", "nothing-left-for-node")(
         summary="With exclusive storage, the largest instance of a spec leaves nothing for the node itself.",
         rationale="The node's own system and the hypervisor need memory and CPUs. hail and hspace refuse a node that"
@@ -82,7 +83,6 @@ class NothingForTheNode(Rule):
         bad=_GOOD.replace("max: {memory-size: 250G", "max: {memory-size: 256G"),
         good=_GOOD,
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group, _, hardware in exclusive_groups(context):
@@ -125,7 +125,7 @@ def times_in_words(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-class ShareFitsLessOften(Rule):
+class ShareFitsLessOften(MoreWithState):
     info = warning_rule("GP416", "share-fits-less-often")(
         summary="With exclusive storage, a spec named after a part of a node fits less often than its name says.",
         rationale="Nodes are given away whole, in halves or in quarters. If a half needs more than half of the memory,"
@@ -135,7 +135,6 @@ class ShareFitsLessOften(Rule):
         bad=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "16 16", "5000G 5965G", "6 6"),
         good=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "15 15", "5000G 5965G", "6 6"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group, _, hardware in exclusive_groups(context):
@@ -160,7 +159,7 @@ class ShareFitsLessOften(Rule):
                         yield self.hit(group, message, pair.at(bound, name), hint=hint, related=share.places)
 
 
-class NodeKeepsEverything(Rule):
+class NodeKeepsEverything(MoreWithState):
     info = warning_rule("GP419", "node-keeps-everything")(
         summary="Nodes keep all or most of the memory or CPUs that their group promises, or all of the disk.",
         rationale="Instances do not get what hv_state and disk_state keep, so little or nothing is left for them."
@@ -170,7 +169,6 @@ class NodeKeepsEverything(Rule):
         good=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 6G, mem_hv: 1G, cpu_node: 2}}\n",
     )
     explains = Explains(order=6, also_related=True)
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         reported: set[Span] = set()

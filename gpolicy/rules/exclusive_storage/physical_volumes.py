@@ -19,6 +19,7 @@ from gpolicy.policy.model import ClusterPolicy, GroupPolicy
 from gpolicy.resolve.desired import is_glob
 from gpolicy.resolve.terms import volume_terms
 from gpolicy.rules.examples import CLUSTER, EXCLUSIVE, GROUP
+from gpolicy.rules.shapes import MoreWithState, StateRule
 from gpolicy.rules.shared import exclusive_groups
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _volume_names(nodes: list[LiveNode]) -> set[str]:
     return {volume.name for node in nodes for volume in node.physical_volumes or ()}
 
 
-class PatternMatchesNothing(Rule):
+class PatternMatchesNothing(StateRule):
     info = warning_rule("GP420", "volume-pattern-unmatched")(
         summary="A name or glob of physical_volumes matches no volume of the cluster.",
         rationale="Volumes that should be excluded, or be in another volume group, then count as the cluster's own: all"
@@ -59,7 +60,6 @@ class PatternMatchesNothing(Rule):
         bad=f"{GROUP}physical_volumes: {{exclude: [/dev/nvme0n1p3]}}\n",
         good=f"{GROUP}physical_volumes: {{exclude: [/dev/sda]}}\n",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:
@@ -114,7 +114,7 @@ def _disk_meant(pattern: str) -> str:
     return f"/dev/{near[0]}{pattern[stem.end() :]}" if stem and near and not _USUAL_DISK.fullmatch(stem[1]) else ""
 
 
-class VolumeInTwoPlaces(Rule):
+class VolumeInTwoPlaces(MoreWithState):
     info = error_rule("GP421", "volume-in-two-places")(
         summary="A physical volume is excluded and assigned to a volume group, or assigned to two.",
         rationale="A volume is in one volume group. gpolicy counts an excluded volume in none, and of two groups in the"
@@ -123,7 +123,6 @@ class VolumeInTwoPlaces(Rule):
         bad=f"{CLUSTER}physical_volumes: {{exclude: ['/dev/sda*'], volume_groups: {{ssdvg: [/dev/sda3]}}}}\n",
         good=f"{CLUSTER}physical_volumes: {{exclude: [/dev/sda3], volume_groups: {{ssdvg: ['/dev/sda*']}}}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:
@@ -156,7 +155,7 @@ def _two_places(terms: VolumeTerms, name: str, *, named: bool = True) -> str | N
     return f"{name} is assigned to {groups[0]} and to {groups[1]}" if len(groups) > 1 else None
 
 
-class AssignedGroupUnused(Rule):
+class AssignedGroupUnused(MoreWithState):
     info = info_rule("GP422", "assigned-volume-group-unused")(
         summary="Physical volumes are assigned to a volume group that nothing declared uses.",
         rationale="The group is neither the cluster's own nor drbd's metavg, and disk_state does not name it. So its"
@@ -168,7 +167,6 @@ class AssignedGroupUnused(Rule):
         good=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: ssdvg}}\n"
         "physical_volumes: {volume_groups: {ssdvg: ['/dev/nvme*']}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         used: set[str] | None = None
@@ -263,7 +261,7 @@ class VolumeCount(Rule):
                 yield self.hit(group, message, hardware.pv_count.span, hint=hint)
 
 
-class ObservedVolumesDiffer(Rule):
+class ObservedVolumesDiffer(StateRule):
     info = warning_rule("GP418", "observed-pv-sizes-differ")(
         summary="The nodes of a group with exclusive storage have physical volumes of too different sizes.",
         rationale="All volumes of the group must have one size within a margin of 1 %. Otherwise `gnt-cluster verify`"
@@ -272,7 +270,6 @@ class ObservedVolumesDiffer(Rule):
         bad=f"{GROUP}ndparams: {{exclusive_storage: true}}\n",
         good=f"{GROUP}ndparams: {{exclusive_storage: false}}\n",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:

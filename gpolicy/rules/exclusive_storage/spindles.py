@@ -19,6 +19,7 @@ from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.policy.model import GroupPolicy, Hardware
 from gpolicy.printable import count
 from gpolicy.rules.examples import DEDICATED, EXCLUSIVE, FULL, GROUP, HARDWARE, WHOLE_NODES, bounds
+from gpolicy.rules.shapes import MoreWithState, StateRule
 from gpolicy.rules.shared import exclusive_groups, exclusive_hit
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
@@ -208,7 +209,7 @@ class SpindleParameterIgnored(Rule):
                     )
 
 
-class SpindlesWithoutExclusiveStorage(Rule):
+class SpindlesWithoutExclusiveStorage(MoreWithState):
     info = warning_rule("GP414", "spindles-without-exclusive-storage")(
         summary="A spec requires an exact number of spindles, but exclusive storage is not on.",
         rationale="Spindles are an instance's own physical volumes only with exclusive storage. Without it, disks"
@@ -218,7 +219,6 @@ class SpindlesWithoutExclusiveStorage(Rule):
         good=EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL,
     )
     explains = Explains(order=10, also_related=True, may_be_meant=True)
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
@@ -301,7 +301,7 @@ class ExclusiveStorageReads(Rule):
                 )
 
 
-class ExclusiveStorageMixed(Rule):
+class ExclusiveStorageMixed(StateRule):
     info = error_rule("GP412", "exclusive-storage-mixed")(
         summary="A node has another value of exclusive_storage than the group that it is in or moves to.",
         rationale="All nodes of a group must have the same value; otherwise the node decides whether a disk has its"
@@ -311,7 +311,6 @@ class ExclusiveStorageMixed(Rule):
         bad=EXCLUSIVE,
         good=EXCLUSIVE,
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         if context.state is None or context.desired is None:
@@ -348,7 +347,7 @@ def _some(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)[:5])
 
 
-class ExclusiveStorageOnOtherDisks(Rule):
+class ExclusiveStorageOnOtherDisks(StateRule):
     info = warning_rule("GP417", "exclusive-storage-on-other-disks")(
         summary="Exclusive storage is on for nodes whose instances have other disks than plain ones.",
         rationale="Ganeti turns exclusive storage on without a check, and converts nothing. `gnt-cluster verify`"
@@ -357,7 +356,6 @@ class ExclusiveStorageOnOtherDisks(Rule):
         bad=f"{GROUP}ndparams: {{exclusive_storage: true}}\n",
         good=f"{GROUP}ndparams: {{exclusive_storage: false}}\n",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:

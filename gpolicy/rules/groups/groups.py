@@ -20,6 +20,7 @@ from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.printable import count
 from gpolicy.resolve.rules import RENAME_CLASH
 from gpolicy.rules.examples import CLUSTER, GROUP, SILVER, spec
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
 
 _ALLOC_POLICY: Final[Path] = ("alloc_policy",)
 _CLOSED: Final = "unallocable"
@@ -48,7 +49,7 @@ class UuidName(Rule):
                 yield self.hit(group, f"{group.name} looks like a UUID", group.span, hint="name the group with a word")
 
 
-class GroupNameUnlikely(Rule):
+class GroupNameUnlikely(MoreWithState):
     info = warning_rule("GP616", "group-name-unlikely")(
         summary="The name of a group differs from another one only in case, `-` or `_`, or no request can carry it.",
         rationale="Ganeti takes such a name for another group, and people confuse the two. RAPI addresses a group by"
@@ -58,7 +59,6 @@ class GroupNameUnlikely(Rule):
         good=f"{GROUP}---\n{SILVER}",
     )
     explains = Explains(order=3)
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         first: dict[str, GroupPolicy] = {}
@@ -95,7 +95,7 @@ def _plain(name: str) -> str:
     return name.lower().replace("_", "-").strip()
 
 
-class RenameImpossible(Rule):
+class RenameImpossible(MoreWithState):
     info = error_rule("GP608", "rename-impossible", NO_PLAN)(
         summary="renamed_from names the group itself, another declared group, or what another group comes from; or"
         " groups take one another's names in a circle.",
@@ -104,7 +104,6 @@ class RenameImpossible(Rule):
         bad=f"{GROUP}renamed_from: silver\n---\n{SILVER}",
         good=f"{GROUP}renamed_from: silver\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         found = context.desired.findings if context.desired else ()
@@ -174,7 +173,7 @@ class RemovedWithContent(Rule):
                 yield self.hit(group, message, place, hint=hint, related=related)
 
 
-class UnallocableWithoutHome(Rule):
+class UnallocableWithoutHome(MoreWithState, WholePolicyRule):
     info = warning_rule("GP610", "unallocable-without-home")(
         summary="A group is unallocable, but no other declared group takes the cluster's specs, or any instance.",
         rationale="hail and hspace put nothing into an unallocable group, so you can create instances of that size"
@@ -183,7 +182,6 @@ class UnallocableWithoutHome(Rule):
         bad=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: unallocable\n---\n{_OWN_SPECS}",
         good=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: last_resort\n---\n{_OWN_SPECS}",
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         if context.members.has_undeclared_groups:
@@ -219,7 +217,7 @@ def _has_home(pair: Pair, homes: list[Pair]) -> bool:
     return any(pair.overlap(other) is not None for other in homes)
 
 
-class BaseUnused(Rule):
+class BaseUnused(WholePolicyRule):
     info = warning_rule("GP614", "base-unused")(
         summary="No document extends a document with `template: true`.",
         rationale="A template does not describe an object itself: its values reach the cluster only through a document"
@@ -227,7 +225,6 @@ class BaseUnused(Rule):
         bad=f"{_BASE}---\n{GROUP}",
         good=f"{_BASE}---\n{GROUP}extends: common\n",
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         if not context.policy.objects:
@@ -243,7 +240,7 @@ class BaseUnused(Rule):
                 yield self.hit(subject, message, document.value_span(("template",)), hint=hint)
 
 
-class BaseTakenForGroup(Rule):
+class BaseTakenForGroup(MoreWithState, WholePolicyRule):
     info = warning_rule("GP618", "base-taken-for-group")(
         summary="A group without nodes is extended by others, and it is the only one that names no nodes, or stands in"
         " a file outside the policy.",
@@ -252,7 +249,6 @@ class BaseTakenForGroup(Rule):
         bad=f"{_BASE.replace('template: true', 'tags: []')}---\n{_SET}",
         good=f"{_BASE}---\n{_SET}",
     )
-    needs_whole_policy = finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         paths = set(context.policy.paths)
@@ -289,7 +285,7 @@ def _extends(document: YamlDocument, base: YamlDocument) -> bool:
     return False
 
 
-class LimitsNeverHold(Rule):
+class LimitsNeverHold(MoreWithState):
     info = warning_rule("GP615", "limits-never-hold")(
         summary="The limits of a group let as many nodes fail as it has.",
         rationale="Then no node is left to take over, so nothing fits under these limits: `gpolicy capacity` counts 0,"
@@ -300,7 +296,6 @@ class LimitsNeverHold(Rule):
         bad=f'{GROUP}nodes: ["node[1-2].example.org"]\nlimits: {{max_node_failures: 2}}\n',
         good=f'{GROUP}nodes: ["node[1-3].example.org"]\nlimits: {{max_node_failures: 2}}\n',
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
@@ -315,7 +310,7 @@ class LimitsNeverHold(Rule):
                 yield self.hit(group, message, failures.span, hint=hint)
 
 
-class MirrorsWithoutPartner(Rule):
+class MirrorsWithoutPartner(MoreWithState):
     info = warning_rule("GP617", "mirrors-without-partner")(
         summary="A group is to have DRBD disks, but has only one node.",
         rationale="A DRBD disk needs a second node of the same group: no instance with such disks can be created.",
@@ -323,7 +318,6 @@ class MirrorsWithoutPartner(Rule):
         bad=f"{GROUP}nodes: [node1.example.org]\nipolicy: {{disk-templates: [drbd]}}\n",
         good=f"{GROUP}nodes: [node1.example.org, node2.example.org]\nipolicy: {{disk-templates: [drbd]}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:

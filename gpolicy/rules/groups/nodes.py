@@ -21,6 +21,7 @@ from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
 from gpolicy.rules.examples import GROUP, SILVER
+from gpolicy.rules.shapes import StateRule, WholePolicyRule
 from gpolicy.rules.shared import WILDCARD, nodes_like, unknown_in_sets
 
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
@@ -62,7 +63,7 @@ class NodeNamedTwice(Rule):
                     yield self.hit(group, message, node.span, hint="leave it in one of the two", related=related)
 
 
-class PatternWithoutNode(Rule):
+class PatternWithoutNode(StateRule):
     info = warning_rule("GP606", "pattern-without-node")(
         summary="A pattern matches no node of the cluster, or lists one that it lacks.",
         rationale="Nodes are added with gnt-node, not by a policy: what the policy says about a missing node has no"
@@ -71,7 +72,6 @@ class PatternWithoutNode(Rule):
         bad=f'{GROUP}nodes: ["rack9-*"]\n',
         good=f'{GROUP}nodes: ["node*"]\n',
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         known = context.state.nodes.keys() if context.state else set[str]()
@@ -88,7 +88,7 @@ class PatternWithoutNode(Rule):
                         yield self.hit(declared, message, entry.span, hint="narrow the pattern, or add the nodes first")
 
 
-class PatternStopsShort(Rule):
+class PatternStopsShort(StateRule, WholePolicyRule):
     info = warning_rule("GP619", "pattern-stops-short")(
         summary="A group's pattern or list leaves out a node of the group whose name differs only in a number.",
         rationale="What the policy does not name stays where it is: the node stays in the group, but plans, drift and"
@@ -97,7 +97,6 @@ class PatternStopsShort(Rule):
         bad=f'{GROUP}nodes: ["node[2-9].example.org"]\n',
         good=f'{GROUP}nodes: ["node[1-9].example.org"]\n',
     )
-    needs_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         state, desired = context.state, context.desired

@@ -18,6 +18,7 @@ from gpolicy.policy.model import GroupPolicy, Waiver
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.printable import count, named
 from gpolicy.rules.examples import GROUP, bounds
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
 from gpolicy.rules.shared import NameRule
 from gpolicy.rules.tags.domains import has_mirrors
 
@@ -109,7 +110,7 @@ class GuardNameTaken(Rule):
                 yield self.hit(_label(guard), message, guard.name.span, hint="give your guard another name")
 
 
-class GuardNeverPasses(Rule):
+class GuardNeverPasses(WholePolicyRule):
     info = warning_rule("GP805", "guard-never-passes")(
         summary="A guard requires more than its group's promised hardware can give, or lets no plan pass.",
         rationale="The guard fails even if every node is empty, and stops every plan. gpolicy counts with the group's"
@@ -119,7 +120,6 @@ class GuardNeverPasses(Rule):
         bad=_guards("name: room, group: gold, spec: large, at_least: 40"),
         good=_GOOD,
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for guard in context.policy.guards:
@@ -154,7 +154,7 @@ def _mirrored(failures: int) -> str:
     return text.replace("ipolicy:\n", "ipolicy:\n  disk-templates: [drbd]\n")
 
 
-class GuardBeyondMirrors(Rule):
+class GuardBeyondMirrors(MoreWithState):
     info = info_rule("GP808", "guard-beyond-mirrors")(
         summary="A guard asks a group with DRBD disks to survive the loss of two nodes or more.",
         rationale="A DRBD disk has two copies. The guard makes sure that there is room for what is left: an instance"
@@ -163,7 +163,6 @@ class GuardBeyondMirrors(Rule):
         bad=_mirrored(2),
         good=_mirrored(1),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for guard in context.policy.guards:
@@ -352,7 +351,7 @@ def _year_meant(year: str, now: int) -> str:
     return meant if int(year) > now + _SOON and now <= int(meant) <= now + _SOON else ""
 
 
-class DriftWaiverIdle(Rule):
+class DriftWaiverIdle(MoreWithState, WholePolicyRule):
     info = warning_rule("GP823", "drift-waiver-idle")(
         summary="A waiver of drift names what the policy does not declare, or what another one names.",
         rationale="Only what the policy declares can drift. `where` is cluster, group/NAME, node/NAME or a file, or one"
@@ -361,7 +360,6 @@ class DriftWaiverIdle(Rule):
         bad=_drift("group/gold:ndparams.ssh_prot"),
         good=_drift("group/gold:ndparams.ssh_port"),
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         first: dict[str, Waiver] = {}

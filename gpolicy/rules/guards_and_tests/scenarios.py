@@ -15,6 +15,7 @@ from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
 from gpolicy.rules.examples import GROUP, bounds
+from gpolicy.rules.shapes import WholePolicyRule
 from gpolicy.rules.shared import NameRule, nodes_like
 
 _GROUP: Final = (
@@ -162,7 +163,7 @@ def _contents(context: Context) -> Iterator[tuple[str, str]]:
                 yield str(test.get("name")), repr(sorted((key, value) for key, value in test.items() if key != "name"))
 
 
-class UnknownNodeTest(Rule):
+class UnknownNodeTest(WholePolicyRule):
     info = error_rule("GP814", "test-unknown-node")(
         summary="A test names a node that its cluster does not have.",
         rationale="The test itself names simulated nodes; on promised hardware the nodes are those that the groups"
@@ -170,7 +171,6 @@ class UnknownNodeTest(Rule):
         bad=_tests(_test("place: {spec: large}", "node: full", on="{simulate: {nodes: {empty: 1}}}")),
         good=_tests(_test("place: {spec: large}", "node: empty-2", on="{simulate: {nodes: {empty: 2}}}")),
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:
@@ -218,7 +218,7 @@ def _named_nodes(scenario: Scenario) -> Iterator[Located[str]]:
                     yield Located(name, expectation.span)
 
 
-class WithoutHardwareTest(Rule):
+class WithoutHardwareTest(WholePolicyRule):
     info = warning_rule("GP815", "test-without-hardware")(
         summary="A test names no cluster, but the groups do not promise enough hardware to run it on.",
         rationale="Without `on` a test runs on the promised hardware: a group needs `hardware` with memory, cpus,"
@@ -228,7 +228,6 @@ class WithoutHardwareTest(Rule):
         ),
         good=_tests(_test("capacity: {}", "specs: {large: {at_least: 1}}")),
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         groups = {group.name: group for group in context.groups}
@@ -260,7 +259,7 @@ def _enough(group: GroupPolicy) -> bool:
     return bool(hardware.memory and hardware.cpus and hardware.pv_sizes and hardware.volume_count)
 
 
-class LosesAllTest(Rule):
+class LosesAllTest(WholePolicyRule):
     info = warning_rule("GP824", "test-loses-all")(
         summary="A test of redundancy loses all nodes of a group.",
         rationale="No node is left to take over, so the answer is the same whatever the policy says. gpolicy counts the"
@@ -268,7 +267,6 @@ class LosesAllTest(Rule):
         bad=_tests(_test("redundancy: {group: gold, failures: 2}", "survives: true")),
         good=_tests(_test("redundancy: {group: gold, failures: 1}", "survives: true")),
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:

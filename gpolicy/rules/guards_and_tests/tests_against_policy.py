@@ -18,6 +18,7 @@ from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
 from gpolicy.rules.examples import GROUP, bounds
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
 
 if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome
@@ -65,7 +66,7 @@ def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
     return next((group for group in context.groups if group.name == name), None)
 
 
-class TemplateOfTest(Rule):
+class TemplateOfTest(MoreWithState):
     info = warning_rule("GP817", "test-template")(
         summary="A test uses a disk template that is not enabled or not allowed, or diskless with disks, but expects no"
         " refusal.",
@@ -73,7 +74,6 @@ class TemplateOfTest(Rule):
         bad=_GROUP + _test("10G", ", disk-template: drbd"),
         good=_GOOD,
     )
-    finds_more_with_state = True
     unless_declared = (ENABLED_TEMPLATES,)
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -114,7 +114,7 @@ def _expects_refusal(scenario: Scenario) -> bool:
     return wanted.get(("refused",)) is True or scenario.action is Action.CAPACITY
 
 
-class SpindlesOfTest(Rule):
+class SpindlesOfTest(WholePolicyRule):
     info = warning_rule("GP818", "test-spindles")(
         summary="A test gives the spindles of a disk, but its group has no exclusive storage.",
         rationale="Ganeti refuses spindles of a disk if exclusive storage is off. Either the group should have it, or"
@@ -123,7 +123,6 @@ class SpindlesOfTest(Rule):
         bad=_GROUP + _test("{size: 10G, spindles: 1}", ", disk-template: plain"),
         good=_GROUP + "ndparams: {exclusive_storage: true}\n" + _test("{size: 10G, spindles: 1}"),
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:
@@ -160,7 +159,7 @@ def _on(node: str) -> str:
     return f'{_GROUPS}    "on": {{simulate: [{gold}}}, {silver}, {instances}}}]}}\n{_ASKED}'
 
 
-class SimulatedNodeMisspelt(Rule):
+class SimulatedNodeMisspelt(WholePolicyRule):
     info = warning_rule("GP825", "test-node-misspelt")(
         summary="The name of a simulated node is almost that of a node of the policy, and others of the test are such.",
         rationale="A simulated node has the tags and values of node sets by its name. Under another name it has none,"
@@ -168,7 +167,6 @@ class SimulatedNodeMisspelt(Rule):
         bad=_simulated("node1.example.org", "node2.example.com"),
         good=_simulated("node1.example.org", "node2.example.org"),
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         lists = [*(group.nodes or () for group in context.groups), *(nodes.nodes for nodes in context.policy.node_sets)]
@@ -278,7 +276,7 @@ class NeverPassesTest(Rule):
         return self.hit(f"test/{outcome.name}", message, wrong.span, hint="correct the question, or what is expected")
 
 
-class NeverFailsTest(Rule):
+class NeverFailsTest(WholePolicyRule):
     info = warning_rule("GP820", "test-never-fails")(
         summary="A test expects what holds whatever the policy says, or changes its cluster without effect.",
         rationale="Numbers are never below 0, and no cluster holds 100,000 instances: what expects it shows nothing. An"
@@ -287,7 +285,6 @@ class NeverFailsTest(Rule):
         bad=_capacity("{at_least: 0}"),
         good=_capacity("{at_least: 1}"),
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:

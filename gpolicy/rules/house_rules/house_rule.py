@@ -35,6 +35,7 @@ from gpolicy.rules.house_rules.named_values import (
     tags_of,
     unknown_values,
 )
+from gpolicy.rules.shapes import WholePolicyRule
 from gpolicy.show.effective_policy import EffectiveObject, Origin, effective_view
 
 RATIO: Final = "properties: {ipolicy.vcpu-ratio: {maximum: 1}}"
@@ -80,7 +81,7 @@ def rule(schema: str, *, name: str = "dedicated-cpus", about: str = "kind: NodeG
 GOOD: Final = GOLD + rule(RATIO)
 
 
-class OfHouse(Rule):
+class OfHouse(WholePolicyRule):
     info = RuleInfo(
         code=HOUSE_CODE,
         name="house-rule",
@@ -92,7 +93,6 @@ class OfHouse(Rule):
         bad=f"{GROUP}ipolicy: {{vcpu-ratio: 4}}\n{rule(RATIO)}",
         good=GOOD,
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         policy, budget = context.policy, Budget()
@@ -305,7 +305,7 @@ class RuleKeywordIdle(Rule):
                 yield self.hit(_label(house_rule), message, _at(house_rule, pointer), hint=hint)
 
 
-class RuleMatchesNothing(Rule):
+class RuleMatchesNothing(WholePolicyRule):
     info = warning_rule("GP953", "rule-matches-nothing")(
         summary="A house rule looks at no object of its policy, or one almost has the name or the tag that it names.",
         rationale="Most likely a name or a tag is misspelt. A rule of a shared file may look at objects of other"
@@ -313,7 +313,6 @@ class RuleMatchesNothing(Rule):
         bad=GOLD + rule(RATIO, about="kind: NodeGroup, names: [glod]"),
         good=GOOD,
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         policy = context.policy

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final, cast
 
 from gpolicy.checking.context import Context, number, texts
-from gpolicy.checking.in_force import places, together
+from gpolicy.checking.in_force import together
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import REFUSED, Fix, Related, error_rule, warning_rule
@@ -18,6 +18,7 @@ from gpolicy.policy.misspelt import is_one_slip
 from gpolicy.policy.model import Leaf
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from gpolicy.rules.shapes import MoreWithState, contradiction
 from gpolicy.rules.shared import IMAGES
 
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
@@ -57,7 +58,7 @@ class ImageLocation(Rule):
                 yield self.hit(declared, message, leaf.span, hint=hint)
 
 
-class BackendMemory(Rule):
+class BackendMemory(MoreWithState):
     info = error_rule("GP108", "backend-memory-reversed")(
         summary="The cluster's default minmem is above its default maxmem.",
         rationale="Ganeti accepts the defaults, but refuses every instance that uses both.",
@@ -65,15 +66,13 @@ class BackendMemory(Rule):
         bad=f"{CLUSTER}beparams: {{minmem: 2G, maxmem: 1G}}\n",
         good=f"{CLUSTER}beparams: {{minmem: 1G, maxmem: 2G}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (low, high) in together(context, ("beparams", "minmem"), ("beparams", "maxmem")):
             if low.number > high.number:
-                place, related, note = places(context, declared, low, high)
-                message = f"minmem {low.value} MiB is above maxmem {high.value} MiB{note}"
-                hint = "declare both" if note else "swap the two"
-                yield self.hit(declared, message, place, hint=hint, related=related)
+                message = f"minmem {low.value} MiB is above maxmem {high.value} MiB"
+                hint = "swap the two" if low.leaf and high.leaf else "declare both"
+                yield contradiction(self, context, declared, message, hint, low, high)
 
 
 class ReservedVolumePattern(Rule):
@@ -221,7 +220,7 @@ def _allows(pair: Pair, sizes: list[tuple[str, int]]) -> bool:
     return all(pair.minimum[name] <= value <= pair.maximum[name] for name, value in sizes)
 
 
-class JobLimits(Rule):
+class JobLimits(MoreWithState):
     info = warning_rule("GP149", "job-limits-reversed")(
         summary="max_tracked_jobs is below max_running_jobs.",
         rationale="Ganeti follows the file of each tracked job; others it looks at from time to time only. With fewer"
@@ -230,14 +229,14 @@ class JobLimits(Rule):
         bad=f"{CLUSTER}max_running_jobs: 40\nmax_tracked_jobs: 25\n",
         good=f"{CLUSTER}max_tracked_jobs: 50\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (tracked, running) in together(context, ("max_tracked_jobs",), ("max_running_jobs",)):
             if tracked.number < running.number:
-                place, related, note = places(context, declared, tracked, running)
-                message = f"max_tracked_jobs {tracked.value} is below max_running_jobs {running.value}{note}"
-                yield self.hit(declared, message, place, hint=f"write {running.value} or more", related=related)
+                message = f"max_tracked_jobs {tracked.value} is below max_running_jobs {running.value}"
+                yield contradiction(
+                    self, context, declared, message, f"write {running.value} or more", tracked, running
+                )
 
 
 class ClusterName(Rule):
@@ -264,7 +263,7 @@ class ClusterName(Rule):
             yield self.hit(cluster, f"no cluster can be called {name!r}: {reason}", cluster.span, hint=hint)
 
 
-class PoolOfOne(Rule):
+class PoolOfOne(MoreWithState):
     info = warning_rule("GP192", "candidate-pool-of-one")(
         summary="The candidate pool has one node, but the cluster has several.",
         rationale="The configuration is then on the master only. If that node is lost, no other node can take over.",
@@ -272,7 +271,6 @@ class PoolOfOne(Rule):
         bad=f"{CLUSTER}candidate_pool_size: 1\n---\n{GROUP}nodes: [n1, n2]\n",
         good=f"{CLUSTER}candidate_pool_size: 2\n---\n{GROUP}nodes: [n1, n2]\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(("candidate_pool_size",)):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import InForce, in_force, places, together
+from gpolicy.checking.in_force import InForce, in_force, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, error_rule, warning_rule
 from gpolicy.ganeti.drbd_options import FLAGS, OPTIONS
@@ -19,6 +19,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.model import Declared, Leaf
 from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.shapes import MoreWithState, contradiction
 from gpolicy.rules.shared import RANGES
 
 _SOURCE: Final = "Resource model, Disk parameters"
@@ -59,7 +60,7 @@ def _drbd(text: str) -> str:
     return f"{CLUSTER}diskparams:\n  drbd: {{{text}}}\n"
 
 
-class DynamicResyncOff(Rule):
+class DynamicResyncOff(MoreWithState):
     info = error_rule("GP120", "dynamic-resync-without-plan")(
         summary="dynamic-resync is on, but c-plan-ahead is 0.",
         rationale="With dynamic-resync, c-plan-ahead must not be 0: 0 turns DRBD's controller off, and Ganeti fails"
@@ -68,18 +69,16 @@ class DynamicResyncOff(Rule):
         bad=_drbd("dynamic-resync: true, c-plan-ahead: 0"),
         good=_drbd("dynamic-resync: true, c-plan-ahead: 20"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (dynamic, plan) in together(context, _path("dynamic-resync"), _path("c-plan-ahead")):
             if dynamic.value is True and plan.value == 0:
-                place, related, note = places(context, declared, plan, dynamic)
-                message = f"c-plan-ahead 0 turns off the controller that dynamic-resync turns on{note}"
+                message = "c-plan-ahead 0 turns off the controller that dynamic-resync turns on"
                 hint = "write c-plan-ahead in tenths of a second (DRBD's default is 20), or dynamic-resync: false"
-                yield self.hit(declared, message, place, hint=hint, related=related)
+                yield contradiction(self, context, declared, message, hint, plan, dynamic)
 
 
-class ResyncRatesReversed(Rule):
+class ResyncRatesReversed(MoreWithState):
     info = error_rule("GP121", "resync-rates-reversed")(
         summary="The minimum resync rate is above the maximum.",
         rationale="DRBD's controller cannot keep both bounds. Ganeti does not check them.",
@@ -87,18 +86,16 @@ class ResyncRatesReversed(Rule):
         bad=_drbd("dynamic-resync: true, c-min-rate: 100M, c-max-rate: 60M"),
         good=_drbd("dynamic-resync: true, c-min-rate: 4M, c-max-rate: 60M"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (low, high) in together(context, _path("c-min-rate"), _path("c-max-rate")):
             if low.number > high.number:
-                place, related, note = places(context, declared, low, high)
-                message = f"c-min-rate {low.value} KiB/s is above c-max-rate {high.value} KiB/s{note}"
-                hint = "declare both" if note else "swap the two"
-                yield self.hit(declared, message, place, hint=hint, related=related)
+                message = f"c-min-rate {low.value} KiB/s is above c-max-rate {high.value} KiB/s"
+                hint = "swap the two" if low.leaf and high.leaf else "declare both"
+                yield contradiction(self, context, declared, message, hint, low, high)
 
 
-class ResyncParameterIgnored(Rule):
+class ResyncParameterIgnored(MoreWithState):
     info = warning_rule("GP122", "resync-parameter-ignored")(
         summary="A resync parameter is set that DRBD's controller does not read.",
         rationale="With dynamic-resync, DRBD uses the c-* parameters; without it, only resync-rate. Of the"
@@ -107,7 +104,6 @@ class ResyncParameterIgnored(Rule):
         bad=_drbd("dynamic-resync: false, c-max-rate: 90M"),
         good=_drbd("dynamic-resync: false, resync-rate: 60M"),
     )
-    finds_more_with_state = True
     _DYNAMIC: Final = ("c-plan-ahead", "c-fill-target", "c-delay-target", "c-min-rate", "c-max-rate")
 
     def check(self, context: Context) -> Iterator[Hit]:

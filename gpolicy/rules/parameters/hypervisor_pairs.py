@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import InForce, in_force, places
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Hit
 from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import kvm, parameter_at
@@ -20,6 +20,7 @@ from gpolicy.ganeti.values import as_word
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS
 from gpolicy.policy.model import ClusterPolicy
 from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.shapes import MoreWithState
 from gpolicy.rules.shared import default_of
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
@@ -213,7 +214,7 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
 )
 
 
-class HypervisorMismatch(Rule):
+class HypervisorMismatch(MoreWithState):
     info = warning_rule("GP176", "hypervisor-parameters-mismatch")(
         summary="A hypervisor parameter has no effect beside another one, or no instance starts with both.",
         rationale="Ganeti stores both. It looks at them together only when an instance starts: then it leaves one out,"
@@ -223,7 +224,6 @@ class HypervisorMismatch(Rule):
         bad=f'{CLUSTER}hvparams:\n  kvm: {{kernel_path: "", kernel_args: ro quiet}}\n',
         good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot/vmlinuz, kernel_args: ro quiet}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         declared, enabled = context.policy.cluster, context.enabled_hypervisors()

@@ -18,6 +18,7 @@ from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.model import Leaf
 from gpolicy.printable import count
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from gpolicy.rules.shapes import MoreWithState
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "::0"})  # noqa: S104 (what is warned of)
@@ -71,7 +72,7 @@ _WITH_DEVICES: Final = frozenset({"blockdev", "ext", "diskless"})
 _RESCUE: Final = re.compile(r"single|emergency|rescue|[1S]|init=/.*sh")
 
 
-class ConsoleOpen(Rule):
+class ConsoleOpen(MoreWithState):
     info = warning_rule("GP177", "console-open")(
         summary="Consoles of instances are open to every network without a password.",
         rationale="VNC or SPICE listens on all addresses of the node, and the file of its password is empty (which is"
@@ -80,7 +81,6 @@ class ConsoleOpen(Rule):
         bad=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0, vnc_password_file: /etc/ganeti/vnc-password}}\n",
     )
-    finds_more_with_state = True
     _PASSWORDS: Final = {kvm("vnc_bind_address"): "vnc_password_file", kvm("spice_bind"): "spice_password_file"}
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -136,7 +136,7 @@ def _split(text: str, version: str) -> tuple[list[str], str]:
     return words, "quotes, or blanks beside one another: Ganeti splits it at each blank" if wrong else ""
 
 
-class CpuMaskUnlikely(Rule):
+class CpuMaskUnlikely(MoreWithState):
     info = warning_rule("GP179", "cpu-mask-unlikely")(
         summary="cpu_mask names CPUs that no node has, less than half of them, or one mask for each of several virtual"
         " CPUs.",
@@ -147,7 +147,6 @@ class CpuMaskUnlikely(Rule):
         bad=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-16"}}\n---\n{GROUP}hardware: {{memory: 64G, cpus: 16}}\n',
         good=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-15"}}\n---\n{GROUP}hardware: {{memory: 64G, cpus: 16}}\n',
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*_MASKS):
@@ -227,7 +226,7 @@ class KvmTopology(Rule):
                 yield self.hit(declared, message, pair.at("max", "cpu-count"), hint=hint, related=related)
 
 
-class DisksBeyondBus(Rule):
+class DisksBeyondBus(MoreWithState):
     info = warning_rule("GP188", "disks-beyond-bus")(
         summary="A spec allows more disks than the type of disks of KVM can have.",
         rationale="QEMU's machines have two IDE channels with two devices each. An instance with more disks does not"
@@ -237,7 +236,6 @@ class DisksBeyondBus(Rule):
         + _UP_TO_4.replace("disk-count: 1,", "disk-count: 6,"),
         good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  kvm: {{disk_type: ide}}\n{_UP_TO_4}",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         leaf, hypervisors = context.cluster_leaf(kvm("disk_type")), context.enabled_hypervisors()
@@ -255,7 +253,7 @@ def _given(context: Context, name: str) -> Leaf | None:
     return leaf if leaf is not None and leaf.value else None
 
 
-class DefaultOfOneInstance(Rule):
+class DefaultOfOneInstance(MoreWithState):
     info = warning_rule("GP186", "default-of-one-instance")(
         summary="A cluster-wide default of KVM or Xen makes sense for a single instance only.",
         rationale="What the policy declares holds for every instance that says nothing else. A kernel argument for"
@@ -266,7 +264,6 @@ class DefaultOfOneInstance(Rule):
         bad=f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro single}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro quiet}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         enabled = context.enabled_templates()

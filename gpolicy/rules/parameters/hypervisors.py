@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import in_force, places, together
+from gpolicy.checking.in_force import in_force, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import REFUSED, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path, Value
@@ -22,6 +22,7 @@ from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
 from gpolicy.ganeti.values import as_word
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule, contradiction
 from gpolicy.rules.shared import default_of
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ _CONTRADICTIONS: Final = (
 )
 
 
-class HypervisorContradiction(Rule):
+class HypervisorContradiction(MoreWithState):
     info = error_rule("GP170", "hypervisor-parameters-contradict", REFUSED)(
         summary="Two parameters of KVM contradict each other.",
         rationale="Each parameter is valid alone, but Ganeti refuses a command with both. gpolicy knows values that"
@@ -129,7 +130,6 @@ class HypervisorContradiction(Rule):
         bad=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: writeback}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: none}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for item in _CONTRADICTIONS:
@@ -137,11 +137,10 @@ class HypervisorContradiction(Rule):
                 continue
             for declared, (first, second) in together(context, kvm(item.first), kvm(item.second)):
                 if item.refused(first.value, second.value):
-                    place, related, note = places(context, declared, first, second)
-                    yield self.hit(declared, f"{item.message}{note}", place, hint=item.hint, related=related)
+                    yield contradiction(self, context, declared, item.message, item.hint, first, second)
 
 
-class SpiceWithoutBind(Rule):
+class SpiceWithoutBind(MoreWithState):
     info = error_rule("GP171", "spice-without-bind", REFUSED)(
         summary="A SPICE parameter is set, but spice_bind is empty.",
         rationale="spice_bind gives instances a SPICE console. Without it Ganeti refuses the other parameters.",
@@ -149,19 +148,17 @@ class SpiceWithoutBind(Rule):
         bad=f'{CLUSTER}hvparams:\n  kvm: {{spice_bind: "", spice_use_tls: true}}\n',
         good=f"{CLUSTER}hvparams:\n  kvm: {{spice_bind: 127.0.0.1, spice_use_tls: true}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for path in _SPICE:
             for declared, (parameter, bind) in together(context, path, kvm("spice_bind")):
                 if parameter.value and not bind.value:
-                    place, related, note = places(context, declared, parameter, bind)
-                    message = f"{path[-1]} needs spice_bind, which is empty{note}"
+                    message = f"{path[-1]} needs spice_bind, which is empty"
                     hint = "write the address or interface of the consoles into spice_bind"
-                    yield self.hit(declared, message, place, hint=hint, related=related)
+                    yield contradiction(self, context, declared, message, hint, parameter, bind)
 
 
-class SerialSpeed(Rule):
+class SerialSpeed(MoreWithState):
     info = error_rule("GP172", "serial-speed", REFUSED)(
         summary="serial_speed is not a speed of a serial line.",
         rationale="Ganeti refuses the value if instances have a serial console. Without one it does not read it.",
@@ -169,7 +166,6 @@ class SerialSpeed(Rule):
         bad=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9200}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9600}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(kvm("serial_speed")):
@@ -263,7 +259,7 @@ def _address(text: Value) -> IPv4Address | IPv6Address | None:
         return None
 
 
-class NeedsAnother(Rule):
+class NeedsAnother(MoreWithState, WholePolicyRule):
     info = warning_rule("GP175", "hypervisor-parameter-needs-another")(
         summary="A parameter of KVM goes only with a value of another one, which the policy does not declare.",
         rationale="With Ganeti's default for the other parameter, Ganeti refuses the command. gpolicy does not know"
@@ -272,7 +268,6 @@ class NeedsAnother(Rule):
         bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user, security_domain: kvm}}\n",
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         pairs = [(kvm(item.first), kvm(item.second), item.refused) for item in self._contradictions(context)]

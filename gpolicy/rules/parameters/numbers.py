@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import in_force, places
+from gpolicy.checking.in_force import in_force
 from gpolicy.checking.pairs import Pair, comparable
 from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import RuleParameter, Span, info_rule, warning_rule
@@ -19,6 +19,7 @@ from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import Declared, Hardware, Leaf
 from gpolicy.policy.scenario import Scenario, Sizes
 from gpolicy.rules.examples import GROUP, spec
+from gpolicy.rules.shapes import MoreWithState, contradiction
 from gpolicy.rules.shared import MOST_BITS, RANGES
 
 _GIB: Final = 1024
@@ -279,7 +280,7 @@ class RatiosExchanged(Rule):
                 yield self.hit(declared, message, leaf.span, hint=hint, related=related)
 
 
-class SpindlesFillFirst(Rule):
+class SpindlesFillFirst(MoreWithState):
     info = warning_rule("GP195", "spindles-fill-first")(
         summary="spindle-ratio fills a node long before its memory and CPUs, even with the largest instances.",
         rationale="A node takes as many instances as spindle_count times spindle-ratio allow. If each spec, at its"
@@ -289,7 +290,6 @@ class SpindlesFillFirst(Rule):
         bad=_FILLED.replace("  vcpu", "  spindle-ratio: 3\n  vcpu"),
         good=_FILLED.replace("  vcpu", "  spindle-ratio: 32\n  vcpu"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
@@ -310,5 +310,4 @@ class SpindlesFillFirst(Rule):
             ):
                 message = f"a node of group {group.name} is full with spindle-use {spindles:g}, and its memory and CPUs"
                 message += f" would take {min(by_size):.0f} instances of the largest size"
-                place, related, note = places(context, group, ratio, count)
-                yield self.hit(group, f"{message}{note}", place, hint="raise spindle-ratio", related=related)
+                yield contradiction(self, context, group, message, "raise spindle-ratio", ratio, count)

@@ -8,7 +8,7 @@ from posixpath import normpath
 from typing import Final, cast
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.in_force import in_force, places, together
+from gpolicy.checking.in_force import in_force, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import error_rule, warning_rule
 from gpolicy.ganeti.getopt import Takes
@@ -20,6 +20,7 @@ from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip, name_meant, surely_meant
 from gpolicy.policy.model import Leaf
 from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.shapes import MoreWithState, contradiction
 from gpolicy.rules.shared import FILES
 
 _FILE: Final[Path] = ("file_storage_dir",)
@@ -95,7 +96,7 @@ class StorageDirectoryForbidden(Rule):
                 yield self.hit(declared, message, leaf.span, hint="write a directory such as /srv/ganeti/file-storage")
 
 
-class StorageDirectoriesSame(Rule):
+class StorageDirectoriesSame(MoreWithState):
     info = warning_rule("GP146", "storage-directories-same")(
         summary="file_storage_dir and shared_file_storage_dir are the same, or one lies in the other.",
         rationale="One is local to each node, the other is on storage that all nodes share. In one directory either"
@@ -104,17 +105,17 @@ class StorageDirectoriesSame(Rule):
         bad=f"{CLUSTER}file_storage_dir: /srv/disks\nshared_file_storage_dir: /srv/disks/shared\n",
         good=f"{CLUSTER}file_storage_dir: /srv/local-disks\nshared_file_storage_dir: /srv/shared-disks\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (local, shared) in together(context, _FILE, _SHARED):
             one, other = (normpath(str(item.value)) if item.value else "" for item in (local, shared))
             if one and other and (_below(one, (other,)) or _below(other, (one,))):
-                place, related, note = places(context, declared, shared, local)
-                message = f"{one} and {other} are not two separate directories{note}"
+                message = f"{one} and {other} are not two separate directories"
                 if one == other:
-                    message = f"{_FILE[0]} and {_SHARED[0]} are both {one}{note}"
-                yield self.hit(declared, message, place, hint="write a directory of its own for each", related=related)
+                    message = f"{_FILE[0]} and {_SHARED[0]} are both {one}"
+                yield contradiction(
+                    self, context, declared, message, "write a directory of its own for each", shared, local
+                )
 
 
 class PathUnsafe(Rule):
@@ -235,7 +236,7 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
     return "", ""
 
 
-class AllocatorUnlikely(Rule):
+class AllocatorUnlikely(MoreWithState):
     info = warning_rule("GP148", "allocator-unlikely")(
         summary="default_iallocator is no allocator, or its parameters are none that it reads.",
         rationale="Ganeti looks for a program of this name in its directories for allocators. Without one each new"
@@ -246,7 +247,6 @@ class AllocatorUnlikely(Rule):
         bad=f"{CLUSTER}default_iallocator: hial\n",
         good=f"{CLUSTER}default_iallocator: hail\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_ALLOCATOR):

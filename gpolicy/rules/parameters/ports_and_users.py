@@ -16,6 +16,7 @@ from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, SERVICE_PORT
 from gpolicy.policy.misspelt import is_typing_slip
 from gpolicy.printable import count as in_words
 from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
 
 _SSH: Final[Path] = ("ndparams", "ssh_port")
 _GLUSTER: Final[Path] = ("diskparams", "gluster", "port")
@@ -38,7 +39,7 @@ _FEWEST_INSTANCES: Final = 4
 """On any node but one of a laboratory."""
 
 
-class PortTaken(Rule):
+class PortTaken(MoreWithState):
     info = warning_rule("GP117", "port-taken")(
         summary="A TCP port of the nodes, or of storage, is one that something else uses there, or the usual one with a"
         " slip.",
@@ -50,7 +51,6 @@ class PortTaken(Rule):
         bad=f"{CLUSTER}hvparams:\n  kvm: {{migration_port: 11000}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{migration_port: 8102}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_SSH, _GLUSTER, *_MIGRATION):
@@ -113,7 +113,7 @@ class UidPoolOfOthers(Rule):
                     yield self.hit(declared, f"uid_pool {reason}", leaf.span, hint=hint)
 
 
-class UidPoolTooSmall(Rule):
+class UidPoolTooSmall(MoreWithState, WholePolicyRule):
     info = warning_rule("GP119", "uid-pool-too-small")(
         summary="security_model is pool, but uid_pool has fewer user IDs than a node has instances.",
         rationale="Each running instance of a node needs an ID of its own from the pool. Without a free one Ganeti does"
@@ -123,7 +123,6 @@ class UidPoolTooSmall(Rule):
         bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: []\n",
         good=f'{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: ["20000-20099"]\n',
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster

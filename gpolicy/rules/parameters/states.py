@@ -14,6 +14,7 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
 from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.rules.shapes import MoreWithState, StateRule
 
 _HV_SOURCE: Final = "Resource model, Node parameters (hv_state)"
 _STATE_HINT: Final = (
@@ -26,7 +27,7 @@ _LEAST_OF_DISK: Final = 0.1
 """A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
 
 
-class StateOfDisabledHypervisor(Rule):
+class StateOfDisabledHypervisor(MoreWithState):
     info = warning_rule("GP112", "hypervisor-not-enabled")(
         summary="hv_state or hvparams describes a hypervisor that is not enabled.",
         rationale="Ganeti accepts it, but no instance uses it, and capacity is not counted with it. Most likely another"
@@ -35,7 +36,6 @@ class StateOfDisabledHypervisor(Rule):
         bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
         good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
     )
-    finds_more_with_state = True
     unless_declared = (ENABLED_HYPERVISORS,)
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -102,7 +102,7 @@ class StateWithoutEffect(Rule):
                     yield self.hit(declared, message, leaf.document.key_span(leaf.pointer[:1]), hint=_STATE_HINT)
 
 
-class StateNotCounted(Rule):
+class StateNotCounted(MoreWithState):
     info = info_rule("GP150", "state-not-counted")(
         summary="hv_state is about a hypervisor that is not the first, or disk_state about another volume group.",
         rationale="Capacity is counted with the figures of the first hypervisor and of the cluster's own volume group"
@@ -111,7 +111,6 @@ class StateNotCounted(Rule):
         bad=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
         good=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         hypervisors = context.enabled_hypervisors()
@@ -182,7 +181,7 @@ class StateBeyondTotal(Rule):
                     yield self.hit(declared, message, own[0].span, hint="correct one of them", related=related)
 
 
-class StateBeyondHardware(Rule):
+class StateBeyondHardware(MoreWithState):
     info = warning_rule("GP153", "state-beyond-hardware")(
         summary="hv_state or disk_state gives nodes more than their group's promised hardware, or far less.",
         rationale="Both describe the same nodes, so one of them is wrong: a total above the promise, memory and CPUs"
@@ -192,7 +191,6 @@ class StateBeyondHardware(Rule):
         bad=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
         good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         own_group = _volume_group(context)
@@ -246,7 +244,7 @@ def _promised(group: GroupPolicy) -> dict[str, tuple[int, Span]]:
     return found
 
 
-class StateBeyondNode(Rule):
+class StateBeyondNode(StateRule):
     info = warning_rule("GP154", "state-beyond-node")(
         summary="hv_state or disk_state gives nodes more than a node of the cluster reports, or far less.",
         rationale="Capacity that is counted with these figures does not exist, or is not used. Some hypervisors report"
@@ -260,7 +258,6 @@ class StateBeyondNode(Rule):
             ),
         ),
     )
-    needs_state = True
     _MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk_total": "disk_total"}
 
     def check(self, context: Context) -> Iterator[Hit]:

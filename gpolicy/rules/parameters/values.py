@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final
 
 from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import InForce, in_force, places, together
+from gpolicy.checking.in_force import InForce, in_force, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import NO_PLAN, REFUSED, Fix, Related, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
@@ -30,6 +30,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.printable import listed
 from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule, contradiction
 from gpolicy.rules.shared import IMAGES, is_access
 
 _ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
@@ -200,7 +201,7 @@ class OverrideRepeatsCluster(Rule):
                     yield self.hit(group, message, leaf.span, hint="write inherit to follow it", related=related)
 
 
-class DefaultMoves(Rule):
+class DefaultMoves(WholePolicyRule):
     info = warning_rule("GP138", "default-moves")(
         summary="A parameter that the policy leaves out has another default in the release that is checked for.",
         rationale="A new cluster has the default of its own release. A cluster that is upgraded keeps what it has"
@@ -208,7 +209,6 @@ class DefaultMoves(Rule):
         " with `--ganeti-version` and on a cluster of another release than `ganeti_version` says.",
         source="Ganeti's constants, releases 2.15 to 3.1",
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster, version = context.policy.cluster, context.version
@@ -231,7 +231,7 @@ class DefaultMoves(Rule):
                 yield self.hit(cluster, message + note, span, hint="declare the one that you want")
 
 
-class StartsNoInstance(Rule):
+class StartsNoInstance(MoreWithState):
     info = warning_rule("GP139", "starts-no-instance-in-version")(
         summary="The cluster's Ganeti release takes a value of KVM, but starts no instance with it.",
         rationale="QEMU has no device for the types of disks scsi, sd and mtd; Ganeti 3.0 leaves it to QEMU to refuse"
@@ -243,7 +243,6 @@ class StartsNoInstance(Rule):
         bad=f'{CLUSTER}ganeti_version: "3.1"\nhvparams:\n  kvm: {{disk_type: scsi}}\n',
         good=f'{CLUSTER}ganeti_version: "3.1"\nhvparams:\n  kvm: {{disk_type: scsi-hd}}\n',
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         yield from self._disks(context)
@@ -272,20 +271,18 @@ class StartsNoInstance(Rule):
             for declared, (path, disk) in together(context, image, kvm("disk_type")):
                 own = in_force(context, declared, kvm("cdrom_disk_type"))
                 if path.value and (own is None or own.value == "") and disk.value not in CD_ROMS:
-                    place, related, note = places(context, declared, path, disk)
                     message = f"Ganeti {context.version} starts no instance with {path.path[-1]}: without a"
-                    message += f" cdrom_disk_type the CD-ROM is of disk_type {disk.value}{note}"
-                    yield self.hit(declared, message, place, hint="write cdrom_disk_type: ide", related=related)
+                    message += f" cdrom_disk_type the CD-ROM is of disk_type {disk.value}"
+                    yield contradiction(self, context, declared, message, "write cdrom_disk_type: ide", path, disk)
 
     def _in_userspace(self, context: Context) -> Iterator[Hit]:
         for template, name, taken, wanted in _ADDRESSES:
             access: Path = ("diskparams", template, "access")
             for declared, (mode, value) in together(context, access, ("diskparams", template, name)):
                 if mode.value == "userspace" and not taken.fullmatch(str(value.value)):
-                    place, related, note = places(context, declared, value, mode)
                     message = f"Ganeti {context.version} starts no instance with disks of {template} in userspace"
-                    message += f": {name} {_shown(value)} is not {wanted}{note}"
-                    yield self.hit(declared, message, place, hint="write access: kernelspace", related=related)
+                    message += f": {name} {_shown(value)} is not {wanted}"
+                    yield contradiction(self, context, declared, message, "write access: kernelspace", value, mode)
 
 
 def _shown(item: InForce) -> str:

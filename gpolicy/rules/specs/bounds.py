@@ -18,6 +18,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import GroupPolicy, Leaf
 from gpolicy.printable import count
 from gpolicy.rules.examples import CLUSTER, GOOD_SPECS, GROUP, LARGE, SIZES, SMALL, bounds, group_with, spec
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
 
 CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
 _SOURCE: Final = "Ganeti 3.0, MAX_DISKS and MAX_NICS"
@@ -260,7 +261,7 @@ class StdOutside(Rule):
         yield self.hit(cluster, message, std[names[0]].span, hint=hint, related=pair.here)
 
 
-class StdNowhere(Rule):
+class StdNowhere(MoreWithState, WholePolicyRule):
     info = warning_rule("GP216", "std-fits-no-group")(
         summary="The cluster's std lies in no spec of any group.",
         rationale="hspace counts with std, but Ganeti compares it with the cluster's specs only. If every group has"
@@ -269,7 +270,6 @@ class StdNowhere(Rule):
         bad=f"{_GROUP}{bounds('16G 64G', '4 16', '100G 1T')}",
         good=f"{_GROUP}{bounds('1G 64G', '1 16', '10G 1T')}",
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster

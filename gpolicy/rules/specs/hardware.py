@@ -14,6 +14,7 @@ from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import Declared, GroupPolicy
 from gpolicy.printable import count as in_words
 from gpolicy.rules.examples import GROUP, SIZES, bounds
+from gpolicy.rules.shapes import MoreWithState
 
 _GROUP: Final = f"{GROUP}hardware: {{memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}}\n"
 _MANY_VOLUMES: Final = 4
@@ -38,7 +39,7 @@ def _spec(memory: str, cpus: str = "1 16", disk: str = "10G 100G") -> str:
     return f"{_GROUP}ipolicy:\n  vcpu-ratio: 1\n  minmax:\n    - name: big\n      {bounds(memory, cpus, disk)}"
 
 
-class SpecBeyondHardware(Rule):
+class SpecBeyondHardware(MoreWithState):
     info = error_rule("GP211", "spec-beyond-hardware")(
         summary="The smallest instance of a spec is larger than a node of the group.",
         rationale="No node of the group can hold such an instance, so the spec allows nothing.",
@@ -46,7 +47,6 @@ class SpecBeyondHardware(Rule):
         bad=_spec("96G 128G"),
         good=_spec("16G 60G"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
@@ -58,7 +58,7 @@ class SpecBeyondHardware(Rule):
                     yield self.hit(group, message, excess.place, hint=hint, related=excess.limit.places)
 
 
-class SpecMaxBeyondHardware(Rule):
+class SpecMaxBeyondHardware(MoreWithState):
     info = warning_rule("GP212", "spec-max-beyond-hardware")(
         summary="The largest instance of a spec is larger than a node of the group.",
         rationale="The policy allows instances that no node can hold. Tiered allocation starts with the maximum and"
@@ -67,7 +67,6 @@ class SpecMaxBeyondHardware(Rule):
         bad=_spec("16G 96G"),
         good=_spec("16G 60G"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
@@ -182,7 +181,7 @@ def _is_usual_cpus(cpus: int) -> bool:
     return cpus % 2 == 0 and odd <= 15
 
 
-class SpindleUseBeyondRatio(Rule):
+class SpindleUseBeyondRatio(MoreWithState):
     info = warning_rule("GP223", "spindle-use-beyond-ratio")(
         summary="A spec requires or allows more spindle-use than spindle-ratio allows on a node.",
         rationale="All instances of a node together may use spindle-ratio times its spindle_count. hail and hspace"
@@ -193,7 +192,6 @@ class SpindleUseBeyondRatio(Rule):
         good=f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: 4\n  minmax:\n    - name: busy\n      "
         + bounds("1G 12G", "1 3", "10G 90G", "6 8"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         sets = [number(leaf) for declared, leaf in context.explicit_at(_COUNT) if declared.level is Level.NODE]

@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import in_force
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Hit
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Span, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
@@ -18,6 +18,7 @@ from gpolicy.policy.promised import unlikely
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.printable import listed, named
 from gpolicy.rules.examples import GROUP
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
 from gpolicy.rules.shared import unknown_in_sets
 from gpolicy.rules.tags.domains import (
     LOCATION,
@@ -49,7 +50,7 @@ def _rack(nodes: str, tag: str) -> str:
 _DIVIDED: Final = _GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2, n3", "rack:2")
 
 
-class DesiredLocationWithoutDomain(Rule):
+class DesiredLocationWithoutDomain(MoreWithState, WholePolicyRule):
     info = warning_rule("GP507", "desired-location-without-domain")(
         summary="A desired-location rule needs a failure domain that does not exist.",
         rationale="htools compares an instance's desired location with the location tags of its primary node, which"
@@ -58,7 +59,6 @@ class DesiredLocationWithoutDomain(Rule):
         bad="gpolicy: v1\nkind: TagRules\ndesired_location: [rack]\n",
         good="gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\ndesired_location: [rack]\n",
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         tags = list(context.tags)
@@ -76,7 +76,7 @@ class DesiredLocationWithoutDomain(Rule):
                 yield self.hit(tag.label, message, tag.span, hint=f"declare the failure domain {name!r}")
 
 
-class FailureDomainUndivided(Rule):
+class FailureDomainUndivided(MoreWithState, WholePolicyRule):
     info = warning_rule("GP519", "failure-domain-undivided")(
         summary="All nodes of a group are in the same failure domain.",
         rationale="Every pair of nodes shares the domain: there is no choice, each mirrored instance counts as badly"
@@ -86,7 +86,6 @@ class FailureDomainUndivided(Rule):
         bad=_GROUP + _RACKS + _rack("n1, n2, n3", "rack:1"),
         good=_DIVIDED,
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         places = list(_domains_of_groups(context))
@@ -129,7 +128,7 @@ class FailureDomainUndivided(Rule):
         return is_open and (group is None or has_mirrors(context, group))
 
 
-class FailureDomainIncomplete(Rule):
+class FailureDomainIncomplete(MoreWithState, WholePolicyRule):
     info = warning_rule("GP520", "failure-domain-incomplete")(
         summary="Some nodes of a group are in a failure or migration domain, others are in none; or a node loses its"
         " place in a failure domain.",
@@ -140,7 +139,6 @@ class FailureDomainIncomplete(Rule):
         bad=_GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2", "rack:2"),
         good=_DIVIDED,
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         slips = [nodes for nodes in context.policy.node_sets if any(unlikely(entry.value) for entry in nodes.nodes)]
@@ -219,7 +217,7 @@ def _is_in_now(context: Context, node: str, domain: str) -> bool:
     return is_in and any(other.of(domain) for other in context.all_tagged)
 
 
-class NodeInTwoDomains(Rule):
+class NodeInTwoDomains(MoreWithState):
     info = info_rule("GP521", "node-in-two-domains")(
         summary="A node has two tags of the same failure domain.",
         rationale="The node shares both domains with others. That is right for a node on two power feeds. (If the"
@@ -228,7 +226,6 @@ class NodeInTwoDomains(Rule):
         bad=_DIVIDED.replace("rack", "power") + _rack("n1", "power:3"),
         good=_DIVIDED.replace("rack", "power"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         names = [name for name in domains(context, "nlocation") if name.lower() not in PLACES]
@@ -236,7 +233,7 @@ class NodeInTwoDomains(Rule):
             yield self.hit(label, message, span)
 
 
-class NodeInTwoPlaces(Rule):
+class NodeInTwoPlaces(MoreWithState):
     info = warning_rule("GP528", "node-in-two-places")(
         summary="A node has the tags of two racks, rooms, sites or other places.",
         rationale="A node stands in one place. Most likely it is named in two node sets, or has moved and kept its old"
@@ -245,7 +242,6 @@ class NodeInTwoPlaces(Rule):
         bad=_DIVIDED + _rack("n1", "rack:3"),
         good=_DIVIDED,
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         names = [name for name in domains(context, "nlocation") if name.lower() in PLACES]
@@ -253,7 +249,7 @@ class NodeInTwoPlaces(Rule):
             yield self.hit(label, message, span, hint="leave it the tag of the place where it is: tags of sets add up")
 
 
-class PlacesWithoutDomain(Rule):
+class PlacesWithoutDomain(MoreWithState, WholePolicyRule):
     info = warning_rule("GP532", "places-without-domain")(
         summary="Nodes have tags of several racks, rooms or other places, and the policy owns failure domains, but"
         " declares none.",
@@ -263,7 +259,6 @@ class PlacesWithoutDomain(Rule):
         bad=_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]"),
         good=_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]\nfailure_domains: [rack]"),
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         if suffixes(context.tags, "nlocation"):

@@ -16,6 +16,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.misspelt import Guesses
 from gpolicy.printable import some
 from gpolicy.rules.examples import GROUP
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
 from gpolicy.rules.tags.domains import (
     CLOSE,
     LOCATION,
@@ -71,7 +72,7 @@ class AllowMigrationForm(Rule):
                 yield self.hit(tag.label, f"{tag.suffix!r} is not FROM::TO with exactly one ::", tag.span, hint=hint)
 
 
-class AllowMigrationWithoutDomain(Rule):
+class AllowMigrationWithoutDomain(MoreWithState, WholePolicyRule):
     info = warning_rule("GP505", "allowmigration-without-domain")(
         summary="An allowmigration rule is about a tag outside all migration domains of the policy.",
         rationale="Tags of nodes restrict migration only if a migration domain covers them. Without one there is"
@@ -80,7 +81,6 @@ class AllowMigrationWithoutDomain(Rule):
         bad='gpolicy: v1\nkind: TagRules\nmigration:\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
         good='gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         tags = list(context.tags)
@@ -117,7 +117,7 @@ class AllowMigrationPointless(Rule):
                 yield self.hit(tag.label, message, tag.span, hint="remove it", related=related, fix=fix)
 
 
-class TagWithoutNode(Rule):
+class TagWithoutNode(MoreWithState, WholePolicyRule):
     info = warning_rule("GP517", "tag-without-node")(
         summary="A failure domain, a migration domain or an exception is about tags that no node has.",
         rationale="The rule has no effect. Most likely the tag is misspelt, in the rule or on the nodes. Without the"
@@ -127,7 +127,6 @@ class TagWithoutNode(Rule):
         bad=_rules('{from: "hv:4", to: "hv:6"}') + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
         good=_rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         known = known_node_tags(context)
@@ -162,7 +161,7 @@ class TagWithoutNode(Rule):
                     yield self.hit(tag.label, f"no node has the tag {side}", tag.span, hint=hint)
 
 
-class MigrationDeadEnd(Rule):
+class MigrationDeadEnd(MoreWithState, WholePolicyRule):
     info = warning_rule("GP518", "migration-dead-end")(
         summary="Because of its migration tags a node cannot migrate to any other node of its group.",
         rationale="A target must have every migration tag of the source, or another tag that an exception allows"
@@ -173,7 +172,6 @@ class MigrationDeadEnd(Rule):
         bad=_NODES + _rules("") + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
         good=_NODES + _rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         names = domains(context, "migration")
@@ -199,7 +197,7 @@ def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
     return frozenset(tag for name in names for tag in node.of(name))
 
 
-class MigrationDownwards(Rule):
+class MigrationDownwards(MoreWithState):
     info = warning_rule("GP530", "migration-downwards")(
         summary="An exception allows migration only from a later version to an earlier one.",
         rationale="A newer hypervisor takes over what an older one runs, and rarely the other way round. In an upgrade"
@@ -209,7 +207,6 @@ class MigrationDownwards(Rule):
         bad=_rules('{from: "hv:5", to: "hv:4"}'),
         good=_rules(_UP),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         allowed = allowed_migrations(context)
@@ -262,7 +259,7 @@ class ExclusionOfNodeTags(Rule):
                 yield self.hit(tag.label, message, tag.span, hint="name what instances have in common: service")
 
 
-class DomainsLeaveNone(Rule):
+class DomainsLeaveNone(MoreWithState, WholePolicyRule):
     info = warning_rule("GP526", "domains-leave-none")(
         summary="Each domain leaves a node others of its group for its mirrors, but no other node suits all domains.",
         rationale="The secondary of a DRBD instance should share no failure domain with its primary, and an instance"
@@ -272,7 +269,6 @@ class DomainsLeaveNone(Rule):
         bad=_FOUR_NODES + _RULES + _set("n1, n2", "rack:1", "hv:4") + _set("n3, n4", "rack:2", "hv:5"),
         good=_FOUR_NODES + _RULES + _RACKS + _set("n2, n3", "hv:4") + _set("n1, n4", "hv:5"),
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         failure, migration = sorted(domains(context, "nlocation")), sorted(domains(context, "migration"))
@@ -322,7 +318,7 @@ def _may_move(one: frozenset[str], other: frozenset[str], allowed: set[tuple[str
     return may_receive(other, one, allowed) or may_receive(one, other, allowed)
 
 
-class NodeInTwoMigrationDomains(Rule):
+class NodeInTwoMigrationDomains(MoreWithState):
     info = warning_rule("GP527", "two-migration-tags")(
         summary="A node has two tags of the same migration domain.",
         rationale="Such a tag says what instances need of their node, such as the version of its hypervisor, of which"
@@ -331,7 +327,6 @@ class NodeInTwoMigrationDomains(Rule):
         bad=_FOUR_NODES + _RULES + _RACKS + _set("n3, n4", "hv:4") + _set("n1, n2", "hv:4", "hv:5"),
         good=_FOUR_NODES + _RULES + _RACKS + _set("n1, n2, n3, n4", "hv:4"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for label, message, span in in_two(context, domains(context, "migration")):

@@ -16,6 +16,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.misspelt import name_meant, rarer_slips
 from gpolicy.policy.scenario import Scenario
 from gpolicy.rules.examples import GROUP
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
 from gpolicy.rules.tags.domains import (
     LOCATION,
     Names,
@@ -55,7 +56,7 @@ def _is_mistyped(tag: str, other: str) -> bool:
     return not is_other and name_meant(place, [known]) is not None
 
 
-class TagAlmostInDomain(Rule):
+class TagAlmostInDomain(MoreWithState):
     info = warning_rule("GP522", "tag-almost-in-domain")(
         summary="A node's tag looks like one of a failure or migration domain, but is not; or like another tag of it.",
         rationale="htools takes the tags that start with the exact name of the domain and a colon, and compares them"
@@ -65,7 +66,6 @@ class TagAlmostInDomain(Rule):
         bad=f'{_RULES}{_SET}["rack:a", "rack-b"]\n',
         good=f'{_RULES}{_SET}["rack:a", "reck-b:c"]\n',
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         misspelt = misspelt_domains(context)
@@ -98,7 +98,7 @@ class TagAlmostInDomain(Rule):
                 yield self.hit(tag.label, message, tag.span, hint="write the tag in one way")
 
 
-class TagRuleAlmostInUse(Rule):
+class TagRuleAlmostInUse(MoreWithState, WholePolicyRule):
     info = warning_rule("GP529", "tag-rule-almost-in-use")(
         summary="An exclusion or a desired location is about no tag of an instance, but almost about one in use, or"
         " replaces one in use.",
@@ -108,7 +108,6 @@ class TagRuleAlmostInUse(Rule):
         bad=_TAGGED.replace("[service]", "[sevrice]"),
         good=_TAGGED,
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         there = context.state.instances.values() if context.state else ()
@@ -158,7 +157,7 @@ def _dropped(context: Context, family: str, used: set[str]) -> str:
     return next((name for name in gone if any(tag.startswith(name) for tag in used)), "")
 
 
-class OwnedPrefixIdle(Rule):
+class OwnedPrefixIdle(MoreWithState, WholePolicyRule):
     info = warning_rule("GP523", "owned-prefix-idle")(
         summary="An owned prefix differs slightly from tags in use, or is owned on other objects than have them, or no"
         " tag has the prefix while nobody owns those of a domain.",
@@ -167,7 +166,6 @@ class OwnedPrefixIdle(Rule):
         bad=f'{_RULES.replace("rack:", "rakc:")}{_SET}["rack:a"]\n',
         good=f'{_RULES}{_SET}["rack:a"]\n',
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         prefixes = Names(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)
@@ -190,7 +188,7 @@ class OwnedPrefixIdle(Rule):
                         yield self.hit("cluster", message, owned.span, hint=f"did you mean {left}:? Or own both")
 
 
-class DomainNotOwned(Rule):
+class DomainNotOwned(MoreWithState, WholePolicyRule):
     info = info_rule("GP531", "domain-not-owned")(
         summary="Tags of one domain of nodes are owned, those of another are not.",
         rationale="Tags that you remove from the policy stay on the cluster if nobody owns them. That is right where"
@@ -198,7 +196,6 @@ class DomainNotOwned(Rule):
         bad=_RULES.replace("[rack]", "[rack, room]") + f'{_SET}["rack:a", "room:1"]\n',
         good=f'{_RULES}{_SET}["rack:a"]\n',
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         used, left = context.once(_ownership)
@@ -256,7 +253,7 @@ class RawPrefixShort(Rule):
                 yield self.hit(tag.label, f"many tags start with {tag.suffix}", tag.span, hint=hint)
 
 
-class TagAlmostAnother(Rule):
+class TagAlmostAnother(MoreWithState, WholePolicyRule):
     info = warning_rule("GP533", "tag-almost-another")(
         summary="A tag, or the word before its colon, is almost one that others of the policy have.",
         rationale="What reads tags compares them letter by letter: a house rule, a script or a search for `tier:web`"
@@ -265,7 +262,6 @@ class TagAlmostAnother(Rule):
         bad=f"{GROUP}tags: [teir:web]\n{_OTHERS}",
         good=f"{GROUP}tags: [tier:web]\n{_OTHERS}",
     )
-    needs_whole_policy = finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         domain_names = {*domains(context, "nlocation"), *domains(context, "migration")}
