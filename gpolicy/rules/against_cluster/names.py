@@ -10,7 +10,7 @@ from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_HYPERVISORS, EXCLUS
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, pools_in
 from gpolicy.checking.pairs import amount
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Hit
 from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
@@ -138,48 +138,35 @@ class AlmostLiveName(StateRule):
                 yield self.hit(declared, message, leaf.span, hint=f"Did you mean `{near}`?")
 
 
-def _found(rule: Rule, context: Context) -> Iterator[Hit]:
-    """Yield what resolving the policy on the cluster finds of this rule."""
-    for finding in context.desired.findings if context.desired else ():
-        if finding.code == rule.info.code:
-            yield Hit("", finding)  # no waiver can name it, so its object need not be known
+class _OfResolving(StateRule):
+    """A rule about what resolving the policy on the cluster finds."""
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for finding in context.desired.findings if context.desired else ():
+            if finding.code == self.info.code:
+                yield Hit("", finding)  # no waiver can name it, so its object need not be known
 
 
-class OtherCluster(StateRule):
+class OtherCluster(_OfResolving):
     info = OTHER_CLUSTER
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        yield from _found(self, context)
 
-
-class UnknownNode(StateRule):
+class UnknownNode(_OfResolving):
     info = UNKNOWN_NODE
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        yield from _found(self, context)
 
-
-class NodeInTwoGroups(StateRule):
+class NodeInTwoGroups(_OfResolving):
     info = NODE_IN_TWO_GROUPS
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        yield from _found(self, context)
 
-
-class NodeSetsDisagree(StateRule):
+class NodeSetsDisagree(_OfResolving):
     info = NODE_SETS_DISAGREE
     needs_whole_policy = True  # a leaf with an error inside does not hold what was written
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        yield from _found(self, context)
 
-
-class RenameClash(StateRule):
+class RenameClash(_OfResolving):
     info = RENAME_CLASH
     needs_whole_policy = True  # the other group's own new name may stand in what could not be read
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        yield from _found(self, context)
 
 
 class HypervisorInUse(StateRule):

@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from gpolicy.policy.model import Declared
     from gpolicy.resolve.desired import Desired
 
-_PATHS: Final = (MINMAX, DISK_TEMPLATES)
 _CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
 """What says that a value is not allowed, by the name of the value; of all others the spec pairs do."""
-_MOST_TAGS: Final = 3
 
 
 def prospect_of(context: Context) -> Prospect | None:
@@ -213,7 +211,7 @@ def _place(
     pairs = context.pairs(declared) if path == MINMAX else ()
     if breach.beyond is not None and violation.pair <= len(pairs):
         return pairs[violation.pair - 1].at("min" if breach.beyond < 0 else "max", breach.parameter)
-    leaves = (context.effective(declared, each) for each in (path, *_PATHS))
+    leaves = (context.effective(declared, each) for each in (path, MINMAX, DISK_TEMPLATES))
     return next((leaf.span for leaf in leaves if leaf is not None), None)
 
 
@@ -293,7 +291,7 @@ def _newly_wrong(change: LocationChange) -> Iterator[_Wrong]:
 
 def _sentence(words: str, items: list[_Wrong]) -> str:
     names = some(sorted({name for item in items for name in item.instances}))
-    tags = some(sorted({tag for item in items for tag in item.tags}), _MOST_TAGS)
+    tags = some(sorted({tag for item in items for tag in item.tags}), 3)
     return words.replace("{names}", names).replace("{tags}", tags)
 
 

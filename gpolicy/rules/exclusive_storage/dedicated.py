@@ -17,11 +17,9 @@ from gpolicy.rules.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_N
 from gpolicy.rules.shapes import MoreWithState
 from gpolicy.rules.shared import exclusive_groups, exclusive_hit
 
-_DEDICATED: Final = "Partitioned Ganeti, Dedicated CPUs and Dedicated RAM"
 _GOOD: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL
 SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
 """Names of specs that say how many of them a node is to hold."""
-_METRIC: Final = "Allocation for Partitioned Ganeti, Dedicated Allocation Metric"
 _COMPUTING: Final = "    - name: computing\n      " + bounds("100G 120G", "16 16", "100G 200G")
 _STORAGE: Final = "    - name: storage\n      " + bounds("10G 20G", "4 4", "1T 2T")
 
@@ -79,7 +77,7 @@ class NothingForTheNode(MoreWithState):
         rationale="The node's own system and the hypervisor need memory and CPUs. hail and hspace refuse a node that"
         " gives everything away, since some memory must stay free. hv_state says what a node keeps (mem_node,"
         " cpu_node); without it, Ganeti counts one CPU.",
-        source=_DEDICATED,
+        source="Partitioned Ganeti, Dedicated CPUs and Dedicated RAM",
         bad=_GOOD.replace("max: {memory-size: 250G", "max: {memory-size: 256G"),
         good=_GOOD,
     )
@@ -227,7 +225,7 @@ class DedicatedOrder(Rule):
         rationale="hail's dedicated metric sorts specs by the minimum of disk-size, biggest first; hspace uses the"
         " order of the list. If the two differ, placement protects another size than capacity counts. With equal"
         " minimums the metric's order is undefined.",
-        source=_METRIC,
+        source="Allocation for Partitioned Ganeti, Dedicated Allocation Metric",
         bad=f"{EXCLUSIVE}ipolicy:\n  minmax:\n{_COMPUTING}{_STORAGE}",
         good=f"{EXCLUSIVE}ipolicy:\n  minmax:\n{_STORAGE}{_COMPUTING}",
     )

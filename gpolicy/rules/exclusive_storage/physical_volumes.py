@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
-_DISKS: Final = ("sda", "vda", "xvda", "nvme", "mapper", "disk")
 _USUAL_DISK: Final = re.compile("([shv]|xv)d[a-z]*|nvme|mapper|disk|[dm][dm]|[a-z]*bd")
-_ANY_VOLUME: Final = "/dev/a-name-that-no-volume-has"
 
 
 def _terms(context: Context, declared: ClusterPolicy | GroupPolicy) -> VolumeTerms:
@@ -102,7 +100,7 @@ class VolumePatternUnlikely(Rule):
                 elif near := _disk_meant(pattern):
                     message = f"{pattern} matches no volume: Linux has no disks of such names"
                     yield self.hit(declared, message, place, hint=f"Did you mean `{near}`?")
-                elif key == "exclude" and matches(_ANY_VOLUME, [pattern]):
+                elif key == "exclude" and matches("/dev/a-name-that-no-volume-has", [pattern]):
                     message = f"{pattern} excludes every volume"
                     yield self.hit(declared, message, place, hint="name the volumes that do not count: /dev/sda*")
 
@@ -110,7 +108,7 @@ class VolumePatternUnlikely(Rule):
 def _disk_meant(pattern: str) -> str:
     """Return the pattern with the name of a disk that one is a slip away from; nothing where it may be right."""
     stem = re.match("/dev/([a-z]+)", pattern)
-    near = [name for name in _DISKS if stem and is_one_slip(stem[1], name)]
+    near = [name for name in ("sda", "vda", "xvda", "nvme", "mapper", "disk") if stem and is_one_slip(stem[1], name)]
     return f"/dev/{near[0]}{pattern[stem.end() :]}" if stem and near and not _USUAL_DISK.fullmatch(stem[1]) else ""
 
 

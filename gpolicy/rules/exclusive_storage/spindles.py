@@ -24,7 +24,6 @@ from gpolicy.rules.shared import exclusive_groups, exclusive_hit
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
-_QUARTER: Final = "quarter\n      " + bounds("61G 62G", "7 7", "2T 2940G", "3 3")
 _TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
 
 
@@ -36,7 +35,7 @@ def _full(disk: str = "11T 11760G", spindles: str = "12 12") -> str:
     return "full\n      " + bounds("248G 250G", "30 30", disk, spindles)
 
 
-_GOOD: Final = EXCLUSIVE + HARDWARE + _specs(_full(), _QUARTER)
+_GOOD: Final = EXCLUSIVE + HARDWARE + _specs(_full(), "quarter\n      " + bounds("61G 62G", "7 7", "2T 2940G", "3 3"))
 
 
 def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, VolumeSize, Hardware]]:

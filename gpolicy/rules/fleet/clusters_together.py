@@ -18,8 +18,6 @@ from gpolicy.resolve.desired import is_glob, matches
 BASE: Final = (
     "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\ndiskparams:\n  drbd: {c-max-rate: 60M}\n"
 )
-_MOST_NAMES: Final = 200_000
-"""Names that patterns are written out to, to compare them."""
 _MOST_PATTERNS: Final = 50
 """Patterns with * or ? that are compared with the names of other clusters."""
 _DEFAULT_PREFIX: Final = "aa:00:00"
@@ -85,7 +83,7 @@ class NodeInTwoClusters(FleetRule):
         for members in fleet.with_one_base:
             first: dict[str, _Named] = {}
             wild: list[_Named] = []
-            left = _MOST_NAMES
+            left = 200_000  # names that patterns are written out to
             for named in _named_nodes(fleet, members):
                 written = written_out(named.value) if is_glob(named.value) and left > 0 else None
                 names = written or [named.value]

@@ -27,13 +27,11 @@ from gpolicy.rules.shared import WILDCARD, nodes_like, unknown_in_sets
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
 _ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
-_EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
 MOST_LOOKED_AT: Final = 1_000_000
 MOST_COMPARED: Final = 50_000
 """Pairs of patterns that are looked at, and that are compared: each with each of some 300 groups."""
 MOST_NAMES: Final = 500_000
 """Names that patterns are written out to, to compare them."""
-_MANY: Final = 2
 _STEM: Final = re.compile("[a-z]{4,}(?=[^a-z])", re.IGNORECASE)
 _DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
 _MOST_DOMAINS: Final = 20
@@ -255,7 +253,7 @@ class PatternUnlikely(Rule):
                     yield self.hit(declared, message, entry.span, hint="remove it, or correct the pattern")
                 if reason:
                     hint = "write * for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
-                    turned = _EMPTY_RANGE.sub(_turned, entry.value)
+                    turned = re.sub(r"\[([0-9a-z])-([0-9a-z])\]", _turned, entry.value)
                     can_fix = turned != entry.value and not unlikely(turned)
                     fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
                     yield self.hit(declared, f"{entry.value}: {reason}", entry.span, hint=hint, fix=fix)
@@ -293,7 +291,7 @@ class DomainMistyped(Rule):
         """Yield the cluster's name if its domain is almost that of all nodes."""
         cluster = context.policy.cluster
         found = {match[1] for entry in entries if (match := _DOMAIN.fullmatch(entry))}
-        if cluster is None or len(found) != 1 or len(entries) < _MANY:
+        if cluster is None or len(found) != 1 or len(entries) < 2:
             return
         (domain,) = found
         written = cluster.document.value_span(("name",))

@@ -26,13 +26,9 @@ _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\nhardware: {{memory: 256G, cpus: 32}}\nipolicy:\n"
     "  vcpu-ratio: 4\n  minmax:\n    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T")
 )
-_MOST_NODES: Final = 500
-"""Ganeti is made for up to 200 nodes in a cluster; no group has more nodes than this."""
-_LAST_YEAR: Final = 2100
 _SOON: Final = 10  # years
 _WAIVED: Final = f"{GROUP}ndparams: {{ssh_port: 2222}}\n---\ngpolicy: v1\nkind: Waiver\nwaivers:\n"
 _ANY_NODE: Final = "node/*"
-_GLOB: Final = frozenset("*?[")
 
 
 def _guards(*guards: str) -> str:
@@ -190,7 +186,7 @@ def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
     if guard.measure is Measure.AT_LEAST and guard.limit > 0 and _is_closed(context, group):
         return f"group {group.name} is unallocable: nothing fits there"
     known = len(promised_nodes(group) or ())
-    nodes = known or _MOST_NODES
+    nodes = known or 500  # Ganeti is made for up to 200 nodes in a cluster; no group has more nodes than this
     if guard.measure is Measure.NODE_FAILURES and known and guard.limit >= nodes:
         return f"group {group.name} has {count(nodes, 'node')}"
     for index, pair in enumerate(context.pairs(group) if guard.measure is Measure.AT_LEAST else (), start=1):
@@ -335,7 +331,7 @@ class WaiverEndless(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for waiver in context.policy.waivers:
             year = waiver.until.partition("-")[0]
-            if year.isdigit() and int(year) >= _LAST_YEAR:
+            if year.isdigit() and int(year) >= 2100:
                 message = f"the waiver of {waiver.rule} lasts until {waiver.until}"
                 hint = "write a day on which somebody should look again; ignore the rule in gpolicy.toml for good"
                 yield self.hit("", message, waiver.span, hint=hint)
@@ -414,4 +410,4 @@ def _may_be_declared(context: Context, node: str, path: str) -> bool:
     is_open = (owned and path == "tags") or any(group.nodes is None for group in groups)
     names = [name.value for group in groups for name in group.nodes or ()]
     names += [name.value for item in sets for name in item.nodes or ()]
-    return is_open or bool(_GLOB & set(node)) or any(fnmatchcase(node, name) for name in names)
+    return is_open or any(letter in node for letter in "*?[") or any(fnmatchcase(node, name) for name in names)

@@ -40,9 +40,6 @@ from gpolicy.show.effective_policy import EffectiveObject, Origin, effective_vie
 
 RATIO: Final = "properties: {ipolicy.vcpu-ratio: {maximum: 1}}"
 GOLD: Final = f"{GROUP}ipolicy: {{vcpu-ratio: 1}}\n"
-_MOST_OF_ONE: Final = 20  # findings of one rule about one object
-_STEPS_OF_FINDING: Final = 200
-_LONGEST_VALUE: Final = 60
 _BOUNDS: Final = {
     "const": "",
     "minimum": "at least ",
@@ -129,8 +126,8 @@ class _Subject:
 
 def _broken(info: RuleInfo, house_rule: HouseRule, subject: _Subject, budget: Budget) -> Iterator[Hit]:
     found = breaches(house_rule.schema, subject.effective.effective, budget)
-    for breach in islice(found, _MOST_OF_ONE):
-        budget.spend(_STEPS_OF_FINDING)
+    for breach in islice(found, 20):  # findings of one rule about one object
+        budget.spend(200)  # what a finding takes
         document, span = _place(breach, subject)
         related, missing = [Related(house_rule.name.span, "the rule is here")], ""
         if document is not subject.declared.document:
@@ -217,7 +214,7 @@ def _named(path: Pointer) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # Ganeti stores the ratio 4 as 4.0
-    return clipped(value if isinstance(value, str) else json.dumps(value, default=str), _LONGEST_VALUE)
+    return clipped(value if isinstance(value, str) else json.dumps(value, default=str), 60)
 
 
 def _label(house_rule: HouseRule) -> str:

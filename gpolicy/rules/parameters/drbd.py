@@ -27,29 +27,14 @@ BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
 """What disk-barriers can be, letters in any order: barriers, drain, flushes; n disables nothing."""
 _CUSTOM_SOURCE: Final = "Resource model, Disk parameters (disk-custom, net-custom); drbdsetup(8) of DRBD 8.3 and 8.4"
 CUSTOM: Final[tuple[Path, ...]] = (("diskparams", "drbd", "disk-custom"), ("diskparams", "drbd", "net-custom"))
-_LONGEST: Final = 4096
 _OF_GANETI: Final = {
-    "disk-barrier": "disk-barriers",
-    "no-disk-barrier": "disk-barriers",
-    "disk-flushes": "disk-barriers",
-    "no-disk-flushes": "disk-barriers",
-    "disk-drain": "disk-barriers",
-    "no-disk-drain": "disk-barriers",
-    "md-flushes": "meta-barriers",
-    "no-md-flushes": "meta-barriers",
-    "resync-rate": "resync-rate",
+    **{f"{no}disk-{what}": "disk-barriers" for no in ("", "no-") for what in ("barrier", "flushes", "drain")},
+    **dict.fromkeys(("md-flushes", "no-md-flushes"), "meta-barriers"),
     "rate": "resync-rate",
-    "c-plan-ahead": "c-plan-ahead",
-    "c-fill-target": "c-fill-target",
-    "c-delay-target": "c-delay-target",
-    "c-min-rate": "c-min-rate",
-    "c-max-rate": "c-max-rate",
-    "protocol": "protocol",
+    **{name: name for name in (*RANGES, "protocol")},
     **dict.fromkeys(("size", "allow-two-primaries", "cram-hmac-alg", "shared-secret"), ""),
 }
 """Options of drbdsetup that Ganeti itself writes, and the parameter that it takes them from (if there is one)."""
-_ONE_DASH: Final = re.compile("-[a-z][a-z0-9]*-?[a-z]")
-_TENTHS: Final = 10
 
 
 def _path(name: str) -> Path:
@@ -261,7 +246,7 @@ class _Custom:
 
 def _strings(context: Context) -> Iterator[_Custom]:
     for declared, leaf in context.explicit_at(*CUSTOM):
-        if len(str(leaf.value)) > _LONGEST:
+        if len(str(leaf.value)) > 4096:
             continue  # no options that anybody wrote
         try:
             words = tuple(shlex.split(str(leaf.value)))
@@ -291,7 +276,7 @@ class CustomForm(Rule):
             if custom.words is None:
                 message = f"{name} has an open quote"
                 yield self.hit(custom.declared, message, custom.leaf.span, hint="close the quote")
-            elif single := next((word for word in custom.words if _ONE_DASH.match(word)), ""):
+            elif single := next((word for word in custom.words if re.match("-[a-z][a-z0-9]*-?[a-z]", word)), ""):
                 message = f"{name} has {single!r}: an option of more than one letter begins with two dashes"
                 yield self.hit(custom.declared, message, custom.leaf.span, hint=f"Did you mean `-{single}`?")
             elif custom.words and not custom.words[0].startswith("-"):
@@ -412,6 +397,6 @@ def _too_late(given: dict[str, str | None]) -> str:
     timeout = given.get("timeout") or ""
     for name in ("ping-int", "connect-int"):
         interval = given.get(name) or ""
-        if timeout.isdecimal() and interval.isdecimal() and int(timeout) >= int(interval) * _TENTHS:
+        if timeout.isdecimal() and interval.isdecimal() and int(timeout) >= int(interval) * 10:
             return f"{name} is {interval} s"
     return ""

@@ -23,8 +23,6 @@ from gpolicy.rules.examples import CLUSTER
 from gpolicy.rules.shapes import MoreWithState
 from gpolicy.rules.shared import default_of
 
-_SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
-
 
 @dataclass(frozen=True, slots=True)
 class _Mismatch:
@@ -220,7 +218,7 @@ class HypervisorMismatch(MoreWithState):
         rationale="Ganeti stores both. It looks at them together only when an instance starts: then it leaves one out,"
         " or the hypervisor refuses to start. What the policy leaves out is known with `--state` only, but for"
         " parameters that need another one to be turned on.",
-        source=_SOURCE,
+        source="Ganeti 3.0.2, how it starts instances; gnt-instance(8)",
         bad=f'{CLUSTER}hvparams:\n  kvm: {{kernel_path: "", kernel_args: ro quiet}}\n',
         good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot/vmlinuz, kernel_args: ro quiet}}\n",
     )

@@ -44,8 +44,6 @@ _ROOT: Final = Form(
     r"|[A-Z]+=\S+)?",
     "a device such as /dev/vda1, or UUID=…",
 )
-_CPU_MODEL: Final = Form(r"((?!\d+\.)[A-Za-z0-9][\w.+-]*(,[+-]?[\w.-]+(=[^,\s]+)?)*,?)?", "a CPU model, such as host")
-_MACHINE: Final = Form(r"([A-Za-z][\w.+-]+(,[\w.-]+=[^,\s]*)*,?)?", "a machine type, such as pc-q35-7.2")
 _XEN_ROOT: Final = Form(_ROOT.pattern.replace("xv|[shv]", "xv|[sh]", 1), "a disk of Xen, such as /dev/xvda1, or UUID=…")
 _ARGUMENTS: Final = Form("(?!(?:.* )?/).*", "parameters of the kernel, such as ro or root=/dev/vda1")
 _DISK_PREFIX: Final = Form("(ioemu:)?(xv|[sh])d", "the first letters of the names of disks: xvd, sd or hd")
@@ -53,8 +51,8 @@ _TEXT_FORMS: Final[dict[Path, Form]] = {
     kvm("root_path"): _ROOT,
     kvm("kernel_args"): _ARGUMENTS,
     ("hvparams", "xen-pvm", "kernel_args"): _ARGUMENTS,
-    kvm("cpu_type"): _CPU_MODEL,
-    kvm("machine_version"): _MACHINE,
+    kvm("cpu_type"): Form(r"((?!\d+\.)[A-Za-z0-9][\w.+-]*(,[+-]?[\w.-]+(=[^,\s]+)?)*,?)?", "a CPU model, such as host"),
+    kvm("machine_version"): Form(r"([A-Za-z][\w.+-]+(,[\w.-]+=[^,\s]*)*,?)?", "a machine type, such as pc-q35-7.2"),
     ("hvparams", "xen-pvm", "root_path"): _XEN_ROOT,
     ("hvparams", "xen-pvm", "blockdev_prefix"): _DISK_PREFIX,
     ("hvparams", "xen-hvm", "blockdev_prefix"): _DISK_PREFIX,
@@ -93,8 +91,6 @@ _OPEN: Final = frozenset(parameter.path for parameter in PARAMETERS if parameter
     path for path in _TEXTS if path[-1] in ("kernel_args", "cpuid", "disk-custom", "net-custom", "reserved_lvs")
 )
 """Texts of several words."""
-_MARKS: Final = ":/=.-"
-"""With what no tag ends on purpose."""
 _WITH_COLON: Final = frozenset({kvm("vnc_bind_address"), kvm("spice_bind"), ("diskparams", "gluster", "host")})
 """IPv6 addresses (GP131 and GP174)."""
 _WORDS_BESIDE: Final = {
@@ -104,7 +100,6 @@ _WORDS_BESIDE: Final = {
     if len(parameter.path) > 1 and word and parameter.type is Type.CHOICE
 }
 """The words that parameters of the same table take, by their place: nobody means them in a text."""
-_BEHIND: Final = re.compile(r"[\s,;]*")
 
 
 class CapabilityUnknown(Rule):
@@ -271,7 +266,7 @@ class TextSlip(Rule):
                 message = f"the tag is {tag.text!r}: no tag means nothing"
                 yield self.hit(tag.label, message, tag.span, hint="leave it out")
             else:
-                bare = tag.text.rstrip(_MARKS)
+                bare = tag.text.rstrip(":/=.-")  # with what no tag ends on purpose
                 meant = bare if ":" in bare and not tag.text.startswith("htools") else tag.text
                 if tag.typed and tag.text.endswith(tuple(f"{mark}:" for mark in "/=.-")):
                     meant = f"{bare}:"
@@ -280,7 +275,7 @@ class TextSlip(Rule):
             yield from self._ends(label, f"the name of the {what}", name, name, span)
 
     def _ends(self, label: str, title: str, meant: str, text: str, span: Span) -> Iterator[Hit]:
-        behind = _BEHIND.match(meant[::-1])  # from the end, so that one pass is enough
+        behind = re.match(r"[\s,;]*", meant[::-1])  # from the end, so that one pass is enough
         core = meant[: len(meant) - (behind.end() if behind else 0)].lstrip()
         if core and core != text:
             message = f"{title} is {text!r}: what stands around {core!r} belongs to it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Iterator
@@ -15,39 +16,25 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
 from gpolicy.policy.misspelt import surely_meant
-from gpolicy.policy.model import Leaf
 from gpolicy.printable import count
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
 from gpolicy.rules.shapes import MoreWithState
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "::0"})  # noqa: S104 (what is warned of)
-_OF_KVM: Final = {
-    **dict.fromkeys(("m", "smp"), "a backend parameter (maxmem, vcpus)"),
-    **dict.fromkeys(("name", "uuid", "pidfile", "daemonize", "monitor", "qmp", "S", "D", "incoming"), "nothing else"),
-    "vnc": "vnc_bind_address",
-    "spice": "spice_bind",
-    "cpu": "cpu_type",
-    "boot": "boot_order",
-    "k": "keymap",
-    **dict.fromkeys(("machine", "M"), "machine_version"),
-    **dict.fromkeys(("enable-kvm", "no-kvm", "disable-kvm"), "kvm_flag"),
-    "kernel": "kernel_path",
-    "initrd": "initrd_path",
-    "append": "kernel_args",
-    **dict.fromkeys(("mem-path", "mem-prealloc"), "mem_path"),
-    "no-acpi": "acpi",
-    "no-reboot": "reboot_behavior",
-    "serial": "serial_console",
-    "vga": "vga",
-    "localtime": "use_localtime",
-    "chroot": "use_chroot",
-    "runas": "security_model",
-    "soundhw": "soundhw",
-    "cdrom": "cdrom_image_path",
-    "fda": "floppy_image_path",
-    **dict.fromkeys(("display", "nographic"), "vnc_bind_address or spice_bind"),
-}
+_OF_KVM: Final = (
+    dict.fromkeys(("m", "smp"), "a backend parameter (maxmem, vcpus)")
+    | dict.fromkeys(("name", "uuid", "pidfile", "daemonize", "monitor", "qmp", "S", "D", "incoming"), "nothing else")
+    | {"vnc": "vnc_bind_address", "spice": "spice_bind", "cpu": "cpu_type", "boot": "boot_order", "k": "keymap"}
+    | dict.fromkeys(("machine", "M"), "machine_version")
+    | dict.fromkeys(("enable-kvm", "no-kvm", "disable-kvm"), "kvm_flag")
+    | {"kernel": "kernel_path", "initrd": "initrd_path", "append": "kernel_args", "runas": "security_model"}
+    | dict.fromkeys(("mem-path", "mem-prealloc"), "mem_path")
+    | {"no-acpi": "acpi", "no-reboot": "reboot_behavior", "serial": "serial_console", "localtime": "use_localtime"}
+    | {"chroot": "use_chroot", "cdrom": "cdrom_image_path", "fda": "floppy_image_path"}
+    | {word: word for word in ("vga", "soundhw")}
+    | dict.fromkeys(("display", "nographic"), "vnc_bind_address or spice_bind")
+)
 """Options of KVM that Ganeti itself writes, and the parameter that it takes them from."""
 _KVM_OPTIONS: Final = frozenset(_OF_KVM) | {
     *("accel", "action", "add-fd", "audio", "audiodev", "blockdev", "bios", "chardev", "compat", "cpu", "d"),
@@ -66,7 +53,6 @@ _MOST_DIGITS: Final = 6
 _CPU_RANGE: Final = re.compile(rf" *([0-9]{{1,{_MOST_DIGITS}}})(?:-([0-9]{{1,{_MOST_DIGITS}}}))? *")
 _UP_TO_4: Final = "ipolicy:\n  minmax:\n    - name: small\n      " + bounds("1G 8G", "1 4", "10G 90G")
 _ON_IDE: Final = 4
-_TOPOLOGY: Final = ("cpu_sockets", "cpu_cores", "cpu_threads")
 _REAL_DEVICES: Final = frozenset({"scsi-block", "scsi-generic", "scsi-cd"})
 _WITH_DEVICES: Final = frozenset({"blockdev", "ext", "diskless"})
 _RESCUE: Final = re.compile(r"single|emergency|rescue|[1S]|init=/.*sh")
@@ -210,13 +196,12 @@ class KvmTopology(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        leaves = [leaf for name in ("cpu_sockets", "cpu_cores", "cpu_threads") if (leaf := _given(context, name))]
-        product = 1
-        for leaf in leaves:
-            product *= int(str(leaf.value))
+        given = (context.cluster_leaf(kvm(name)) for name in ("cpu_sockets", "cpu_cores", "cpu_threads"))
+        leaves = [leaf for leaf in given if leaf is not None and leaf.value]
+        product = math.prod(int(str(leaf.value)) for leaf in leaves)
         for declared, pair in context.each_pair() if leaves else ():
             low, high = max(pair.minimum["cpu-count"], 1), pair.maximum["cpu-count"]
-            fits = low <= product <= high if len(leaves) == len(_TOPOLOGY) else high // product * product >= low
+            fits = low <= product <= high if len(leaves) == 3 else high // product * product >= low
             if pair.possible and not fits:
                 names = " times ".join(leaf.path[-1] for leaf in leaves)
                 cpus = f"{low} to {count(high, 'CPU')}"
@@ -246,11 +231,6 @@ class DisksBeyondBus(MoreWithState):
                 related = (Related(leaf.span, "disk_type is here"),)
                 hint = "lower the maximum, or write disk_type: paravirtual"
                 yield self.hit(declared, message, pair.at("max", "disk-count"), hint=hint, related=related)
-
-
-def _given(context: Context, name: str) -> Leaf | None:
-    leaf = context.cluster_leaf(kvm(name))
-    return leaf if leaf is not None and leaf.value else None
 
 
 class DefaultOfOneInstance(MoreWithState):

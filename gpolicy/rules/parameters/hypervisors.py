@@ -7,9 +7,9 @@ A cluster's defaults are checked as a whole whenever one of them is set, enabled
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force, together
@@ -29,20 +29,9 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
 _SOURCE: Final = "Ganeti 3.0.2, run: the checks of its hypervisors; gnt-instance(8)"
-_SPICE: Final = tuple(
-    parameter.path
-    for parameter in PARAMETERS
-    if parameter.path[:2] == ("hvparams", "kvm")
-    and parameter.path[2].startswith("spice_")
-    and parameter.default in ("", 0, False)
-    and parameter.path[2] != "spice_bind"
-)
-"""Parameters of SPICE that Ganeti refuses without an address: those that are empty or off by themselves."""
-_CPU_RANGE: Final = re.compile(r"(?<![0-9_])([0-9_]++) *+- *+\+?([0-9_]++)")
 _MASKS: Final[tuple[Path, ...]] = tuple(
     parameter.path for parameter in PARAMETERS if parameter.path[0] == "hvparams" and parameter.path[2] == "cpu_mask"
 )
-_MOST_LETTERS: Final = 15  # of the name of a network interface in Linux
 _LOOPBACK: Final = "127.0.0.1"
 _OF_XEN: Final[Path] = ("hvparams", "xen-hvm", "vnc_bind_address")
 """Its form is part of the parameter table."""
@@ -50,78 +39,94 @@ _OF_XEN: Final[Path] = ("hvparams", "xen-hvm", "vnc_bind_address")
 
 @dataclass(frozen=True, slots=True)
 class _Contradiction:
-    """Two parameters of KVM whose values Ganeti does not take together. `since`: the first release that checks it."""
+    """Values of two parameters that Ganeti does not take together. `since`: the first release that checks it."""
 
-    first: str
-    second: str
     refused: Callable[[Value, Value], bool]
     message: str
     hint: str
     since: str = "2.15"
 
 
-_CONTRADICTIONS: Final = (
-    _Contradiction(
-        "security_domain",
-        "security_model",
+_CONTRADICTIONS: Final = {
+    ("security_domain", "security_model"): _Contradiction(
         lambda domain, model: bool(domain) and model != "user",
         "security_domain requires security_model user",
         "write security_model: user, or an empty security_domain",
     ),
-    _Contradiction(
-        "security_model",
-        "security_domain",
+    ("security_model", "security_domain"): _Contradiction(
         lambda model, domain: model == "user" and not domain,
         "security_model user requires a user name in security_domain",
         "name the user that instances run as",
     ),
-    _Contradiction(
-        "disk_aio",
-        "disk_cache",
+    ("disk_aio", "disk_cache"): _Contradiction(
         lambda aio, cache: aio == "native" and cache != "none",
         "disk_aio native requires disk_cache none",
         "write disk_cache: none, or disk_aio: threads",
         since="3.0",
     ),
-    _Contradiction(
-        "vnc_x509_verify",
-        "vnc_x509_path",
+    ("vnc_x509_verify", "vnc_x509_path"): _Contradiction(
         lambda verify, path: verify is True and not path,
         "vnc_x509_verify requires vnc_x509_path",
         "name the directory of the certificates",
     ),
-    _Contradiction(
-        "boot_order",
-        "cdrom_image_path",
+    ("boot_order", "cdrom_image_path"): _Contradiction(
         lambda order, image: order == "cdrom" and not image,
         "instances are to boot from a CD-ROM, but cdrom_image_path is empty",
         "name an image, or boot from disk",
     ),
-    _Contradiction(
-        "root_path",
-        "kernel_path",
+    ("root_path", "kernel_path"): _Contradiction(
         lambda root, kernel: bool(kernel) and not root,
         "an external kernel (kernel_path) requires a root device in root_path",
         'name the device, or write kernel_path: "" for the instance\'s own boot loader',
     ),
-    _Contradiction(
-        "vnc_bind_address",
-        "spice_bind",
+    ("vnc_bind_address", "spice_bind"): _Contradiction(
         lambda vnc, spice: bool(vnc) and bool(spice),
         "an instance has a VNC or a SPICE console, not both",
         "leave one of vnc_bind_address and spice_bind empty",
     ),
-    _Contradiction(
-        "spice_ip_version",
-        "spice_bind",
+    ("spice_ip_version", "spice_bind"): _Contradiction(
         lambda version, bind: (version, _ip_version(bind)) in {(4, 6), (6, 4)},
         "spice_bind and spice_ip_version have different IP versions",
         "write 4 for an IPv4 address, 6 for an IPv6 one",
     ),
-)
+}
 
 
-class HypervisorContradiction(MoreWithState):
+_OF_SPICE: Final = {
+    (parameter.path[2], "spice_bind"): _Contradiction(
+        lambda value, bind: bool(value) and not bind,
+        f"{parameter.path[2]} needs spice_bind, which is empty",
+        "write the address or interface of the consoles into spice_bind",
+    )
+    for parameter in PARAMETERS
+    if parameter.path[:2] == ("hvparams", "kvm")
+    and parameter.path[2].startswith("spice_")
+    and parameter.default in ("", 0, False)
+    and parameter.path[2] != "spice_bind"
+}
+"""Parameters of SPICE that Ganeti refuses without an address: those that are empty or off by themselves."""
+
+
+def _checked(
+    context: Context, *tables: Mapping[tuple[str, str], _Contradiction]
+) -> Iterator[tuple[Path, Path, _Contradiction]]:
+    """Yield what the release refuses of values of KVM, with the two parameters."""
+    for (first, second), item in (entry for table in tables for entry in table.items()):
+        if release_key(context.version) >= release_key(item.since):
+            yield kvm(first), kvm(second), item
+
+
+class _RefusedTogether(MoreWithState):
+    table: ClassVar[Mapping[tuple[str, str], _Contradiction]]
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for first, second, item in _checked(context, self.table):
+            for declared, values in together(context, first, second):
+                if item.refused(*(value.value for value in values)):
+                    yield contradiction(self, context, declared, item.message, item.hint, *values)
+
+
+class HypervisorContradiction(_RefusedTogether):
     info = error_rule("GP170", "hypervisor-parameters-contradict", REFUSED)(
         summary="Two parameters of KVM contradict each other.",
         rationale="Each parameter is valid alone, but Ganeti refuses a command with both. gpolicy knows values that"
@@ -130,17 +135,10 @@ class HypervisorContradiction(MoreWithState):
         bad=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: writeback}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: none}}\n",
     )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for item in _CONTRADICTIONS:
-            if release_key(context.version) < release_key(item.since):
-                continue
-            for declared, (first, second) in together(context, kvm(item.first), kvm(item.second)):
-                if item.refused(first.value, second.value):
-                    yield contradiction(self, context, declared, item.message, item.hint, first, second)
+    table = _CONTRADICTIONS
 
 
-class SpiceWithoutBind(MoreWithState):
+class SpiceWithoutBind(_RefusedTogether):
     info = error_rule("GP171", "spice-without-bind", REFUSED)(
         summary="A SPICE parameter is set, but spice_bind is empty.",
         rationale="spice_bind gives instances a SPICE console. Without it Ganeti refuses the other parameters.",
@@ -148,14 +146,7 @@ class SpiceWithoutBind(MoreWithState):
         bad=f'{CLUSTER}hvparams:\n  kvm: {{spice_bind: "", spice_use_tls: true}}\n',
         good=f"{CLUSTER}hvparams:\n  kvm: {{spice_bind: 127.0.0.1, spice_use_tls: true}}\n",
     )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for path in _SPICE:
-            for declared, (parameter, bind) in together(context, path, kvm("spice_bind")):
-                if parameter.value and not bind.value:
-                    message = f"{path[-1]} needs spice_bind, which is empty"
-                    hint = "write the address or interface of the consoles into spice_bind"
-                    yield contradiction(self, context, declared, message, hint, parameter, bind)
+    table = _OF_SPICE
 
 
 class SerialSpeed(MoreWithState):
@@ -186,7 +177,7 @@ class CpuRangeReversed(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*_MASKS):
-            for low, high in _CPU_RANGE.findall(str(leaf.value)):
+            for low, high in re.findall(r"(?<![0-9_])([0-9_]++) *+- *+\+?([0-9_]++)", str(leaf.value)):
                 if _magnitude(low) > _magnitude(high):
                     message = f"{leaf.dotted}: the range {low}-{high} ends below its start"
                     yield self.hit(declared, message, leaf.span, hint=f"write {high}-{low}")
@@ -214,7 +205,9 @@ class BindAddressUnlikely(Rule):
         for declared, leaf in context.explicit_at(kvm("vnc_bind_address"), kvm("spice_bind"), _OF_XEN):
             text = str(leaf.value)
             path = text.startswith("/") and leaf.path[-1] == "vnc_bind_address"
-            if _is_of_one_node(text) and _node_count(context) != 1 and not context.policy.broken:
+            address = _address(text)
+            is_of_one = address is not None and not (address.is_loopback or address.is_unspecified)
+            if is_of_one and _node_count(context) != 1 and not context.policy.broken:
                 message = f"{leaf.path[-1]} is {text}, which at most one node has: no other starts an instance"
                 is_slip = sorted(text) == sorted(_LOOPBACK)
                 hint = f"Did you mean `{_LOOPBACK}`?" if is_slip else "write 127.0.0.1, or an interface"
@@ -226,7 +219,7 @@ class BindAddressUnlikely(Rule):
 
 
 def _may_be_interface(text: str) -> bool:
-    form = re.fullmatch(rf"[A-Za-z][\w.@-]{{0,{_MOST_LETTERS - 1}}}", text)
+    form = re.fullmatch(r"[A-Za-z][\w.@-]{0,14}", text)  # Linux takes 15 letters
     is_host = text == "localhost" or re.fullmatch(r"[0-9.]+|[^.]+(\.[^.]+)+\.[a-z]+", text)
     return form is not None and not is_host
 
@@ -237,11 +230,6 @@ def _node_count(context: Context) -> int | None:
         return len(context.state.nodes)
     named = [promised_nodes(group) for group in context.groups]
     return None if not named or None in named else sum(len(nodes or ()) for nodes in named)
-
-
-def _is_of_one_node(text: str) -> bool:
-    address = _address(text)
-    return address is not None and not (address.is_loopback or address.is_unspecified)
 
 
 def _ip_version(text: Value) -> int | None:
@@ -270,21 +258,15 @@ class NeedsAnother(MoreWithState, WholePolicyRule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        pairs = [(kvm(item.first), kvm(item.second), item.refused) for item in self._contradictions(context)]
-        pairs += [(path, kvm("spice_bind"), lambda value, bind: bool(value) and not bind) for path in _SPICE]
-        for first, second, refused in pairs:
+        for first, second, item in _checked(context, _CONTRADICTIONS, _OF_SPICE):
             for declared, leaf in context.explicit_at(first, second):
                 other = second if leaf.path == first else first
                 if in_force(context, declared, other) is not None:
                     continue
                 default = default_of(context, other)
                 values = (leaf.value, default) if leaf.path == first else (default, leaf.value)
-                if refused(*values):
+                if item.refused(*values):
                     shown = "empty" if default == "" else as_word(default)
                     message = f"{leaf.path[-1]} {as_word(leaf.value)} does not go with {other[-1]} {shown}"
                     message += ", which is Ganeti's default"
                     yield self.hit(declared, message, leaf.span, hint=f"declare {other[-1]} as well")
-
-    def _contradictions(self, context: Context) -> Iterator[Any]:
-        version = release_key(context.version)
-        return (item for item in _CONTRADICTIONS if version >= release_key(item.since))

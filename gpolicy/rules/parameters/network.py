@@ -17,18 +17,15 @@ from gpolicy.rules.examples import CLUSTER, GROUP
 from gpolicy.rules.shapes import MoreWithState, WholePolicyRule, contradiction
 from gpolicy.rules.shared import HELPER, MOST_BITS
 
-_SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
 _MODE: Final[Path] = ("nicparams", "mode")
 _LINK: Final[Path] = ("nicparams", "link")
 _VLAN: Final[Path] = ("nicparams", "vlan")
-_MOST_VLAN: Final = 4094
 _BRIDGE_NAME: Final = re.compile(r"(xen-?|vir)?br([0-9]+|[-_.]\w+)|bridge\w*|ovsbr\w*|vmbr[0-9]+")
 _CARD: Final = re.compile(r"(eth|bond|team)[0-9]+|en[ops][0-9][0-9a-z]*|enx[0-9a-f]{12}")
 """Names of network cards, and of several cards as one: not of bridges."""
 _MOST_BYTES: Final = 15
 OVS_NAME: Final[Path] = ("ndparams", "ovs_name")
 OVS_LINK: Final[Path] = ("ndparams", "ovs_link")
-_INTERFACES: Final[tuple[Path, ...]] = (("master_netdev",), OVS_NAME, OVS_LINK, _LINK)
 _MASTER: Final[Path] = ("master_netdev",)
 OVS: Final[Path] = ("ndparams", "ovs")
 _OVS_SOURCE: Final = "Ganeti 3.0, gnt-node(8) add, and Open vSwitch support"
@@ -57,7 +54,7 @@ class NetmaskRange(Rule):
         summary="master_netmask is not a prefix length.",
         rationale="It is the number of leading bits (32 for a single IPv4 address), not a dotted mask: at most 32 for"
         " IPv4 and 128 for IPv6. Ganeti cannot set up the master address with another value.",
-        source=_SOURCE,
+        source="Ganeti 3.0, gnt-cluster(8) and the checks of its modify command",
         bad=f"{CLUSTER}master_netmask: 255\n",
         good=f"{CLUSTER}master_netmask: 24\n",
     )
@@ -100,7 +97,7 @@ class VlanForm(Rule):
             text = str(leaf.value)
             numbers = [int(digits) for digits in re.findall("[0-9]{1,9}", text)]
             formed = re.fullmatch(r"\.?[0-9]{1,4}|(\.[0-9]{1,4})?(:[0-9]{1,4})+", text)
-            if text and not (formed and all(1 <= number <= _MOST_VLAN for number in numbers)):
+            if text and not (formed and all(1 <= number <= 4094 for number in numbers)):
                 hint = 'write "n" for an access port, ":n:m" for a trunk, ".n:m" for both; 1 to 4094'
                 yield self.hit(declared, f"vlan is {text!r}, which is not a VLAN setting", leaf.span, hint=hint)
 
@@ -168,7 +165,7 @@ class InterfaceName(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*_INTERFACES):
+        for declared, leaf in context.explicit_at(("master_netdev",), OVS_NAME, OVS_LINK, _LINK):
             name = str(leaf.value)
             mode = context.effective(declared, _MODE) if leaf.path == _LINK else None
             if mode is not None and mode.value == "routed":

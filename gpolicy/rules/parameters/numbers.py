@@ -52,7 +52,6 @@ _FILLED: Final = (
     f"{GROUP}hardware: {{memory: 256G, cpus: 32}}\nndparams: {{spindle_count: 4}}\nipolicy:\n  vcpu-ratio: 4\n"
     f"  minmax:\n{spec('small', '1G 4G', '1 2', '10G 90G')}"
 )
-_MUCH_MORE: Final = 5
 
 
 class NumberUnlikely(Rule):
@@ -305,7 +304,7 @@ class SpindlesFillFirst(MoreWithState):
             if any(pair.maximum["spindle-use"] > spindles for pair in pairs):
                 continue  # GP223
             if all(
-                pair.minimum["spindle-use"] > 0 and times >= _MUCH_MORE * spindles / pair.minimum["spindle-use"]
+                pair.minimum["spindle-use"] > 0 and times >= 5 * spindles / pair.minimum["spindle-use"]
                 for pair, times in zip(pairs, by_size, strict=True)
             ):
                 message = f"a node of group {group.name} is full with spindle-use {spindles:g}, and its memory and CPUs"

@@ -14,7 +14,7 @@ from gpolicy.findings import error_rule, warning_rule
 from gpolicy.ganeti.getopt import Takes
 from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, HAIL_OPTIONS, hail_parameters
 from gpolicy.ganeti.parameter import Path, Reach
-from gpolicy.ganeti.parameters import PARAMETERS, parameter_at
+from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import HTOOLS_PROGRAMS
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip, name_meant, surely_meant
@@ -32,14 +32,11 @@ FORBIDDEN: Final = (
 """Where Ganeti keeps no disks (checked against its own list)."""
 _OF_GANETI: Final = ("/var/lib/ganeti", "/var/log/ganeti", "/run/ganeti", "/var/run/ganeti", "/usr/share/ganeti")
 _OPEN: Final = ("/tmp", "/var/tmp", "/dev/shm", "/home")  # noqa: S108 (what is warned of)
-_OPEN_SCHEMES: Final = ("http", "ftp", "tftp")
 _DIRECTORIES: Final = frozenset({"file_storage_dir", "shared_file_storage_dir", "mem_path", "vnc_x509_path"})
 _KNOWN_DIRECTORIES: Final = frozenset(
     {"/", "/etc/ganeti", "/media", "/mnt", "/opt", "/run", "/srv", "/usr", "/usr/lib/ganeti", "/usr/lib/xen"}
     | {"/usr/local", "/usr/share", "/var", "/var/lib", "/var/lib/ganeti", *FORBIDDEN, *_OPEN}
 )
-_NO_CONTENT: Final = frozenset({"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
-_FAIL: Final = frozenset({"false", "nologin"})
 _OTHER_PROGRAMS: Final[dict[str, tuple[re.Pattern[str], str]]] = {
     "kvm_path": (re.compile("qemu-(?!system-|kvm)|(virsh|xl|xm|kvm-ok)$"), "starts no instance"),
     "oob_program": (
@@ -48,7 +45,6 @@ _OTHER_PROGRAMS: Final[dict[str, tuple[re.Pattern[str], str]]] = {
     ),
 }
 """By parameter: how names of programs begin that do something else, and what they do not do."""
-_PROGRAMS: Final = frozenset(parameter.path for parameter in PARAMETERS if parameter.reach is Reach.PROGRAM)
 _USUAL: Final = {
     parent: frozenset(names.split())
     for parent, names in {
@@ -64,8 +60,6 @@ _OWN_WORDS: Final = frozenset({"gnt", "lab", "ops"})
 _WORDS: Final = ("ganeti", "hugepages", "images")
 """Directories of usual names."""
 _FOR_ANYTHING: Final = frozenset({"/bin/true", "/usr/bin/true"})
-_SHORTEST: Final = 2
-_INTERFACE: Final = re.compile("(br|xenbr|vmbr|bond|eth|en[ops]|vlan)[0-9][0-9.a-z]*")
 _ALLOCATOR: Final[Path] = ("default_iallocator",)
 _TAKES: Final = {option.long: option.takes for option in HAIL_OPTIONS}
 
@@ -137,7 +131,7 @@ class PathUnsafe(Rule):
             reason = ""
             if top is not None and not (top == "/home" and leaf.path in (_FILE, _SHARED)):  # GP145
                 reason, hint = f"users can write to {top}", "write a path that only root can write to"
-            elif scheme in _OPEN_SCHEMES:
+            elif scheme in ("http", "ftp", "tftp"):
                 reason, hint = f"what comes by {scheme} can be changed on its way", "use https, or a file on the nodes"
             elif text.startswith("/") and ".." in text.split("/"):
                 reason, hint = f"it leads to {normpath(text)}", f"write {normpath(text)}"
@@ -218,17 +212,18 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
         if name.endswith("_dir") and " " in text.strip():
             return "Ganeti splits lists of such paths at blanks", "write a path without blanks"
         return (f"{top} is not in memory", "write a mount point such as /dev/hugepages") if top else ("", "")
-    is_program = path in _PROGRAMS
+    parameter = parameter_at(path)
+    is_program = parameter is not None and parameter.reach is Reach.PROGRAM
     program = text.rpartition("/")[2]
     if text.endswith("/") or normpath(text) in _KNOWN_DIRECTORIES or program in ("bin", "sbin"):
         return "it is a directory", f"name a {'program' if is_program else 'file'} in it"
     if name in ("kernel_path", "initrd_path") and _below(normpath(text), ("/dev",)):
         return "it is a device", "name the file of the guest's kernel or initrd"
-    if text in _NO_CONTENT:
+    if text in {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}:
         return "nothing useful can be read from it", "name a file, or leave it out"
     if is_program and " -" in text and name not in ("oob_program", "drbd_usermode_helper"):  # GP140
         return "Ganeti runs it as it is written, without arguments", "write a script that adds the arguments"
-    if is_program and program in _FAIL:
+    if is_program and program in {"false", "nologin"}:
         return "it always fails", "write a program that succeeds, such as /bin/true, or leave it out"
     pattern, lacks = _OTHER_PROGRAMS.get(name, (None, ""))
     if pattern is not None and pattern.match(program):
@@ -254,12 +249,12 @@ class AllocatorUnlikely(MoreWithState):
             if "/" in name:
                 message = f"default_iallocator is {name!r}: Ganeti looks for a name, not for a path"
                 yield self.hit(declared, message, leaf.span, hint=f"write {name.rpartition('/')[2] or 'hail'}")
-            elif len(name) > _SHORTEST and not name[-1].isdigit() and is_one_slip(name, "hail"):
+            elif len(name) > 2 and not name[-1].isdigit() and is_one_slip(name, "hail"):
                 yield self.hit(declared, f"there is no allocator {name!r}", leaf.span, hint="Did you mean `hail`?")
             elif re.search(r"[\s,;:]\w", name):
                 message = f"default_iallocator is {name!r}: it is one name"
                 yield self.hit(declared, message, leaf.span, hint="write hail")
-            elif _INTERFACE.fullmatch(name):
+            elif re.fullmatch("(br|xenbr|vmbr|bond|eth|en[ops]|vlan)[0-9][0-9.a-z]*", name):
                 message = f"default_iallocator is {name!r}, which is the name of a network interface"
                 yield self.hit(declared, message, leaf.span, hint="write hail")
             elif name in HTOOLS_PROGRAMS:

@@ -27,16 +27,9 @@ _USUAL_PORTS: Final = {
     parameter.path: parameter.default for parameter in PARAMETERS if parameter.path in (_GLUSTER, *_MIGRATION)
 }
 _USUAL_SSH: Final = 22
-_FIRST_FREE: Final = 1024
-_OWN: Final = frozenset({(_GLUSTER, 24007), (_GLUSTER, 24008)})
 _UIDS: Final[Path] = ("uid_pool",)
-_FIRST_USER: Final = 1000
-_FIRST_FREE_USER: Final = 2000
 _NOBODY: Final = 65534
 _TWO_IDS: Final = 8  # digits: two IDs without the dash between them
-_MODEL: Final[Path] = ("hvparams", "kvm", "security_model")
-_FEWEST_INSTANCES: Final = 4
-"""On any node but one of a laboratory."""
 
 
 class PortTaken(MoreWithState):
@@ -59,9 +52,9 @@ class PortTaken(MoreWithState):
             user = GANETI_PORTS.get(int(port), "")
             if INSTANCE_PORTS[0] <= port <= INSTANCE_PORTS[1]:
                 user = "DRBD disks and consoles of instances"
-            elif (leaf.path, port) not in _OWN and port in SERVICE_PORTS:
+            elif (leaf.path, port) not in {(_GLUSTER, 24007), (_GLUSTER, 24008)} and port in SERVICE_PORTS:
                 user = SERVICE_PORTS[int(port)]
-            elif leaf.path != _SSH and 0 < port < _FIRST_FREE and port != _USUAL_SSH:
+            elif leaf.path != _SSH and 0 < port < 1024 and port != _USUAL_SSH:
                 user = "services of the system, as all below 1024"
             elif leaf.path == _SSH and 0 < port < _USUAL_SSH:
                 user = "services of the system that are older than ssh"
@@ -99,9 +92,9 @@ class UidPoolOfOthers(Rule):
                     reason = f"has the single ID {low}: a range is written {digits[:half]}-{digits[half:]}"
                 elif low == 0:
                     reason = "has 0, which is root"
-                elif low < _FIRST_USER:
+                elif low < 1000:
                     reason = f"has {low}, an ID of the system"
-                elif low < _FIRST_FREE_USER:
+                elif low < 2000:
                     reason = f"has {low}, an ID that systems give to people"
                 elif low <= _NOBODY <= high:
                     reason = f"has {_NOBODY}, which is nobody"
@@ -126,7 +119,7 @@ class UidPoolTooSmall(MoreWithState, WholePolicyRule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster
-        model = in_force(context, cluster, _MODEL) if cluster is not None else None
+        model = in_force(context, cluster, ("hvparams", "kvm", "security_model")) if cluster is not None else None
         if cluster is None or model is None or model.value != "pool":
             return
         leaf = context.cluster_leaf(_UIDS)
@@ -152,7 +145,7 @@ class UidPoolTooSmall(MoreWithState, WholePolicyRule):
 
 def _instances_of_a_node(context: Context) -> int:
     """Return how many instances a node runs or can hold at least: what the cluster has, and what surely fits."""
-    found = [_FEWEST_INSTANCES]
+    found = [4]  # on any node but one of a laboratory
     if context.state is not None:
         running = (item.primary_node for item in context.state.instances.values() if item.admin_state == "up")
         found += Counter(running).values()

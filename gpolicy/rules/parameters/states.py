@@ -21,7 +21,6 @@ _STATE_HINT: Final = (
     "keep it for gpolicy's own counts and guards (and ignore GP113 in gpolicy.toml), or leave it out: the cluster"
     " then keeps what it has"
 )
-_TOTALS: Final = ("mem_total", "cpu_total", "disk_total")
 _LEAST_SHARE: Final = 0.5
 _LEAST_OF_DISK: Final = 0.1
 """A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
@@ -201,7 +200,7 @@ class StateBeyondHardware(MoreWithState):
             for prefix in records:
                 if prefix[0] == "disk_state" and prefix[2] not in promised:
                     continue
-                for name in _TOTALS:
+                for name in ("mem_total", "cpu_total", "disk_total"):
                     leaf = context.own(declared, (*prefix, name))
                     if leaf is not None:
                         yield from self._compared(context, declared, leaf, name)

@@ -21,13 +21,8 @@ from gpolicy.rules.examples import GROUP, bounds
 
 _JUDGES: Final = ("GP211", "GP212", "GP223", "GP402", "GP404", "GP405", "GP415", "GP416")
 """The rules that compare specs with what a node gives."""
-_SPINDLE_RATIO: Final = ("ipolicy", "spindle-ratio")
 _SPINDLES_SHARED: Final = 32
 """Ganeti's default of spindle-ratio: the weights of instances are arbitrary, and 1 may be too little."""
-_SHARES: Final = ("margin", "reserve")
-_PLENTY: Final = 1024
-"""A node with so many times the hardware has enough for any spec."""
-_MOST_GROUPS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +75,7 @@ class FigureRefusesSpecs(Rule):
         about = [finding for finding in found if finding.code in _JUDGES]
         judges = [code for code in _JUDGES if any(finding.code == code for finding in about)]
         decided: dict[Span, _Refusals] = {}
-        for group in _refused_groups(context, about)[:_MOST_GROUPS]:
+        for group in _refused_groups(context, about)[:20]:
             for figure, gone in _deciding(context, group, judges, about):
                 refusals = decided.setdefault(figure.span, _Refusals(figure))
                 refusals.groups.append(group)
@@ -184,12 +179,12 @@ def _taking(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
     for leaf in kept:
         if number(leaf) > 0:
             yield _of_leaf(context, group, leaf, 0)
-    for path, usual in ((VCPU_RATIO, 1), (_SPINDLE_RATIO, _SPINDLES_SHARED)):
+    for path, usual in ((VCPU_RATIO, 1), (("ipolicy", "spindle-ratio"), _SPINDLES_SHARED)):
         ratio = in_force(context, group, path)
         if ratio is not None and ratio.leaf is not None and ratio.number < 1:
             yield _of_leaf(context, group, ratio.leaf, usual)
     volume = promised_size(context, group, group.hardware) if group.hardware else None
-    for key in _SHARES if volume is not None and context.exclusive(group) else ():
+    for key in ("margin", "reserve") if volume is not None and context.exclusive(group) else ():
         owners = (owner for owner in (group, context.policy.cluster) if owner and key in owner.physical_volumes)
         owner = next(owners, None)
         if owner is not None and volume is not None:
@@ -227,7 +222,7 @@ def _having(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
 
 
 def _plenty(figure: Located[int]) -> Located[int]:
-    return replace(figure, value=figure.value * _PLENTY)
+    return replace(figure, value=figure.value * 1024)  # enough for any spec
 
 
 def _changed(policy: Policy, group: GroupPolicy, owner: ClusterPolicy | GroupPolicy, **fields: Any) -> Policy:

@@ -24,14 +24,10 @@ _ONE_DIGIT_MORE: Final = (8, 12)
 _GIB: Final = 1024
 _REPORTED: Final = 0.95
 """The share of its memory that Linux shows of a machine, at the least."""
-_CPUS_OF_ONE: Final = frozenset({84, 168})
-"""Rare numbers that there are: AMD EPYC 9634 has 84 cores."""
 _MEMORIES: Final = tuple(sorted(odd << power for odd in (1, 3, 5, 7, 9, 15) for power in range(2, 14)))
 """In GiB: what memory modules of usual sizes make."""
-_FEW_CPUS: Final = 16
 _SMALL_NODE: Final = 16 * 1024
 """MiB of memory: with less, a node is a virtual one for tests, or a small board."""
-_SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
 _COUNT: Final[Path] = ("ndparams", "spindle_count")
 
 
@@ -119,7 +115,7 @@ class HardwareUnlikely(Rule):
             if hardware is None or hardware.memory is None or hardware.cpus is None:
                 continue
             each = hardware.memory.value / hardware.cpus.value
-            is_small = hardware.memory.value < _SMALL_NODE and hardware.cpus.value < _FEW_CPUS
+            is_small = hardware.memory.value < _SMALL_NODE and hardware.cpus.value < 16
             if not (least / 5 if is_small else least) <= each <= most:
                 memory, cpus = amount("memory-size", hardware.memory.value), hardware.cpus.value
                 message = (
@@ -175,7 +171,7 @@ def _is_usual_memory(gib: int) -> bool:
 
 
 def _is_usual_cpus(cpus: int) -> bool:
-    if cpus < 8 or cpus in _CPUS_OF_ONE:
+    if cpus < 8 or cpus in {84, 168}:  # rare numbers that there are: AMD EPYC 9634 has 84 cores
         return True
     odd = cpus // (cpus & -cpus)  # without its factors of 2
     return cpus % 2 == 0 and odd <= 15
@@ -196,7 +192,7 @@ class SpindleUseBeyondRatio(MoreWithState):
     def check(self, context: Context) -> Iterator[Hit]:
         sets = [number(leaf) for declared, leaf in context.explicit_at(_COUNT) if declared.level is Level.NODE]
         for declared in context.cluster_and_groups:
-            ratio, count = (in_force(context, declared, path) for path in (_SPINDLES, _COUNT))
+            ratio, count = (in_force(context, declared, path) for path in (("ipolicy", "spindle-ratio"), _COUNT))
             if ratio is None or count is None or count.number < 1 or context.exclusive(declared):  # GP107
                 continue
             spindles = max([count.number, *sets, *self._observed(context, declared)])

@@ -16,13 +16,10 @@ from gpolicy.rules.examples import GOOD_SPECS, LARGE, SIZES, SMALL, group_with, 
 
 FILLING: Final = ("memory-size", "cpu-count", "disk-size")
 """The parameters that fill a node."""
-_HSPACE: Final = "hspace of Ganeti 3.0, tiered allocation"
 _STEPS: Final = {"memory-size": 64, "disk-size": 256}
 """By how much hspace makes an instance smaller at a time, in MiB; it never goes below one step."""
 _FAR_BELOW: Final = {"memory-size": 4, "cpu-count": 4, "disk-size": 5}
 """How many times a minimum must be below that of a smaller spec; disks differ more on purpose."""
-_NARROW: Final = 2
-_ONE_DIGIT: Final = 10
 _APART: Final = "start above the maximum of the other in at least one parameter: a size 4 MiB above, a count 1"
 
 
@@ -153,7 +150,7 @@ class TieredCannotCount(Rule):
         rationale="hspace counts instances with one disk and, without exclusive storage, with the spindle-use of the"
         " cluster's std. It shrinks them by 64 MiB of memory or 256 MiB of disk at a time. A spec that requires two"
         " disks counts as 0, and if the bounds of a spec are closer than one step, hspace counts its maximum only.",
-        source=_HSPACE,
+        source="hspace of Ganeti 3.0, tiered allocation",
         bad=group_with(spec("small", "1024 1064", "1 3", "10G 90G")),
         good=GOOD_SPECS,
     )
@@ -233,7 +230,7 @@ def _reaches_far(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Re
             continue  # the smallest often begins low on purpose
         beside = [_reach(pair, other) for other in FILLING if other != name]
         most = max(*reaches[name], *beside)
-        if most <= _NARROW and 1 <= _reach(pair, name) / _ONE_DIGIT <= most:
+        if most <= 2 and 1 <= _reach(pair, name) / 10 <= most:
             sizes = [amount(name, bound[name]) for bound in (pair.minimum, pair.maximum)]
             return name, f"{pair.title}: {name} goes from {sizes[0]} to {sizes[1]}, much further than all else", ()
     return None

@@ -20,20 +20,8 @@ from gpolicy.rules.examples import CLUSTER
 
 LOCATION: Final = "Improving location awareness of Ganeti"
 _HOUSINGS: Final = frozenset(
-    [
-        "aisle",
-        "blade",
-        "cabinet",
-        "cage",
-        "chassis",
-        "data-center",
-        "datacenter",
-        "datacentre",
-        "enclosure",
-        "rack",
-        "row",
-    ]
-)
+    ["aisle", "blade", "cabinet", "cage", "chassis", "data-center", "datacenter", "datacentre", "enclosure", "rack"]
+) | {"row"}
 OF_NODES: Final = _HOUSINGS | frozenset(["feed", "pdu", "power", "psu", "ups"])
 """What nodes stand in or hang on, and instances do not."""
 PLACES: Final = _HOUSINGS | frozenset(

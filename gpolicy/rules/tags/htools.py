@@ -27,7 +27,6 @@ _REPAIR_TYPES: Final = ("fix-storage", "migrate", "failover", "reinstall")
 _STANDBY: Final = "htools:standby:"
 _OF_TOOLS: Final = (f"{_REPAIR}pending:", f"{_REPAIR}result:", f"{_STANDBY}auto")
 _SEPARATORS: Final = re.compile(r"[^A-Za-z]")
-_LIKE_HTOOLS: Final = re.compile(r"htools(?!:[a-z]+:)")
 _FAMILIES: Final = (*(prefix.rstrip(":") for prefix in TAG_FAMILIES.values()), _STANDBY.rstrip(":"))
 _RAW: Final = ("iextags", "desiredlocation")
 """Families that are compared with the beginning of instance tags as they are."""
@@ -98,7 +97,7 @@ def _misspelt_family(tag: Tag) -> tuple[str, str]:
 
 def _run_together(text: str) -> tuple[str, str]:
     """Return a begin with the letters of a family, but not its colons, and the family (or nothing for each)."""
-    for family in _FAMILIES if _LIKE_HTOOLS.match(text) else ():
+    for family in _FAMILIES if re.match(r"htools(?!:[a-z]+:)", text) else ():
         parts = _SEPARATORS.sub("", family)
         begin = next((text[:end] for end in range(len(text) + 1) if _SEPARATORS.sub("", text[:end]) == parts), "")
         rest = text[len(begin) :]

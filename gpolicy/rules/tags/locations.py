@@ -38,8 +38,6 @@ from gpolicy.rules.tags.domains import (
 _MOST_GROUPS: Final = 6  # named in one message
 _GROUP: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
 _RACKS: Final = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\n"
-_MOST_COMPARED: Final = 100_000
-"""Tags of nodes that lack a domain, compared with its name."""
 
 
 def _rack(nodes: str, tag: str) -> str:
@@ -150,7 +148,7 @@ class FailureDomainIncomplete(MoreWithState, WholePolicyRule):
         at_place: dict[tuple[str, str, int], list[_Lacking]] = {}
         spans: dict[tuple[str, str, int], Span | None] = {}
         migration = (item for item in _domains_of_groups(context, "migration") if item[0] not in failure)
-        left = _MOST_COMPARED
+        left = 100_000  # tags of nodes that are compared with the name of a domain
 
         def has_almost(node: TaggedNode, domain: str) -> bool:
             """Return whether a node has a tag that GP522 takes for a mistyped one of a domain."""

@@ -41,9 +41,6 @@ from gpolicy.rules.tags.domains import (
 _SOURCE: Final = f"{LOCATION}, Migration tags"
 _NODES: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
 _UP: Final = '{from: "hv:4", to: "hv:5"}'
-_NUMBER: Final = re.compile(r"(.*:)v?([0-9]{1,9}(?:\.[0-9]{1,9})*)")
-_MOST_KINDS: Final = 300
-"""Different sets of tags in a group that are compared with one another."""
 _FOUR_NODES: Final = f"{GROUP}nodes: [n1, n2, n3, n4]\n---\n"
 _RULES: Final = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\nmigration: {domains: [hv]}\n"
 
@@ -220,7 +217,7 @@ class MigrationDownwards(MoreWithState):
 
 def _version(tag: str) -> tuple[str, list[int]]:
     """Return what a tag begins with and the version that it ends with, empty if with none."""
-    found = _NUMBER.fullmatch(tag)
+    found = re.fullmatch(r"(.*:)v?([0-9]{1,9}(?:\.[0-9]{1,9})*)", tag)
     return (found[1], [int(part) for part in found[2].split(".")]) if found else (tag, [])
 
 
@@ -281,7 +278,7 @@ class DomainsLeaveNone(MoreWithState, WholePolicyRule):
             for node in nodes:
                 moving = frozenset(tag for name in migration for tag in node.of(name))
                 kinds.setdefault((moving, *(node.of(name) for name in failure)), []).append(node)
-            if len(kinds) > _MOST_KINDS:
+            if len(kinds) > 300:  # too many to compare each with each
                 continue
             alone = [node for kind, alike in kinds.items() if _is_left_alone(kind, kinds, allowed) for node in alike]
             if alone:

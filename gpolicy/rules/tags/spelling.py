@@ -38,11 +38,6 @@ _TAGGED: Final = (
     ' tags: ["service:x"]}]}},'
     " redundancy: {}, expect: {survives: true}}\n"
 )
-_MOST_PLACES: Final = 200  # that are compared with one another
-_ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
-_OF_TOOLS: Final = (HTOOLS, "ganeti:")
-_MOST_PREFIXES: Final = 20
-"""Prefixes whose tags are compared."""
 _OTHERS: Final = "".join(f"---\ngpolicy: v1\nkind: NodeGroup\nname: {name}\ntags: [tier:web]\n" for name in ("a", "b"))
 
 
@@ -88,8 +83,8 @@ class TagAlmostInDomain(MoreWithState):
         for tag in of_nodes:
             if names.known.isdisjoint(begins_of(tag.text)):
                 continue
-            plain = _ZEROS.sub("", tag.text.lower().replace("_", "-"))
-            known = () if plain in first or len(first) > _MOST_PLACES else first
+            plain = re.sub(r"(?<![0-9])0+(?=[0-9])", "", tag.text.lower().replace("_", "-"))
+            known = () if plain in first or len(first) > 200 else first  # enough to compare
             other = first.setdefault(
                 plain, next((first[item] for item in known if _is_mistyped(plain, item)), tag.text)
             )
@@ -265,14 +260,14 @@ class TagAlmostAnother(MoreWithState, WholePolicyRule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         domain_names = {*domains(context, "nlocation"), *domains(context, "migration")}
-        tags = [tag for tag in context.tags if ":" in tag.text and not tag.text.startswith(_OF_TOOLS)]
+        tags = [tag for tag in context.tags if ":" in tag.text and not tag.text.startswith((HTOOLS, "ganeti:"))]
         prefixes = Counter(_prefix(tag.text) for tag in tags)
         prefixes.update(owned.prefix.rstrip(":") for owned in context.policy.owned if owned.prefix.endswith(":"))
         meant = {f"{word}:": f"{near}:" for word, near in rarer_slips(prefixes).items()}
         texts: dict[str, Counter[str]] = {}
         for tag in tags:
             texts.setdefault(_prefix(tag.text), Counter())[tag.text] += 1
-        for uses in islice(texts.values(), _MOST_PREFIXES):
+        for uses in islice(texts.values(), 20):
             meant |= rarer_slips(uses)
         for tag in tags if meant else ():
             prefix = _prefix(tag.text)
