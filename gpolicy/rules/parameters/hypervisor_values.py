@@ -1,4 +1,4 @@
-"""GP177 to GP180, GP186 and GP188: values of hypervisor parameters that Ganeti stores, and what comes of them."""
+"""GP172 to GP174, GP177 to GP180, GP186 and GP188: values of hypervisor parameters, and what comes of them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from typing import Final
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, Span, warning_rule
+from gpolicy.findings import REFUSED, Related, Span, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
+from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
 from gpolicy.policy.misspelt import surely_meant
+from gpolicy.policy.promised import promised_nodes
 from gpolicy.printable import count
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from gpolicy.rules.parameters.hypervisors import REFUSALS, address_of, ip_version
 from gpolicy.rules.shapes import MoreWithState
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
@@ -56,6 +59,9 @@ _ON_IDE: Final = 4
 _REAL_DEVICES: Final = frozenset({"scsi-block", "scsi-generic", "scsi-cd"})
 _WITH_DEVICES: Final = frozenset({"blockdev", "ext", "diskless"})
 _RESCUE: Final = re.compile(r"single|emergency|rescue|[1S]|init=/.*sh")
+_LOOPBACK: Final = "127.0.0.1"
+_OF_XEN: Final[Path] = ("hvparams", "xen-hvm", "vnc_bind_address")
+"""Its form is part of the parameter table."""
 
 
 class ConsoleOpen(MoreWithState):
@@ -270,3 +276,86 @@ class DefaultOfOneInstance(MoreWithState):
                 yield self.hit(
                     declared, message, leaf.span, hint="write true, and set it for the instance that needs it"
                 )
+
+
+class SerialSpeed(MoreWithState):
+    info = error_rule("GP172", "serial-speed", REFUSED)(
+        summary="serial_speed is not a speed of a serial line.",
+        rationale="Ganeti refuses the value if instances have a serial console. Without one it does not read it.",
+        source=REFUSALS,
+        bad=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9200}}\n",
+        good=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9600}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(kvm("serial_speed")):
+            console = in_force(context, declared, kvm("serial_console"))
+            if number(leaf) not in SERIAL_SPEEDS and not (console and console.value is False):
+                message = f"serial_speed is {leaf.value}, which is not the speed of a serial line"
+                yield self.hit(declared, message, leaf.span, hint=f"write one of {', '.join(map(str, SERIAL_SPEEDS))}")
+
+
+class CpuRangeReversed(Rule):
+    info = error_rule("GP173", "cpu-range-reversed", REFUSED)(
+        summary="A range of CPUs in cpu_mask ends below its start.",
+        rationale="Ganeti refuses the range.",
+        source=REFUSALS,
+        bad=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "3-0"}}\n',
+        good=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-3"}}\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(*_MASKS):
+            for low, high in re.findall(r"(?<![0-9_])([0-9_]++) *+- *+\+?([0-9_]++)", str(leaf.value)):
+                if _magnitude(low) > _magnitude(high):
+                    message = f"{leaf.dotted}: the range {low}-{high} ends below its start"
+                    yield self.hit(declared, message, leaf.span, hint=f"write {high}-{low}")
+
+
+def _magnitude(digits: str) -> tuple[int, str]:
+    """Return what orders whole numbers of any length: Python reads none of thousands of digits."""
+    significant = digits.replace("_", "").lstrip("0")
+    return len(significant), significant
+
+
+class BindAddressUnlikely(Rule):
+    info = warning_rule("GP174", "bind-address-unlikely")(
+        summary="The address of VNC or SPICE consoles is neither an IP address nor the name of an interface, or that of"
+        " one node.",
+        rationale="Ganeti takes whatever is not an IP address (or, for VNC, an absolute path) for the name of a"
+        " network interface, and refuses the command unless every node has it. It looks up no host name and accepts no"
+        " port. KVM listens on the address itself, so only the node that has it starts an instance.",
+        source=REFUSALS,
+        bad=f'{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: "0.0.0.0:5900"}}\n',
+        good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 127.0.0.1}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(kvm("vnc_bind_address"), kvm("spice_bind"), _OF_XEN):
+            text = str(leaf.value)
+            path = text.startswith("/") and leaf.path[-1] == "vnc_bind_address"
+            address = address_of(text)
+            is_of_one = address is not None and not (address.is_loopback or address.is_unspecified)
+            if is_of_one and _node_count(context) != 1 and not context.policy.broken:
+                message = f"{leaf.path[-1]} is {text}, which at most one node has: no other starts an instance"
+                is_slip = sorted(text) == sorted(_LOOPBACK)
+                hint = f"Did you mean `{_LOOPBACK}`?" if is_slip else "write 127.0.0.1, or an interface"
+                yield self.hit(declared, message, leaf.span, hint=hint)
+            if not text or path or leaf.path == _OF_XEN or ip_version(text) or _may_be_interface(text):
+                continue
+            message = f"{leaf.path[-1]} is {text!r}, which is neither an IP address nor an interface"
+            yield self.hit(declared, message, leaf.span, hint="write an address (127.0.0.1, ::1) or an interface (lo)")
+
+
+def _may_be_interface(text: str) -> bool:
+    form = re.fullmatch(r"[A-Za-z][\w.@-]{0,14}", text)  # Linux takes 15 letters
+    is_host = text == "localhost" or re.fullmatch(r"[0-9.]+|[^.]+(\.[^.]+)+\.[a-z]+", text)
+    return form is not None and not is_host
+
+
+def _node_count(context: Context) -> int | None:
+    """Return how many nodes the cluster has; None where nobody knows."""
+    if context.state is not None:
+        return len(context.state.nodes)
+    named = [promised_nodes(group) for group in context.groups]
+    return None if not named or None in named else sum(len(nodes or ()) for nodes in named)
