@@ -238,9 +238,8 @@ class NoRoomForMetadata(StateRule):
                 free = sum(volume.free for volume in pool.allocatable)
                 if free < DRBD_METADATA:
                     has = f"{amount('disk-size', free)} free in {metavg}" if pool.count else f"no volume of {metavg}"
-                    message = (
-                        f"{node.name} in {name_of(group)} has {has}: no metadata of another DRBD disk fits (128 MiB)"
-                    )
+                    message = f"{node.name} in {name_of(group)} has {has}:"
+                    message += " no metadata of another DRBD disk fits (128 MiB)"
                     leaf = context.effective(group, METAVG)
                     hint = "add a volume to the group, or write another metavg"
                     yield self.hit(group, message, leaf.span if leaf else group.span, hint=hint)

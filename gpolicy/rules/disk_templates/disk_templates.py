@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -38,10 +38,9 @@ class TemplateNotEnabled(MoreWithState):
 
     def check(self, context: Context) -> Iterator[Hit]:
         enabled = context.enabled_templates()
-        for declared, leaf in context.explicit_at(DISK_TEMPLATES) if enabled else ():
-            assert enabled is not None  # noqa: S101 (for the type checker: the loop is empty then)
+        for declared, leaf in context.explicit_at(DISK_TEMPLATES):
             for template in texts(leaf):
-                if template not in enabled.values:
+                if enabled is not None and template not in enabled.values:
                     message = f"{template} is not enabled on the cluster"
                     hint = f"add it to enabled_disk_templates, or allow only {', '.join(enabled.values)}"
                     written: Any = leaf.document.root  # the value itself is sorted
@@ -168,24 +167,19 @@ class StaleGroupTemplates(StateRule, WholePolicyRule):
             return
         if not context.state.readable(Level.GROUP, DISK_TEMPLATES):
             return
+        now = context.state.cluster.own.get(ENABLED_TEMPLATES)
+        gone = set(map(str, now) if isinstance(now, list) else TEMPLATE_NAMES) - set(texts(enabled))
         renamed = {group.renamed_from.value: group for group in context.groups if group.renamed_from}
         for name, group in sorted(context.state.groups.items()):
             observed = group.own.get(DISK_TEMPLATES)
             managed = self._declares(context, name) or (name in renamed and self._declares(context, renamed[name].name))
             if managed or not isinstance(observed, list):
                 continue
-            gone = {text for text in self._enabled_now(context) if text not in texts(enabled)}
             stale = sorted(str(template) for template in observed if template in gone)
             if stale:
                 message = f"group {name} on the cluster still allows {', '.join(stale)}, which is to be disabled"
                 hint = f"declare ipolicy.disk-templates of group {name}, or `inherit` there"
                 yield self.hit(cluster, message, enabled.span, hint=hint)
-
-    @staticmethod
-    def _enabled_now(context: Context) -> list[str]:
-        """Return what is enabled on the cluster: only what this policy disables is its fault."""
-        enabled = context.state.cluster.own.get(ENABLED_TEMPLATES) if context.state else None
-        return [str(template) for template in enabled] if isinstance(enabled, list) else list(TEMPLATE_NAMES)
 
     @staticmethod
     def _declares(context: Context, name: str) -> bool:
@@ -208,16 +202,14 @@ class TemplateInUse(StateRule):
         if cluster is None or enabled is None or context.state is None or not isinstance(observed, list):
             return
         gone = {str(template) for template in observed} - set(texts(enabled))
-        users: Counter[str] = Counter()
-        examples: dict[str, str] = {}
+        users: dict[str, list[str]] = defaultdict(list)
         for name, instance in sorted(context.state.instances.items()):
             for template in {disk.template for disk in instance.disks} or {instance.disk_template}:
-                users[template] += 1
-                examples.setdefault(template, name)
+                users[template].append(name)
         for template in sorted(gone & set(users)):
-            count = users[template]
-            others = f" and {count - 1} more have" if count > 1 else " has"
-            message = f"{template} is to be disabled, but {examples[template]}{others} disks of it"
+            first, *others = users[template]
+            have = f" and {len(others)} more have" if others else " has"
+            message = f"{template} is to be disabled, but {first}{have} disks of it"
             hint = f"convert or remove them first, or leave {template} enabled"
             yield self.hit(cluster, message, enabled.span, hint=hint)
 

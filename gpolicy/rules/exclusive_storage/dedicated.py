@@ -89,10 +89,8 @@ class NothingForTheNode(MoreWithState):
                 for pair in comparable(context.pairs(group)):
                     wanted = pair.maximum[share.parameter]
                     if share.most < wanted <= whole:  # more than that is GP212
-                        message = (
-                            f"{pair.title}: {share.parameter} {amount(share.parameter, wanted)} of"
-                            f" {amount(share.parameter, whole)} leaves nothing {_for_whom(share, wanted)}"
-                        )
+                        message = f"{pair.title}: {share.parameter} {amount(share.parameter, wanted)} of"
+                        message += f" {amount(share.parameter, whole)} leaves nothing {_for_whom(share, wanted)}"
                         below = "less than " if share.spare else ""
                         hint = f"lower the maximum to {below}{amount(share.parameter, share.amount)}"
                         hint += "" if share.spare else " or less"
@@ -147,10 +145,8 @@ class ShareFitsLessOften(MoreWithState):
                     size = pair.bound(bound)[name]
                     if size * times > share.most >= size:
                         more = "all" if size * times == left else "more than"
-                        message = (
-                            f"{pair.title}: {times} times {name} {amount(name, size)} are {more} a node gives"
-                            f" ({amount(name, left)}): it fits {times_in_words(share.most // size)}"
-                        )
+                        message = f"{pair.title}: {times} times {name} {amount(name, size)} are {more} a node gives"
+                        message += f" ({amount(name, left)}): it fits {times_in_words(share.most // size)}"
                         message += ", since some must stay free" if more == "all" else ""
                         below = "less than" if share.spare and left % times == 0 else "at most"
                         hint = f"one of {times} equal parts is {below} {amount(name, left // times)}"

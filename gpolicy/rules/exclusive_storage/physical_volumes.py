@@ -94,9 +94,8 @@ class VolumePatternUnlikely(Rule):
                 place = declared.physical_volumes[key].span
                 if not pattern.startswith(("/dev/", "/dev*", "/*", "*", "?", "[")):
                     message = f"{pattern} matches no volume: their names start with /dev/"
-                    yield self.hit(
-                        declared, message, place, hint=f"write /dev/{pattern.removeprefix('/').removeprefix('dev/')}"
-                    )
+                    hint = f"write /dev/{pattern.removeprefix('/').removeprefix('dev/')}"
+                    yield self.hit(declared, message, place, hint=hint)
                 elif near := _disk_meant(pattern):
                     message = f"{pattern} matches no volume: Linux has no disks of such names"
                     yield self.hit(declared, message, place, hint=f"Did you mean `{near}`?")

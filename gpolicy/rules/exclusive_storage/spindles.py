@@ -73,10 +73,8 @@ class DiskNotWholeSpindles(Rule):
             usable = volume.largest_disk(volumes)
             if volumes and (usable - size) * 100 > usable * _TOLERANCE_PERCENT:
                 whole = "a whole physical volume" if volumes == 1 else f"{volumes} whole physical volumes"
-                message = (
-                    f"{pair.title}: a disk of {amount('disk-size', size)} occupies {whole} of"
-                    f" {amount('disk-size', volume.smallest)}"
-                )
+                message = f"{pair.title}: a disk of {amount('disk-size', size)} occupies {whole} of"
+                message += f" {amount('disk-size', volume.smallest)}"
                 sizes = [_rounded_down(volume.largest_disk(count)) for count in (volumes - 1, volumes) if count]
                 hint = f"write a maximum of {' or '.join(amount('disk-size', item) for item in sizes)}"
                 span, related = pair.at("max", "disk-size"), (*_volumes_here(hardware), *_is_on(context, group))
@@ -203,9 +201,8 @@ class SpindleParameterIgnored(Rule):
                 if leaf is not None and exclusive is not None:
                     related = (Related(exclusive.span, "exclusive storage is on"),)
                     message = f"{path[1]} is ignored in {name_of(group)}"
-                    yield self.hit(
-                        group, message, leaf.span, hint="remove it, if exclusive storage is meant", related=related
-                    )
+                    hint = "remove it, if exclusive storage is meant"
+                    yield self.hit(group, message, leaf.span, hint=hint, related=related)
 
 
 class SpindlesWithoutExclusiveStorage(MoreWithState):
@@ -335,10 +332,8 @@ class ExclusiveStorageMixed(StateRule):
                     node.group.span for name, node in context.desired.nodes.items() if name in moving and node.group
                 )
                 own, other = ("on", "off") if value is not None and value.value is False else ("off", "on")
-                message = (
-                    f"{_some(moving)}: exclusive_storage is {own} there, of the node itself, and {other} in"
-                    f" {name_of(group)}, which it moves into"
-                )
+                message = f"{_some(moving)}: exclusive_storage is {own} there, of the node itself, and {other} in"
+                message += f" {name_of(group)}, which it moves into"
                 yield self.hit(group, message, span, hint=hint)
 
 

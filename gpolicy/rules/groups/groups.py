@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, name_of, texts
-from gpolicy.checking.pairs import Pair, comparable
+from gpolicy.checking.pairs import comparable
 from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
@@ -88,9 +88,8 @@ class GroupNameUnlikely(MoreWithState):
             if old is not None and taken is not None and taken is not group and old.value != taken.name:
                 related = (Related(taken.span, f"{taken.name} is declared here"),)
                 message = f"{group.name} is to be renamed from {old.value}, which is almost the name of {taken.name}"
-                yield self.hit(
-                    group, message, old.span, hint="write the old name as the cluster has it", related=related
-                )
+                hint = "write the old name as the cluster has it"
+                yield self.hit(group, message, old.span, hint=hint, related=related)
 
 
 def _plain(name: str) -> str:
@@ -162,12 +161,8 @@ class RemovedWithContent(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.policy.groups.values():
             leaf = next(iter(group.leaves.values()), None)
-            place = (
-                (group.nodes and group.nodes[0].span)
-                or (leaf and leaf.span)
-                or (group.tags and group.tags[0].span)
-                or (group.renamed_from and group.renamed_from.span)
-            )
+            own = (*(group.nodes or ())[:1], leaf, *(group.tags or ())[:1], group.renamed_from)
+            place = next((item.span for item in own if item is not None), None)
             if group.removed is not None and place:
                 message = f"{group.name} is to be removed, but its document has other keys"
                 related = (Related(group.removed.span, "to be removed"),)
@@ -197,7 +192,8 @@ class UnallocableWithoutHome(MoreWithState, WholePolicyRule):
             leaf = context.own(group, _ALLOC_POLICY)
             if leaf is None or leaf.value != _CLOSED:
                 continue
-            homeless = [pair for pair in comparable(context.pairs(group)) if not _has_home(pair, homes)]
+            pairs = comparable(context.pairs(group))
+            homeless = [pair for pair in pairs if all(pair.overlap(home) is None for home in homes)]
             is_special = context.own(group, MINMAX) is not None
             if (homeless and not is_special) or not open_groups:
                 names = ", ".join(pair.title for pair in homeless[:5]) or "any size"
@@ -213,10 +209,6 @@ def _is_closed(context: Context, group: GroupPolicy) -> bool:
         return leaf.value == _CLOSED
     observed = context.state.groups.get(group.name) if context.state else None
     return observed is not None and observed.own.get(_ALLOC_POLICY) == _CLOSED
-
-
-def _has_home(pair: Pair, homes: list[Pair]) -> bool:
-    return any(pair.overlap(other) is not None for other in homes)
 
 
 class BaseUnused(WholePolicyRule):
@@ -255,10 +247,8 @@ class BaseTakenForGroup(MoreWithState, WholePolicyRule):
     def check(self, context: Context) -> Iterator[Hit]:
         paths = set(context.policy.paths)
         for group in context.groups:
-            outside = {
-                id(leaf.document): leaf.document for leaf in group.leaves.values() if leaf.document.file not in paths
-            }
-            for base in outside.values():
+            documents = {id(leaf.document): leaf.document for leaf in group.leaves.values()}
+            for base in (document for document in documents.values() if document.file not in paths):
                 is_group = base.root["kind"] == "NodeGroup" and "nodes" not in base.root
                 if is_group and base.root.get("template") is not True:
                     message = f"group {base.root['name']} of another file has no nodes, and {name_of(group)} extends it"
@@ -303,9 +293,9 @@ class LimitsNeverHold(MoreWithState):
         for group in context.groups:
             own, nodes = group.limits.get(_FAILURES), _node_count(context, group)
             failures = own or (context.policy.cluster.limits.get(_FAILURES) if context.policy.cluster else None)
-            policy = context.own(group, ("alloc_policy",))
-            is_closed = own is None and policy is not None and policy.value == "unallocable"  # a spare node
-            if failures is not None and nodes and failures.value >= nodes and not is_closed:
+            policy = context.own(group, _ALLOC_POLICY)
+            is_spare = own is None and policy is not None and policy.value == _CLOSED
+            if failures is not None and nodes and failures.value >= nodes and not is_spare:
                 has = f"{name_of(group)} has {count(nodes, 'node')}"
                 message = f"max_node_failures is {failures.value}, and {has}: none is left"
                 hint = f"write at most {nodes - 1}" if own else f"lower it, or give {name_of(group)} limits of its own"
@@ -434,9 +424,7 @@ class NodeSetConflict(Rule):
                     if its.value != leaf.value and key not in reported:
                         reported.add(key)
                         where = name if kind == "node" else f"group {name}"
-                        yield self._conflict(nodes, leaf, other, its, where)
-
-    def _conflict(self, nodes: NodeSetPolicy, leaf: Leaf, other: NodeSetPolicy, its: Leaf, where: str) -> Hit:
-        message = f"the node set {other.name} sets another {leaf.path[-1]} for {where}"
-        related = (Related(its.span, f"{other.name} sets it here"),)
-        return self.hit(nodes, message, leaf.span, hint="remove the node from one of the sets", related=related)
+                        message = f"the node set {other.name} sets another {leaf.path[-1]} for {where}"
+                        related = (Related(its.span, f"{other.name} sets it here"),)
+                        hint = "remove the node from one of the sets"
+                        yield self.hit(nodes, message, leaf.span, hint=hint, related=related)

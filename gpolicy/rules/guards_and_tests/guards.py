@@ -167,10 +167,8 @@ class GuardBeyondMirrors(MoreWithState):
             mirrored = [group.name for group in _asked(context, guard) if _is_mirrored(context, group)]
             if mirrored and not _impossible(context, guard):
                 groups = named("group", mirrored)
-                message = (
-                    f"guard {guard.name.value} passes although an instance with DRBD disks in {groups}"
-                    " is lost with both of its nodes"
-                )
+                message = f"guard {guard.name.value} passes although an instance with DRBD disks in {groups}"
+                message += " is lost with both of its nodes"
                 hint = "this is no mistake if room for the others is what you ask for; else write 1"
                 yield self.hit(_label(guard), message, guard.span, hint=hint)
 

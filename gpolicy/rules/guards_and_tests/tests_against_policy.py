@@ -297,6 +297,5 @@ class NeverFailsTest(WholePolicyRule):
         edits = any(scenario.stage.edits for scenario in context.policy.scenarios)
         for scenario, edit in context.forecast.idle_edits(context.policy) if edits else ():
             message = "this edit leaves the cluster of the test as it was"
-            yield self.hit(
-                f"test/{scenario.name.value}", message, edit.span, hint="remove it, or correct what it names"
-            )
+            hint = "remove it, or correct what it names"
+            yield self.hit(f"test/{scenario.name.value}", message, edit.span, hint=hint)

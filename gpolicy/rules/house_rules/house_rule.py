@@ -287,17 +287,15 @@ class RuleKeywordIdle(Rule):
         for house_rule in sound_rules(context.policy):
             if not house_rule.schema.keys() - {"description", "title", "definitions"}:
                 message = f"house rule {house_rule.name.value}: its schema demands nothing"
-                yield self.hit(
-                    _label(house_rule), message, _at(house_rule, ()), hint="write `required` or `properties`"
-                )
+                hint = "write `required` or `properties`"
+                yield self.hit(_label(house_rule), message, _at(house_rule, ()), hint=hint)
             for name, word, choices, pointer in impossible_words(house_rule):
                 message = f"house rule {house_rule.name.value}: {name} is never {word!r}"
                 hint = did_you_mean_one_of(word, "values", choices)
                 yield self.hit(_label(house_rule), message, _at(house_rule, pointer), hint=hint)
             for name, kind, keyword, pointer in idle_keywords(house_rule):
-                message = (
-                    f"house rule {house_rule.name.value}: {name} is {kind}, and {keyword} accepts every such value"
-                )
+                message = f"house rule {house_rule.name.value}: {name} is {kind},"
+                message += f" and {keyword} accepts every such value"
                 hint = f"write a keyword for {kind}, or `const`"
                 yield self.hit(_label(house_rule), message, _at(house_rule, pointer), hint=hint)
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final, cast
+from typing import Final
 
 from gpolicy.checking.context import Context, number, texts
 from gpolicy.checking.in_force import together
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import REFUSED, Fix, Related, error_rule, warning_rule
+from gpolicy.findings import REFUSED, Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.edits import fix, replace_value
 from gpolicy.policy.guard import Measure
 from gpolicy.policy.misspelt import is_one_slip
-from gpolicy.policy.model import Leaf
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
 from gpolicy.rules.shapes import MoreWithState, contradiction
@@ -47,12 +46,8 @@ class ImageLocation(Rule):
         for declared, leaf in context.explicit_at(*IMAGES):
             if not re.match(r"/|(https?|ftps?)://", str(leaf.value)):
                 message = f"{leaf.dotted} is neither an absolute path nor an http or ftp URL"
-                hint = (
-                    "write the full path or URL"
-                    if leaf.value
-                    else "an image cannot be removed again: leave the key out"
-                )
-                yield self.hit(declared, message, leaf.span, hint=hint)
+                kept = "an image cannot be removed again: leave the key out"
+                yield self.hit(declared, message, leaf.span, hint="write the full path or URL" if leaf.value else kept)
 
 
 class BackendMemory(MoreWithState):
@@ -102,40 +97,37 @@ class ReservedVolumesReach(Rule):
         bad=f'{CLUSTER}reserved_lvs: ["xenvg/.*"]\n',
         good=f'{CLUSTER}reserved_lvs: ["xenvg/(root|swap)"]\n',
     )
-    _OF_INSTANCE: Final = "0a1b2c3d-4e5f-4071-8293-a4b5c6d7e8f9.disk0"
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(("reserved_lvs",)):
             for index, pattern in enumerate(texts(leaf)):
-                if not re.search(r"[/.\[\]\\*+?(|]", pattern):
-                    message = f"{pattern!r} matches no volume: it must match the whole name vg/lv"
-                    yield self.hit(
-                        declared, message, leaf.at(index), hint=f"write the volume group first: vg/{pattern}"
-                    )
-                elif pattern.startswith("/"):
-                    message = f"{pattern!r} matches no volume: the name vg/lv has no slash before it"
-                    hint = f"write {pattern.removeprefix('/dev').removeprefix('/')}"
-                    yield self.hit(declared, message, leaf.at(index), hint=hint)
-                elif odd := re.search(
-                    r"(?<!\\)[\s,:;@=]|/$|\\[rntfv]", re.sub(r"\[[^][]*\]|\{[^{}]*\}|\(\?.", "", pattern)
-                ):
-                    message = f"{pattern!r} matches no volume: none has {odd[0]!r} there in its name"
-                    yield self.hit(declared, message, leaf.at(index), hint="write one expression an entry: vg/lv")
-                elif re.search(r"/[*?]", pattern):
-                    message = f"{pattern!r} is a glob: as a regular expression it matches no volume"
-                    hint = f"write {re.sub('/[*]', '/.*', pattern)}" if "/*" in pattern else "write . for any letter"
-                    yield self.hit(declared, message, leaf.at(index), hint=hint)
-                elif re.fullmatch(r"[\w./+-]++[*]", pattern) and pattern[-2:-1] not in (".", "/", "+"):
-                    message = f"{pattern!r} is a glob: as a regular expression it repeats {pattern[-2]!r}"
-                    yield self.hit(declared, message, leaf.at(index), hint=f"write {pattern[:-1]}.*")
-                elif _lacks_group(pattern, groups := _volume_groups(context, pattern)):
-                    message = f"{pattern!r} names no volume group, but must match the whole name vg/lv"
-                    hint = f"write the volume group first: vg/{pattern}"
-                    yield self.hit(declared, message, leaf.at(index), hint=hint)
-                elif any(_covers(pattern, f"{group}/{self._OF_INSTANCE}") for group in groups):
-                    message = f"{pattern!r} also matches the volumes of instances: lost ones are never reported"
-                    hint = "name the volumes that are not Ganeti's, such as vg/(root|swap)"
-                    yield self.hit(declared, message, leaf.at(index), hint=hint)
+                what, hint = _reach(pattern, _volume_groups(context, pattern))
+                if what:
+                    yield self.hit(declared, f"{pattern!r} {what}", leaf.at(index), hint=hint)
+
+
+def _reach(pattern: str, groups: set[str]) -> tuple[str, str]:
+    """Return what is wrong with the volumes that an expression matches, and what to write; nothing if it is right."""
+    if not re.search(r"[/.\[\]\\*+?(|]", pattern):
+        return "matches no volume: it must match the whole name vg/lv", f"write the volume group first: vg/{pattern}"
+    if pattern.startswith("/"):
+        right = pattern.removeprefix("/dev").removeprefix("/")
+        return "matches no volume: the name vg/lv has no slash before it", f"write {right}"
+    odd = re.search(r"(?<!\\)[\s,:;@=]|/$|\\[rntfv]", re.sub(r"\[[^][]*\]|\{[^{}]*\}|\(\?.", "", pattern))
+    if odd:
+        return f"matches no volume: none has {odd[0]!r} there in its name", "write one expression an entry: vg/lv"
+    if re.search(r"/[*?]", pattern):
+        hint = f"write {re.sub('/[*]', '/.*', pattern)}" if "/*" in pattern else "write . for any letter"
+        return "is a glob: as a regular expression it matches no volume", hint
+    if re.fullmatch(r"[\w./+-]++[*]", pattern) and pattern[-2:-1] not in (".", "/", "+"):
+        return f"is a glob: as a regular expression it repeats {pattern[-2]!r}", f"write {pattern[:-1]}.*"
+    if _lacks_group(pattern, groups):
+        hint = f"write the volume group first: vg/{pattern}"
+        return "names no volume group, but must match the whole name vg/lv", hint
+    if any(_covers(pattern, f"{group}/0a1b2c3d-4e5f-4071-8293-a4b5c6d7e8f9.disk0") for group in groups):
+        hint = "name the volumes that are not Ganeti's, such as vg/(root|swap)"
+        return "also matches the volumes of instances: lost ones are never reported", hint
+    return "", ""
 
 
 def _lacks_group(pattern: str, groups: set[str]) -> bool:
@@ -190,23 +182,14 @@ class BackendDefaultsOutside(Rule):
         declared = {path: leaf for path in self._DEFAULTS if (leaf := context.cluster_leaf(path)) is not None}
         if cluster is None or not context.pairs(cluster) or not declared or not all(pair.possible for pair in pairs):
             return
-        wanted = [(self._DEFAULTS[path], int(cast(int, leaf.value))) for path, leaf in declared.items()]
+        wanted = [(self._DEFAULTS[path], int(number(leaf))) for path, leaf in declared.items()]
         if any(_allows(pair, wanted) for pair in pairs):
             return
-        leaf = next(
-            (leaf for path, leaf in declared.items() if self._alone(pairs, path, leaf)), next(iter(declared.values()))
-        )
-        size = ", ".join(
-            f"{path[-1]} {amount(name, int(cast(int, declared[path].value)))}"
-            for path, name in self._DEFAULTS.items()
-            if path in declared
-        )
+        alone = [not any(_allows(pair, [size]) for pair in pairs) for size in wanted]  # a default that no spec allows
+        leaf = [*declared.values()][alone.index(True) if any(alone) else 0]
+        size = ", ".join(f"{path[-1]} {amount(*item)}" for path, item in zip(declared, wanted, strict=True))
         message = f"no spec allows the default instance ({size})"
         yield self.hit(cluster, message, leaf.span, hint="choose defaults inside a spec: most instances are small")
-
-    def _alone(self, pairs: list[Pair], path: Path, leaf: Leaf) -> bool:
-        """Return whether this default alone is one that no spec allows."""
-        return not any(_allows(pair, [(self._DEFAULTS[path], int(cast(int, leaf.value)))]) for pair in pairs)
 
 
 def _allows(pair: Pair, sizes: list[tuple[str, int]]) -> bool:
@@ -247,11 +230,8 @@ class ClusterName(Rule):
         name = cluster.name if cluster is not None else ""
         is_word = name in ("none", "null", "default", "inherit", "localhost")
         if cluster is not None and (is_word or name != name.lower() or not HOST_NAME.fullmatch(name)):
-            reason = (
-                "Ganeti writes it in lower case"
-                if HOST_NAME.fullmatch(name) and not is_word
-                else "it is not a host name"
-            )
+            is_upper = HOST_NAME.fullmatch(name) and not is_word
+            reason = "Ganeti writes it in lower case" if is_upper else "it is not a host name"
             hint = "write the name that `gnt-cluster info` shows"
             yield self.hit(cluster, f"no cluster can be called {name!r}: {reason}", cluster.span, hint=hint)
 
@@ -293,9 +273,8 @@ class BalanceOff(Rule):
         wanted += [guard.span for guard in context.policy.guards if guard.measure is Measure.NODE_FAILURES]
         for declared, leaf in context.explicit_at(("beparams", "auto_balance")) if wanted else ():
             if leaf.value is False:
-                message = (
-                    "auto_balance is off: new instances do not count for the failures that the policy wants survived"
-                )
+                message = "auto_balance is off: new instances do not count for the failures that the policy wants"
+                message += " survived"
                 related = (Related(wanted[0], "wanted here"),)
                 yield self.hit(declared, message, leaf.span, hint="write true, or leave it out", related=related)
 
@@ -313,15 +292,10 @@ class CompressionWithoutGzip(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(("compression_tools",)):
             if "gzip" not in texts(leaf):
-                message = "compression_tools lacks gzip"
-                yield self.hit(declared, message, leaf.span, hint="add gzip", fix=self._with_gzip(leaf))
-
-    def _with_gzip(self, leaf: Leaf) -> Fix | None:
-        tools = ["gzip", *texts(leaf)]
-        if not all(re.fullmatch(r"[a-z][a-z0-9-]*", tool) for tool in tools):
-            return None
-        edits = replace_value(leaf.document, leaf.pointer, f"[{', '.join(tools)}]")
-        return fix("add gzip", edits)
+                tools, add = ["gzip", *texts(leaf)], None
+                if all(re.fullmatch(r"[a-z][a-z0-9-]*", tool) for tool in tools):
+                    add = fix("add gzip", replace_value(leaf.document, leaf.pointer, f"[{', '.join(tools)}]"))
+                yield self.hit(declared, "compression_tools lacks gzip", leaf.span, hint="add gzip", fix=add)
 
 
 class CompressionToolMisspelt(Rule):
@@ -355,10 +329,10 @@ class CompressionToolName(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(("compression_tools",)):
             for index, tool in enumerate(texts(leaf)):
-                place = leaf.document.value_span((*leaf.pointer, index))
                 if tool == "none":
                     message = "none means no compression: it is not a tool"
-                    yield self.hit(declared, message, place, hint="leave it out: it can always be chosen")
+                    yield self.hit(declared, message, leaf.at(index), hint="leave it out: it can always be chosen")
                 elif not re.fullmatch(r"[A-Za-z0-9_-]+", tool):
                     message = f"{tool!r} cannot be the name of a compression tool"
-                    yield self.hit(declared, message, place, hint="write the program's name: letters, digits, - and _")
+                    hint = "write the program's name: letters, digits, - and _"
+                    yield self.hit(declared, message, leaf.at(index), hint=hint)

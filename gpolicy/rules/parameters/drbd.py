@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -95,11 +96,10 @@ class ResyncParameterIgnored(MoreWithState):
         for declared in context.cluster_and_groups:
             dynamic = in_force(context, declared, _path("dynamic-resync"))
             if dynamic is None:
-                static = context.own(declared, _path("resync-rate"))
-                for name in self._DYNAMIC if static is not None else ():
-                    cause = InForce(_path("resync-rate"), "set", static)
+                static = InForce(_path("resync-rate"), "set", context.own(declared, _path("resync-rate")))
+                for name in self._DYNAMIC if static.leaf is not None else ():
                     reason = "resync-rate is for the other mode, and nothing says which"
-                    yield from self._ignored(context, declared, name, cause, reason)
+                    yield from self._ignored(context, declared, name, static, reason)
                 continue
             on = dynamic.value is True
             for name in ("resync-rate",) if on else self._DYNAMIC:
@@ -229,31 +229,24 @@ class _Custom:
     def values(self) -> Iterator[tuple[str, str | None]]:
         """The options in order, each with its value, None without one; a word that belongs to none has no option."""
         name = ""
-        for word in self.words or ():
-            if word.startswith("-") and not word[1:].isdecimal():
-                if name:
-                    yield name, None
-                name, is_one, value = word.lstrip("-").partition("=")
-                if is_one:
-                    yield name, value
-                    name = ""
-            else:
-                yield name, word
+        for word in (*(self.words or ()), "--"):
+            is_option = word.startswith("-") and not word[1:].isdecimal()
+            if name or not is_option:
+                yield name, None if is_option else word
+            name, is_one, value = word.lstrip("-").partition("=") if is_option else ("", "", "")
+            if is_one:
+                yield name, value
                 name = ""
-        if name:
-            yield name, None
 
 
 def _strings(context: Context) -> Iterator[_Custom]:
     for declared, leaf in context.explicit_at(*CUSTOM):
         if len(str(leaf.value)) > 4096:
             continue  # no options that anybody wrote
-        try:
+        words = None
+        with suppress(ValueError):
             words = tuple(shlex.split(str(leaf.value)))
-        except ValueError:
-            yield _Custom(declared, leaf, None)
-        else:
-            yield _Custom(declared, leaf, words)
+        yield _Custom(declared, leaf, words)
 
 
 def _custom(text: str, more: str = "") -> str:
@@ -297,15 +290,12 @@ class CustomContradicts(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for custom in _strings(context):
-            for option in dict.fromkeys(custom.options):
-                if option not in _OF_GANETI:
-                    continue
+            for option in (option for option in dict.fromkeys(custom.options) if option in _OF_GANETI):
                 own = _OF_GANETI[option]
                 leaf = context.effective(custom.declared, ("diskparams", "drbd", own))
                 related = (Related(leaf.span, f"{own} is here"),) if leaf else ()
-                message = (
-                    f"{custom.leaf.path[-1]} sets --{option}, which Ganeti sets itself{f' from {own}' if own else ''}"
-                )
+                message = f"{custom.leaf.path[-1]} sets --{option}, which Ganeti sets itself"
+                message += f" from {own}" if own else ""
                 hint = f"set {own}, and remove --{option}" if own else f"remove --{option}"
                 yield self.hit(custom.declared, message, custom.leaf.span, hint=hint, related=related)
 

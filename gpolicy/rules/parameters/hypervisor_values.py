@@ -145,9 +145,8 @@ class CpuMaskUnlikely(MoreWithState):
             numbers = [int(digits) for digits in re.findall(r"[0-9]+", str(leaf.value)) if len(digits) <= _MOST_DIGITS]
             has, span, group = _fewest_cpus(context)
             if has and numbers and max(numbers) >= has:
-                message = (
-                    f"{leaf.dotted} names CPU {max(numbers)}, but nodes of group {group} have {has}: 0 to {has - 1}"
-                )
+                message = f"{leaf.dotted} names CPU {max(numbers)}, but nodes of group {group} have {has}:"
+                message += f" 0 to {has - 1}"
                 related = (Related(span, "the hardware is promised here"),) if span else ()
                 yield self.hit(declared, message, leaf.span, hint=f"write at most {has - 1}", related=related)
             elif (masks := str(leaf.value).count(":") + 1) > 1 and (other := _other_cpus(context, masks)):
@@ -259,9 +258,8 @@ class DefaultOfOneInstance(MoreWithState):
                 yield self.hit(declared, message, leaf.span, hint="write scsi-hd or paravirtual")
         for declared, leaf in context.explicit_at(kvm("kvm_flag")):
             if leaf.value == "disabled":
-                message = (
-                    "kvm_flag is disabled: no instance uses the virtualisation of the processors, and all are slow"
-                )
+                message = "kvm_flag is disabled: no instance uses the virtualisation of the processors,"
+                message += " and all are slow"
                 yield self.hit(declared, message, leaf.span, hint="write enabled, or leave it out")
         hypervisors = ("kvm", "xen-pvm", "xen-hvm")
         paths = [("hvparams", item, name) for item in hypervisors for name in ("kernel_args", "acpi")]
@@ -273,9 +271,8 @@ class DefaultOfOneInstance(MoreWithState):
                 yield self.hit(declared, message, leaf.span, hint="set it for the instance that needs it")
             elif leaf.value is False:
                 message = f"{leaf.dotted} is false: instances do not notice that they are to shut down"
-                yield self.hit(
-                    declared, message, leaf.span, hint="write true, and set it for the instance that needs it"
-                )
+                hint = "write true, and set it for the instance that needs it"
+                yield self.hit(declared, message, leaf.span, hint=hint)
 
 
 class SerialSpeed(MoreWithState):

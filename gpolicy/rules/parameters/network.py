@@ -307,14 +307,10 @@ class OvsIgnored(MoreWithState):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:
             switch = in_force(context, declared, OVS)
-            for path, default in ((OVS_NAME, "switch1"), (OVS_LINK, "")):
+            is_off = switch is not None and switch.value is False
+            for path, default in ((OVS_NAME, "switch1"), (OVS_LINK, "")) if is_off else ():
                 leaf = context.own(declared, path)
-                if (
-                    leaf is not None
-                    and switch is not None
-                    and switch.value is False
-                    and leaf.value not in ("", default)
-                ):
+                if leaf is not None and leaf.value not in ("", default):
                     message = f"{path[-1]} is not used: ovs is false"
                     yield self.hit(declared, message, leaf.span, hint="leave it out, or turn ovs on")
 

@@ -118,9 +118,8 @@ class StateNotCounted(MoreWithState):
             for prefix, leaf in _records(context, declared).items():
                 span = leaf.document.key_span(leaf.pointer[: len(prefix)])
                 if prefix[0] == "hv_state" and hypervisors is not None and prefix[1] in hypervisors.values[1:]:
-                    message = (
-                        f"the figures of {prefix[1]} are ignored: capacity counts those of {hypervisors.values[0]} only"
-                    )
+                    message = f"the figures of {prefix[1]} are ignored: capacity counts those of"
+                    message += f" {hypervisors.values[0]} only"
                     yield self.hit(declared, message, span)
                 if prefix[0] == "disk_state" and group and prefix[2] != group:
                     message = f"the figures of {prefix[2]} are ignored: capacity counts the volume group {group} only"
@@ -214,9 +213,8 @@ class StateBeyondHardware(MoreWithState):
             exchanged = sizes[0] != sizes[1] and sorted(sizes[0]) == sorted(sizes[1])
             if has and (much or little or exchanged):
                 only = "only " if little else ""
-                message = (
-                    f"{leaf.dotted} is {only}{sizes[0]}, but the promised hardware of {name_of(group)} is {sizes[1]}"
-                )
+                message = f"{leaf.dotted} is {only}{sizes[0]}, but the promised hardware of {name_of(group)} is"
+                message += f" {sizes[1]}"
                 hint = "its digits are exchanged in one of them" if exchanged else "correct the one that is wrong"
                 yield self.hit(declared, message, leaf.span, hint=hint, related=(Related(span, "promised here"),))
                 return

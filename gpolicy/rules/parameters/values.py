@@ -411,9 +411,8 @@ class UidPoolTooSmall(MoreWithState, WholePolicyRule):
             where = (
                 "uid_pool has" if leaf is not None or context.state else "the policy declares no uid_pool, which has"
             )
-            message = (
-                f"security_model pool needs a user ID for each instance of a node, {needed} or more, but {where} {has}"
-            )
+            message = f"security_model pool needs a user ID for each instance of a node, {needed} or more,"
+            message += f" but {where} {has}"
             hint = "write as many IDs as a node has instances: uid_pool: [20000-20099]"
             yield self.hit(cluster, message, own[0].span if place is None else place, hint=hint, related=related)
 

@@ -196,9 +196,8 @@ class SpecUnlikely(Rule):
                 and _are_exchanged(most_memory := pair.maximum["memory-size"], cpus := pair.maximum["cpu-count"], low)
             ):
                 memory = amount("memory-size", most_memory)
-                message = (
-                    f"{pair.title}: max is {memory} of memory for {count(cpus, 'CPU')}, far less for each than at min"
-                )
+                message = f"{pair.title}: max is {memory} of memory for {count(cpus, 'CPU')},"
+                message += " far less for each than at min"
                 hint = f"if they are exchanged, write {cpus}G and {most_memory // _GIB}"
                 yield self.hit(declared, message, pair.at("max", "memory-size"), hint=hint)
             for bound in wrong:

@@ -124,9 +124,8 @@ class HardwareUnlikely(Rule):
             is_small = hardware.memory.value < _SMALL_NODE and hardware.cpus.value < 16
             if not (least / 5 if is_small else least) <= each <= most:
                 memory, cpus = amount("memory-size", hardware.memory.value), hardware.cpus.value
-                message = (
-                    f"{memory} of memory for {in_words(cpus, 'CPU')} is far too {'much' if each > most else 'little'}"
-                )
+                message = f"{memory} of memory for {in_words(cpus, 'CPU')} is far too"
+                message += f" {'much' if each > most else 'little'}"
                 related = (Related(hardware.cpus.span, "the CPUs are here"),)
                 hint = "correct the unit, or exchange the two numbers"
                 yield self.hit(group, message, hardware.memory.span, hint=hint, related=related)
@@ -138,9 +137,8 @@ class HardwareUnlikely(Rule):
                 volumes = group.hardware.pv_count if group.hardware else None
                 times = number(spindles) / volumes.value if volumes is not None and volumes.value else 0
                 if volumes and volumes.value >= _MANY_VOLUMES and _ONE_DIGIT_MORE[0] <= times <= _ONE_DIGIT_MORE[1]:
-                    message = (
-                        f"spindle_count is {spindles.value}, but nodes of {name_of(group)} have {volumes.value} volumes"
-                    )
+                    message = f"spindle_count is {spindles.value}, but nodes of {name_of(group)} have {volumes.value}"
+                    message += " volumes"
                     related = (Related(volumes.span, "they are promised here"),)
                     yield self.hit(declared, message, spindles.span, hint="correct one of them", related=related)
                     break
@@ -151,13 +149,11 @@ class HardwareUnlikely(Rule):
         if memory is not None and memory.value % _GIB == 0:
             gib = memory.value // _GIB
             if meant := _exchanged_digits(gib, _is_usual_memory):
-                yield self.hit(
-                    group, f"hardly any machine has {gib}G of memory", memory.span, hint=f"Did you mean `{meant}G`?"
-                )
+                hint = f"Did you mean `{meant}G`?"
+                yield self.hit(group, f"hardly any machine has {gib}G of memory", memory.span, hint=hint)
         if cpus is not None and (meant := _exchanged_digits(cpus.value, _is_usual_cpus)):
-            yield self.hit(
-                group, f"hardly any machine has {cpus.value} CPUs", cpus.span, hint=f"Did you mean `{meant}`?"
-            )
+            hint = f"Did you mean `{meant}`?"
+            yield self.hit(group, f"hardly any machine has {cpus.value} CPUs", cpus.span, hint=hint)
 
 
 def _exchanged_digits(figure: int, is_usual: Callable[[int], bool]) -> int:
@@ -302,14 +298,11 @@ class FigureRefusesSpecs(Rule):
         first = min(findings, key=lambda finding: finding.severity.rank)
         names = [group.name for group in refusals.groups]
         which = named("group", names)
-        message = (
-            f"{what}: by it {len(refusals.refused)} of {refusals.specs} specs of {which} do not fit the"
-            f" nodes as meant; {first.message}"
-        )
+        message = f"{what}: by it {len(refusals.refused)} of {refusals.specs} specs of {which} do not fit the"
+        message += f" nodes as meant; {first.message}"
         related = tuple(Related(finding.span, finding.message) for finding in findings if finding.span)
-        return self.hit(
-            refusals.groups[0], message, span, hint="correct this figure, or all these specs", related=related
-        )
+        hint = "correct this figure, or all these specs"
+        return self.hit(refusals.groups[0], message, span, hint=hint, related=related)
 
 
 def _refused_groups(context: Context, about: Sequence[Finding]) -> list[GroupPolicy]:

@@ -100,10 +100,8 @@ class SpecNotMonotonic(Rule):
                 least = [larger.minimum[name] - smaller.minimum[name] for name in FILLING]
                 if len(more) == 1 and min(least) >= 0 and max(least) > 0:
                     name = more[0]
-                    message = (
-                        f"{smaller.title} is smaller than {larger.title}, but allows a greater {name}:"
-                        f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
-                    )
+                    message = f"{smaller.title} is smaller than {larger.title}, but allows a greater {name}:"
+                    message += f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
                     hint = "lower the one, or raise the other"
                     related = (Related(larger.at("max", name), f"{larger.title} is here"),)
                     yield self.hit(declared, message, smaller.at("max", name), hint=hint, related=related)
@@ -174,10 +172,8 @@ class TieredCannotCount(Rule):
                 for name, step in _STEPS.items():
                     low, high = pair.minimum[name], pair.maximum[name]
                     if low < high < low + step:
-                        message = (
-                            f"{pair.title}: {name} spans {high - low} MiB, less than hspace's step of {step} MiB:"
-                            f" only {amount(name, high)} is counted"
-                        )
+                        message = f"{pair.title}: {name} spans {high - low} MiB, less than hspace's step of {step} MiB:"
+                        message += f" only {amount(name, high)} is counted"
                         yield self.hit(declared, message, pair.at("min", name))
 
 
@@ -213,9 +209,8 @@ def _out_of_order(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[R
         name = below[0][0]
         if pair.minimum[name] * _FAR_BELOW[name] <= other.minimum[name]:
             sizes = [amount(name, item.minimum[name]) for item in (pair, other)]
-            message = (
-                f"{pair.title} is above {other.title} in all else, but its min {name} is {sizes[0]}, not {sizes[1]}"
-            )
+            message = f"{pair.title} is above {other.title} in all else, but its min {name} is {sizes[0]},"
+            message += f" not {sizes[1]}"
             return name, f"{message} or more", other.here
     return None
 

@@ -172,9 +172,8 @@ class FailureDomainIncomplete(MoreWithState, WholePolicyRule):
         for key, lacking in at_place.items():
             domains_there = " and ".join(f"{domain}:…" for domain in dict.fromkeys(item.domain for item in lacking))
             whose = "the group" if len({item.group for item in lacking}) == 1 else "these groups"
-            yield self.hit(
-                key[0], _lacking_words(lacking), spans[key], hint=f"tag every node of {whose} {domains_there}"
-            )
+            hint = f"tag every node of {whose} {domains_there}"
+            yield self.hit(key[0], _lacking_words(lacking), spans[key], hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,9 +184,8 @@ class MigrationDeadEnd(MoreWithState, WholePolicyRule):
                 label, span = next((place for tag in sorted(tags) if (place := node.tags[tag])), ("cluster", None))
                 tag = next((names[name] for name in names if node.of(name)), None)
                 span = span or (tag.span if tag else None)
-                message = (
-                    f"no other node of group {group} accepts instances from {node.name} ({', '.join(sorted(tags))})"
-                )
+                message = f"no other node of group {group} accepts instances from {node.name}"
+                message += f" ({', '.join(sorted(tags))})"
                 yield self.hit(label, message, span, hint="give another node the same tags, or allow the migration")
 
 

@@ -69,9 +69,8 @@ class TagAlmostInDomain(MoreWithState):
             if tag.level is Level.NODE and not tag.family:
                 reason = why_almost(tag.text, names)
                 if reason:
-                    yield self.hit(
-                        tag.label, f"`{tag.text}`: {reason}", tag.span, hint="correct the tag, or the domain"
-                    )
+                    hint = "correct the tag, or the domain"
+                    yield self.hit(tag.label, f"`{tag.text}`: {reason}", tag.span, hint=hint)
         for scenario in context.policy.scenarios:
             for node in (node for part in scenario.stage.simulated for node in part.nodes):
                 if reason := next((found for tag in node.tags if (found := why_almost(tag, names))), ""):
