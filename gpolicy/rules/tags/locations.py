@@ -1,4 +1,4 @@
-"""GP5xx: failure domains and desired locations (design document "Improving location awareness of Ganeti")."""
+"""GP5xx: failure domains, desired locations ("Improving location awareness of Ganeti"), and owned prefixes of tags."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ from gpolicy.rules.examples import GROUP
 from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
 from gpolicy.rules.shared import unknown_in_sets
 from gpolicy.rules.tags.domains import (
+    LEFT_NODE,
     LOCATION,
+    OWNING,
     PLACES,
+    Names,
     allowed_migrations,
     almost_in,
     begins_of,
@@ -292,3 +295,72 @@ def _place(nodes: tuple[TaggedNode, ...], domain: str, tag: Tag | None) -> tuple
             if place is not None:
                 return place
     return ("cluster", tag.span) if tag else ("cluster", None)
+
+
+class OwnedPrefixIdle(MoreWithState, WholePolicyRule):
+    info = warning_rule("GP523", "owned-prefix-idle")(
+        summary="An owned prefix differs slightly from tags in use, or is owned on other objects than have them, or no"
+        " tag has the prefix while nobody owns those of a domain.",
+        rationale="gpolicy removes tags only under owned prefixes, on the objects that the entry names. If the entry"
+        " is misspelt, tags that you remove from the policy stay on the cluster.",
+        bad=f'{OWNING.replace("rack:", "rakc:")}{LEFT_NODE}["rack:a"]\n',
+        good=f'{OWNING}{LEFT_NODE}["rack:a"]\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        prefixes = Names(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)
+        used, left = context.once(_ownership)
+        for rules in context.policy.tag_rules:
+            for owned in rules.owns:
+                prefix, levels = owned.value.prefix, owned.value.levels
+                having = used[prefix]
+                if having and not having & levels:
+                    where = "s and ".join(sorted(str(level.value) for level in having))
+                    message = f"{prefix} is owned on objects without such tags: they are on {where}s"
+                    yield self.hit("cluster", message, owned.span, hint="correct `on`")
+                elif not having and prefix.endswith(":"):
+                    meant = prefixes.meant(prefix.rstrip(":"))
+                    if meant:
+                        message = f"no tag starts with `{prefix}`; did you mean `{meant}:`?"
+                        yield self.hit("cluster", message, owned.span, hint=f"write {meant}:")
+                    elif left and Level.NODE in levels:
+                        message = f"no tag starts with `{prefix}`, and the tags {left}:… of a domain are not owned"
+                        yield self.hit("cluster", message, owned.span, hint=f"did you mean {left}:? Or own both")
+
+
+class DomainNotOwned(MoreWithState, WholePolicyRule):
+    info = info_rule("GP531", "domain-not-owned")(
+        summary="Tags of one domain of nodes are owned, those of another are not.",
+        rationale="Tags that you remove from the policy stay on the cluster if nobody owns them. That is right where"
+        " something else sets them as well, such as an upgrade.",
+        bad=OWNING.replace("[rack]", "[rack, room]") + f'{LEFT_NODE}["rack:a", "room:1"]\n',
+        good=f'{OWNING}{LEFT_NODE}["rack:a"]\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        used, left = context.once(_ownership)
+        names = domains_of_nodes(context)
+        owned = (owned for rules in context.policy.tag_rules for owned in rules.owns)
+        for entry in owned if left else ():
+            prefix, levels = entry.value.prefix, entry.value.levels
+            if prefix.rstrip(":") in names and Level.NODE in used[prefix] & levels:
+                message = f"tags {prefix}… of nodes are owned, and those of the domain {left} are not"
+                yield self.hit("cluster", message, entry.span, hint=f"own {left}: on node as well")
+                return  # one is enough
+
+
+def domains_of_nodes(context: Context) -> set[str]:
+    return {*domains(context, "nlocation"), *domains(context, "migration")}
+
+
+def _ownership(context: Context) -> tuple[dict[str, set[Level]], str]:
+    """Return on which levels each owned prefix has tags, and a domain whose tags on nodes nobody owns (or nothing)."""
+    used: dict[str, set[Level]] = {owned.prefix: set() for owned in context.policy.owned}
+    loose = set[str]()
+    for tag in context.tags:
+        having_it = [begin for begin in (tag.text[:end] for end in range(len(tag.text) + 1)) if begin in used]
+        for begin in having_it:
+            used[begin].add(tag.level)
+        if tag.level is Level.NODE and not having_it:
+            loose.add(tag.text.partition(":")[0])
+    return used, min(loose & domains_of_nodes(context), default="")
