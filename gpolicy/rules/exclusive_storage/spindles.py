@@ -18,7 +18,7 @@ from gpolicy.ganeti.units import SIZE_STEP_MIB
 from gpolicy.ganeti.vocabulary import MAX_DISKS
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
-from gpolicy.printable import count
+from gpolicy.printable import count as in_words
 from gpolicy.rules.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES, bounds
 from gpolicy.rules.shapes import MoreWithState
 from gpolicy.rules.shared import exclusive_groups
@@ -47,13 +47,9 @@ def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, Volume
             yield from ((group, pair, volume, hardware) for pair in comparable(context.pairs(group)))
 
 
-def _volumes_here(hardware: Hardware) -> tuple[Related, ...]:
-    return (Related(hardware.span, "the hardware is promised here"),)
-
-
-def _is_on(context: Context, group: GroupPolicy) -> tuple[Related, ...]:
-    exclusive = context.exclusive(group)
-    return (Related(exclusive.span, "exclusive storage is on"),) if exclusive is not None else ()
+def _volumes_here(hardware: Hardware, exclusive: Leaf | None = None) -> tuple[Related, ...]:
+    is_on = (Related(exclusive.span, "exclusive storage is on"),) if exclusive is not None else ()
+    return (Related(hardware.span, "the hardware is promised here"), *is_on)
 
 
 class DiskNotWholeSpindles(Rule):
@@ -76,15 +72,12 @@ class DiskNotWholeSpindles(Rule):
                 whole = "a whole physical volume" if volumes == 1 else f"{volumes} whole physical volumes"
                 message = f"{pair.title}: a disk of {amount('disk-size', size)} occupies {whole} of"
                 message += f" {amount('disk-size', volume.smallest)}"
-                sizes = [_rounded_down(volume.largest_disk(count)) for count in (volumes - 1, volumes) if count]
+                sizes = [volume.largest_disk(count) for count in (volumes - 1, volumes) if count]
+                # sizes that Ganeti takes as they are; large ones in whole GiB: easier to read, within the tolerance
+                sizes = [size - size % (1024 if size >= 100 * 1024 else SIZE_STEP_MIB) for size in sizes]
                 hint = f"write a maximum of {' or '.join(amount('disk-size', item) for item in sizes)}"
-                span, related = pair.at("max", "disk-size"), (*_volumes_here(hardware), *_is_on(context, group))
-                yield self.hit(group, message, span, hint=hint, related=related)
-
-
-def _rounded_down(size: int) -> int:
-    """Return a size that Ganeti takes as it is; a large one in whole GiB: easier to read, and within the tolerance."""
-    return size - size % (1024 if size >= 100 * 1024 else SIZE_STEP_MIB)
+                related = _volumes_here(hardware, context.exclusive(group))
+                yield self.hit(group, message, pair.at("max", "disk-size"), hint=hint, related=related)
 
 
 class DiskSpansSpindles(Rule):
@@ -101,8 +94,8 @@ class DiskSpansSpindles(Rule):
             least, most = (volume.needed(bound["disk-size"]) for bound in (pair.minimum, pair.maximum))
             if least != most:
                 message = f"{pair.title}: a disk takes {least} to {most} physical volumes, depending on its size"
-                span, related = pair.at("min", "disk-size"), (*_volumes_here(hardware), *_is_on(context, group))
-                yield self.hit(group, message, span, related=related)
+                related = _volumes_here(hardware, context.exclusive(group))
+                yield self.hit(group, message, pair.at("min", "disk-size"), related=related)
 
 
 class TooFewSpindles(Rule):
@@ -121,10 +114,8 @@ class TooFewSpindles(Rule):
             needed, allowed = count * volume.needed(size), pair.maximum["spindle-use"]
             if needed > allowed:
                 each, need = amount("disk-size", volume.smallest), "needs" if count == 1 else "need"
-                message = (
-                    f"{pair.title}: {_disks(count, size)} {need} {needed} spindles of {each}, but at most {allowed} are"
-                    " allowed"
-                )
+                disks = f"{in_words(count, 'disk')} of {amount('disk-size', size)}"
+                message = f"{pair.title}: {disks} {need} {needed} spindles of {each}, but at most {allowed} are allowed"
                 hint = f"allow spindle-use {needed}, or smaller disks"
                 span = pair.at("max", "spindle-use")
                 yield self.hit(group, message, span, hint=hint, related=_volumes_here(hardware))
@@ -151,10 +142,6 @@ class DisksBeyondSpindles(Rule):
                     related = (Related(exclusive.span, "exclusive storage is on"),)
                     place = pair.at("max", "disk-count")
                     yield self.hit(group, message, place, hint=f"write {most} or less", related=related)
-
-
-def _disks(number: int, size: int) -> str:
-    return f"{count(number, 'disk')} of {amount('disk-size', size)}"
 
 
 class SpindlesBeyondNode(Rule):
@@ -197,11 +184,10 @@ class SpindleParameterIgnored(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
             exclusive = context.exclusive(group)
-            for path in self._IGNORED if exclusive else ():
-                leaf = context.own(group, path)
+            for leaf in (context.own(group, path) for path in self._IGNORED):
                 if leaf is not None and exclusive is not None:
                     related = (Related(exclusive.span, "exclusive storage is on"),)
-                    message = f"{path[1]} is ignored in {name_of(group)}"
+                    message = f"{leaf.path[1]} is ignored in {name_of(group)}"
                     hint = "remove it, if exclusive storage is meant"
                     yield self.hit(group, message, leaf.span, hint=hint, related=related)
 

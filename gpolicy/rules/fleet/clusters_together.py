@@ -37,18 +37,18 @@ def group_of(town: str, nodes: str) -> str:
     return f"# {town}/group.yaml\ngpolicy: v1\nkind: NodeGroup\nname: main\nnodes: [{nodes}]\n"
 
 
-def files(*files: str) -> str:
-    return "---\n".join(files)
+def files(*files: str, base: str = BASE) -> str:
+    return "---\n".join((base, *files))
 
 
-GOOD: Final = files(BASE, member("amsterdam"), member("berlin"))
+GOOD: Final = files(member("amsterdam"), member("berlin"))
 
 
 class ClusterNamedTwice(FleetRule):
     info = error_rule("GP831", "cluster-named-twice")(
         summary="Two policies describe a cluster of the same name.",
         rationale="Each policy changes the cluster back to what it says.",
-        bad=files(member("amsterdam"), member("amsterdam").replace("# amsterdam", "# berlin"), BASE),
+        bad="---\n".join((member("amsterdam"), member("amsterdam").replace("# amsterdam", "# berlin"), BASE)),
         good=GOOD,
     )
 
@@ -71,11 +71,9 @@ class NodeInTwoClusters(FleetRule):
         rationale="A node is in exactly one cluster, so one of the two policies is wrong and cannot be planned. The"
         " same holds for patterns with a domain that mean the same nodes, such as node[1-3].example.org.",
         source="Ganeti's data model",
-        bad=files(
-            BASE, member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n2, n3")
-        ),
+        bad=files(member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n2, n3")),
         good=files(
-            BASE, member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n3, n4")
+            member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n3, n4")
         ),
     )
 
@@ -134,10 +132,8 @@ class MacPrefixShared(FleetRule):
         rationale="A cluster ensures that its own addresses differ, but not that they differ from another cluster's."
         " On a shared network two instances may get the same one. Clusters that share no network are fine.",
         source="Ganeti's documentation, gnt-cluster(8) init --mac-prefix",
-        bad=files(BASE, *(member(town, 'mac_prefix: "aa:00:00"\n') for town in ("amsterdam", "berlin"))),
-        good=files(
-            BASE, *(member(town, f'mac_prefix: "aa:00:0{n}"\n') for n, town in enumerate(("amsterdam", "berlin"), 1))
-        ),
+        bad=files(*(member(town, 'mac_prefix: "aa:00:00"\n') for town in ("amsterdam", "berlin"))),
+        good=files(*(member(town, f'mac_prefix: "aa:00:0{n}"\n') for n, town in enumerate(("amsterdam", "berlin"), 1))),
     )
 
     def check(self, fleet: Fleet) -> Iterator[FleetHit]:
@@ -154,10 +150,8 @@ class MacPrefixCopied(FleetRule):
         rationale="Who writes another prefix than Ganeti's default wants addresses of their own, and this one is there"
         " twice: on a shared network two instances may get the same address.",
         source="Ganeti's documentation, gnt-cluster(8) init --mac-prefix",
-        bad=files(BASE, *(member(town, 'mac_prefix: "aa:00:17"\n') for town in ("amsterdam", "berlin"))),
-        good=files(
-            BASE, *(member(town, f'mac_prefix: "aa:00:0{n}"\n') for n, town in enumerate(("amsterdam", "berlin"), 1))
-        ),
+        bad=files(*(member(town, 'mac_prefix: "aa:00:17"\n') for town in ("amsterdam", "berlin"))),
+        good=files(*(member(town, f'mac_prefix: "aa:00:0{n}"\n') for n, town in enumerate(("amsterdam", "berlin"), 1))),
     )
 
     def check(self, fleet: Fleet) -> Iterator[FleetHit]:
@@ -188,11 +182,11 @@ class FleetDrift(FleetRule):
         summary="Clusters with the same base have different values that the base does not set.",
         rationale="Values that only the clusters' own documents set drift apart unseen. Put the common value into the"
         " base, and override it where a cluster must differ: gpolicy does not report an override of a base.",
-        bad=files(
-            BASE, *(member(town, f"ipolicy: {{vcpu-ratio: {n}}}\n") for town, n in (("amsterdam", 4), ("berlin", 8)))
-        ),
+        bad=files(*(member(town, f"ipolicy: {{vcpu-ratio: {n}}}\n") for town, n in (("amsterdam", 4), ("berlin", 8)))),
         good=files(
-            BASE + "ipolicy: {vcpu-ratio: 4}\n", member("amsterdam"), member("berlin", "ipolicy: {vcpu-ratio: 8}\n")
+            member("amsterdam"),
+            member("berlin", "ipolicy: {vcpu-ratio: 8}\n"),
+            base=BASE + "ipolicy: {vcpu-ratio: 4}\n",
         ),
     )
 
@@ -225,10 +219,8 @@ class BaseHoldsNowhere(FleetRule):
     info = warning_rule("GP835", "base-holds-nowhere")(
         summary="Every cluster overrides a value of their common base.",
         rationale="A reader of the base believes that the value holds, but it holds in none of the checked clusters.",
-        bad=files(
-            BASE, *(member(town, "diskparams:\n  drbd: {c-max-rate: 200M}\n") for town in ("amsterdam", "berlin"))
-        ),
-        good=files(BASE, member("amsterdam"), member("berlin", "diskparams:\n  drbd: {c-max-rate: 200M}\n")),
+        bad=files(*(member(town, "diskparams:\n  drbd: {c-max-rate: 200M}\n") for town in ("amsterdam", "berlin"))),
+        good=files(member("amsterdam"), member("berlin", "diskparams:\n  drbd: {c-max-rate: 200M}\n")),
     )
 
     def check(self, fleet: Fleet) -> Iterator[FleetHit]:

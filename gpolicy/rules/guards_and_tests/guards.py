@@ -164,19 +164,15 @@ class GuardBeyondMirrors(MoreWithState):
         for guard in context.policy.guards:
             if guard.measure is not Measure.NODE_FAILURES or not 1 < guard.limit <= MOST_NODE_FAILURES:
                 continue
-            mirrored = [group.name for group in _asked(context, guard) if _is_mirrored(context, group)]
+            is_said = context.enabled_templates() is not None
+            known = (item for item in _asked(context, guard) if is_said or context.effective(item, DISK_TEMPLATES))
+            mirrored = [group.name for group in known if has_mirrors(context, group)]
             if mirrored and not _impossible(context, guard):
                 groups = named("group", mirrored)
                 message = f"guard {guard.name.value} passes although an instance with DRBD disks in {groups}"
                 message += " is lost with both of its nodes"
                 hint = "this is no mistake if room for the others is what you ask for; else write 1"
                 yield self.hit(_label(guard), message, guard.span, hint=hint)
-
-
-def _is_mirrored(context: Context, group: GroupPolicy) -> bool:
-    """Return whether a group is known to allow DRBD disks."""
-    is_said = context.effective(group, DISK_TEMPLATES) is not None or context.enabled_templates() is not None
-    return is_said and has_mirrors(context, group)
 
 
 def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
@@ -329,13 +325,12 @@ class WaiverEndless(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for waiver in context.policy.waivers:
             year = waiver.until.partition("-")[0]
+            message, hint = f"the waiver of {waiver.rule} lasts until {waiver.until}", ""
             if year.isdigit() and int(year) >= 2100:
-                message = f"the waiver of {waiver.rule} lasts until {waiver.until}"
                 hint = "write a day on which somebody should look again; ignore the rule in gpolicy.toml for good"
-                yield self.hit("", message, waiver.span, hint=hint)
             elif year.isdigit() and (meant := _year_meant(year, context.today.year)):
-                message = f"the waiver of {waiver.rule} lasts until {waiver.until}"
                 hint = f"Did you mean `{meant}{waiver.until[len(year) :]}`?"
+            if hint:
                 yield self.hit("", message, waiver.span, hint=hint)
 
 

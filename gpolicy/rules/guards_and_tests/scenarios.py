@@ -26,6 +26,9 @@ _GROUP: Final = (
 _CHECK: Final = "check_instance: {group: gold, memory-size: 2G, cpu-count: 2, disks: [10G]}"
 
 
+_BY_SPEC: Final = (("specs",), ("tiered",), ("binding",), ("lost_allocations",))
+
+
 def _test(action: str, expect: str, on: str = "", name: str = "a test") -> str:
     stage = f'    "on": {on}\n' if on else ""
     return f"  - name: {name}\n{stage}    {action}\n    expect: {{{expect}}}\n"
@@ -81,14 +84,10 @@ class UnknownSpecTest(NameRule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
+        only = context.groups[0].name if len(context.groups) == 1 else None
         for scenario in context.policy.scenarios:
             for group, spec in _specs(scenario):
-                yield from self.unknown_spec(context, _label(scenario), group or _only_group(context), spec)
-
-
-def _only_group(context: Context) -> str | None:
-    groups = context.groups
-    return groups[0].name if len(groups) == 1 else None
+                yield from self.unknown_spec(context, _label(scenario), group or only, spec)
 
 
 def _specs(scenario: Scenario) -> Iterator[tuple[str | None, Located[str]]]:
@@ -113,13 +112,8 @@ def _specs(scenario: Scenario) -> Iterator[tuple[str | None, Located[str]]]:
         path, wanted = expectation.path, expectation.wanted
         if path == ("pair",) and isinstance(wanted, str):
             yield asked, Located(wanted, expectation.span)
-        elif _is_about_spec(path):
+        elif path[-2:-1] in _BY_SPEC and path[-2:] != ("binding", "standard"):
             yield asked, Located(path[-1], expectation.span)
-
-
-def _is_about_spec(path: tuple[str, ...]) -> bool:
-    maps = ("specs", "tiered", "binding", "lost_allocations")
-    return len(path) > 1 and path[-2] in maps and path[-2:] != ("binding", "standard")
 
 
 class NamedTwiceTest(Rule):

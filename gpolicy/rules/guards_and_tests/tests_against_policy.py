@@ -79,34 +79,26 @@ class TemplateOfTest(MoreWithState):
                 continue
             declared = asked_of(context, scenario) or context.policy.cluster
             allowed = context.effective(declared, DISK_TEMPLATES) if declared else None
-            if _expects_refusal(scenario) or (scenario.sizes is not None and scenario.sizes.ignore_ipolicy):
+            wanted = {item.path: item.wanted for item in scenario.expectations}
+            expects_refusal = wanted.get(("refused",)) is True or scenario.action is Action.CAPACITY
+            if expects_refusal or (scenario.sizes is not None and scenario.sizes.ignore_ipolicy):
                 continue  # that may be what it shows
-            reason = missing = ""
-            if template.value == "diskless" and scenario.sizes is not None and scenario.sizes.disks:
+            name, message, missing, hint = template.value, "", "", "name another template"
+            if name == "diskless" and scenario.sizes is not None and scenario.sizes.disks:
                 message = "diskless instances have no disks, and this one has"
                 hint = "write disks: [], or name another template"
-                yield self.hit(f"test/{scenario.name.value}", message, template.span, hint=hint)
-                continue
-            if enabled is not None and template.value not in enabled.values:
-                reason, missing = "is not enabled on the cluster", f"enabled {template.value}"
-            elif declared is not None and allowed is not None and template.value not in texts(allowed):
-                reason, missing = f"is not allowed in {name_of(declared)}", f"{template.value} in {allowed.span}"
-            if reason:
-                message = f"{template.value} {reason}"
-                label, hint = f"test/{scenario.name.value}", "name another template"
-                yield self.hit(label, message, template.span, hint=hint, missing=missing)
+            elif enabled is not None and name not in enabled.values:
+                message, missing = f"{name} is not enabled on the cluster", f"enabled {name}"
+            elif declared is not None and allowed is not None and name not in texts(allowed):
+                message, missing = f"{name} is not allowed in {name_of(declared)}", f"{name} in {allowed.span}"
+            if message:
+                yield self.hit(f"test/{scenario.name.value}", message, template.span, hint=hint, missing=missing)
 
 
 def _template(scenario: Scenario) -> Located[str] | None:
     if scenario.sizes is not None:
         return scenario.sizes.template
     return scenario.capacity.template if scenario.capacity is not None else None
-
-
-def _expects_refusal(scenario: Scenario) -> bool:
-    """Return whether the test expects that the instance is refused, or that none fits."""
-    wanted = {item.path: item.wanted for item in scenario.expectations}
-    return wanted.get(("refused",)) is True or scenario.action is Action.CAPACITY
 
 
 class SpindlesOfTest(WholePolicyRule):
@@ -285,12 +277,9 @@ class NeverFailsTest(WholePolicyRule):
         for scenario in context.policy.scenarios:
             for expectation in scenario.expectations:
                 wanted = expectation.wanted
-                if (
-                    isinstance(wanted, Number)
-                    and (wanted.least or 0) <= 0
-                    and (wanted.most is None or wanted.most >= 100_000)  # no cluster holds more instances
-                ):
-                    bound = "at least 0" if wanted.most is None else f"at most {wanted.most:,}"
+                most = wanted.most if isinstance(wanted, Number) and (wanted.least or 0) <= 0 else 0
+                if most is None or most >= 100_000:  # no cluster holds more instances
+                    bound = "at least 0" if most is None else f"at most {most:,}"
                     message = f"{expectation.title} is {bound} in any case"
                     hint = "expect a number, or 1 or more"
                     yield self.hit(f"test/{scenario.name.value}", message, expectation.span, hint=hint)

@@ -100,7 +100,9 @@ class NumberUnlikely(Rule):
         low, high = _ACCEPTED.get(leaf.path, (0, math.inf))
         if not low <= value <= high:
             return  # an error
-        if parameter.type is Type.SIZE and value <= LEAST_WITHOUT_UNIT and _is_rounded(leaf, value):
+        written = leaf.document.value(leaf.pointer)
+        is_rounded = isinstance(written, int) and written != value  # Ganeti stores another number
+        if parameter.type is Type.SIZE and value <= LEAST_WITHOUT_UNIT and is_rounded:
             return  # GP015 asks for the unit
         if not sensible.takes(value):
             usual = parameter.default if isinstance(parameter.default, int | float) else 0
@@ -168,12 +170,6 @@ def _is_bare(leaf: Leaf, value: float, *steps: str | int) -> bool:
     written = beside[pointer[-2]][pointer[-1]] if steps else beside[pointer[-1]]
     sizes = [item for bound in ("min", "max") for item in beside[bound].values()] if steps else beside.values()
     return isinstance(written, int) and any(isinstance(item, str) and item[-1:].isalpha() for item in sizes)
-
-
-def _is_rounded(leaf: Leaf, value: float) -> bool:
-    """Return whether a size is written without a unit and Ganeti stores another number."""
-    written = leaf.document.value(leaf.pointer)
-    return isinstance(written, int) and written != value
 
 
 def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
@@ -266,13 +262,9 @@ class RatiosExchanged(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaves in context.combined(_CPUS, _SPINDLES):
             cpus, spindles = map(number, leaves)
-            sensible = SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
-            if (
-                cpus >= 12
-                and (spindles <= 6 or spindles == cpus >= 16)
-                and sensible
-                and not context.exclusive(declared)
-            ):
+            is_high = cpus >= 12 and SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
+            is_alike = spindles <= 6 or spindles == cpus >= 16
+            if is_high and is_alike and not context.exclusive(declared):
                 leaf, related = context.own_first(declared, *leaves)
                 message = f"vcpu-ratio is {cpus:g} and spindle-ratio {spindles:g}"
                 hint = "exchange the two" if spindles <= 6 else "correct the one that was copied"

@@ -189,13 +189,8 @@ def _mistyped(path: Path, text: str) -> str:
 
 def _is_copied(one: str, other: str) -> bool:
     """Return whether two parameters cannot mean the same file; that of one hypervisor and of another may."""
-    return (
-        one != other
-        and not (one.endswith("_password_file") and other.endswith("_password_file"))
-        and (
-            one not in _DIRECTORIES or other not in _DIRECTORIES  # GP146
-        )
-    )
+    are_passwords = one.endswith("_password_file") and other.endswith("_password_file")
+    return one != other and not are_passwords and not {one, other} <= _DIRECTORIES  # GP146
 
 
 def _unlikely(path: Path, text: str) -> tuple[str, str]:
@@ -245,21 +240,20 @@ class AllocatorUnlikely(MoreWithState):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_ALLOCATOR):
-            name = str(leaf.value)
+            name, message, hint = str(leaf.value), "", "write hail"
             if "/" in name:
                 message = f"default_iallocator is {name!r}: Ganeti looks for a name, not for a path"
-                yield self.hit(declared, message, leaf.span, hint=f"write {name.rpartition('/')[2] or 'hail'}")
+                hint = f"write {name.rpartition('/')[2] or 'hail'}"
             elif len(name) > 2 and not name[-1].isdigit() and is_one_slip(name, "hail"):
-                yield self.hit(declared, f"there is no allocator {name!r}", leaf.span, hint="Did you mean `hail`?")
+                message, hint = f"there is no allocator {name!r}", "Did you mean `hail`?"
             elif re.search(r"[\s,;:]\w", name):
                 message = f"default_iallocator is {name!r}: it is one name"
-                yield self.hit(declared, message, leaf.span, hint="write hail")
             elif re.fullmatch("(br|xenbr|vmbr|bond|eth|en[ops]|vlan)[0-9][0-9.a-z]*", name):
                 message = f"default_iallocator is {name!r}, which is the name of a network interface"
-                yield self.hit(declared, message, leaf.span, hint="write hail")
             elif name in HTOOLS_PROGRAMS:
                 message = f"default_iallocator is {name}, a program of htools that is no allocator"
-                yield self.hit(declared, message, leaf.span, hint="write hail")
+            if message:
+                yield self.hit(declared, message, leaf.span, hint=hint)
         cluster, parameters = context.policy.cluster, context.cluster_leaf(ALLOCATOR_PARAMETERS)
         allocator = in_force(context, cluster, _ALLOCATOR) if cluster is not None else None
         if cluster is None or parameters is None or allocator is None or allocator.value not in ("hail", ""):

@@ -169,10 +169,7 @@ class StateBeyondTotal(Rule):
                         continue
                     what = " and ".join(leaf.path[-1] for leaf in parts)
                     verb = "leave" if len(parts) > 1 else "leaves"
-                    sizes = [
-                        str(int(size)) if total_name == "cpu_total" else amount("memory-size", int(size))
-                        for size in (kept, number(total))
-                    ]
+                    sizes = [_shown(total_name, size) for size in (kept, number(total))]
                     message = f"{what} ({sizes[0]}) {verb} nothing of {total_name} ({sizes[1]})"
                     others = [leaf for leaf in (*parts, total) if leaf is not own[0]]
                     related = tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in others)

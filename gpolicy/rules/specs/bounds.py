@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, number, texts
-from gpolicy.checking.pairs import Pair, amount
+from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import REFUSED, Related, RuleParameter, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
@@ -15,7 +15,6 @@ from gpolicy.ganeti.sensible_ranges import SENSIBLE, is_without_limit
 from gpolicy.ganeti.spec_distance import spec_distance
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
 from gpolicy.policy import edits
-from gpolicy.policy.model import GroupPolicy, Leaf
 from gpolicy.printable import count
 from gpolicy.rules.examples import CLUSTER, GOOD_SPECS, GROUP, LARGE, SIZES, SMALL, bounds, group_with, spec
 from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
@@ -279,18 +278,15 @@ class StdNowhere(MoreWithState, WholePolicyRule):
         if cluster is None or len(written) != len(std) or not known:
             return
         own = [group for group, _ in groups if context.own(group, ("ipolicy", "minmax"))]
-        if not own or any(_takes(pair, written) for _, pairs in groups for pair in pairs):
+        if not own or any(
+            all(pair.minimum[name] <= number(leaf) <= pair.maximum[name] for name, leaf in written.items())
+            for _, pairs in groups
+            for pair in pairs
+        ):
             return
         first = written["memory-size"]
-        message = f"std fits no spec of {_names([group for group, _ in groups])}: hspace counts no standard instance"
+        names = [group.name for group, _ in groups]
+        which = f"group {names[0]}" if len(names) == 1 else f"the groups {', '.join(names[:5])}"
+        message = f"std fits no spec of {which}: hspace counts no standard instance"
         related = tuple(Related(pairs[0].leaf.span, f"the specs of {group.name}") for group, pairs in groups[:3])
         yield self.hit(cluster, message, first.span, hint="choose a std that one of the groups takes", related=related)
-
-
-def _takes(pair: Pair, std: dict[str, Leaf]) -> bool:
-    return all(pair.minimum[name] <= number(leaf) <= pair.maximum[name] for name, leaf in std.items())
-
-
-def _names(groups: list[GroupPolicy]) -> str:
-    names = [group.name for group in groups]
-    return f"group {names[0]}" if len(names) == 1 else f"the groups {', '.join(names[:5])}"

@@ -136,10 +136,7 @@ class SpecsWithoutOrder(Rule):
 
 def _apart(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
     """Yield each two pairs of a list that share no sizes (others are GP201 to GP204)."""
-    for declared, _, pairs in context.minmax():
-        for first, second in combinations(comparable(pairs), 2):
-            if first.overlap(second) is None:
-                yield declared, first, second
+    return (found for found in _compared(context) if found[1].overlap(found[2]) is None)
 
 
 class TieredCannotCount(Rule):

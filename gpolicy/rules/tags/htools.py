@@ -175,7 +175,9 @@ class TagWrongLevel(Rule):
         for tag in context.tags:
             if tag.family and tag.level is not Level.CLUSTER:
                 right = "the cluster"
-            elif tag.level is not Level.NODE and _is_of_nodes(tag.text, names):
+            elif tag.level is not Level.NODE and (
+                tag.text.startswith(_STANDBY) or not names.isdisjoint(begins_of(tag.text))
+            ):
                 right = "nodes"
             elif tag.text.startswith(_REPAIR) and tag.level is Level.NODE:
                 right = "the cluster, groups and instances"
@@ -183,10 +185,6 @@ class TagWrongLevel(Rule):
                 continue
             message = f"{tag.text} has no effect on a {tag.level}"
             yield self.hit(tag.label, message, tag.span, hint=f"tools read it from {right} only")
-
-
-def _is_of_nodes(text: str, names: set[str]) -> bool:
-    return text.startswith(_STANDBY) or not names.isdisjoint(begins_of(text))
 
 
 class AutorepairUnknown(Rule):

@@ -301,17 +301,12 @@ def _is_left_alone(
     others = [other for other, alike in kinds.items() if other != kind or len(alike) > 1]
     suits = [
         (
-            _may_move(moving, other[0], allowed),
+            may_receive(other[0], moving, allowed) or may_receive(moving, other[0], allowed),
             *(mine.isdisjoint(its) for mine, its in zip(places, other[1:], strict=True)),
         )
         for other in others
     ]
     return bool(suits) and all(any(each) for each in zip(*suits, strict=True)) and not any(all(one) for one in suits)
-
-
-def _may_move(one: frozenset[str], other: frozenset[str], allowed: set[tuple[str, ...]]) -> bool:
-    """Return whether an instance may migrate between nodes with these tags, in one direction at least."""
-    return may_receive(other, one, allowed) or may_receive(one, other, allowed)
 
 
 class NodeInTwoMigrationDomains(MoreWithState):
