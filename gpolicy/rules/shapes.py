@@ -26,7 +26,7 @@ class WholePolicyRule(Rule):
     needs_whole_policy = True
 
 
-def contradiction(
+def conflict(
     rule: Rule, context: Context, declared: ClusterPolicy | GroupPolicy, message: str, hint: str, *values: InForce
 ) -> Hit:
     """Return a hit at the first of contradicting values that the object declares itself; the others are related."""

@@ -163,9 +163,8 @@ def _above_ratios(context: Context, known: ViolationChange) -> Iterator[_Violati
         declared = context.policy.groups.get(group) or context.policy.cluster
         leaf = context.effective(declared, ("ipolicy", parameter)) if declared else None
         message = f"group {group} would have nodes above its {parameter}: {some(nodes, 2)}"
-        yield _Violating(
-            group, leaf.span if leaf else None, message, f"raise {parameter}, or move instances away first"
-        )
+        cure = f"raise {parameter}, or move instances away first"
+        yield _Violating(group, leaf.span if leaf else None, message, cure)
 
 
 def _refused(

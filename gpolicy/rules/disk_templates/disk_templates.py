@@ -300,9 +300,8 @@ class OnlyDiskless(Rule):
         enabled = context.cluster_leaf(ENABLED_TEMPLATES)
         bound = "minimum" if enabled is not None and set(texts(enabled)) == {"diskless"} else "maximum"
         for declared, (allowed, _) in context.combined(DISK_TEMPLATES, MINMAX):
-            about_disks = any(
-                getattr(pair, bound)["disk-count"] and pair.maximum["disk-size"] for pair in context.pairs(declared)
-            )
+            pairs = context.pairs(declared)
+            about_disks = any(getattr(pair, bound)["disk-count"] and pair.maximum["disk-size"] for pair in pairs)
             if set(texts(allowed)) == {"diskless"} and about_disks and not context.exclusive(declared):
                 message = f"{name_of(declared)} allows only diskless: no instance there can have a disk"
                 own, related = context.own_first(declared, allowed)

@@ -211,9 +211,8 @@ class SharesOfGaneti(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:
             own_terms = volume_terms(None, declared)
-            other = [
-                key for key, usual in (("margin", MARGIN), ("reserve", RESERVED)) if getattr(own_terms, key) != usual
-            ]
+            usual = {"margin": MARGIN, "reserve": RESERVED}
+            other = [key for key, share in usual.items() if getattr(own_terms, key) != share]
             said, own = _terms(context, declared).what_if, _first(declared, *other)
             if said is not None and own is not None and own_terms.what_if is not None:
                 yield self.hit(declared, f"disks are {said}", own.span, hint="leave it out to count as Ganeti does")
@@ -280,10 +279,8 @@ class ObservedVolumesDiffer(StateRule):
                 for volume in own_pool(context, group, node).allocatable
             ]
             if leaf is not None and volumes and terms_in(context, group).sizes_differ(min(volumes)[0], max(volumes)[0]):
-                parts = [
-                    f"{name} of {node} has {amount('disk-size', size)}"
-                    for size, node, name in (min(volumes), max(volumes))
-                ]
+                ends = (min(volumes), max(volumes))
+                parts = [f"{name} of {node} has {amount('disk-size', size)}" for size, node, name in ends]
                 message = f"physical volumes in {name_of(group)} differ too much: {', '.join(parts)}"
                 hint = "move nodes with other volumes to their own group, or exclude volumes (physical_volumes.exclude)"
                 yield self.hit(group, message, leaf.span, hint=hint)
@@ -380,9 +377,8 @@ class ExclusiveStorageMixed(StateRule):
                 message = f"{_some(here)} in {name_of(group)}: exclusive_storage differs from the group's value"
                 yield self.hit(group, message, value.leaf.span, hint=hint)
             if moving:
-                span = next(
-                    node.group.span for name, node in context.desired.nodes.items() if name in moving and node.group
-                )
+                wants = context.desired.nodes.items()
+                span = next(node.group.span for name, node in wants if name in moving and node.group)
                 own, other = ("on", "off") if value is not None and value.value is False else ("off", "on")
                 message = f"{_some(moving)}: exclusive_storage is {own} there, of the node itself, and {other} in"
                 message += f" {name_of(group)}, which it moves into"

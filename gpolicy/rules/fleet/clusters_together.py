@@ -10,9 +10,8 @@ from typing import Any, Final
 from gpolicy.checking.fleet import Fleet, FleetHit, FleetRule, place_of
 from gpolicy.findings import Related, Severity, Span, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy
+from gpolicy.policy.model import INHERIT, Declared, Leaf
 from gpolicy.policy.promised import written_out
-from gpolicy.policy.source_file import YamlDocument
 from gpolicy.resolve.desired import is_glob, matches
 
 BASE: Final = (
@@ -193,15 +192,14 @@ class FleetDrift(FleetRule):
     def check(self, fleet: Fleet) -> Iterator[FleetHit]:
         for members in fleet.with_one_base:
             said: dict[Path, list[tuple[int, Leaf]]] = defaultdict(list)
+            own = {number: {document.file for document in fleet.policies[number].documents} for number in members}
             for number in members:
                 cluster = fleet.policies[number].cluster
                 for path, leaf in cluster.leaves.items() if cluster else ():
                     if path[0] in _POLICY_FAMILIES and leaf.value is not INHERIT:
                         said[path].append((number, leaf))
             for path, entries in said.items():
-                is_of_base = any(
-                    leaf.overridden or not _is_own(fleet.policies[number], leaf) for number, leaf in entries
-                )
+                is_of_base = any(leaf.overridden or leaf.document.file not in own[number] for number, leaf in entries)
                 counts = Counter(repr(leaf.value) for _, leaf in entries)
                 if is_of_base or len(counts) < 2:
                     continue
@@ -245,8 +243,3 @@ class BaseHoldsNowhere(FleetRule):
             message = f"{leaf.dotted} of this base holds in no cluster: {shown} {verb} it"
             hint = "write the value that most clusters need into the base"
             yield self.hit(number, declared.label, message, leaf.span, hint)
-
-
-def _is_own(policy: Policy, leaf: Leaf) -> bool:
-    own: tuple[YamlDocument, ...] = policy.documents
-    return any(leaf.document.file == document.file for document in own)

@@ -258,9 +258,8 @@ class PatternUnlikely(Rule):
                     yield self.hit(declared, message, entry.span, hint="remove it, or correct the pattern")
                 if reason:
                     hint = "write * for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
-                    turned = re.sub(
-                        r"\[([0-9a-z])-([0-9a-z])\]", lambda ends: f"[{'-'.join(sorted(ends.groups()))}]", entry.value
-                    )
+                    ends = r"\[([0-9a-z])-([0-9a-z])\]"
+                    turned = re.sub(ends, lambda match: f"[{'-'.join(sorted(match.groups()))}]", entry.value)
                     can_fix = turned != entry.value and not unlikely(turned)
                     fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
                     yield self.hit(declared, f"{entry.value}: {reason}", entry.span, hint=hint, fix=fix)

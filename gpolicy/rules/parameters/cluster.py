@@ -17,7 +17,7 @@ from gpolicy.policy.guard import Measure
 from gpolicy.policy.misspelt import is_one_slip
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
-from gpolicy.rules.shapes import MoreWithState, contradiction
+from gpolicy.rules.shapes import MoreWithState, conflict
 from gpolicy.rules.shared import IMAGES
 
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
@@ -64,7 +64,7 @@ class BackendMemory(MoreWithState):
             if low.number > high.number:
                 message = f"minmem {low.value} MiB is above maxmem {high.value} MiB"
                 hint = "swap the two" if low.leaf and high.leaf else "declare both"
-                yield contradiction(self, context, declared, message, hint, low, high)
+                yield conflict(self, context, declared, message, hint, low, high)
 
 
 class ReservedVolumePattern(Rule):
@@ -210,9 +210,7 @@ class JobLimits(MoreWithState):
         for declared, (tracked, running) in together(context, ("max_tracked_jobs",), ("max_running_jobs",)):
             if tracked.number < running.number:
                 message = f"max_tracked_jobs {tracked.value} is below max_running_jobs {running.value}"
-                yield contradiction(
-                    self, context, declared, message, f"write {running.value} or more", tracked, running
-                )
+                yield conflict(self, context, declared, message, f"write {running.value} or more", tracked, running)
 
 
 class ClusterName(Rule):

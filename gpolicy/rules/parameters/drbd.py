@@ -20,7 +20,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.model import Declared, Leaf
 from gpolicy.rules.examples import CLUSTER
-from gpolicy.rules.shapes import MoreWithState, contradiction
+from gpolicy.rules.shapes import MoreWithState, conflict
 from gpolicy.rules.shared import RANGES
 
 _SOURCE: Final = "Resource model, Disk parameters"
@@ -61,7 +61,7 @@ class DynamicResyncOff(MoreWithState):
             if dynamic.value is True and plan.value == 0:
                 message = "c-plan-ahead 0 turns off the controller that dynamic-resync turns on"
                 hint = "write c-plan-ahead in tenths of a second (DRBD's default is 20), or dynamic-resync: false"
-                yield contradiction(self, context, declared, message, hint, plan, dynamic)
+                yield conflict(self, context, declared, message, hint, plan, dynamic)
 
 
 class ResyncRatesReversed(MoreWithState):
@@ -78,7 +78,7 @@ class ResyncRatesReversed(MoreWithState):
             if low.number > high.number:
                 message = f"c-min-rate {low.value} KiB/s is above c-max-rate {high.value} KiB/s"
                 hint = "swap the two" if low.leaf and high.leaf else "declare both"
-                yield contradiction(self, context, declared, message, hint, low, high)
+                yield conflict(self, context, declared, message, hint, low, high)
 
 
 class ResyncParameterIgnored(MoreWithState):

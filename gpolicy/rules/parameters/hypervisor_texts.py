@@ -245,10 +245,9 @@ class TextSlip(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*_TEXTS):
-            is_one = isinstance(leaf.value, str)
-            words = (
-                [(str(leaf.value), leaf.span)] if is_one else [(text, leaf.at(i)) for i, text in enumerate(texts(leaf))]
-            )
+            words = [(str(leaf.value), leaf.span)]
+            if not isinstance(leaf.value, str):
+                words = [(text, leaf.at(index)) for index, text in enumerate(texts(leaf))]
             for text, span in words:
                 if text.lower() in _NOTHING and leaf.path not in _WITH_FORM:
                     message = f"{leaf.dotted} is {text!r}, which Ganeti takes for a name or a word"
@@ -257,10 +256,8 @@ class TextSlip(Rule):
                     message = f"{leaf.dotted} is {text!r}, a word of {other}"
                     yield self.hit(declared, message, span, hint="correct the one that was copied")
                 elif leaf.path not in _OPEN:
-                    colon = text.endswith(":") and leaf.path not in _WITH_COLON
-                    yield from self._ends(
-                        declared.label, leaf.dotted, text.removesuffix(":") if colon else text, text, span
-                    )
+                    meant = text if leaf.path in _WITH_COLON else text.removesuffix(":")
+                    yield from self._ends(declared.label, leaf.dotted, meant, text, span)
         for tag in context.tags:
             if tag.suffix.rstrip(":").lower() in _NOTHING or tag.text.lower() in _NOTHING:
                 message = f"the tag is {tag.text!r}: no tag means nothing"

@@ -23,7 +23,7 @@ from gpolicy.ganeti.values import as_word
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS
 from gpolicy.policy.model import ClusterPolicy
 from gpolicy.rules.examples import CLUSTER
-from gpolicy.rules.shapes import MoreWithState, WholePolicyRule, contradiction
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule, conflict
 from gpolicy.rules.shared import default_of
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class _RefusedTogether(MoreWithState):
         for first, second, item in _checked(context, self.table):
             for declared, values in together(context, first, second):
                 if item.refused(*(value.value for value in values)):
-                    yield contradiction(self, context, declared, item.message, item.hint, *values)
+                    yield conflict(self, context, declared, item.message, item.hint, *values)
 
 
 class HypervisorContradiction(_RefusedTogether):

@@ -14,7 +14,7 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip
 from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.shapes import MoreWithState, WholePolicyRule, contradiction
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule, conflict
 from gpolicy.rules.shared import HELPER, MOST_BITS
 
 _MODE: Final[Path] = ("nicparams", "mode")
@@ -79,7 +79,7 @@ class BridgeMissing(MoreWithState):
         for declared, (link, mode) in together(context, _LINK, _MODE):
             if mode.value == "bridged" and not link.value:
                 message = "bridged network interfaces need a bridge in link"
-                yield contradiction(self, context, declared, message, "write the name of the bridge", link, mode)
+                yield conflict(self, context, declared, message, "write the name of the bridge", link, mode)
 
 
 class VlanForm(Rule):
@@ -117,7 +117,7 @@ class VlanIgnored(MoreWithState):
             if vlan.value and mode.value != "openvswitch":
                 message = f"vlan {vlan.value} has no effect with mode {mode.value}"
                 hint = "write mode: openvswitch, or a bridge of that VLAN as link"
-                yield contradiction(self, context, declared, message, hint, vlan, mode)
+                yield conflict(self, context, declared, message, hint, vlan, mode)
 
 
 class RoutedBridge(MoreWithState):
@@ -136,7 +136,7 @@ class RoutedBridge(MoreWithState):
             is_table = re.fullmatch(r"[0-9]{1,10}|[A-Za-z_][\w.-]*", text) and not _BRIDGE_NAME.fullmatch(text)
             if mode.value == "routed" and text and not (is_table and not _CARD.fullmatch(text)):
                 message = f"link {link.value} is no routing table, but mode routed wants one"
-                yield contradiction(self, context, declared, message, "write the table, or mode: bridged", link, mode)
+                yield conflict(self, context, declared, message, "write the table, or mode: bridged", link, mode)
 
 
 def _card_meant(name: str) -> str:
@@ -205,7 +205,7 @@ class LinkIsCard(MoreWithState):
             if mode.value == "bridged" and (is_table or is_card):
                 what = "routing table" if is_table else "network card"
                 message = f"link {link.value} is a {what}, but mode bridged wants a bridge"
-                yield contradiction(self, context, declared, message, "write the bridge, such as br0", link, mode)
+                yield conflict(self, context, declared, message, "write the bridge, such as br0", link, mode)
 
 
 class LinkIsNoSwitch(MoreWithState, WholePolicyRule):
@@ -226,7 +226,7 @@ class LinkIsNoSwitch(MoreWithState, WholePolicyRule):
             if mode.value == "openvswitch" and switches and link.value and link.value not in switches:
                 message = f"no node has the Open vSwitch bridge {link.value}, by ovs_name"
                 hint = did_you_mean_one_of(str(link.value), "bridges", switches)
-                yield contradiction(self, context, declared, message, hint, link, mode)
+                yield conflict(self, context, declared, message, hint, link, mode)
 
 
 class PathNotAbsolute(Rule):
@@ -275,7 +275,7 @@ class OvsIncomplete(MoreWithState, WholePolicyRule):
                 is_own = context.own(declared, path) or context.own(declared, OVS)
                 if value is not None and value.value == "" and is_own:
                     message = f"the Open vSwitch bridge has {lack}"
-                    yield contradiction(self, context, declared, message, f"write {path[-1]}", value, switch)
+                    yield conflict(self, context, declared, message, f"write {path[-1]}", value, switch)
             own_switch = context.own(declared, OVS)
             if own_switch is not None and context.state is None and not context.declares(OVS_LINK):
                 message = "the Open vSwitch bridge has no interface: ovs_link is not declared"
@@ -283,16 +283,13 @@ class OvsIncomplete(MoreWithState, WholePolicyRule):
         for declared, (name, link) in together(context, OVS_NAME, OVS_LINK):
             if name.value == link.value != "":
                 message = f"the bridge and the interface that it uses are both {name.value}"
-                yield contradiction(
-                    self, context, declared, message, "name a network interface of the node", link, name
-                )
+                yield conflict(self, context, declared, message, "name a network interface of the node", link, name)
         for declared, (master, link) in together(context, _MASTER, OVS_LINK):
             switch = in_force(context, declared, OVS)
             if master.value == link.value != "" and switch is not None and switch.value is True:
                 message = f"the bridge takes the interface {link.value}, which has the master's address"
-                yield contradiction(
-                    self, context, declared, message, "name another interface in one of them", link, master
-                )
+                hint = "name another interface in one of them"
+                yield conflict(self, context, declared, message, hint, link, master)
 
 
 class OvsIgnored(MoreWithState):

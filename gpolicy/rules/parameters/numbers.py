@@ -19,7 +19,7 @@ from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import Declared, Hardware, Leaf
 from gpolicy.policy.scenario import Scenario, Sizes
 from gpolicy.rules.examples import GROUP, spec
-from gpolicy.rules.shapes import MoreWithState, contradiction
+from gpolicy.rules.shapes import MoreWithState, conflict
 from gpolicy.rules.shared import MOST_BITS, RANGES
 
 _GIB: Final = 1024
@@ -295,10 +295,8 @@ class SpindlesFillFirst(MoreWithState):
             spindles = ratio.number * count.number
             if any(pair.maximum["spindle-use"] > spindles for pair in pairs):
                 continue  # GP223
-            if all(
-                pair.minimum["spindle-use"] > 0 and times >= 5 * spindles / pair.minimum["spindle-use"]
-                for pair, times in zip(pairs, by_size, strict=True)
-            ):
+            uses = [pair.minimum["spindle-use"] for pair in pairs]
+            if all(use > 0 and times >= 5 * spindles / use for use, times in zip(uses, by_size, strict=True)):
                 message = f"a node of group {group.name} is full with spindle-use {spindles:g}, and its memory and CPUs"
                 message += f" would take {min(by_size):.0f} instances of the largest size"
-                yield contradiction(self, context, group, message, "raise spindle-ratio", ratio, count)
+                yield conflict(self, context, group, message, "raise spindle-ratio", ratio, count)

@@ -20,7 +20,7 @@ from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip, name_meant, surely_meant
 from gpolicy.policy.model import Leaf
 from gpolicy.rules.examples import CLUSTER
-from gpolicy.rules.shapes import MoreWithState, contradiction
+from gpolicy.rules.shapes import MoreWithState, conflict
 from gpolicy.rules.shared import FILES
 
 _FILE: Final[Path] = ("file_storage_dir",)
@@ -107,9 +107,8 @@ class StorageDirectoriesSame(MoreWithState):
                 message = f"{one} and {other} are not two separate directories"
                 if one == other:
                     message = f"{_FILE[0]} and {_SHARED[0]} are both {one}"
-                yield contradiction(
-                    self, context, declared, message, "write a directory of its own for each", shared, local
-                )
+                hint = "write a directory of its own for each"
+                yield conflict(self, context, declared, message, hint, shared, local)
 
 
 class PathUnsafe(Rule):

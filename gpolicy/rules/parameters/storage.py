@@ -21,7 +21,7 @@ from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.resolve.terms import volume_terms
 from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.shapes import MoreWithState, StateRule, contradiction
+from gpolicy.rules.shapes import MoreWithState, StateRule, conflict
 from gpolicy.rules.shared import Form, is_access, misformed
 
 _SOURCE: Final = "Resource model, Disk parameters"
@@ -249,7 +249,7 @@ class OtherVolumeGroup(MoreWithState):
             is_own = any(context.own(declared, path) for path in (METAVG, VOLUME_GROUP))
             if is_own and meta and group and meta.value and group.value and meta.value != group.value:
                 message = f"metadata goes to {meta.value}, but capacity counts {group.value} only"
-                yield contradiction(self, context, declared, message, "", meta, group)
+                yield conflict(self, context, declared, message, "", meta, group)
 
 
 class StripesBeyondVolumes(MoreWithState):

@@ -34,7 +34,7 @@ from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.printable import count as in_words
 from gpolicy.printable import listed
 from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.shapes import MoreWithState, WholePolicyRule, contradiction
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule, conflict
 from gpolicy.rules.shared import IMAGES, is_access
 
 _ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
@@ -277,7 +277,7 @@ class StartsNoInstance(MoreWithState):
                 if path.value and (own is None or own.value == "") and disk.value not in CD_ROMS:
                     message = f"Ganeti {context.version} starts no instance with {path.path[-1]}: without a"
                     message += f" cdrom_disk_type the CD-ROM is of disk_type {disk.value}"
-                    yield contradiction(self, context, declared, message, "write cdrom_disk_type: ide", path, disk)
+                    yield conflict(self, context, declared, message, "write cdrom_disk_type: ide", path, disk)
 
     def _in_userspace(self, context: Context) -> Iterator[Hit]:
         for template, name, taken, wanted in _ADDRESSES:
@@ -286,7 +286,7 @@ class StartsNoInstance(MoreWithState):
                 if mode.value == "userspace" and not taken.fullmatch(str(value.value)):
                     message = f"Ganeti {context.version} starts no instance with disks of {template} in userspace"
                     message += f": {name} {_shown(value)} is not {wanted}"
-                    yield contradiction(self, context, declared, message, "write access: kernelspace", value, mode)
+                    yield conflict(self, context, declared, message, "write access: kernelspace", value, mode)
 
 
 def _shown(item: InForce) -> str:
@@ -408,9 +408,8 @@ class UidPoolTooSmall(MoreWithState, WholePolicyRule):
         if count < needed:
             place, related, _ = places(context, cluster, model)
             has = in_words(count, "user ID") if count else "no user IDs"
-            where = (
-                "uid_pool has" if leaf is not None or context.state else "the policy declares no uid_pool, which has"
-            )
+            is_said = leaf is not None or context.state is not None
+            where = "uid_pool has" if is_said else "the policy declares no uid_pool, which has"
             message = f"security_model pool needs a user ID for each instance of a node, {needed} or more,"
             message += f" but {where} {has}"
             hint = "write as many IDs as a node has instances: uid_pool: [20000-20099]"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, number, texts
-from gpolicy.checking.pairs import amount
+from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import REFUSED, Related, RuleParameter, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
@@ -15,6 +15,7 @@ from gpolicy.ganeti.sensible_ranges import SENSIBLE, is_without_limit
 from gpolicy.ganeti.spec_distance import spec_distance
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
 from gpolicy.policy import edits
+from gpolicy.policy.model import Leaf
 from gpolicy.printable import count
 from gpolicy.rules.examples import CLUSTER, GOOD_SPECS, GROUP, LARGE, SIZES, SMALL, bounds, group_with, spec
 from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
@@ -237,10 +238,7 @@ class StdOutside(Rule):
         pairs = context.pairs(cluster)
         if not all(pair.possible for pair in pairs):
             return  # std may lie in what is meant
-        outside = [
-            [name for name, leaf in std.items() if not pair.minimum[name] <= number(leaf) <= pair.maximum[name]]
-            for pair in pairs
-        ]
+        outside = [_outside(pair, std) for pair in pairs]
         if not pairs or not all(outside):
             return
         distances = [
@@ -257,6 +255,10 @@ class StdOutside(Rule):
         message = f"std lies in no spec; the nearest is {pair.title}, but {reasons}"
         hint = "Ganeti refuses this: correct std, or the spec"
         yield self.hit(cluster, message, std[names[0]].span, hint=hint, related=pair.here)
+
+
+def _outside(pair: Pair, std: dict[str, Leaf]) -> list[str]:
+    return [name for name, leaf in std.items() if not pair.minimum[name] <= number(leaf) <= pair.maximum[name]]
 
 
 class StdNowhere(MoreWithState, WholePolicyRule):
@@ -278,11 +280,7 @@ class StdNowhere(MoreWithState, WholePolicyRule):
         if cluster is None or len(written) != len(std) or not known:
             return
         own = [group for group, _ in groups if context.own(group, ("ipolicy", "minmax"))]
-        if not own or any(
-            all(pair.minimum[name] <= number(leaf) <= pair.maximum[name] for name, leaf in written.items())
-            for _, pairs in groups
-            for pair in pairs
-        ):
+        if not own or any(not _outside(pair, written) for _, pairs in groups for pair in pairs):
             return
         first = written["memory-size"]
         names = [group.name for group, _ in groups]

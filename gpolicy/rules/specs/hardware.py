@@ -113,22 +113,23 @@ class HardwareUnlikely(Rule):
         least, most = (context.settings.parameter(self.info, name) for name in ("least", "most"))
         yield from self._spindles(context)
         for group in context.groups:
-            hardware = group.hardware
-            for size in hardware.pv_sizes if hardware else ():
+            for size in group.hardware.pv_sizes if group.hardware else ():
                 if size.value == 0:
                     yield self.hit(group, "a physical volume of size 0", size.span, hint="write its size")
             yield from self._exchanged(group)
-            if hardware is None or hardware.memory is None or hardware.cpus is None:
-                continue
-            each = hardware.memory.value / hardware.cpus.value
-            is_small = hardware.memory.value < _SMALL_NODE and hardware.cpus.value < 16
+            yield from self._unbalanced(group, least, most)
+
+    def _unbalanced(self, group: GroupPolicy, least: float, most: float) -> Iterator[Hit]:
+        """Yield memory that is far too little or too much for the CPUs."""
+        memory, cpus = (group.hardware.memory, group.hardware.cpus) if group.hardware else (None, None)
+        if memory is not None and cpus is not None:
+            each, is_small = memory.value / cpus.value, memory.value < _SMALL_NODE and cpus.value < 16
             if not (least / 5 if is_small else least) <= each <= most:
-                memory, cpus = amount("memory-size", hardware.memory.value), hardware.cpus.value
-                message = f"{memory} of memory for {in_words(cpus, 'CPU')} is far too"
-                message += f" {'much' if each > most else 'little'}"
-                related = (Related(hardware.cpus.span, "the CPUs are here"),)
+                what = f"{amount('memory-size', memory.value)} of memory for {in_words(cpus.value, 'CPU')}"
+                message = f"{what} is far too {'much' if each > most else 'little'}"
+                related = (Related(cpus.span, "the CPUs are here"),)
                 hint = "correct the unit, or exchange the two numbers"
-                yield self.hit(group, message, hardware.memory.span, hint=hint, related=related)
+                yield self.hit(group, message, memory.span, hint=hint, related=related)
 
     def _spindles(self, context: Context) -> Iterator[Hit]:
         """Yield a spindle_count with a digit more than there are volumes; it may also be a weight of any size."""
@@ -207,9 +208,8 @@ class SpindleUseBeyondRatio(MoreWithState):
                         f"{pair.title} {verb} a spindle-use of {pair.bound(bound)['spindle-use']}, but a node takes"
                         f" {limit:g} (spindle_count {spindles:g}, ratio {ratio.number:g})"
                     )
-                    related = tuple(
-                        Related(item.leaf.span, f"{item.path[1]} is here") for item in (ratio, count) if item.leaf
-                    )
+                    leaves = (ratio.leaf, count.leaf)
+                    related = tuple(Related(leaf.span, f"{leaf.path[1]} is here") for leaf in leaves if leaf)
                     hint = "raise spindle-ratio or spindle_count, or lower the bound"
                     yield self.hit(declared, message, pair.at(bound, "spindle-use"), hint=hint, related=related)
 

@@ -272,28 +272,30 @@ class TagAlmostInDomain(MoreWithState):
     def check(self, context: Context) -> Iterator[Hit]:
         misspelt = misspelt_domains(context)
         names = Names({*domains(context, "nlocation"), *domains(context, "migration")} - misspelt)
-        for tag in context.tags:
-            if tag.level is Level.NODE and not tag.family:
-                reason = why_almost(tag.text, names)
-                if reason:
-                    hint = "correct the tag, or the domain"
-                    yield self.hit(tag.label, f"`{tag.text}`: {reason}", tag.span, hint=hint)
+        of_nodes = [tag for tag in context.tags if tag.level is Level.NODE and not tag.family]
+        for tag in of_nodes:
+            if reason := why_almost(tag.text, names):
+                hint = "correct the tag, or the domain"
+                yield self.hit(tag.label, f"`{tag.text}`: {reason}", tag.span, hint=hint)
+        yield from self._of_tests(context, names)
+        yield from self._written_twice([tag for tag in of_nodes if not names.known.isdisjoint(begins_of(tag.text))])
+
+    def _of_tests(self, context: Context, names: Names) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:
             for node in (node for part in scenario.stage.simulated for node in part.nodes):
                 if reason := next((found for tag in node.tags if (found := why_almost(tag, names))), ""):
                     message = f"a tag of {node.name}: {reason}"
                     hint = "correct the tag, or the domain"
                     yield self.hit(f"test/{scenario.name.value}", message, node.span, hint=hint)
+
+    def _written_twice(self, tags: list[Tag]) -> Iterator[Hit]:
+        """Yield tags of domains that differ from others in case, zeros or a slip only."""
         first: dict[str, str] = {}
-        of_nodes = (tag for tag in context.tags if tag.level is Level.NODE and not tag.family)
-        for tag in of_nodes:
-            if names.known.isdisjoint(begins_of(tag.text)):
-                continue
+        for tag in tags:
             plain = re.sub(r"(?<![0-9])0+(?=[0-9])", "", tag.text.lower().replace("_", "-"))
             known = () if plain in first or len(first) > 200 else first  # enough to compare
-            other = first.setdefault(
-                plain, next((first[item] for item in known if _is_mistyped(plain, item)), tag.text)
-            )
+            near = next((first[item] for item in known if _is_mistyped(plain, item)), tag.text)
+            other = first.setdefault(plain, near)
             if other != tag.text:
                 message = f"{tag.text} and {other} are two tags for htools"
                 yield self.hit(tag.label, message, tag.span, hint="write the tag in one way")
@@ -311,14 +313,18 @@ class TagRuleAlmostInUse(MoreWithState, WholePolicyRule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
+        for scenario, written, near in _almost_kept_apart(context):
+            message = f"the tag {written} keeps nothing apart, but {near}:… does, which others of the test have"
+            yield self.hit(f"test/{scenario.name.value}", message, scenario.name.span, hint=f"Did you mean `{near}`?")
+        yield from self._unused(context)
+
+    def _unused(self, context: Context) -> Iterator[Hit]:
+        """Yield the rules about tags that no instance has, where some have almost these, or those of an older rule."""
         there = context.state.instances.values() if context.state else ()
         used = {tag for instance in there for tag in instance.tags}
         for scenario in context.policy.scenarios:
             used |= {tag for part in scenario.stage.simulated for item in part.instances for tag in item.sizes.tags}
         names = Names({tag.partition(":")[0] for tag in used if ":" in tag})
-        for scenario, written, near in _almost_kept_apart(context):
-            message = f"the tag {written} keeps nothing apart, but {near}:… does, which others of the test have"
-            yield self.hit(f"test/{scenario.name.value}", message, scenario.name.span, hint=f"Did you mean `{near}`?")
         rules = (tag for tag in context.tags if tag.typed and tag.family in ("iextags", "desiredlocation"))
         dropped = {family: _dropped(context, family, used) for family in ("iextags", "desiredlocation")}
         for rule in rules if names.known else ():

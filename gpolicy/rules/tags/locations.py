@@ -13,7 +13,6 @@ from gpolicy.checking.rule import Hit
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Span, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
-from gpolicy.policy.model import OwnedPrefix
 from gpolicy.policy.promised import unlikely
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.printable import listed, named
@@ -69,9 +68,8 @@ class DesiredLocationWithoutDomain(MoreWithState, WholePolicyRule):
         for tag in tags:
             if tag.family != "desiredlocation" or not tag.suffix or (tag.typed and tag.suffix.startswith(HTOOLS)):
                 continue
-            if not any(
-                f"{domain}:".startswith(tag.suffix) or tag.suffix.startswith(f"{domain}:") for domain in domains
-            ):
+            begins = (f"{domain}:" for domain in domains)
+            if not any(begin.startswith(tag.suffix) or tag.suffix.startswith(begin) for begin in begins):
                 name = tag.suffix.rstrip(":")
                 message = f"node tags {name}:… belong to no failure domain"
                 yield self.hit(tag.label, message, tag.span, hint=f"declare the failure domain {name!r}")
@@ -264,17 +262,15 @@ class PlacesWithoutDomain(MoreWithState, WholePolicyRule):
         if suffixes(context.tags, "nlocation"):
             return
         entries = [owned for rules in context.policy.tag_rules for owned in rules.owns]
-        owned = next((entry for entry in entries if _is_of_domains(entry.value)), None)
+        prefix = TAG_FAMILIES["nlocation"]
+        of_cluster = (entry for entry in entries if Level.CLUSTER in entry.value.levels)
+        owned = next((entry for entry in of_cluster if prefix.startswith(entry.value.prefix)), None)
         names = unread_places(context) if owned is not None else []
         if owned is not None and names:
             tags = listed(f"{name}:…" for name in names)
             message = f"nodes have tags {tags}, but no failure domain is declared, and a plan removes those there are"
             hint = f"write `failure_domains: [{', '.join(names)}]`, or do not own them"
             yield self.hit("cluster", message, owned.span, hint=hint)
-
-
-def _is_of_domains(owned: OwnedPrefix) -> bool:
-    return Level.CLUSTER in owned.levels and TAG_FAMILIES["nlocation"].startswith(owned.prefix)
 
 
 def _domains_of_groups(
