@@ -381,11 +381,9 @@ class NodeKeepsEverything(MoreWithState):
                     continue
                 reported.add(kept[0].span)
                 verb = "keeps" if len(kept) == 1 else "keep"
-                message = (
-                    f"{' and '.join(leaf.path[-1] for leaf in kept)} {verb} {amount(name, total_of(kept))} of the"
-                    f" {amount(name, total)} that nodes of {group.name} have:"
-                    f" {'less than half' if left > 0 else 'nothing'} is left"
-                )
+                message = f"{' and '.join(leaf.path[-1] for leaf in kept)} {verb} {amount(name, total_of(kept))} of the"
+                message += f" {amount(name, total)} that nodes of {group.name} have:"
+                message += f" {'less than half' if left > 0 else 'nothing'} is left"
                 related = (Related(place, "the hardware is promised here"),)
                 yield self.hit(group, message, kept[0].span, hint="correct the unit, or the hardware", related=related)
 

@@ -285,19 +285,18 @@ class RuleKeywordIdle(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for house_rule in sound_rules(context.policy):
-            if not house_rule.schema.keys() - {"description", "title", "definitions"}:
-                message = f"house rule {house_rule.name.value}: its schema demands nothing"
-                hint = "write `required` or `properties`"
-                yield self.hit(_label(house_rule), message, _at(house_rule, ()), hint=hint)
-            for name, word, choices, pointer in impossible_words(house_rule):
-                message = f"house rule {house_rule.name.value}: {name} is never {word!r}"
-                hint = did_you_mean_one_of(word, "values", choices)
+            for pointer, what, hint in self._idle(house_rule):
+                message = f"house rule {house_rule.name.value}: {what}"
                 yield self.hit(_label(house_rule), message, _at(house_rule, pointer), hint=hint)
-            for name, kind, keyword, pointer in idle_keywords(house_rule):
-                message = f"house rule {house_rule.name.value}: {name} is {kind},"
-                message += f" and {keyword} accepts every such value"
-                hint = f"write a keyword for {kind}, or `const`"
-                yield self.hit(_label(house_rule), message, _at(house_rule, pointer), hint=hint)
+
+    def _idle(self, house_rule: HouseRule) -> Iterator[tuple[Pointer, str, str]]:
+        if not house_rule.schema.keys() - {"description", "title", "definitions"}:
+            yield (), "its schema demands nothing", "write `required` or `properties`"
+        for name, word, choices, pointer in impossible_words(house_rule):
+            yield pointer, f"{name} is never {word!r}", did_you_mean_one_of(word, "values", choices)
+        for name, kind, keyword, pointer in idle_keywords(house_rule):
+            what = f"{name} is {kind}, and {keyword} accepts every such value"
+            yield pointer, what, f"write a keyword for {kind}, or `const`"
 
 
 class RuleMatchesNothing(WholePolicyRule):

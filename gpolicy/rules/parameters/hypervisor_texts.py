@@ -10,18 +10,9 @@ from typing import Final
 from gpolicy.checking.context import Context, texts
 from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import Span, warning_rule
+from gpolicy.ganeti import vocabulary
 from gpolicy.ganeti.parameter import Path, Reach, Type
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
-from gpolicy.ganeti.vocabulary import (
-    KVM_CPU_MODELS,
-    KVM_GRAPHICS,
-    KVM_KEYMAPS,
-    KVM_MACHINES,
-    LINUX_CAPABILITIES,
-    QEMU_MIGRATION_CAPABILITIES,
-    SOUND_CARDS,
-    USB_DEVICES,
-)
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip, surely_meant
 from gpolicy.printable import some
@@ -112,8 +103,8 @@ class CapabilityUnknown(Rule):
         good=f'{CLUSTER}hvparams:\n  kvm: {{migration_caps: "xbzrle:auto-converge"}}\n',
     )
     _KNOWN: Final = {
-        kvm("migration_caps"): (":", QEMU_MIGRATION_CAPABILITIES),
-        ("hvparams", "lxc", "drop_capabilities"): (",", LINUX_CAPABILITIES),
+        kvm("migration_caps"): (":", vocabulary.QEMU_MIGRATION_CAPABILITIES),
+        ("hvparams", "lxc", "drop_capabilities"): (",", vocabulary.LINUX_CAPABILITIES),
     }
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -156,7 +147,7 @@ class _Words:
     between: str = ""
 
 
-_SOUND: Final = _Words(SOUND_CARDS, "sound card", between=",")
+_SOUND: Final = _Words(vocabulary.SOUND_CARDS, "sound card", between=",")
 
 
 class HypervisorText(Rule):
@@ -187,15 +178,17 @@ class KvmWordMisspelt(Rule):
         good=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswell, vga: std}}\n",
     )
     _KNOWN: Final = {
-        kvm("cpu_type"): _Words(KVM_CPU_MODELS, "CPU model", are_all=False, ignored=re.compile(r"(,.*|-v[0-9]+)$")),
-        kvm("machine_version"): _Words(
-            KVM_MACHINES, "machine type", are_all=False, ignored=re.compile(r"(,.*|-[0-9][0-9.]*)$")
+        kvm("cpu_type"): _Words(
+            vocabulary.KVM_CPU_MODELS, "CPU model", are_all=False, ignored=re.compile(r"(,.*|-v[0-9]+)$")
         ),
-        kvm("keymap"): _Words(KVM_KEYMAPS, "keyboard layout"),
-        kvm("vga"): _Words(KVM_GRAPHICS, "graphics card"),
+        kvm("machine_version"): _Words(
+            vocabulary.KVM_MACHINES, "machine type", are_all=False, ignored=re.compile(r"(,.*|-[0-9][0-9.]*)$")
+        ),
+        kvm("keymap"): _Words(vocabulary.KVM_KEYMAPS, "keyboard layout"),
+        kvm("vga"): _Words(vocabulary.KVM_GRAPHICS, "graphics card"),
         kvm("soundhw"): _SOUND,
         ("hvparams", "xen-hvm", "soundhw"): _SOUND,
-        kvm("usb_devices"): _Words(USB_DEVICES, "USB device", ignored=re.compile(":.*$"), between=","),
+        kvm("usb_devices"): _Words(vocabulary.USB_DEVICES, "USB device", ignored=re.compile(":.*$"), between=","),
     }
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -216,7 +209,7 @@ def _unlike(written: str, words: _Words) -> str:
         return "" if written == "q35" else "write pc-i440fx or pc-q35, with or without a version: pc-q35-7.2"
     if words.what == "CPU model" and word.startswith(("pc-", "q35")):
         return "it is a machine type: write a CPU model"
-    if words.what == "machine type" and word in KVM_CPU_MODELS:
+    if words.what == "machine type" and word in vocabulary.KVM_CPU_MODELS:
         return "it is a CPU model: write a machine type"
     if not written or word in words.known:
         version = re.match(r"pc-(?:i440fx|q35)-([0-9]+)", written)

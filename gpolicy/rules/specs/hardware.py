@@ -204,10 +204,8 @@ class SpindleUseBeyondRatio(MoreWithState):
                 bound = next((end for end in ("min", "max") if pair.bound(end)["spindle-use"] > limit), None)
                 if bound is not None:
                     verb = "requires" if bound == "min" else "allows"
-                    message = (
-                        f"{pair.title} {verb} a spindle-use of {pair.bound(bound)['spindle-use']}, but a node takes"
-                        f" {limit:g} (spindle_count {spindles:g}, ratio {ratio.number:g})"
-                    )
+                    message = f"{pair.title} {verb} a spindle-use of {pair.bound(bound)['spindle-use']}, but a node"
+                    message += f" takes {limit:g} (spindle_count {spindles:g}, ratio {ratio.number:g})"
                     leaves = (ratio.leaf, count.leaf)
                     related = tuple(Related(leaf.span, f"{leaf.path[1]} is here") for leaf in leaves if leaf)
                     hint = "raise spindle-ratio or spindle_count, or lower the bound"

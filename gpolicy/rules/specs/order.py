@@ -160,10 +160,8 @@ class TieredCannotCount(Rule):
                     yield self.hit(declared, message, pair.at("min", "disk-count"))
                 low, high = (bound["spindle-use"] for bound in (pair.minimum, pair.maximum))
                 if std is not None and not low <= number(std) <= high and context.exclusive(declared) is None:
-                    message = (
-                        f"{pair.title} allows a spindle-use of {low} to {high}, but hspace counts with that of std,"
-                        f" {number(std):g}, and so counts none"
-                    )
+                    message = f"{pair.title} allows a spindle-use of {low} to {high}, but hspace counts with that of"
+                    message += f" std, {number(std):g}, and so counts none"
                     related = (Related(std.span, "std is here"),)
                     yield self.hit(declared, message, pair.at("min", "spindle-use"), related=related)
                 for name, step in _STEPS.items():

@@ -282,10 +282,8 @@ class DomainsLeaveNone(MoreWithState, WholePolicyRule):
             alone = [node for kind, alike in kinds.items() if _is_left_alone(kind, kinds, allowed) for node in alike]
             if alone:
                 names = ", ".join(dict.fromkeys((*failure, *migration)))
-                message = (
-                    f"group {group.name}: no node suits {some([node.name for node in alone])} as the other node of a"
-                    f" mirrored instance, by {names} together"
-                )
+                message = f"group {group.name}: no node suits {some([node.name for node in alone])} as the other node"
+                message += f" of a mirrored instance, by {names} together"
                 places = (node.tags[tag] for node in alone for tag in sorted(node.tags) if node.tags[tag] is not None)
                 label, span = next(places, None) or (group.label, group.span)
                 yield self.hit(label, message, span, hint="spread the tags so that they cross, or remove a domain")
