@@ -1,31 +1,38 @@
-"""GP70x, GP727, GP728 and GP744 to GP747: what the observed cluster has and the policy names, or leaves."""
+"""GP70x, GP721 to GP723, GP726 to GP728 and GP743 to GP747: what the observed cluster has, and the policy names."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from typing import Final
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_HYPERVISORS, EXCLUSIVE_STORAGE, Context, name_of, texts
+from gpolicy.checking.context import (
+    DISK_TEMPLATES,
+    ENABLED_HYPERVISORS,
+    EXCLUSIVE_STORAGE,
+    Context,
+    name_of,
+    texts,
+)
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, pools_in
-from gpolicy.checking.pairs import amount
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import warning_rule
-from gpolicy.ganeti.parameter import Path
+from gpolicy.checking.pairs import Pair, amount
+from gpolicy.checking.rule import Hit
+from gpolicy.cluster.state import LiveInstance
+from gpolicy.findings import NO_PLAN, Related, Span, error_rule, warning_rule
+from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.ganeti.releases import release_of, unknown_release
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy
-from gpolicy.printable import some
-from gpolicy.resolve.rules import (
-    NODE_IN_TWO_GROUPS,
-    NODE_SETS_DISAGREE,
-    OTHER_CLUSTER,
-    RENAME_CLASH,
-    UNKNOWN_NODE,
-)
-from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.printable import count, some
+from gpolicy.resolve.rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
+from gpolicy.rules.examples import CLUSTER, GROUP, SILVER, bounds
+from gpolicy.rules.shapes import StateRule, WholePolicyRule
 from gpolicy.rules.shared import FILES
+
+if TYPE_CHECKING:
+    from gpolicy.ganeti.parameter import Path
 
 _OUTSIDE: Final[tuple[Path, ...]] = (
     ("default_iallocator",),
@@ -49,7 +56,7 @@ _PLACES: Final[dict[Path, frozenset[str]]] = {
 _SSD = "physical_volumes: {volume_groups: {ssdvg: [/dev/sdb]}}\nipolicy: {disk-templates: [drbd]}\n"
 
 
-class MisspeltGroup(Rule):
+class MisspeltGroup(StateRule):
     info = warning_rule("GP728", "misspelt-group")(
         summary="A new group has almost the name, or all nodes, of a group of the cluster that the policy does not"
         " name.",
@@ -59,7 +66,6 @@ class MisspeltGroup(Rule):
         bad="gpolicy: v1\nkind: NodeGroup\nname: sliver\n",
         good="gpolicy: v1\nkind: NodeGroup\nname: silver\n",
     )
-    needs_state = True
     needs_whole_policy = True  # what could not be read may name the other group
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -77,21 +83,18 @@ class MisspeltGroup(Rule):
                 told = f"the cluster has no group {wanted}, but {near}, which the policy does not name"
                 message = f"{told}: group {group.name} will be created"
                 yield self.hit(group, message, place, hint=f"Did you mean `{near}`?{rename}")
-            elif old is None and (emptied := _emptied_by(context, group, left)):
-                message = f"the cluster has no group {group.name}, which takes all nodes of {emptied}"
-                yield self.hit(group, message, place, hint=f"to rename that group, add `renamed_from: {emptied}`")
+            elif old is None:
+                wants = context.desired.nodes.items()
+                mine = {name for name, node in wants if node.group and node.group.value == group.name}
+                homes = ((name, {node.name for node in context.state.nodes_of(name)}) for name in left if mine)
+                emptied = next((name for name, nodes in homes if nodes == mine), None)
+                if emptied is not None:
+                    message = f"the cluster has no group {group.name}, which takes all nodes of {emptied}"
+                    hint = f"to rename that group, add `renamed_from: {emptied}`"
+                    yield self.hit(group, message, place, hint=hint)
 
 
-def _emptied_by(context: Context, group: GroupPolicy, left: list[str]) -> str | None:
-    """Return the group of the cluster, of those in `left`, whose nodes are all that a new group gets."""
-    state, desired = context.state, context.desired
-    if state is None or desired is None:
-        return None
-    mine = {name for name, node in desired.nodes.items() if node.group and node.group.value == group.name}
-    return next((name for name in left if mine and mine == {node.name for node in state.nodes_of(name)}), None)
-
-
-class GroupNotThere(Rule):
+class GroupNotThere(StateRule):
     info = warning_rule("GP744", "group-not-there")(
         summary="A group is to be renamed from one that the cluster does not have, or removed by a misspelt name.",
         rationale="gpolicy creates the renamed group then, without nodes; and a group that is removed by another name"
@@ -100,7 +103,6 @@ class GroupNotThere(Rule):
         bad=f"{GROUP}renamed_from: default\n",
         good=f"{GROUP}renamed_from: silver\n",
     )
-    needs_state = True
     needs_whole_policy = True  # what could not be read may name the other group
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -122,7 +124,7 @@ class GroupNotThere(Rule):
                 yield self.hit(group, message, old.span, hint=f"its groups are {some(sorted(there))}")
 
 
-class AlmostLiveName(Rule):
+class AlmostLiveName(StateRule):
     info = warning_rule("GP747", "almost-live-name")(
         summary="A bridge, pool, server, allocator, network or file has almost the name that the cluster has now.",
         rationale="Ganeti stores any name, and cannot say whether there is such a thing. One slip from the present name"
@@ -132,7 +134,6 @@ class AlmostLiveName(Rule):
         bad=f"{CLUSTER}nicparams: {{link: br-pubilc}}\n",
         good=f"{CLUSTER}nicparams: {{link: br-public}}\n",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         if context.state is None:
@@ -146,56 +147,38 @@ class AlmostLiveName(Rule):
                 yield self.hit(declared, message, leaf.span, hint=f"Did you mean `{near}`?")
 
 
-def _found(rule: Rule, context: Context) -> Iterator[Hit]:
-    """Yield what resolving the policy on the cluster finds of this rule."""
-    for finding in context.desired.findings if context.desired else ():
-        if finding.code == rule.info.code:
-            yield Hit("", finding)  # no waiver can name it, so its object need not be known
+class _OfResolving(StateRule):
+    """A rule about what resolving the policy on the cluster finds."""
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for finding in context.desired.findings if context.desired else ():
+            if finding.code == self.info.code:
+                yield Hit("", finding)  # no waiver can name it, so its object need not be known
 
 
-class OtherCluster(Rule):
+class OtherCluster(_OfResolving):
     info = OTHER_CLUSTER
-    needs_state = True
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        yield from _found(self, context)
 
 
-class UnknownNode(Rule):
+class UnknownNode(_OfResolving):
     info = UNKNOWN_NODE
-    needs_state = True
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        yield from _found(self, context)
 
 
-class NodeInTwoGroups(Rule):
+class NodeInTwoGroups(_OfResolving):
     info = NODE_IN_TWO_GROUPS
-    needs_state = True
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        yield from _found(self, context)
 
 
-class NodeSetsDisagree(Rule):
+class NodeSetsDisagree(_OfResolving):
     info = NODE_SETS_DISAGREE
-    needs_state = True
     needs_whole_policy = True  # a leaf with an error inside does not hold what was written
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        yield from _found(self, context)
 
-
-class RenameClash(Rule):
+class RenameClash(_OfResolving):
     info = RENAME_CLASH
-    needs_state = True
     needs_whole_policy = True  # the other group's own new name may stand in what could not be read
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        yield from _found(self, context)
 
-
-class HypervisorInUse(Rule):
+class HypervisorInUse(StateRule):
     info = warning_rule("GP745", "hypervisor-in-use")(
         summary="A hypervisor is to be disabled, but instances of the cluster use it.",
         rationale="Ganeti does not check that. It asks nodes about enabled hypervisors only, so such instances count"
@@ -204,11 +187,10 @@ class HypervisorInUse(Rule):
         bad=f"{CLUSTER}enabled_hypervisors: [xen-pvm]\n",
         good=f"{CLUSTER}enabled_hypervisors: [xen-pvm, kvm]\n",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        cluster, enabled = context.policy.cluster, context.cluster_leaf(ENABLED_HYPERVISORS)
-        if cluster is None or enabled is None or context.state is None:
+        enabled = context.cluster_leaf(ENABLED_HYPERVISORS)
+        if enabled is None or context.state is None:
             return
         users: dict[str, list[str]] = {}
         for instance in context.state.instances.values():
@@ -216,10 +198,10 @@ class HypervisorInUse(Rule):
                 users.setdefault(instance.hypervisor, []).append(instance.name)
         for hypervisor, names in sorted(users.items()):
             message = f"{hypervisor} is not to be enabled, but {some(sorted(names))} use it"
-            yield self.hit(cluster, message, enabled.span, hint=f"leave {hypervisor} enabled, or convert them first")
+            yield self.hit("cluster", message, enabled.span, hint=f"leave {hypervisor} enabled, or convert them first")
 
 
-class DisksLeftBehind(Rule):
+class DisksLeftBehind(StateRule):
     info = warning_rule("GP746", "disks-left-behind")(
         summary="New disks are to go to another volume group or directory than the disks of existing instances.",
         rationale="Ganeti moves no disk. It counts the free space of the new place only, and refuses a volume group"
@@ -228,23 +210,19 @@ class DisksLeftBehind(Rule):
         bad=f"{CLUSTER}volume_group_name: ssdvg\n",
         good=f"{CLUSTER}volume_group_name: xenvg\n",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        cluster, state = context.policy.cluster, context.state
-        for path, templates in _PLACES.items() if cluster is not None and state is not None else ():
-            leaf = context.cluster_leaf(path)
-            now = state.cluster.own.get(path) if state else None
-            if leaf is None or cluster is None or state is None or not leaf.value or not now or leaf.value == now:
-                continue
-            disks = ((item.name, disk.template) for item in state.instances.values() for disk in item.disks)
+        instances = context.state.instances.values() if context.state else ()
+        disks = [(item.name, disk.template) for item in instances for disk in item.disks]
+        for path, templates in _PLACES.items():
+            leaf, now = context.cluster_leaf(path), context.state.cluster.own.get(path) if context.state else None
             users = sorted({name for name, template in disks if template in templates})
-            if users:
+            if leaf is not None and leaf.value and now and leaf.value != now and users:
                 message = f"{path[0]} is to be {leaf.value}, but {some(users)} have disks in {now}"
-                yield self.hit(cluster, message, leaf.span, hint=f"write {now}, or move the disks first")
+                yield self.hit("cluster", message, leaf.span, hint=f"write {now}, or move the disks first")
 
 
-class NoRoomForMetadata(Rule):
+class NoRoomForMetadata(StateRule):
     info = warning_rule("GP727", "no-room-for-metadata")(
         summary="A node has no room for the metadata of another DRBD disk in metavg.",
         rationale="Each DRBD disk has a volume of 128 MiB in metavg on both of its nodes. Nodes report the free space"
@@ -254,7 +232,6 @@ class NoRoomForMetadata(Rule):
         bad=f"{GROUP}diskparams:\n  drbd: {{metavg: ssdvg}}\n{_SSD}",
         good=f"{GROUP}diskparams:\n  drbd: {{metavg: xenvg}}\n{_SSD}",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
@@ -267,9 +244,8 @@ class NoRoomForMetadata(Rule):
                 free = sum(volume.free for volume in pool.allocatable)
                 if free < DRBD_METADATA:
                     has = f"{amount('disk-size', free)} free in {metavg}" if pool.count else f"no volume of {metavg}"
-                    message = (
-                        f"{node.name} in {name_of(group)} has {has}: no metadata of another DRBD disk fits (128 MiB)"
-                    )
+                    message = f"{node.name} in {name_of(group)} has {has}:"
+                    message += " no metadata of another DRBD disk fits (128 MiB)"
                     leaf = context.effective(group, METAVG)
                     hint = "add a volume to the group, or write another metavg"
                     yield self.hit(group, message, leaf.span if leaf else group.span, hint=hint)
@@ -297,3 +273,174 @@ def _templates(context: Context, group: GroupPolicy) -> Iterator[tuple[str, ...]
     names = now.effective.get(DISK_TEMPLATES) if now else None
     if isinstance(names, list):
         yield tuple(map(str, names))
+
+
+_SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
+
+
+def _sized(memory: str) -> str:
+    sizes = bounds(memory, "1 16", "1G 1T", "1 8")
+    return f"{GROUP}nodes: [node1.example.org]\nipolicy:\n  minmax:\n    - name: some\n      {sizes}---\n{SILVER}"
+
+
+class LastGroupRemoved(StateRule, WholePolicyRule):
+    info = error_rule("GP721", "last-group-removed", NO_PLAN)(
+        summary="All groups of the cluster are to be removed.",
+        rationale="Ganeti does not remove the last group, since a cluster always has one.",
+        source="Ganeti 3.0, gnt-group remove",
+        bad=f"{GROUP}removed: true\n",
+        good=GROUP,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        removed = {group.name: group for group in context.policy.groups.values() if group.removed is not None}
+        observed = set(context.state.groups) if context.state else set()
+        if removed and observed and observed <= set(removed) and not context.groups:
+            group = removed[min(observed)]
+            place = group.removed.span if group.removed else group.span
+            message = f"{group.name} is the last group: Ganeti does not remove it"
+            yield self.hit(group, message, place, hint="keep one group, or declare the one that takes its place")
+
+
+class RemovedGroupHasNodes(StateRule, WholePolicyRule):
+    info = error_rule("GP722", "removed-group-has-nodes", NO_PLAN)(
+        summary="A group is to be removed, but the policy leaves nodes of the cluster in it.",
+        rationale="Only an empty group can be removed.",
+        source="Ganeti 3.0, gnt-group remove",
+        bad=f"{GROUP}removed: true\n---\n{SILVER}",
+        good=f"{GROUP}removed: true\n---\n{SILVER}nodes: [node1.example.org]\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for group in context.policy.groups.values():
+            if group.removed is None or context.state is None:
+                continue
+            left = [node.name for node in context.members.nodes_in(group)]
+            if left:
+                others = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
+                message = f"{group.name} is to be removed, but {left[0]}{others} still in it"
+                yield self.hit(group, message, group.removed.span, hint="move these nodes to another group")
+
+
+class MoveIntoStricterGroup(StateRule, WholePolicyRule):
+    info = warning_rule("GP723", "move-into-stricter-group")(
+        summary="A node is to move into a group whose instance policy does not allow the node's instances.",
+        rationale="Ganeti moves nodes between groups without checking the policy or the exclusive storage of the"
+        " target; only `gnt-cluster verify` reports it. hail and Ganeti then refuse to modify or move such instances"
+        " without --ignore-ipolicy.",
+        source="Ganeti 3.0, gnt-group assign-nodes, run",
+        bad=_sized("8G 16G"),
+        good=_sized("1G 16G"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        state, desired = context.state, context.desired
+        if state is None or desired is None:
+            return
+        current = {name: group.current for name, group in desired.groups.items()}
+        found: dict[str, list[tuple[str, str, Span]]] = defaultdict(list)
+        for name, instance in sorted(state.instances.items()):
+            node, wanted = state.nodes.get(instance.primary_node), desired.nodes.get(instance.primary_node)
+            group = context.policy.groups.get(wanted.group.value) if wanted and wanted.group else None
+            if node is None or wanted is None or wanted.group is None or group is None:
+                continue
+            if current.get(group.name) != node.group:
+                reason = _refused(context, group, instance)
+                if reason:
+                    found[group.name].append((name, reason, wanted.group.span))
+        for name, instances in found.items():
+            first, reason, span = instances[0]
+            others = f", nor {count(len(instances) - 1, 'more instance')}" if len(instances) > 1 else ""
+            message = f"group {name} does not allow {first} ({reason}){others} of the nodes that move into it"
+            hint = "move or change the instances first, or allow them there"
+            group = context.policy.groups[name]
+            yield self.hit(group, message, span, hint=hint, related=(Related(group.span, "the group"),))
+
+
+def _refused(context: Context, group: GroupPolicy, instance: LiveInstance) -> str:
+    """Return why the policy that the group is declared to have does not allow an instance, or nothing."""
+    templates = {disk.template for disk in instance.disks} or {instance.disk_template}
+    allowed = context.effective(group, DISK_TEMPLATES)
+    if allowed is not None and (other := sorted(templates - set(texts(allowed)))):
+        return f"disk template {other[0]}"
+    value = in_force(context, group, EXCLUSIVE_STORAGE)
+    exclusive = value is not None and value.value is True
+    if exclusive and (other := sorted(templates - {"plain", "diskless"})):
+        return f"{other[0]} disks with exclusive storage"
+    broken = [_outside(pair, instance, exclusive=exclusive) for pair in context.pairs(group)]
+    if not broken or not all(broken):
+        return ""
+    name, had = next(iter(min(broken, key=len).items()))
+    return f"{name} {amount(name, had)}"
+
+
+def _outside(pair: Pair, instance: LiveInstance, *, exclusive: bool) -> Mapping[str, int]:
+    """Return what of an instance lies outside of a pair; what the source does not tell is taken to fit."""
+    spindles = [disk.spindles for disk in instance.disks]
+    numbers: list[tuple[str, int | None]] = [
+        ("memory-size", instance.maxmem),
+        ("cpu-count", instance.vcpus),
+        ("nic-count", instance.nic_count),
+        ("spindle-use", sum(n or 0 for n in spindles) if exclusive else instance.spindle_use),
+        *(("disk-size", disk.size) for disk in instance.disks),
+    ]
+    if instance.disks and instance.summed_disk is None:
+        numbers.append(("disk-count", len(instance.disks)))
+    if exclusive and None in spindles:
+        numbers = [entry for entry in numbers if entry[0] != "spindle-use"]
+    return {
+        name: number
+        for name, number in numbers
+        if number is not None and not pair.minimum[name] <= number <= pair.maximum[name]
+    }
+
+
+class NoSpindles(StateRule):
+    info = warning_rule("GP726", "no-spindles")(
+        summary="Nodes of the cluster have a spindle_count of 0 or less.",
+        rationale="htools divides by it, so the cluster's score is not a number: hbal and hail cannot tell a good"
+        " placement from a bad one. With exclusive storage it is not read.",
+        source="Resource model, Node parameters; Ganeti 3.0 stores it unchecked",
+        bad=f"{GROUP}alloc_policy: preferred\n",
+        good=f"{GROUP}ndparams: {{spindle_count: 1}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        if any(declared.level is Level.NODE for declared, _ in context.explicit_at(_SPINDLE_COUNT)):
+            return  # the policy sees to it, node by node
+        for group in context.groups:
+            of_group, exclusive = (in_force(context, group, path) for path in (_SPINDLE_COUNT, EXCLUSIVE_STORAGE))
+            if exclusive is not None and exclusive.value is True:
+                continue
+            inherited = of_group.value if of_group else None
+            counts = {node.name: node.own.get(_SPINDLE_COUNT, inherited) for node in context.members.hosts_in(group)}
+            without = [name for name, count in counts.items() if isinstance(count, int) and count <= 0]
+            if without and (of_group is None or of_group.leaf is None or of_group.number > 0):  # else GP107 says it
+                more = f" and {count(len(without) - 1, 'more node')} have" if len(without) > 1 else " has"
+                message = f"{without[0]}{more} no spindles in {name_of(group)} (spindle_count 0 or less)"
+                yield self.hit(group, message, group.span, hint="declare ndparams.spindle_count, 1 or more")
+
+
+class OtherRelease(StateRule):
+    info = warning_rule("GP743", "other-release")(
+        summary="The cluster has another release of Ganeti than the policy says, or one that gpolicy does not know.",
+        rationale="Plans go by the cluster's release, and so does `check --state`. `check` alone and editors go by"
+        " `ganeti_version`: they judge which parameters and values exist by a release that the cluster does not have.",
+        source="gpolicy",
+        bad=f'{CLUSTER}ganeti_version: "2.16"\n',
+        good=f'{CLUSTER}ganeti_version: "3.0"\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        declared, state = context.policy.cluster, context.state
+        if state is None:
+            return
+        if unknown := unknown_release(state.software_version):
+            yield self.hit(declared or "cluster", unknown, declared.span if declared else None)
+        said = declared.ganeti_version if declared else None
+        release = release_of(state.software_version)
+        if declared is None or said is None or release in (release_of(said), None):
+            return
+        message = f"the cluster has Ganeti {state.software_version}, the policy is for {said}"
+        span = declared.document.value_span(("ganeti_version",))
+        yield self.hit(declared, message, span, hint=f'write ganeti_version: "{release}"')

@@ -1,19 +1,24 @@
-"""GP748 to GP750: whether guards pass the plan, and what would newly violate the policy or lie wrong by its tags."""
+"""GP724, GP725, GP741 to GP743 and GP748 to GP750: what nodes have, and what guards and tags say of the plan."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context
+from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context, name_of
+from gpolicy.checking.node_limits import own_pool
+from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule, Same, SilentAfter
-from gpolicy.findings import Span, warning_rule
-from gpolicy.ganeti.parameter import Level
-from gpolicy.policy.guard import Measure
-from gpolicy.printable import named, some
-from gpolicy.rules.examples import GROUP, bounds
+from gpolicy.findings import NO_PLAN, Related, RuleParameter, Span, error_rule, warning_rule
+from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.policy.guard import BUILT_IN, Measure
+from gpolicy.policy.model import Hardware
+from gpolicy.policy.source_file import Located
+from gpolicy.printable import count, named, some
+from gpolicy.rules.examples import CLUSTER, GROUP, SILVER, bounds
+from gpolicy.rules.shapes import StateRule
 from gpolicy.rules.tags.domains import LOCATION
 
 if TYPE_CHECKING:
@@ -24,15 +29,14 @@ if TYPE_CHECKING:
     from gpolicy.impact.location_change import LocationChange
     from gpolicy.impact.violation_change import ViolationChange
     from gpolicy.plan.built_in_guards import GuardResult
+    from gpolicy.plan.change import Objection
     from gpolicy.plan.projection import Prospect
     from gpolicy.policy.guard import Guard
     from gpolicy.policy.model import Declared
     from gpolicy.resolve.desired import Desired
 
-_PATHS: Final = (MINMAX, DISK_TEMPLATES)
 _CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
 """What says that a value is not allowed, by the name of the value; of all others the spec pairs do."""
-_MOST_TAGS: Final = 3
 
 
 def prospect_of(context: Context) -> Prospect | None:
@@ -103,11 +107,8 @@ class InstancesViolate(PlanRule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         violating = context.once(_violating)
-        verdicts = context.once(_verdicts)
-        about = [
-            (guard.name.value, verdict.ok) for guard, verdict in verdicts if guard.measure is Measure.NEWLY_VIOLATING
-        ]
-        stopping = [name for name, ok in about if not ok]
+        about = [item for item in context.once(_verdicts) if item[0].measure is Measure.NEWLY_VIOLATING]
+        stopping = [guard.name.value for guard, verdict in about if not verdict.ok]
         if about and not stopping:
             return
         meant = ", or write a guard newly_violating that says how many are meant"
@@ -117,7 +118,8 @@ class InstancesViolate(PlanRule):
         for item in violating:
             place = context.policy.groups.get(item.group, "cluster")
             yield self.hit(place, item.message, item.span, hint=f"{item.cure}{meant}")
-        if not about and (why := _uncertain(context)):
+        known = context.once(_violations) if not about else None
+        if known and (why := "; ".join(f"{name}: {why}" for name, why in known.uncertain().items())):
             yield self.hit("cluster", f"whether the plan makes anything violate the policy is not known: {why}", None)
 
 
@@ -137,12 +139,6 @@ def _violations(context: Context) -> ViolationChange | None:
     if prospect is None or not prospect.difference.changes:
         return None
     return context.forecast.impact(prospect, "violations").violations
-
-
-def _uncertain(context: Context) -> str:
-    """Return what may newly violate the policy, and why that is not known; nothing where all is known."""
-    known = context.once(_violations)
-    return "; ".join(f"{name}: {why}" for name, why in known.uncertain().items()) if known else ""
 
 
 def _violating(context: Context) -> list[_Violating]:
@@ -167,9 +163,8 @@ def _above_ratios(context: Context, known: ViolationChange) -> Iterator[_Violati
         declared = context.policy.groups.get(group) or context.policy.cluster
         leaf = context.effective(declared, ("ipolicy", parameter)) if declared else None
         message = f"group {group} would have nodes above its {parameter}: {some(nodes, 2)}"
-        yield _Violating(
-            group, leaf.span if leaf else None, message, f"raise {parameter}, or move instances away first"
-        )
+        cure = f"raise {parameter}, or move instances away first"
+        yield _Violating(group, leaf.span if leaf else None, message, cure)
 
 
 def _refused(
@@ -213,7 +208,7 @@ def _place(
     pairs = context.pairs(declared) if path == MINMAX else ()
     if breach.beyond is not None and violation.pair <= len(pairs):
         return pairs[violation.pair - 1].at("min" if breach.beyond < 0 else "max", breach.parameter)
-    leaves = (context.effective(declared, each) for each in (path, *_PATHS))
+    leaves = (context.effective(declared, each) for each in (path, MINMAX, DISK_TEMPLATES))
     return next((leaf.span for leaf in leaves if leaf is not None), None)
 
 
@@ -293,7 +288,7 @@ def _newly_wrong(change: LocationChange) -> Iterator[_Wrong]:
 
 def _sentence(words: str, items: list[_Wrong]) -> str:
     names = some(sorted({name for item in items for name in item.instances}))
-    tags = some(sorted({tag for item in items for tag in item.tags}), _MOST_TAGS)
+    tags = some(sorted({tag for item in items for tag in item.tags}), 3)
     return words.replace("{names}", names).replace("{tags}", tags)
 
 
@@ -312,3 +307,143 @@ def _place_of_tag(context: Context, rules: Sequence[Tag], wrong: _Wrong) -> tupl
             if place is not None and tag not in had[node.name].tags:
                 return place
     return (about[0].label, about[0].span) if about else ("cluster", None)
+
+
+class _GuardRule(Rule):
+    """A rule about what the built-in guards have against the plan."""
+
+    needs_state = needs_whole_policy = said_by_plan = True
+    better = (
+        ("expressible", ("GP101", "GP102")),
+        ("templates-enabled", ("GP301", "GP308")),
+        ("templates-in-use", ("GP309",)),
+        ("std-in-bounds", ("GP205",)),
+        ("groups-empty", ("GP721", "GP722")),
+        ("storage-set-up", ("GP304", "GP305", "GP311")),
+        ("exclusive-storage", ("GP412", "GP417", "GP418")),
+    )
+    overridable: ClassVar[bool]
+    hint: ClassVar[str]
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        if context.desired is None or context.desired.findings:
+            return  # what the plan would be is not known before these are mended
+        for name, raised in context.once(_objections).items():
+            for objection in raised if BUILT_IN[name].overridable is self.overridable else ():
+                yield self.hit("", f"{name}: {objection.text}", objection.span, hint=self.hint.format(name), guard=name)
+
+
+def _objections(context: Context) -> Mapping[str, Sequence[Objection]]:
+    """Return what the built-in guards have against the plan for the observed cluster."""
+    return context.forecast.objections(context.policy, context.state) if context.state else {}
+
+
+class PlanImpossible(_GuardRule):
+    info = error_rule("GP741", "plan-impossible", NO_PLAN)(
+        summary="Ganeti would refuse a part of the plan that the policy leads to.",
+        rationale="The guards of `gpolicy plan` object to it, and nothing can override them: the plan could not be"
+        " carried out to its end. Guards that other rules know more about (GP301, GP309, GP722) are reported by these.",
+        source="gpolicy plan, built-in guards",
+        bad=f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [node2.example.org]\n",
+        good=f"{GROUP}nodes: [node1.example.org, node2.example.org]\n---\n{SILVER}",
+    )
+    overridable = False
+    hint = "change what the policy says, or the cluster, first"
+
+
+class PlanUnsafe(_GuardRule):
+    info = warning_rule("GP742", "plan-unsafe")(
+        summary="A built-in guard would stop the plan that the policy leads to.",
+        rationale="Ganeti would do without a question what may cut off the master, or redirect disks. `gpolicy plan`"
+        " stops there, unless `--allow` overrides the guard.",
+        source="gpolicy plan, built-in guards",
+        bad=f"{CLUSTER}master_netdev: eth1\n",
+        good=f"{CLUSTER}master_netdev: eth0\n",
+    )
+    overridable = True
+    hint = "correct the policy; if it is meant, override the guard with gpolicy plan --allow {}"
+
+
+def _size(memory: str) -> str:
+    return f"{GROUP}ipolicy:\n  minmax:\n    - name: big\n      {bounds(memory, '1 4', '1G 10G')}"
+
+
+class SpecBeyondNodes(StateRule):
+    info = warning_rule("GP724", "spec-beyond-nodes")(
+        summary="The smallest or the largest instance of a spec is larger than every node of the group.",
+        rationale="The spec is legal, but no instance of this size can be created until the group has larger nodes. If"
+        " the group promises hardware, its specs are compared with that (GP211, GP212).",
+        source="Partitioned Ganeti, Constrained instance sizes",
+        bad=_size("96G 128G"),
+        good=_size("16G 60G"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for group in context.groups:
+            for excess in context.excesses.get(group.name, ()):
+                if excess.limit.span is None:
+                    hint = "make the spec smaller" if excess.bound == "min" else "lower the maximum"
+                    yield self.hit(group, excess.sentence(f"any node of {name_of(group)}"), excess.place, hint=hint)
+
+
+class HardwareNotAsPromised(StateRule):
+    info = warning_rule("GP725", "hardware-not-as-promised")(
+        summary="A node of the cluster has less than the hardware that its group promises.",
+        rationale="gpolicy compares specs and tests with the promise, so their results are wrong for this node.",
+        bad=f"{GROUP}hardware: {{memory: 128G, cpus: 16}}\n",
+        good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\n",
+        parameters=(
+            RuleParameter(
+                name="tolerance",
+                default=5,
+                summary="Percent of the promised memory and volume size that may be missing, since the system keeps"
+                " some.",
+                most=100,
+            ),
+        ),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        share = 1 - context.settings.parameter(self.info, "tolerance") / 100
+        for group in context.groups:
+            hardware = group.hardware
+            if hardware is None:
+                continue
+            lacking: dict[str, list[tuple[str, str, str, Span]]] = {}
+            for node in context.members.hosts_in(group):
+                had = node.resources
+                volumes = [volume.size for volume in own_pool(context, group, node).allocatable]
+                promised = (
+                    ("memory", "memory-size", hardware.memory, had.memory_total, share),
+                    ("CPUs", "cpu-count", hardware.cpus, had.cpu_total, 1.0),
+                    ("physical volumes", "disk-count", hardware.pv_count, len(volumes) or None, 1.0),
+                    ("disk", "disk-size", None if volumes else _promised_disk(hardware), had.disk_total, share),
+                )
+                less = [
+                    (what, amount(name, has), amount(name, item.value), item.span)
+                    for what, name, item, has, part in promised
+                    if item is not None and has and has < item.value * part
+                ]
+                smallest = min(hardware.pv_sizes, key=lambda size: size.value, default=None)
+                if smallest is not None and volumes and min(volumes) < smallest.value * share:
+                    sizes = [amount("disk-size", size) for size in (min(volumes), smallest.value)]
+                    less.append(("a physical volume of", sizes[0], sizes[1], smallest.span))
+                for what, has, wanted, span in less:
+                    lacking.setdefault(what, []).append((node.name, has, wanted, span))
+            for what, found in lacking.items():
+                name, has, wanted, span = found[0]
+                who = f"{name} in {name_of(group)} has"
+                if len(found) > 1:
+                    who = f"{name} and {count(len(found) - 1, 'more node')} of {name_of(group)} have"
+                message = f"{who} less than promised: {what} {has}, not {wanted}"
+                hint = "correct the promise, or put nodes that differ into another group"
+                yield self.hit(group, message, span, hint=hint, related=(Related(hardware.span, "promised here"),))
+
+
+def _promised_disk(hardware: Hardware) -> Located[int] | None:
+    """Return the promised disk of a node, MiB: the sum of its volumes; None if they are not promised."""
+    sizes, count = hardware.pv_sizes, hardware.volume_count
+    if not sizes or count is None:
+        return None
+    total = sum(size.value for size in sizes) if len(sizes) > 1 else sizes[0].value * count
+    return Located(total, sizes[0].span)

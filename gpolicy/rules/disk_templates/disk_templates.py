@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from gpolicy.rules.shapes import MoreWithState, StateRule, WholePolicyRule
 from gpolicy.rules.shared import HELPER
 
 _SOURCE: Final = "Ganeti 3.0, checks of the cluster and group commands"
@@ -25,7 +26,7 @@ def _where(enabled: Known) -> tuple[Related, ...]:
     return (Related(enabled.span, "enabled here"),) if enabled.span else ()
 
 
-class TemplateNotEnabled(Rule):
+class TemplateNotEnabled(MoreWithState):
     info = error_rule("GP301", "template-not-enabled", REFUSED)(
         summary="An instance policy allows a disk template that the cluster does not enable.",
         rationale="Ganeti refuses the policy: the cluster's enabled templates limit the cluster and all groups.",
@@ -33,15 +34,13 @@ class TemplateNotEnabled(Rule):
         bad=f"{CLUSTER}enabled_disk_templates: [drbd]\nipolicy: {{disk-templates: [drbd, plain]}}\n",
         good=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd, plain]}}\n",
     )
-    finds_more_with_state = True
     unless_declared = (ENABLED_TEMPLATES,)
 
     def check(self, context: Context) -> Iterator[Hit]:
         enabled = context.enabled_templates()
-        for declared, leaf in context.explicit_at(DISK_TEMPLATES) if enabled else ():
-            assert enabled is not None  # noqa: S101 (for the type checker: the loop is empty then)
+        for declared, leaf in context.explicit_at(DISK_TEMPLATES):
             for template in texts(leaf):
-                if template not in enabled.values:
+                if enabled is not None and template not in enabled.values:
                     message = f"{template} is not enabled on the cluster"
                     hint = f"add it to enabled_disk_templates, or allow only {', '.join(enabled.values)}"
                     written: Any = leaf.document.root  # the value itself is sorted
@@ -50,7 +49,7 @@ class TemplateNotEnabled(Rule):
                     yield self.hit(declared, message, span, hint=hint, related=_where(enabled), missing=missing)
 
 
-class LvmWithoutVolumeGroup(Rule):
+class LvmWithoutVolumeGroup(MoreWithState):
     info = error_rule("GP304", "lvm-without-volume-group", REFUSED)(
         summary="plain or drbd is enabled, but the cluster is to have no volume group.",
         rationale="Ganeti refuses to enable LVM templates without a volume group, and to remove the volume group while"
@@ -59,14 +58,13 @@ class LvmWithoutVolumeGroup(Rule):
         bad=f'{CLUSTER}enabled_disk_templates: [plain]\nvolume_group_name: ""\n',
         good=f"{CLUSTER}enabled_disk_templates: [plain]\nvolume_group_name: xenvg\n",
     )
-    finds_more_with_state = True
     unless_declared = (ENABLED_TEMPLATES,)
 
     def check(self, context: Context) -> Iterator[Hit]:
         yield from _needs(self, context, ("volume_group_name",), ("plain", "drbd"), "a volume group")
 
 
-class FilesWithoutDirectory(Rule):
+class FilesWithoutDirectory(MoreWithState):
     info = error_rule("GP311", "files-without-directory", REFUSED)(
         summary="file or sharedfile is enabled, but its directory is empty.",
         rationale="Ganeti refuses to unset the directory of a disk template that is enabled.",
@@ -74,7 +72,6 @@ class FilesWithoutDirectory(Rule):
         bad=f'{CLUSTER}enabled_disk_templates: [plain, file]\nfile_storage_dir: ""\n',
         good=f"{CLUSTER}enabled_disk_templates: [plain, file]\nfile_storage_dir: /srv/ganeti/file-storage\n",
     )
-    finds_more_with_state = True
     unless_declared = (ENABLED_TEMPLATES,)
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -82,7 +79,7 @@ class FilesWithoutDirectory(Rule):
             yield from _needs(self, context, path, (template,), "a directory")
 
 
-class DrbdWithoutHelper(Rule):
+class DrbdWithoutHelper(MoreWithState):
     info = error_rule("GP305", "drbd-without-helper", REFUSED)(
         summary="drbd is enabled, but the cluster is to have no DRBD helper, or one that is not an absolute path.",
         rationale="Ganeti refuses to enable drbd without its user-mode helper, and to remove the helper while drbd is"
@@ -92,7 +89,6 @@ class DrbdWithoutHelper(Rule):
         bad=f'{CLUSTER}enabled_disk_templates: [drbd]\ndrbd_usermode_helper: ""\n',
         good=f"{CLUSTER}enabled_disk_templates: [drbd]\ndrbd_usermode_helper: /bin/true\n",
     )
-    finds_more_with_state = True
     unless_declared = (ENABLED_TEMPLATES,)
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -114,7 +110,7 @@ def _needs(rule: Rule, context: Context, path: Path, templates: tuple[str, ...],
         yield rule.hit(context.policy.cluster, message, leaf.span, hint=hint, related=_where(enabled))
 
 
-class ParametersOfDisabledTemplate(Rule):
+class ParametersOfDisabledTemplate(MoreWithState):
     info = warning_rule("GP307", "parameters-of-disabled-template")(
         summary="Disk parameters of a disabled template differ from Ganeti's defaults, or only the directory of a"
         " disabled template of files is declared.",
@@ -123,7 +119,6 @@ class ParametersOfDisabledTemplate(Rule):
         bad=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n{GROUP}diskparams:\n  drbd: {{resync-rate: 100M}}\n",
         good=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n{GROUP}diskparams:\n  plain: {{stripes: 2}}\n",
     )
-    finds_more_with_state = True
     unless_declared = (ENABLED_TEMPLATES,)
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -155,7 +150,7 @@ def _is_set(leaf: Leaf, declared: Declared) -> bool:
     return parameter is not None and leaf.value is not INHERIT and (is_group or leaf.value != parameter.default)
 
 
-class StaleGroupTemplates(Rule):
+class StaleGroupTemplates(StateRule, WholePolicyRule):
     info = error_rule("GP308", "stale-group-templates")(
         summary="A group of the cluster allows a disk template that the policy disables, and the policy does not"
         " declare the group's list.",
@@ -165,7 +160,6 @@ class StaleGroupTemplates(Rule):
         bad=f"{CLUSTER}enabled_disk_templates: [plain]\n",
         good=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n",
     )
-    needs_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster, enabled = context.policy.cluster, context.cluster_leaf(ENABLED_TEMPLATES)
@@ -173,13 +167,14 @@ class StaleGroupTemplates(Rule):
             return
         if not context.state.readable(Level.GROUP, DISK_TEMPLATES):
             return
+        now = context.state.cluster.own.get(ENABLED_TEMPLATES)
+        gone = set(map(str, now) if isinstance(now, list) else TEMPLATE_NAMES) - set(texts(enabled))
         renamed = {group.renamed_from.value: group for group in context.groups if group.renamed_from}
         for name, group in sorted(context.state.groups.items()):
             observed = group.own.get(DISK_TEMPLATES)
             managed = self._declares(context, name) or (name in renamed and self._declares(context, renamed[name].name))
             if managed or not isinstance(observed, list):
                 continue
-            gone = {text for text in self._enabled_now(context) if text not in texts(enabled)}
             stale = sorted(str(template) for template in observed if template in gone)
             if stale:
                 message = f"group {name} on the cluster still allows {', '.join(stale)}, which is to be disabled"
@@ -187,18 +182,12 @@ class StaleGroupTemplates(Rule):
                 yield self.hit(cluster, message, enabled.span, hint=hint)
 
     @staticmethod
-    def _enabled_now(context: Context) -> list[str]:
-        """Return what is enabled on the cluster: only what this policy disables is its fault."""
-        enabled = context.state.cluster.own.get(ENABLED_TEMPLATES) if context.state else None
-        return [str(template) for template in enabled] if isinstance(enabled, list) else list(TEMPLATE_NAMES)
-
-    @staticmethod
     def _declares(context: Context, name: str) -> bool:
         group = context.policy.groups.get(name)
         return group is not None and (group.removed is not None or DISK_TEMPLATES in group.leaves)
 
 
-class TemplateInUse(Rule):
+class TemplateInUse(StateRule):
     info = error_rule("GP309", "template-in-use", REFUSED)(
         summary="A disk template is to be disabled, but instances of the cluster have disks of it.",
         rationale="Ganeti refuses to disable a template while there is a disk of it.",
@@ -206,7 +195,6 @@ class TemplateInUse(Rule):
         bad=f"{CLUSTER}enabled_disk_templates: [plain]\n",
         good=f"{CLUSTER}enabled_disk_templates: [plain, drbd]\n",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster, enabled = context.policy.cluster, context.cluster_leaf(ENABLED_TEMPLATES)
@@ -214,16 +202,14 @@ class TemplateInUse(Rule):
         if cluster is None or enabled is None or context.state is None or not isinstance(observed, list):
             return
         gone = {str(template) for template in observed} - set(texts(enabled))
-        users: Counter[str] = Counter()
-        examples: dict[str, str] = {}
+        users: dict[str, list[str]] = defaultdict(list)
         for name, instance in sorted(context.state.instances.items()):
             for template in {disk.template for disk in instance.disks} or {instance.disk_template}:
-                users[template] += 1
-                examples.setdefault(template, name)
+                users[template].append(name)
         for template in sorted(gone & set(users)):
-            count = users[template]
-            others = f" and {count - 1} more have" if count > 1 else " has"
-            message = f"{template} is to be disabled, but {examples[template]}{others} disks of it"
+            first, *others = users[template]
+            have = f" and {len(others)} more have" if others else " has"
+            message = f"{template} is to be disabled, but {first}{have} disks of it"
             hint = f"convert or remove them first, or leave {template} enabled"
             yield self.hit(cluster, message, enabled.span, hint=hint)
 
@@ -279,7 +265,7 @@ class GroupTemplateBeyondCluster(Rule):
                 yield self.hit(group, message, leaf.span, related=(Related(allowed.span, "the cluster's list"),))
 
 
-class TemplateNeverAllowed(Rule):
+class TemplateNeverAllowed(WholePolicyRule):
     info = info_rule("GP306", "template-never-allowed")(
         summary="A disk template is enabled, but neither the cluster's policy nor a group's allows it.",
         rationale="No instance can use it, unless a group that the policy does not manage allows it.",
@@ -287,7 +273,6 @@ class TemplateNeverAllowed(Rule):
         bad=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd]}}\n",
         good=f"{CLUSTER}enabled_disk_templates: [drbd]\nipolicy: {{disk-templates: [drbd]}}\n",
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster
@@ -315,9 +300,8 @@ class OnlyDiskless(Rule):
         enabled = context.cluster_leaf(ENABLED_TEMPLATES)
         bound = "minimum" if enabled is not None and set(texts(enabled)) == {"diskless"} else "maximum"
         for declared, (allowed, _) in context.combined(DISK_TEMPLATES, MINMAX):
-            about_disks = any(
-                getattr(pair, bound)["disk-count"] and pair.maximum["disk-size"] for pair in context.pairs(declared)
-            )
+            pairs = context.pairs(declared)
+            about_disks = any(getattr(pair, bound)["disk-count"] and pair.maximum["disk-size"] for pair in pairs)
             if set(texts(allowed)) == {"diskless"} and about_disks and not context.exclusive(declared):
                 message = f"{name_of(declared)} allows only diskless: no instance there can have a disk"
                 yield self.hit(declared, message, allowed.span, hint="allow a template that has disks")

@@ -1,25 +1,29 @@
-"""GP401, GP413, GP418 and GP420 to GP424: the physical volumes of nodes, and the volume groups that they are in."""
+"""Exclusive storage: physical volumes and their groups (GP401 and others), and what else there is to it (GP406, …)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from gpolicy.checking.context import Context, name_of
+from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, number, texts
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_in
 from gpolicy.checking.pairs import amount
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.cluster.volume_pools import matches
 from gpolicy.findings import Related, error_rule, info_rule, warning_rule
+from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
 from gpolicy.policy.misspelt import is_one_slip
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy
+from gpolicy.printable import count
 from gpolicy.resolve.desired import is_glob
 from gpolicy.resolve.terms import volume_terms
 from gpolicy.rules.examples import CLUSTER, EXCLUSIVE, GROUP
-from gpolicy.rules.shared import exclusive_groups
+from gpolicy.rules.shapes import MoreWithState, StateRule
+from gpolicy.rules.shared import exclusive_groups, exclusive_hit
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import LiveNode
@@ -28,9 +32,7 @@ if TYPE_CHECKING:
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
-_DISKS: Final = ("sda", "vda", "xvda", "nvme", "mapper", "disk")
 _USUAL_DISK: Final = re.compile("([shv]|xv)d[a-z]*|nvme|mapper|disk|[dm][dm]|[a-z]*bd")
-_ANY_VOLUME: Final = "/dev/a-name-that-no-volume-has"
 
 
 def _terms(context: Context, declared: ClusterPolicy | GroupPolicy) -> VolumeTerms:
@@ -51,7 +53,7 @@ def _volume_names(nodes: list[LiveNode]) -> set[str]:
     return {volume.name for node in nodes for volume in node.physical_volumes or ()}
 
 
-class PatternMatchesNothing(Rule):
+class PatternMatchesNothing(StateRule):
     info = warning_rule("GP420", "volume-pattern-unmatched")(
         summary="A name or glob of physical_volumes matches no volume of the cluster.",
         rationale="Volumes that should be excluded, or be in another volume group, then count as the cluster's own: all"
@@ -59,7 +61,6 @@ class PatternMatchesNothing(Rule):
         bad=f"{GROUP}physical_volumes: {{exclude: [/dev/nvme0n1p3]}}\n",
         good=f"{GROUP}physical_volumes: {{exclude: [/dev/sda]}}\n",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:
@@ -96,13 +97,12 @@ class VolumePatternUnlikely(Rule):
                 place = declared.physical_volumes[key].span
                 if not pattern.startswith(("/dev/", "/dev*", "/*", "*", "?", "[")):
                     message = f"{pattern} matches no volume: their names start with /dev/"
-                    yield self.hit(
-                        declared, message, place, hint=f"write /dev/{pattern.removeprefix('/').removeprefix('dev/')}"
-                    )
+                    hint = f"write /dev/{pattern.removeprefix('/').removeprefix('dev/')}"
+                    yield self.hit(declared, message, place, hint=hint)
                 elif near := _disk_meant(pattern):
                     message = f"{pattern} matches no volume: Linux has no disks of such names"
                     yield self.hit(declared, message, place, hint=f"Did you mean `{near}`?")
-                elif key == "exclude" and matches(_ANY_VOLUME, [pattern]):
+                elif key == "exclude" and matches("/dev/a-name-that-no-volume-has", [pattern]):
                     message = f"{pattern} excludes every volume"
                     yield self.hit(declared, message, place, hint="name the volumes that do not count: /dev/sda*")
 
@@ -110,11 +110,11 @@ class VolumePatternUnlikely(Rule):
 def _disk_meant(pattern: str) -> str:
     """Return the pattern with the name of a disk that one is a slip away from; nothing where it may be right."""
     stem = re.match("/dev/([a-z]+)", pattern)
-    near = [name for name in _DISKS if stem and is_one_slip(stem[1], name)]
+    near = [name for name in ("sda", "vda", "xvda", "nvme", "mapper", "disk") if stem and is_one_slip(stem[1], name)]
     return f"/dev/{near[0]}{pattern[stem.end() :]}" if stem and near and not _USUAL_DISK.fullmatch(stem[1]) else ""
 
 
-class VolumeInTwoPlaces(Rule):
+class VolumeInTwoPlaces(MoreWithState):
     info = error_rule("GP421", "volume-in-two-places")(
         summary="A physical volume is excluded and assigned to a volume group, or assigned to two.",
         rationale="A volume is in one volume group. gpolicy counts an excluded volume in none, and of two groups in the"
@@ -123,7 +123,6 @@ class VolumeInTwoPlaces(Rule):
         bad=f"{CLUSTER}physical_volumes: {{exclude: ['/dev/sda*'], volume_groups: {{ssdvg: [/dev/sda3]}}}}\n",
         good=f"{CLUSTER}physical_volumes: {{exclude: [/dev/sda3], volume_groups: {{ssdvg: ['/dev/sda*']}}}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:
@@ -156,7 +155,7 @@ def _two_places(terms: VolumeTerms, name: str, *, named: bool = True) -> str | N
     return f"{name} is assigned to {groups[0]} and to {groups[1]}" if len(groups) > 1 else None
 
 
-class AssignedGroupUnused(Rule):
+class AssignedGroupUnused(MoreWithState):
     info = info_rule("GP422", "assigned-volume-group-unused")(
         summary="Physical volumes are assigned to a volume group that nothing declared uses.",
         rationale="The group is neither the cluster's own nor drbd's metavg, and disk_state does not name it. So its"
@@ -168,7 +167,6 @@ class AssignedGroupUnused(Rule):
         good=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: ssdvg}}\n"
         "physical_volumes: {volume_groups: {ssdvg: ['/dev/nvme*']}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         used: set[str] | None = None
@@ -213,9 +211,8 @@ class SharesOfGaneti(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:
             own_terms = volume_terms(None, declared)
-            other = [
-                key for key, usual in (("margin", MARGIN), ("reserve", RESERVED)) if getattr(own_terms, key) != usual
-            ]
+            usual = {"margin": MARGIN, "reserve": RESERVED}
+            other = [key for key, share in usual.items() if getattr(own_terms, key) != share]
             said, own = _terms(context, declared).what_if, _first(declared, *other)
             if said is not None and own is not None and own_terms.what_if is not None:
                 yield self.hit(declared, f"disks are {said}", own.span, hint="leave it out to count as Ganeti does")
@@ -263,7 +260,7 @@ class VolumeCount(Rule):
                 yield self.hit(group, message, hardware.pv_count.span, hint=hint)
 
 
-class ObservedVolumesDiffer(Rule):
+class ObservedVolumesDiffer(StateRule):
     info = warning_rule("GP418", "observed-pv-sizes-differ")(
         summary="The nodes of a group with exclusive storage have physical volumes of too different sizes.",
         rationale="All volumes of the group must have one size within a margin of 1 %. Otherwise `gnt-cluster verify`"
@@ -272,7 +269,6 @@ class ObservedVolumesDiffer(Rule):
         bad=f"{GROUP}ndparams: {{exclusive_storage: true}}\n",
         good=f"{GROUP}ndparams: {{exclusive_storage: false}}\n",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
@@ -283,10 +279,159 @@ class ObservedVolumesDiffer(Rule):
                 for volume in own_pool(context, group, node).allocatable
             ]
             if leaf is not None and volumes and terms_in(context, group).sizes_differ(min(volumes)[0], max(volumes)[0]):
-                parts = [
-                    f"{name} of {node} has {amount('disk-size', size)}"
-                    for size, node, name in (min(volumes), max(volumes))
-                ]
+                ends = (min(volumes), max(volumes))
+                parts = [f"{name} of {node} has {amount('disk-size', size)}" for size, node, name in ends]
                 message = f"physical volumes in {name_of(group)} differ too much: {', '.join(parts)}"
                 hint = "move nodes with other volumes to their own group, or exclude volumes (physical_volumes.exclude)"
                 yield self.hit(group, message, leaf.span, hint=hint)
+
+
+class TemplateNotExclusive(Rule):
+    info = warning_rule("GP407", "template-not-exclusive")(
+        summary="Exclusive storage is on, but other disk templates than plain are allowed.",
+        rationale="The design is for plain and drbd, but Ganeti implements it for plain only: creating another disk"
+        " fails, and verify reports existing ones as errors.",
+        source=f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1",
+        bad=f"{EXCLUSIVE}ipolicy: {{disk-templates: [plain, drbd]}}\n",
+        good=f"{EXCLUSIVE}ipolicy: {{disk-templates: [plain]}}\n",
+    )
+    explains = Explains(order=9, also_related=True, may_be_meant=True)
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
+            others = [template for template in texts(allowed) if template not in ("plain", "diskless")]
+            if exclusive.value is True and others and "plain" in texts(allowed):  # without plain: GP408
+                message = f"{name_of(declared)} allows {', '.join(others)}: exclusive storage is for plain only"
+                hint = "allow only plain here, or turn exclusive storage off"
+                yield exclusive_hit(self, context, declared, allowed, exclusive, message, hint)
+
+
+class ExclusiveWithoutPlain(Rule):
+    info = error_rule("GP408", "exclusive-without-plain")(
+        summary="Exclusive storage is on, but plain is not allowed.",
+        rationale="No instance with a disk can be created.",
+        source=f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1",
+        bad=f"{EXCLUSIVE}ipolicy: {{disk-templates: [diskless]}}\n",
+        good=f"{EXCLUSIVE}ipolicy: {{disk-templates: [diskless, plain]}}\n",
+    )
+    explains = Explains(order=8, also_related=True, may_be_meant=True)
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
+            if exclusive.value is True and "plain" not in texts(allowed):
+                message = f"{name_of(declared)} has exclusive storage, but does not allow plain"
+                hint = "allow plain, or turn exclusive storage off"
+                yield exclusive_hit(self, context, declared, allowed, exclusive, message, hint)
+
+
+class ExclusiveStorageReads(Rule):
+    info = info_rule("GP411", "exclusive-storage-reads")(
+        summary="Exclusive storage is turned on, and Ganeti 3.0 then reports no storage figures of the nodes.",
+        rationale="Ganeti's node daemon compares a number with text and fails. Free and total disk and spindles are"
+        " unknown, and hspace -L stops. The defect is in 3.0.2 and still in the newest source.",
+        source="Ganeti 3.0.2, run on a cluster",
+        bad=EXCLUSIVE,
+        good="gpolicy: v1\nkind: NodeGroup\nname: shared\nndparams: {exclusive_storage: false}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(EXCLUSIVE_STORAGE):
+            if leaf.value is True and release_key(context.version) >= (3, 0):
+                yield self.hit(
+                    declared,
+                    f"Ganeti {context.version} shows no storage figures of nodes with exclusive storage",
+                    leaf.span,
+                    hint="patch ganeti-noded first; until then gpolicy counts on their physical volumes, if they"
+                    " are read (gpolicy snapshot --physical-volumes) or promised (hardware)",
+                )
+
+
+class ExclusiveStorageMixed(StateRule):
+    info = error_rule("GP412", "exclusive-storage-mixed")(
+        summary="A node has another value of exclusive_storage than the group that it is in or moves to.",
+        rationale="All nodes of a group must have the same value; otherwise the node decides whether a disk has its"
+        " own volumes. Ganeti does not let you set it on a node, but an old configuration may have it, and Ganeti moves"
+        " such a node into any group without a check.",
+        source=_EXCLUSIVE,
+        bad=EXCLUSIVE,
+        good=EXCLUSIVE,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        if context.state is None or context.desired is None:
+            return
+        if not context.state.readable(Level.GROUP, EXCLUSIVE_STORAGE):
+            return  # the source shows the values of groups at their nodes
+        for group in context.groups:
+            value = in_force(context, group, EXCLUSIVE_STORAGE)
+            odd = [
+                node
+                for node in context.members.nodes_in(group)
+                if value is not None and node.own.get(EXCLUSIVE_STORAGE, value.value) != value.value
+            ]
+            wanted = context.desired.groups.get(group.name)
+            moving = {node.name for node in odd if wanted is None or node.group != wanted.current}
+            here = [node.name for node in odd if node.name not in moving]
+            hint = "remove the nodes' own value"
+            if here and value is not None and value.leaf is not None:
+                message = f"{_some(here)} in {name_of(group)}: exclusive_storage differs from the group's value"
+                yield self.hit(group, message, value.leaf.span, hint=hint)
+            if moving:
+                wants = context.desired.nodes.items()
+                span = next(node.group.span for name, node in wants if name in moving and node.group)
+                own, other = ("on", "off") if value is not None and value.value is False else ("off", "on")
+                message = f"{_some(moving)}: exclusive_storage is {own} there, of the node itself, and {other} in"
+                message += f" {name_of(group)}, which it moves into"
+                yield self.hit(group, message, span, hint=hint)
+
+
+def _some(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)[:5])
+
+
+class ExclusiveStorageOnOtherDisks(StateRule):
+    info = warning_rule("GP417", "exclusive-storage-on-other-disks")(
+        summary="Exclusive storage is on for nodes whose instances have other disks than plain ones.",
+        rationale="Ganeti turns exclusive storage on without a check, and converts nothing. `gnt-cluster verify`"
+        " reports such disks as errors, and they cannot be grown or recreated.",
+        source=f"{_EXCLUSIVE}; Ganeti 3.0, run",
+        bad=f"{GROUP}ndparams: {{exclusive_storage: true}}\n",
+        good=f"{GROUP}ndparams: {{exclusive_storage: false}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for group in context.groups:
+            leaf = context.exclusive(group)
+            if leaf is None or context.state is None:
+                continue
+            nodes = {node.name for node in context.members.hosts_in(group)}
+            others = [
+                (name, template)
+                for name, instance in sorted(context.state.instances.items())
+                if nodes.intersection((instance.primary_node, *instance.secondary_nodes))
+                for template in sorted({disk.template for disk in instance.disks} - {"plain"})[:1]
+            ]
+            if others:
+                name, template = others[0]
+                more = f" and {count(len(others) - 1, 'more instance')} have" if len(others) > 1 else " has"
+                message = f"{name}{more} other disks than plain ones ({template}) in {name_of(group)}"
+                hint = "convert their disks to plain, or move them to another group first"
+                yield self.hit(group, message, leaf.span, hint=hint)
+
+
+class DedicatedCpuRatio(Rule):
+    info = info_rule("GP406", "dedicated-vcpu-ratio")(
+        summary="vcpu-ratio is above 1, but exclusive storage is on.",
+        rationale="A partitioned node gives each instance its own hardware. With more virtual than physical CPUs the"
+        " instances share them. Exclusive disks with shared CPUs are possible, if that is what you want.",
+        source="Partitioned Ganeti, Dedicated CPUs",
+        bad=f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: 4}}\n",
+        good=f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: 1}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, (exclusive, ratio) in context.combined(EXCLUSIVE_STORAGE, ("ipolicy", "vcpu-ratio")):
+            if exclusive.value is True and number(ratio) > 1:
+                message = f"{name_of(declared)} shares its CPUs: vcpu-ratio is {ratio.value:g}"
+                hint = "write vcpu-ratio: 1 if each instance is to have CPUs of its own"
+                yield exclusive_hit(self, context, declared, ratio, exclusive, message, hint)

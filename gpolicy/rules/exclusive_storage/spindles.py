@@ -1,29 +1,30 @@
-"""Exclusive storage: spindles, the volumes of disks (GP402 and others), and what else it wants (GP407 and others)."""
+"""Exclusive storage: spindles (GP402 and others), and nodes given whole or in parts (GP410 and others)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context, name_of, texts
+from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of, number
 from gpolicy.checking.in_force import in_force
-from gpolicy.checking.node_limits import promised_size
+from gpolicy.checking.node_limits import kept_by_node, kept_disk, promised_size, terms_in, total_disk, total_of
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Explains, Hit, Rule
-from gpolicy.findings import Related, error_rule, info_rule, warning_rule
-from gpolicy.ganeti.parameter import Level, Path
-from gpolicy.ganeti.releases import release_key
+from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
+from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.units import SIZE_STEP_MIB
 from gpolicy.ganeti.vocabulary import MAX_DISKS
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
-from gpolicy.policy.model import GroupPolicy, Hardware
-from gpolicy.printable import count
-from gpolicy.rules.examples import DEDICATED, EXCLUSIVE, FULL, GROUP, HARDWARE, WHOLE_NODES, bounds
-from gpolicy.rules.shared import exclusive_groups, exclusive_hit
+from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
+from gpolicy.printable import count as in_words
+from gpolicy.rules.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES, bounds
+from gpolicy.rules.shapes import MoreWithState
+from gpolicy.rules.shared import exclusive_groups
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
-_QUARTER: Final = "quarter\n      " + bounds("61G 62G", "7 7", "2T 2940G", "3 3")
 _TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
 
 
@@ -35,7 +36,7 @@ def _full(disk: str = "11T 11760G", spindles: str = "12 12") -> str:
     return "full\n      " + bounds("248G 250G", "30 30", disk, spindles)
 
 
-_GOOD: Final = EXCLUSIVE + HARDWARE + _specs(_full(), _QUARTER)
+_GOOD: Final = EXCLUSIVE + HARDWARE + _specs(_full(), "quarter\n      " + bounds("61G 62G", "7 7", "2T 2940G", "3 3"))
 
 
 def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, VolumeSize, Hardware]]:
@@ -46,13 +47,9 @@ def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, Volume
             yield from ((group, pair, volume, hardware) for pair in comparable(context.pairs(group)))
 
 
-def _volumes_here(hardware: Hardware) -> tuple[Related, ...]:
-    return (Related(hardware.span, "the hardware is promised here"),)
-
-
-def _is_on(context: Context, group: GroupPolicy) -> tuple[Related, ...]:
-    exclusive = context.exclusive(group)
-    return (Related(exclusive.span, "exclusive storage is on"),) if exclusive is not None else ()
+def _volumes_here(hardware: Hardware, exclusive: Leaf | None = None) -> tuple[Related, ...]:
+    is_on = (Related(exclusive.span, "exclusive storage is on"),) if exclusive is not None else ()
+    return (Related(hardware.span, "the hardware is promised here"), *is_on)
 
 
 class DiskNotWholeSpindles(Rule):
@@ -73,19 +70,14 @@ class DiskNotWholeSpindles(Rule):
             usable = volume.largest_disk(volumes)
             if volumes and (usable - size) * 100 > usable * _TOLERANCE_PERCENT:
                 whole = "a whole physical volume" if volumes == 1 else f"{volumes} whole physical volumes"
-                message = (
-                    f"{pair.title}: a disk of {amount('disk-size', size)} occupies {whole} of"
-                    f" {amount('disk-size', volume.smallest)}"
-                )
-                sizes = [_rounded_down(volume.largest_disk(count)) for count in (volumes - 1, volumes) if count]
+                message = f"{pair.title}: a disk of {amount('disk-size', size)} occupies {whole} of"
+                message += f" {amount('disk-size', volume.smallest)}"
+                sizes = [volume.largest_disk(count) for count in (volumes - 1, volumes) if count]
+                # sizes that Ganeti takes as they are; large ones in whole GiB: easier to read, within the tolerance
+                sizes = [size - size % (1024 if size >= 100 * 1024 else SIZE_STEP_MIB) for size in sizes]
                 hint = f"write a maximum of {' or '.join(amount('disk-size', item) for item in sizes)}"
-                span, related = pair.at("max", "disk-size"), (*_volumes_here(hardware), *_is_on(context, group))
-                yield self.hit(group, message, span, hint=hint, related=related)
-
-
-def _rounded_down(size: int) -> int:
-    """Return a size that Ganeti takes as it is; a large one in whole GiB: easier to read, and within the tolerance."""
-    return size - size % (1024 if size >= 100 * 1024 else SIZE_STEP_MIB)
+                related = _volumes_here(hardware, context.exclusive(group))
+                yield self.hit(group, message, pair.at("max", "disk-size"), hint=hint, related=related)
 
 
 class DiskSpansSpindles(Rule):
@@ -102,8 +94,8 @@ class DiskSpansSpindles(Rule):
             least, most = (volume.needed(bound["disk-size"]) for bound in (pair.minimum, pair.maximum))
             if least != most:
                 message = f"{pair.title}: a disk takes {least} to {most} physical volumes, depending on its size"
-                span, related = pair.at("min", "disk-size"), (*_volumes_here(hardware), *_is_on(context, group))
-                yield self.hit(group, message, span, related=related)
+                related = _volumes_here(hardware, context.exclusive(group))
+                yield self.hit(group, message, pair.at("min", "disk-size"), related=related)
 
 
 class TooFewSpindles(Rule):
@@ -122,10 +114,8 @@ class TooFewSpindles(Rule):
             needed, allowed = count * volume.needed(size), pair.maximum["spindle-use"]
             if needed > allowed:
                 each, need = amount("disk-size", volume.smallest), "needs" if count == 1 else "need"
-                message = (
-                    f"{pair.title}: {_disks(count, size)} {need} {needed} spindles of {each}, but at most {allowed} are"
-                    " allowed"
-                )
+                disks = f"{in_words(count, 'disk')} of {amount('disk-size', size)}"
+                message = f"{pair.title}: {disks} {need} {needed} spindles of {each}, but at most {allowed} are allowed"
                 hint = f"allow spindle-use {needed}, or smaller disks"
                 span = pair.at("max", "spindle-use")
                 yield self.hit(group, message, span, hint=hint, related=_volumes_here(hardware))
@@ -152,10 +142,6 @@ class DisksBeyondSpindles(Rule):
                     related = (Related(exclusive.span, "exclusive storage is on"),)
                     place = pair.at("max", "disk-count")
                     yield self.hit(group, message, place, hint=f"write {most} or less", related=related)
-
-
-def _disks(number: int, size: int) -> str:
-    return f"{count(number, 'disk')} of {amount('disk-size', size)}"
 
 
 class SpindlesBeyondNode(Rule):
@@ -198,17 +184,15 @@ class SpindleParameterIgnored(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
             exclusive = context.exclusive(group)
-            for path in self._IGNORED if exclusive else ():
-                leaf = context.own(group, path)
+            for leaf in (context.own(group, path) for path in self._IGNORED):
                 if leaf is not None and exclusive is not None:
                     related = (Related(exclusive.span, "exclusive storage is on"),)
-                    message = f"{path[1]} is ignored in {name_of(group)}"
-                    yield self.hit(
-                        group, message, leaf.span, hint="remove it, if exclusive storage is meant", related=related
-                    )
+                    message = f"{leaf.path[1]} is ignored in {name_of(group)}"
+                    hint = "remove it, if exclusive storage is meant"
+                    yield self.hit(group, message, leaf.span, hint=hint, related=related)
 
 
-class SpindlesWithoutExclusiveStorage(Rule):
+class SpindlesWithoutExclusiveStorage(MoreWithState):
     info = warning_rule("GP414", "spindles-without-exclusive-storage")(
         summary="A spec requires an exact number of spindles, but exclusive storage is not on.",
         rationale="Spindles are an instance's own physical volumes only with exclusive storage. Without it, disks"
@@ -218,7 +202,6 @@ class SpindlesWithoutExclusiveStorage(Rule):
         good=EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL,
     )
     explains = Explains(order=10, also_related=True, may_be_meant=True)
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
@@ -241,139 +224,206 @@ class SpindlesWithoutExclusiveStorage(Rule):
                     break  # one mistake, whatever the number of specs
 
 
-class TemplateNotExclusive(Rule):
-    info = warning_rule("GP407", "template-not-exclusive")(
-        summary="Exclusive storage is on, but other disk templates than plain are allowed.",
-        rationale="The design is for plain and drbd, but Ganeti implements it for plain only: creating another disk"
-        " fails, and verify reports existing ones as errors.",
-        source=f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1",
-        bad=f"{EXCLUSIVE}ipolicy: {{disk-templates: [plain, drbd]}}\n",
-        good=f"{EXCLUSIVE}ipolicy: {{disk-templates: [plain]}}\n",
+_WHOLE: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL
+SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
+"""Names of specs that say how many of them a node is to hold."""
+_COMPUTING: Final = "    - name: computing\n      " + bounds("100G 120G", "16 16", "100G 200G")
+_STORAGE: Final = "    - name: storage\n      " + bounds("10G 20G", "4 4", "1T 2T")
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What instances of a dedicated group can have of a node: `amount` of a parameter, less what the node keeps.
+
+    `spare` (MiB) has to stay free beside them: the allocator refuses an instance that takes the last of it.
+    """
+
+    parameter: str
+    amount: int
+    kept: int
+    span: Span
+    spare: int = 0
+    figures: tuple[Leaf, ...] = ()
+
+    @property
+    def places(self) -> tuple[Related, ...]:
+        """Where the policy says what a node has, and what it keeps."""
+        kept = (Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in self.figures)
+        return (Related(self.span, "the hardware is promised here"), *kept)
+
+    @property
+    def most(self) -> int:
+        """The most that all instances of a node can have together."""
+        return self.amount - self.spare
+
+
+def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[Share]:
+    """Yield what a node of a group gives to instances: memory, disk, and CPUs where they are not shared."""
+    if hardware.memory:
+        said = kept_by_node(context, group, "mem_node", "mem_hv")
+        left = hardware.memory.value - total_of(said)
+        yield Share("memory-size", left, total_of(said), hardware.memory.span, spare=1, figures=said)
+    disk = total_disk(hardware, terms_in(context, group))
+    if disk is not None:
+        yield Share("disk-size", disk, 0, hardware.pv_sizes[0].span, spare=1)
+    ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
+    if hardware.cpus and ratio is not None and 0 <= number(ratio) <= 1:
+        said = kept_by_node(context, group, "cpu_node")
+        kept = total_of(said) if said else _observed_kept(context, group)
+        cpus = hardware.cpus.value
+        allowed = int(cpus * number(ratio)) + 1
+        while allowed / cpus > number(ratio):  # as the allocator compares: a product may round the other way
+            allowed -= 1
+        multiplied = (ratio,) if number(ratio) != 1 else ()
+        yield Share("cpu-count", allowed - kept, kept, hardware.cpus.span, figures=(*multiplied, *said))
+
+
+class NothingForTheNode(MoreWithState):
+    info = warning_rule("GP415", "nothing-left-for-node")(
+        summary="With exclusive storage, the largest instance of a spec leaves nothing for the node itself.",
+        rationale="The node's own system and the hypervisor need memory and CPUs. hail and hspace refuse a node that"
+        " gives everything away, since some memory must stay free. hv_state says what a node keeps (mem_node,"
+        " cpu_node); without it, Ganeti counts one CPU.",
+        source="Partitioned Ganeti, Dedicated CPUs and Dedicated RAM",
+        bad=_WHOLE.replace("max: {memory-size: 250G", "max: {memory-size: 256G"),
+        good=_WHOLE,
     )
-    explains = Explains(order=9, also_related=True, may_be_meant=True)
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
-            others = [template for template in texts(allowed) if template not in ("plain", "diskless")]
-            if exclusive.value is True and others and "plain" in texts(allowed):  # without plain: GP408
-                message = f"{name_of(declared)} allows {', '.join(others)}: exclusive storage is for plain only"
-                hint = "allow only plain here, or turn exclusive storage off"
-                yield exclusive_hit(self, context, declared, allowed, exclusive, message, hint)
+        for group, _, hardware in exclusive_groups(context):
+            for share in shares(context, group, hardware):
+                whole = share.amount + share.kept
+                for pair in comparable(context.pairs(group)):
+                    wanted = pair.maximum[share.parameter]
+                    if share.most < wanted <= whole:  # more than that is GP212
+                        message = f"{pair.title}: {share.parameter} {amount(share.parameter, wanted)} of"
+                        message += f" {amount(share.parameter, whole)} leaves nothing {_for_whom(share, wanted)}"
+                        below = "less than " if share.spare else ""
+                        hint = f"lower the maximum to {below}{amount(share.parameter, share.amount)}"
+                        hint += "" if share.spare else " or less"
+                        if not share.kept and share.parameter == "memory-size":
+                            hint = "lower the maximum; say in hv_state what the node keeps (mem_node)"
+                        yield self.hit(group, message, pair.at("max", share.parameter), hint=hint, related=share.places)
 
 
-class ExclusiveWithoutPlain(Rule):
-    info = error_rule("GP408", "exclusive-without-plain")(
-        summary="Exclusive storage is on, but plain is not allowed.",
-        rationale="No instance with a disk can be created.",
-        source=f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1",
-        bad=f"{EXCLUSIVE}ipolicy: {{disk-templates: [diskless]}}\n",
-        good=f"{EXCLUSIVE}ipolicy: {{disk-templates: [diskless, plain]}}\n",
-    )
-    explains = Explains(order=8, also_related=True, may_be_meant=True)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
-            if exclusive.value is True and "plain" not in texts(allowed):
-                message = f"{name_of(declared)} has exclusive storage, but does not allow plain"
-                hint = "allow plain, or turn exclusive storage off"
-                yield exclusive_hit(self, context, declared, allowed, exclusive, message, hint)
-
-
-class ExclusiveStorageReads(Rule):
-    info = info_rule("GP411", "exclusive-storage-reads")(
-        summary="Exclusive storage is turned on, and Ganeti 3.0 then reports no storage figures of the nodes.",
-        rationale="Ganeti's node daemon compares a number with text and fails. Free and total disk and spindles are"
-        " unknown, and hspace -L stops. The defect is in 3.0.2 and still in the newest source.",
-        source="Ganeti 3.0.2, run on a cluster",
-        bad=EXCLUSIVE,
-        good="gpolicy: v1\nkind: NodeGroup\nname: shared\nndparams: {exclusive_storage: false}\n",
+def _for_whom(share: Share, wanted: int) -> str:
+    if share.parameter == "disk-size":
+        return "free: the allocator requires some free disk"
+    if not share.kept:
+        return "for the node; hv_state keeps nothing for it"
+    keeps = f"the node keeps {amount(share.parameter, share.kept)}"
+    return (
+        f"free: {keeps}, and the allocator requires some more" if wanted == share.amount else f"for the node; {keeps}"
     )
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(EXCLUSIVE_STORAGE):
-            if leaf.value is True and release_key(context.version) >= (3, 0):
-                yield self.hit(
-                    declared,
-                    f"Ganeti {context.version} shows no storage figures of nodes with exclusive storage",
-                    leaf.span,
-                    hint="patch ganeti-noded first; until then gpolicy counts on their physical volumes, if they"
-                    " are read (gpolicy snapshot --physical-volumes) or promised (hardware)",
-                )
+
+def _observed_kept(context: Context, group: GroupPolicy) -> int:
+    """Return how many CPUs every node of the observed group keeps; without a cluster the 1 that Ganeti counts."""
+    seen = [node.resources.cpu_node for node in context.members.hosts_in(group)]
+    return min((cpus for cpus in seen if cpus is not None), default=1)
 
 
-class ExclusiveStorageMixed(Rule):
-    info = error_rule("GP412", "exclusive-storage-mixed")(
-        summary="A node has another value of exclusive_storage than the group that it is in or moves to.",
-        rationale="All nodes of a group must have the same value; otherwise the node decides whether a disk has its"
-        " own volumes. Ganeti does not let you set it on a node, but an old configuration may have it, and Ganeti moves"
-        " such a node into any group without a check.",
-        source=_EXCLUSIVE,
-        bad=EXCLUSIVE,
-        good=EXCLUSIVE,
+def times_in_words(number: int) -> str:
+    """Return `once`, `2 times`, …"""
+    return "once" if number == 1 else f"{number} times"
+
+
+class ShareFitsLessOften(MoreWithState):
+    info = warning_rule("GP416", "share-fits-less-often")(
+        summary="With exclusive storage, a spec named after a part of a node fits less often than its name says.",
+        rationale="Nodes are given away whole, in halves or in quarters. If a half needs more than half of the memory,"
+        " CPUs or disk that a node gives, it fits once and the rest stays unused. The allocator wants some memory and"
+        " some disk to stay free: two halves of 32G do not fit in 64G.",
+        source="Allocation for Partitioned Ganeti, Dedicated Allocation Metric",
+        bad=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "16 16", "5000G 5965G", "6 6"),
+        good=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "15 15", "5000G 5965G", "6 6"),
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        if context.state is None or context.desired is None:
-            return
-        if not context.state.readable(Level.GROUP, EXCLUSIVE_STORAGE):
-            return  # the source shows the values of groups at their nodes
+        for group, _, hardware in exclusive_groups(context):
+            given = list(shares(context, group, hardware))
+            if hardware.volume_count is not None:
+                given.append(Share("spindle-use", hardware.volume_count, 0, hardware.span))
+            for pair in comparable(context.pairs(group)):
+                times = SHARES.get((pair.name or "").lower(), 1)
+                for share in given if times > 1 else ():
+                    name, left = share.parameter, share.amount
+                    bound = next((end for end in ("min", "max") if pair.bound(end)[name] * times > share.most), "min")
+                    size = pair.bound(bound)[name]
+                    if size * times > share.most >= size:
+                        more = "all" if size * times == left else "more than"
+                        message = f"{pair.title}: {times} times {name} {amount(name, size)} are {more} a node gives"
+                        message += f" ({amount(name, left)}): it fits {times_in_words(share.most // size)}"
+                        message += ", since some must stay free" if more == "all" else ""
+                        below = "less than" if share.spare and left % times == 0 else "at most"
+                        hint = f"one of {times} equal parts is {below} {amount(name, left // times)}"
+                        yield self.hit(group, message, pair.at(bound, name), hint=hint, related=share.places)
+
+
+class NodeKeepsEverything(MoreWithState):
+    info = warning_rule("GP419", "node-keeps-everything")(
+        summary="Nodes keep all or most of the memory or CPUs that their group promises, or all of the disk.",
+        rationale="Instances do not get what hv_state and disk_state keep, so little or nothing is left for them."
+        " Most likely a unit or a digit is wrong.",
+        source="Resource model, Node parameters (hv_state, disk_state)",
+        bad=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 256G}}\n",
+        good=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 6G, mem_hv: 1G, cpu_node: 2}}\n",
+    )
+    explains = Explains(order=6, also_related=True)
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        reported: set[Span] = set()
         for group in context.groups:
-            value = in_force(context, group, EXCLUSIVE_STORAGE)
-            odd = [
-                node
-                for node in context.members.nodes_in(group)
-                if value is not None and node.own.get(EXCLUSIVE_STORAGE, value.value) != value.value
-            ]
-            wanted = context.desired.groups.get(group.name)
-            moving = {node.name for node in odd if wanted is None or node.group != wanted.current}
-            here = [node.name for node in odd if node.name not in moving]
-            hint = "remove the nodes' own value"
-            if here and value is not None and value.leaf is not None:
-                message = f"{_some(here)} in {name_of(group)}: exclusive_storage differs from the group's value"
-                yield self.hit(group, message, value.leaf.span, hint=hint)
-            if moving:
-                span = next(
-                    node.group.span for name, node in context.desired.nodes.items() if name in moving and node.group
-                )
-                own, other = ("on", "off") if value is not None and value.value is False else ("off", "on")
-                message = (
-                    f"{_some(moving)}: exclusive_storage is {own} there, of the node itself, and {other} in"
-                    f" {name_of(group)}, which it moves into"
-                )
-                yield self.hit(group, message, span, hint=hint)
+            for name, total, place, kept in _kept(context, group):
+                left = total - total_of(kept)
+                enough = left > 0 if name == "disk-size" else left * 2 >= total  # other volumes may be for much else
+                if enough or kept[0].span in reported:
+                    continue
+                reported.add(kept[0].span)
+                verb = "keeps" if len(kept) == 1 else "keep"
+                message = f"{' and '.join(leaf.path[-1] for leaf in kept)} {verb} {amount(name, total_of(kept))} of the"
+                message += f" {amount(name, total)} that nodes of {group.name} have:"
+                message += f" {'less than half' if left > 0 else 'nothing'} is left"
+                related = (Related(place, "the hardware is promised here"),)
+                yield self.hit(group, message, kept[0].span, hint="correct the unit, or the hardware", related=related)
 
 
-def _some(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names)[:5])
+def _kept(context: Context, group: GroupPolicy) -> Iterator[tuple[str, int, Span, tuple[Leaf, ...]]]:
+    """Yield of what nodes of a group keep the spec parameter, what the group promises of it, where, and the values."""
+    hardware = group.hardware
+    if hardware is None:
+        return
+    disk = total_disk(hardware)
+    if hardware.memory and (memory := kept_by_node(context, group, "mem_node", "mem_hv")):
+        yield "memory-size", hardware.memory.value, hardware.memory.span, memory
+    if hardware.cpus and (cpus := kept_by_node(context, group, "cpu_node")):
+        yield "cpu-count", hardware.cpus.value, hardware.cpus.span, cpus
+    if disk is not None and not context.exclusive(group) and (disks := kept_disk(context, group)):
+        yield "disk-size", disk, hardware.pv_sizes[0].span, disks
 
 
-class ExclusiveStorageOnOtherDisks(Rule):
-    info = warning_rule("GP417", "exclusive-storage-on-other-disks")(
-        summary="Exclusive storage is on for nodes whose instances have other disks than plain ones.",
-        rationale="Ganeti turns exclusive storage on without a check, and converts nothing. `gnt-cluster verify`"
-        " reports such disks as errors, and they cannot be grown or recreated.",
-        source=f"{_EXCLUSIVE}; Ganeti 3.0, run",
-        bad=f"{GROUP}ndparams: {{exclusive_storage: true}}\n",
-        good=f"{GROUP}ndparams: {{exclusive_storage: false}}\n",
+class DedicatedOrder(Rule):
+    info = warning_rule("GP410", "dedicated-order")(
+        summary="With exclusive storage, specs are not in descending order of their minimum disk size.",
+        rationale="hail's dedicated metric sorts specs by the minimum of disk-size, biggest first; hspace uses the"
+        " order of the list. If the two differ, placement protects another size than capacity counts. With equal"
+        " minimums the metric's order is undefined.",
+        source="Allocation for Partitioned Ganeti, Dedicated Allocation Metric",
+        bad=f"{EXCLUSIVE}ipolicy:\n  minmax:\n{_COMPUTING}{_STORAGE}",
+        good=f"{EXCLUSIVE}ipolicy:\n  minmax:\n{_STORAGE}{_COMPUTING}",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            leaf = context.exclusive(group)
-            if leaf is None or context.state is None:
+        for declared, (exclusive, _) in context.combined(EXCLUSIVE_STORAGE, MINMAX):
+            if exclusive.value is not True:
                 continue
-            nodes = {node.name for node in context.members.hosts_in(group)}
-            others = [
-                (name, template)
-                for name, instance in sorted(context.state.instances.items())
-                if nodes.intersection((instance.primary_node, *instance.secondary_nodes))
-                for template in sorted({disk.template for disk in instance.disks} - {"plain"})[:1]
-            ]
-            if others:
-                name, template = others[0]
-                more = f" and {count(len(others) - 1, 'more instance')} have" if len(others) > 1 else " has"
-                message = f"{name}{more} other disks than plain ones ({template}) in {name_of(group)}"
-                hint = "convert their disks to plain, or move them to another group first"
-                yield self.hit(group, message, leaf.span, hint=hint)
+            pairs = comparable(context.pairs(declared))
+            for first, second in pairwise(pairs):
+                low, high = second.minimum["disk-size"], first.minimum["disk-size"]
+                if low < high:
+                    continue
+                how = "the same min disk-size as" if low == high else "a greater min disk-size than"
+                message = f"{second.title} has {how} {first.title} before it"
+                hint = "list the specs by descending min disk-size, and let no two be equal"
+                related = (Related(first.at("min", "disk-size"), f"{first.title} is here"),)
+                yield self.hit(declared, message, second.at("min", "disk-size"), hint=hint, related=related)

@@ -10,16 +10,13 @@ from typing import Any, Final
 from gpolicy.checking.rule import Fleet, FleetRule, Hit, place_of
 from gpolicy.findings import Related, Severity, Span, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy
+from gpolicy.policy.model import INHERIT, Declared, Leaf
 from gpolicy.policy.promised import written_out
-from gpolicy.policy.source_file import YamlDocument
 from gpolicy.resolve.desired import is_glob, matches
 
 BASE: Final = (
     "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\ndiskparams:\n  drbd: {c-max-rate: 60M}\n"
 )
-_MOST_NAMES: Final = 200_000
-"""Names that patterns are written out to, to compare them."""
 _MOST_PATTERNS: Final = 50
 """Patterns with * or ? that are compared with the names of other clusters."""
 _DEFAULT_PREFIX: Final = "aa:00:00"
@@ -39,18 +36,18 @@ def group_of(town: str, nodes: str) -> str:
     return f"# {town}/group.yaml\ngpolicy: v1\nkind: NodeGroup\nname: main\nnodes: [{nodes}]\n"
 
 
-def files(*files: str) -> str:
-    return "---\n".join(files)
+def files(*files: str, base: str = BASE) -> str:
+    return "---\n".join((base, *files))
 
 
-GOOD: Final = files(BASE, member("amsterdam"), member("berlin"))
+GOOD: Final = files(member("amsterdam"), member("berlin"))
 
 
 class ClusterNamedTwice(FleetRule):
     info = error_rule("GP831", "cluster-named-twice")(
         summary="Two policies describe a cluster of the same name.",
         rationale="Each policy changes the cluster back to what it says.",
-        bad=files(member("amsterdam"), member("amsterdam").replace("# amsterdam", "# berlin"), BASE),
+        bad="---\n".join((member("amsterdam"), member("amsterdam").replace("# amsterdam", "# berlin"), BASE)),
         good=GOOD,
     )
 
@@ -73,11 +70,9 @@ class NodeInTwoClusters(FleetRule):
         rationale="A node is in exactly one cluster, so one of the two policies is wrong and cannot be planned. The"
         " same holds for patterns with a domain that mean the same nodes, such as node[1-3].example.org.",
         source="Ganeti's data model",
-        bad=files(
-            BASE, member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n2, n3")
-        ),
+        bad=files(member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n2, n3")),
         good=files(
-            BASE, member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n3, n4")
+            member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n3, n4")
         ),
     )
 
@@ -85,7 +80,7 @@ class NodeInTwoClusters(FleetRule):
         for members in fleet.with_one_base:
             first: dict[str, _Named] = {}
             wild: list[_Named] = []
-            left = _MOST_NAMES
+            left = 200_000  # names that patterns are written out to
             for named in _named_nodes(fleet, members):
                 written = written_out(named.value) if is_glob(named.value) and left > 0 else None
                 names = written or [named.value]
@@ -136,10 +131,8 @@ class MacPrefixShared(FleetRule):
         rationale="A cluster ensures that its own addresses differ, but not that they differ from another cluster's."
         " On a shared network two instances may get the same one. Clusters that share no network are fine.",
         source="Ganeti's documentation, gnt-cluster(8) init --mac-prefix",
-        bad=files(BASE, *(member(town, 'mac_prefix: "aa:00:00"\n') for town in ("amsterdam", "berlin"))),
-        good=files(
-            BASE, *(member(town, f'mac_prefix: "aa:00:0{n}"\n') for n, town in enumerate(("amsterdam", "berlin"), 1))
-        ),
+        bad=files(*(member(town, 'mac_prefix: "aa:00:00"\n') for town in ("amsterdam", "berlin"))),
+        good=files(*(member(town, f'mac_prefix: "aa:00:0{n}"\n') for n, town in enumerate(("amsterdam", "berlin"), 1))),
     )
 
     def check(self, fleet: Fleet) -> Iterator[Hit]:
@@ -156,10 +149,8 @@ class MacPrefixCopied(FleetRule):
         rationale="Who writes another prefix than Ganeti's default wants addresses of their own, and this one is there"
         " twice: on a shared network two instances may get the same address.",
         source="Ganeti's documentation, gnt-cluster(8) init --mac-prefix",
-        bad=files(BASE, *(member(town, 'mac_prefix: "aa:00:17"\n') for town in ("amsterdam", "berlin"))),
-        good=files(
-            BASE, *(member(town, f'mac_prefix: "aa:00:0{n}"\n') for n, town in enumerate(("amsterdam", "berlin"), 1))
-        ),
+        bad=files(*(member(town, 'mac_prefix: "aa:00:17"\n') for town in ("amsterdam", "berlin"))),
+        good=files(*(member(town, f'mac_prefix: "aa:00:0{n}"\n') for n, town in enumerate(("amsterdam", "berlin"), 1))),
     )
 
     def check(self, fleet: Fleet) -> Iterator[Hit]:
@@ -190,26 +181,25 @@ class FleetDrift(FleetRule):
         summary="Clusters with the same base have different values that the base does not set.",
         rationale="Values that only the clusters' own documents set drift apart unseen. Put the common value into the"
         " base, and override it where a cluster must differ: gpolicy does not report an override of a base.",
-        bad=files(
-            BASE, *(member(town, f"ipolicy: {{vcpu-ratio: {n}}}\n") for town, n in (("amsterdam", 4), ("berlin", 8)))
-        ),
+        bad=files(*(member(town, f"ipolicy: {{vcpu-ratio: {n}}}\n") for town, n in (("amsterdam", 4), ("berlin", 8)))),
         good=files(
-            BASE + "ipolicy: {vcpu-ratio: 4}\n", member("amsterdam"), member("berlin", "ipolicy: {vcpu-ratio: 8}\n")
+            member("amsterdam"),
+            member("berlin", "ipolicy: {vcpu-ratio: 8}\n"),
+            base=BASE + "ipolicy: {vcpu-ratio: 4}\n",
         ),
     )
 
     def check(self, fleet: Fleet) -> Iterator[Hit]:
         for members in fleet.with_one_base:
             said: dict[Path, list[tuple[int, Leaf]]] = defaultdict(list)
+            own = {number: {document.file for document in fleet.policies[number].documents} for number in members}
             for number in members:
                 cluster = fleet.policies[number].cluster
                 for path, leaf in cluster.leaves.items() if cluster else ():
                     if path[0] in _POLICY_FAMILIES and leaf.value is not INHERIT:
                         said[path].append((number, leaf))
             for path, entries in said.items():
-                is_of_base = any(
-                    leaf.overridden or not _is_own(fleet.policies[number], leaf) for number, leaf in entries
-                )
+                is_of_base = any(leaf.overridden or leaf.document.file not in own[number] for number, leaf in entries)
                 counts = Counter(repr(leaf.value) for _, leaf in entries)
                 if is_of_base or len(counts) < 2:
                     continue
@@ -227,10 +217,8 @@ class BaseHoldsNowhere(FleetRule):
     info = warning_rule("GP835", "base-holds-nowhere")(
         summary="Every cluster overrides a value of their common base.",
         rationale="A reader of the base believes that the value holds, but it holds in none of the checked clusters.",
-        bad=files(
-            BASE, *(member(town, "diskparams:\n  drbd: {c-max-rate: 200M}\n") for town in ("amsterdam", "berlin"))
-        ),
-        good=files(BASE, member("amsterdam"), member("berlin", "diskparams:\n  drbd: {c-max-rate: 200M}\n")),
+        bad=files(*(member(town, "diskparams:\n  drbd: {c-max-rate: 200M}\n") for town in ("amsterdam", "berlin"))),
+        good=files(member("amsterdam"), member("berlin", "diskparams:\n  drbd: {c-max-rate: 200M}\n")),
     )
 
     def check(self, fleet: Fleet) -> Iterator[Hit]:
@@ -255,8 +243,3 @@ class BaseHoldsNowhere(FleetRule):
             message = f"{leaf.dotted} of this base holds in no cluster: {shown} {verb} it"
             hint = "write the value that most clusters need into the base"
             yield self.hit(number, declared.label, message, leaf.span, hint)
-
-
-def _is_own(policy: Policy, leaf: Leaf) -> bool:
-    own: tuple[YamlDocument, ...] = policy.documents
-    return any(leaf.document.file == document.file for document in own)

@@ -1,4 +1,4 @@
-"""GP601, GP608 to GP610 and GP614 to GP618: the groups themselves, the bases that they extend, and their limits."""
+"""GP601, GP604 to GP610, GP614 to GP618 and GP620: groups, the bases that they extend, their limits, and node sets."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from pathlib import PurePath
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, name_of, texts
-from gpolicy.checking.pairs import Pair, comparable
+from gpolicy.checking.pairs import comparable
 from gpolicy.checking.rule import Explains, Hit, Rule
-from gpolicy.findings import NO_PLAN, Related, error_rule, warning_rule
+from gpolicy.findings import AMBIGUOUS, NO_PLAN, Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.files import SUFFIXES
-from gpolicy.policy.model import GroupPolicy
+from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.printable import count
+from gpolicy.resolve.desired import is_glob, matches
 from gpolicy.resolve.rules import RENAME_CLASH
 from gpolicy.rules.examples import CLUSTER, GROUP, SILVER, spec
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
+from gpolicy.rules.shared import NameRule
 
 _ALLOC_POLICY: Final[Path] = ("alloc_policy",)
 _CLOSED: Final = "unallocable"
@@ -28,7 +31,7 @@ _LARGE: Final = spec("large", "16G 64G", "4 16", "100G 1T")
 _OWN_SPECS: Final = f"gpolicy: v1\nkind: NodeGroup\nname: silver\n{_SPECS}{spec('small', '1G 12G', '1 3', '10G 90G')}"
 _BASE: Final = "gpolicy: v1\nkind: NodeGroup\nname: common\ntemplate: true\nalloc_policy: preferred\n"
 _HINT: Final = "write `template: true` if it is no group of its own"
-_SET: Final = f'{GROUP}extends: common\nnodes: ["node*.example.org"]\n'
+_EXTENDING: Final = f'{GROUP}extends: common\nnodes: ["node*.example.org"]\n'
 _FAILURES: Final = "max_node_failures"
 
 
@@ -48,7 +51,7 @@ class UuidName(Rule):
                 yield self.hit(group, f"{group.name} looks like a UUID", group.span, hint="name the group with a word")
 
 
-class GroupNameUnlikely(Rule):
+class GroupNameUnlikely(MoreWithState):
     info = warning_rule("GP616", "group-name-unlikely")(
         summary="The name of a group differs from another one only in case, `-` or `_`, or no request can carry it.",
         rationale="Ganeti takes such a name for another group, and people confuse the two. RAPI addresses a group by"
@@ -58,7 +61,6 @@ class GroupNameUnlikely(Rule):
         good=f"{GROUP}---\n{SILVER}",
     )
     explains = Explains(order=3)
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         first: dict[str, GroupPolicy] = {}
@@ -86,16 +88,15 @@ class GroupNameUnlikely(Rule):
             if old is not None and taken is not None and taken is not group and old.value != taken.name:
                 related = (Related(taken.span, f"{taken.name} is declared here"),)
                 message = f"{group.name} is to be renamed from {old.value}, which is almost the name of {taken.name}"
-                yield self.hit(
-                    group, message, old.span, hint="write the old name as the cluster has it", related=related
-                )
+                hint = "write the old name as the cluster has it"
+                yield self.hit(group, message, old.span, hint=hint, related=related)
 
 
 def _plain(name: str) -> str:
     return name.lower().replace("_", "-").strip()
 
 
-class RenameImpossible(Rule):
+class RenameImpossible(MoreWithState):
     info = error_rule("GP608", "rename-impossible", NO_PLAN)(
         summary="renamed_from names the group itself, another declared group, or what another group comes from; or"
         " groups take one another's names in a circle.",
@@ -104,7 +105,6 @@ class RenameImpossible(Rule):
         bad=f"{GROUP}renamed_from: silver\n---\n{SILVER}",
         good=f"{GROUP}renamed_from: silver\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         found = context.desired.findings if context.desired else ()
@@ -161,12 +161,8 @@ class RemovedWithContent(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.policy.groups.values():
             leaf = next(iter(group.leaves.values()), None)
-            place = (
-                (group.nodes and group.nodes[0].span)
-                or (leaf and leaf.span)
-                or (group.tags and group.tags[0].span)
-                or (group.renamed_from and group.renamed_from.span)
-            )
+            own = (*(group.nodes or ())[:1], leaf, *(group.tags or ())[:1], group.renamed_from)
+            place = next((item.span for item in own if item is not None), None)
             if group.removed is not None and place:
                 message = f"{group.name} is to be removed, but its document has other keys"
                 related = (Related(group.removed.span, "to be removed"),)
@@ -174,7 +170,7 @@ class RemovedWithContent(Rule):
                 yield self.hit(group, message, place, hint=hint, related=related)
 
 
-class UnallocableWithoutHome(Rule):
+class UnallocableWithoutHome(MoreWithState, WholePolicyRule):
     info = warning_rule("GP610", "unallocable-without-home")(
         summary="A group is unallocable, but no other declared group takes the cluster's specs, or any instance.",
         rationale="hail and hspace put nothing into an unallocable group, so you can create instances of that size"
@@ -183,7 +179,6 @@ class UnallocableWithoutHome(Rule):
         bad=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: unallocable\n---\n{_OWN_SPECS}",
         good=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: last_resort\n---\n{_OWN_SPECS}",
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         if context.members.has_undeclared_groups:
@@ -197,7 +192,8 @@ class UnallocableWithoutHome(Rule):
             leaf = context.own(group, _ALLOC_POLICY)
             if leaf is None or leaf.value != _CLOSED:
                 continue
-            homeless = [pair for pair in comparable(context.pairs(group)) if not _has_home(pair, homes)]
+            pairs = comparable(context.pairs(group))
+            homeless = [pair for pair in pairs if all(pair.overlap(home) is None for home in homes)]
             is_special = context.own(group, MINMAX) is not None
             if (homeless and not is_special) or not open_groups:
                 names = ", ".join(pair.title for pair in homeless[:5]) or "any size"
@@ -215,11 +211,7 @@ def _is_closed(context: Context, group: GroupPolicy) -> bool:
     return observed is not None and observed.own.get(_ALLOC_POLICY) == _CLOSED
 
 
-def _has_home(pair: Pair, homes: list[Pair]) -> bool:
-    return any(pair.overlap(other) is not None for other in homes)
-
-
-class BaseUnused(Rule):
+class BaseUnused(WholePolicyRule):
     info = warning_rule("GP614", "base-unused")(
         summary="No document extends a document with `template: true`.",
         rationale="A template does not describe an object itself: its values reach the cluster only through a document"
@@ -227,7 +219,6 @@ class BaseUnused(Rule):
         bad=f"{_BASE}---\n{GROUP}",
         good=f"{_BASE}---\n{GROUP}extends: common\n",
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         if not context.policy.objects:
@@ -243,24 +234,21 @@ class BaseUnused(Rule):
                 yield self.hit(subject, message, document.value_span(("template",)), hint=hint)
 
 
-class BaseTakenForGroup(Rule):
+class BaseTakenForGroup(MoreWithState, WholePolicyRule):
     info = warning_rule("GP618", "base-taken-for-group")(
         summary="A group without nodes is extended by others, and it is the only one that names no nodes, or stands in"
         " a file outside the policy.",
         rationale="It is declared like a base, but without `template: true`, so gpolicy creates a group of its name, or"
         " takes the file for a policy of its own.",
-        bad=f"{_BASE.replace('template: true', 'tags: []')}---\n{_SET}",
-        good=f"{_BASE}---\n{_SET}",
+        bad=f"{_BASE.replace('template: true', 'tags: []')}---\n{_EXTENDING}",
+        good=f"{_BASE}---\n{_EXTENDING}",
     )
-    needs_whole_policy = finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         paths = set(context.policy.paths)
         for group in context.groups:
-            outside = {
-                id(leaf.document): leaf.document for leaf in group.leaves.values() if leaf.document.file not in paths
-            }
-            for base in outside.values():
+            documents = {id(leaf.document): leaf.document for leaf in group.leaves.values()}
+            for base in (document for document in documents.values() if document.file not in paths):
                 is_group = base.root["kind"] == "NodeGroup" and "nodes" not in base.root
                 if is_group and base.root.get("template") is not True:
                     message = f"group {base.root['name']} of another file has no nodes, and {name_of(group)} extends it"
@@ -289,7 +277,7 @@ def _extends(document: YamlDocument, base: YamlDocument) -> bool:
     return False
 
 
-class LimitsNeverHold(Rule):
+class LimitsNeverHold(MoreWithState):
     info = warning_rule("GP615", "limits-never-hold")(
         summary="The limits of a group let as many nodes fail as it has.",
         rationale="Then no node is left to take over, so nothing fits under these limits: `gpolicy capacity` counts 0,"
@@ -300,22 +288,21 @@ class LimitsNeverHold(Rule):
         bad=f'{GROUP}nodes: ["node[1-2].example.org"]\nlimits: {{max_node_failures: 2}}\n',
         good=f'{GROUP}nodes: ["node[1-3].example.org"]\nlimits: {{max_node_failures: 2}}\n',
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
             own, nodes = group.limits.get(_FAILURES), _node_count(context, group)
             failures = own or (context.policy.cluster.limits.get(_FAILURES) if context.policy.cluster else None)
-            policy = context.own(group, ("alloc_policy",))
-            is_closed = own is None and policy is not None and policy.value == "unallocable"  # a spare node
-            if failures is not None and nodes and failures.value >= nodes and not is_closed:
+            policy = context.own(group, _ALLOC_POLICY)
+            is_spare = own is None and policy is not None and policy.value == _CLOSED
+            if failures is not None and nodes and failures.value >= nodes and not is_spare:
                 has = f"{name_of(group)} has {count(nodes, 'node')}"
                 message = f"max_node_failures is {failures.value}, and {has}: none is left"
                 hint = f"write at most {nodes - 1}" if own else f"lower it, or give {name_of(group)} limits of its own"
                 yield self.hit(group, message, failures.span, hint=hint)
 
 
-class MirrorsWithoutPartner(Rule):
+class MirrorsWithoutPartner(MoreWithState):
     info = warning_rule("GP617", "mirrors-without-partner")(
         summary="A group is to have DRBD disks, but has only one node.",
         rationale="A DRBD disk needs a second node of the same group: no instance with such disks can be created.",
@@ -323,7 +310,6 @@ class MirrorsWithoutPartner(Rule):
         bad=f"{GROUP}nodes: [node1.example.org]\nipolicy: {{disk-templates: [drbd]}}\n",
         good=f"{GROUP}nodes: [node1.example.org, node2.example.org]\nipolicy: {{disk-templates: [drbd]}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
@@ -343,3 +329,102 @@ def _node_count(context: Context, group: GroupPolicy) -> int | None:
         return len(context.members.hosts_in(group))
     names = promised_nodes(group)
     return None if names is None else len(names)
+
+
+_SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
+
+
+class NodeSetEmpty(Rule):
+    info = warning_rule("GP604", "node-set-empty")(
+        summary="A node set has neither nodes nor groups, or sets nothing.",
+        rationale="It matches no node, so its values are set nowhere; or it has no values and no tags to set.",
+        bad="gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n",
+        good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for nodes in context.policy.node_sets:
+            if not nodes.nodes and not nodes.groups:
+                message = f"the node set {nodes.name} has no nodes"
+                yield self.hit(nodes, message, nodes.span, hint="add `nodes:` or `groups:`")
+            elif not nodes.leaves and nodes.tags is None:
+                message = f"the node set {nodes.name} has no values and no tags"
+                yield self.hit(nodes, message, nodes.span, hint="add what its nodes are to have, or remove it")
+
+
+class NodeSetHidesGroup(Rule):
+    info = warning_rule("GP620", "node-set-hides-group")(
+        summary="A node set takes in every node of a group and sets another value: no node has the group's.",
+        rationale="A value of nodes comes before that of their group, which then holds for no node but those that are"
+        " added later. Most likely the pattern of the set is too wide.",
+        bad=f'{GROUP}nodes: [n1, n2]\nndparams: {{cpu_speed: 1}}\n---\n{_SET}nodes: ["n*"]\n',
+        good=f"{GROUP}nodes: [n1, n2]\nndparams: {{cpu_speed: 1}}\n---\n{_SET}nodes: [n2]\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for nodes in context.policy.node_sets:
+            leaves = [leaf for leaf in context.leaves(nodes).values() if context.declares(leaf.path)]
+            for group in context.groups if leaves else ():
+                for leaf in leaves:
+                    hidden = context.own(group, leaf.path)
+                    is_own = hidden is not None and hidden.document is group.document and hidden.value != leaf.value
+                    if is_own and hidden is not None and _takes_in(nodes, group):
+                        message = f"{leaf.dotted} of {name_of(nodes)} is set for every node of {name_of(group)}"
+                        related = (Related(hidden.span, f"the value of {name_of(group)}, which no node has"),)
+                        hint = "narrow the set, or set the value in the group alone"
+                        yield self.hit(nodes, message, leaf.span, hint=hint, related=related)
+
+
+def _takes_in(nodes: NodeSetPolicy, group: GroupPolicy) -> bool:
+    """Return whether a set surely has every node of a group, and the group has several."""
+    names = promised_nodes(group) or ()
+    if group.name in [item.value for item in nodes.groups]:
+        return len(names) != 1
+    return len(names) > 1 and all(any(matches(entry.value, name) for entry in nodes.nodes) for name in names)
+
+
+class NodeSetUnknownGroup(NameRule):
+    info = error_rule("GP605", "node-set-unknown-group")(
+        summary="A node set names a group that neither the policy nor the cluster has.",
+        rationale="Most likely the name is misspelt, and the set matches no node. Without the cluster's state gpolicy"
+        " knows only the groups of the policy.",
+        bad="gpolicy: v1\nkind: NodeSet\nname: fast\ngroups: [glod]\nndparams: {cpu_speed: 2}\n---\n" + GROUP,
+        good="gpolicy: v1\nkind: NodeSet\nname: fast\ngroups: [gold]\nndparams: {cpu_speed: 2}\n---\n" + GROUP,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for nodes in context.policy.node_sets:
+            for group in nodes.groups:
+                yield from self.unknown_group(context, nodes, group)
+
+
+class NodeSetConflict(Rule):
+    info = error_rule("GP607", "node-set-conflict", AMBIGUOUS)(
+        summary="Two node sets set different values for one parameter of the same node, and neither wins.",
+        rationale="A name wins over a pattern, and a pattern over a group. But here both sets name the node, or both"
+        " name the group. (Patterns that match the same nodes are GP611. With a cluster at hand the same mistake is"
+        " GP703.)",
+        bad="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
+        "gpolicy: v1\nkind: NodeSet\nname: slow\nnodes: [node1.example.org]\nndparams: {cpu_speed: 1}\n",
+        good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
+        "gpolicy: v1\nkind: NodeSet\nname: ssh\nnodes: [node1.example.org]\nndparams: {ssh_port: 22}\n",
+    )
+    only_without_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        first: dict[tuple[str, str, Path], tuple[NodeSetPolicy, Leaf]] = {}
+        reported: set[tuple[str, str, Path]] = set()
+        for nodes in context.policy.node_sets:
+            named = [("node", node.value) for node in nodes.nodes if not is_glob(node.value)]
+            named += [("group", group.value) for group in nodes.groups]
+            for leaf in context.leaves(nodes).values():
+                for kind, name in named:
+                    other, its = first.setdefault((kind, name, leaf.path), (nodes, leaf))
+                    key = (other.name, nodes.name, leaf.path)
+                    if its.value != leaf.value and key not in reported:
+                        reported.add(key)
+                        where = name if kind == "node" else f"group {name}"
+                        message = f"the node set {other.name} sets another {leaf.path[-1]} for {where}"
+                        related = (Related(its.span, f"{other.name} sets it here"),)
+                        hint = "remove the node from one of the sets"
+                        yield self.hit(nodes, message, leaf.span, hint=hint, related=related)

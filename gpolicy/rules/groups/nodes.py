@@ -21,21 +21,26 @@ from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
 from gpolicy.rules.examples import GROUP, SILVER
+from gpolicy.rules.shapes import StateRule, WholePolicyRule
 from gpolicy.rules.shared import WILDCARD, nodes_like, unknown_in_sets
 
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
 _ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
-_EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
 MOST_LOOKED_AT: Final = 1_000_000
 MOST_COMPARED: Final = 50_000
 """Pairs of patterns that are looked at, and that are compared: each with each of some 300 groups."""
 MOST_NAMES: Final = 500_000
 """Names that patterns are written out to, to compare them."""
-_MANY: Final = 2
 _STEM: Final = re.compile("[a-z]{4,}(?=[^a-z])", re.IGNORECASE)
 _DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
 _MOST_DOMAINS: Final = 20
+
+
+def _lists(context: Context) -> list[tuple[Declared, Sequence[Located[str]]]]:
+    """Return the groups and node sets, each with the nodes and patterns that it names."""
+    groups = [(group, group.nodes or ()) for group in context.groups]
+    return [*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)]
 
 
 class NodeNamedTwice(Rule):
@@ -52,9 +57,7 @@ class NodeNamedTwice(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         first: dict[str, tuple[GroupPolicy, Span]] = {}
         for group in context.groups:
-            for node in group.nodes or ():
-                if is_glob(node.value):
-                    continue
+            for node in (node for node in group.nodes or () if not is_glob(node.value)):
                 other, place = first.setdefault(node.value, (group, node.span))
                 if other is not group:
                     message = f"{node.value} is to be in {group.name} and in {other.name}"
@@ -62,7 +65,7 @@ class NodeNamedTwice(Rule):
                     yield self.hit(group, message, node.span, hint="leave it in one of the two", related=related)
 
 
-class PatternWithoutNode(Rule):
+class PatternWithoutNode(StateRule):
     info = warning_rule("GP606", "pattern-without-node")(
         summary="A pattern matches no node of the cluster, or lists one that it lacks.",
         rationale="Nodes are added with gnt-node, not by a policy: what the policy says about a missing node has no"
@@ -71,24 +74,22 @@ class PatternWithoutNode(Rule):
         bad=f'{GROUP}nodes: ["rack9-*"]\n',
         good=f'{GROUP}nodes: ["node*"]\n',
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         known = context.state.nodes.keys() if context.state else set[str]()
-        groups = [(group, group.nodes or ()) for group in context.groups]
-        for declared, entries in (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)):
-            for entry in entries:
-                if is_glob(entry.value) and not any(matches(entry.value, name) for name in known):
+        for declared, entries in _lists(context):
+            for entry in (entry for entry in entries if is_glob(entry.value)):
+                if not any(matches(entry.value, name) for name in known):
                     message = f"no node of the cluster matches {entry.value}"
                     yield self.hit(declared, message, entry.span, hint="correct the pattern, or add the nodes first")
-                elif is_glob(entry.value) and not any(map(_ALL_THAT_COME.search, _BRACKETS.findall(entry.value))):
+                elif not any(map(_ALL_THAT_COME.search, _BRACKETS.findall(entry.value))):
                     lacking = [name for name in written_out(entry.value) or () if name not in known]
                     if lacking:
                         message = f"{entry.value} lists {some(lacking)}, which the cluster does not have"
                         yield self.hit(declared, message, entry.span, hint="narrow the pattern, or add the nodes first")
 
 
-class PatternStopsShort(Rule):
+class PatternStopsShort(StateRule, WholePolicyRule):
     info = warning_rule("GP619", "pattern-stops-short")(
         summary="A group's pattern or list leaves out a node of the group whose name differs only in a number.",
         rationale="What the policy does not name stays where it is: the node stays in the group, but plans, drift and"
@@ -97,36 +98,38 @@ class PatternStopsShort(Rule):
         bad=f'{GROUP}nodes: ["node[2-9].example.org"]\n',
         good=f'{GROUP}nodes: ["node[1-9].example.org"]\n',
     )
-    needs_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        state, desired = context.state, context.desired
-        if state is None or desired is None:
-            return
         claimed = {entry.value for group in context.groups for entry in group.nodes or ()}
         globs = [entry for entry in claimed if is_glob(entry)]
-        for group in context.groups:
-            entries = group.nodes or ()
-            near: dict[Located[str], list[str]] = {}
-            nodes = sorted(node.name for node in context.members.nodes_in(group)) if entries else []
-            left = [name for name in nodes if name not in claimed and not any(matches(glob, name) for glob in globs)]
-            listed = [entry for entry in entries if not is_glob(entry.value)]
-            homes = [home.group for entry in listed if (home := desired.nodes.get(entry.value)) and home.group]
-            is_whole = 2 * len(left) <= len(nodes) and [home.value for home in homes] == [group.name] * len(listed)
-            by_number = {nodes_like(entry.value): entry for entry in listed if is_whole}
-            ranges = [entry for entry in entries if "[" in entry.value]
-            for name in left:
-                wide = (entry for entry in ranges if matches(_BRACKETS.sub("*", entry.value), name))
-                if (entry := next(wide, by_number.get(nodes_like(name)))) is not None:
-                    near.setdefault(entry, []).append(name)
-            for entry, names in near.items():
+        for group in context.groups if context.desired else ():
+            for entry, names in _just_missed(context, group, claimed, globs).items():
                 verb, what = ("is", "it") if len(names) == 1 else ("are", "them")
-                lacks = f"{entry.value} does not match {what}" if is_glob(entry.value) else f"its list lacks {what}"
+                lacks, cure = f"its list lacks {what}", f"add {what}"
+                if is_glob(entry.value):
+                    lacks, cure = f"{entry.value} does not match {what}", "widen the pattern"
                 message = f"{some(names)} {verb} in {group.name}, but {lacks}, and no other group names {what}"
-                hint = (
-                    f"{'widen the pattern' if is_glob(entry.value) else f'add {what}'}, or name {what} in another group"
-                )
-                yield self.hit(group, message, entry.span, hint=hint)
+                yield self.hit(group, message, entry.span, hint=f"{cure}, or name {what} in another group")
+
+
+def _just_missed(
+    context: Context, group: GroupPolicy, claimed: set[str], globs: list[str]
+) -> dict[Located[str], list[str]]:
+    """Return the nodes in a group that nobody claims, by the pattern or the name of the group that almost does."""
+    entries, wanted = group.nodes or (), context.desired.nodes if context.desired else {}
+    nodes = sorted(node.name for node in context.members.nodes_in(group)) if entries else []
+    left = [name for name in nodes if name not in claimed and not any(matches(glob, name) for glob in globs)]
+    listed = [entry for entry in entries if not is_glob(entry.value)]
+    homes = [home.group for entry in listed if (home := wanted.get(entry.value)) and home.group]
+    is_whole = 2 * len(left) <= len(nodes) and [home.value for home in homes] == [group.name] * len(listed)
+    by_number = {nodes_like(entry.value): entry for entry in listed if is_whole}
+    ranges = [entry for entry in entries if "[" in entry.value]
+    near: dict[Located[str], list[str]] = {}
+    for name in left:
+        wide = (entry for entry in ranges if matches(_BRACKETS.sub("*", entry.value), name))
+        if (entry := next(wide, by_number.get(nodes_like(name)))) is not None:
+            near.setdefault(entry, []).append(name)
+    return near
 
 
 class PatternsOverlap(Rule):
@@ -240,9 +243,8 @@ class PatternUnlikely(Rule):
     explains = Explains(order=2)
 
     def check(self, context: Context) -> Iterator[Hit]:
-        groups = [(group, group.nodes or ()) for group in context.groups]
         left = MOST_LOOKED_AT
-        for declared, entries in (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)):
+        for declared, entries in _lists(context):
             patterns = [entry.value for entry in entries if is_glob(entry.value) and not unlikely(entry.value)]
             for entry in entries:
                 reason, wider = unlikely(entry.value), ""
@@ -256,7 +258,8 @@ class PatternUnlikely(Rule):
                     yield self.hit(declared, message, entry.span, hint="remove it, or correct the pattern")
                 if reason:
                     hint = "write * for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
-                    turned = _EMPTY_RANGE.sub(_turned, entry.value)
+                    ends = r"\[([0-9a-z])-([0-9a-z])\]"
+                    turned = re.sub(ends, lambda match: f"[{'-'.join(sorted(match.groups()))}]", entry.value)
                     can_fix = turned != entry.value and not unlikely(turned)
                     fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
                     yield self.hit(declared, f"{entry.value}: {reason}", entry.span, hint=hint, fix=fix)
@@ -274,17 +277,24 @@ class DomainMistyped(Rule):
     only_without_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        groups = [(group, group.nodes or ()) for group in context.groups]
-        lists = (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets))
-        meant = _domains_meant(context, [entry.value for _, entries in lists for entry in entries])
-        for declared, entries in lists if meant else ():
-            for entry in entries:
-                if entry.value in meant and not unlikely(entry.value):
-                    domain, right = meant[entry.value]
-                    message = f"{entry.value} is in another domain than other nodes, {domain}"
-                    missing = nodes_like(right if declared.level is Level.GROUP else entry.value)
-                    yield self.hit(declared, message, entry.span, hint=f"Did you mean `{right}`?", missing=missing)
-        yield from self._cluster_name(context, [entry.value for _, entries in lists for entry in entries])
+        entries = [(declared, entry) for declared, listed in _lists(context) for entry in listed]
+        names = [entry.value for _, entry in entries]
+        yield from self._domains(context, entries, names)
+        yield from self._cluster_name(context, names)
+        yield from self._first_letters(context)
+
+    def _domains(
+        self, context: Context, entries: Sequence[tuple[Declared, Located[str]]], names: list[str]
+    ) -> Iterator[Hit]:
+        meant = _domains_meant(context, names)
+        for declared, entry in entries if meant else ():
+            if entry.value in meant and not unlikely(entry.value):
+                domain, right = meant[entry.value]
+                message = f"{entry.value} is in another domain than other nodes, {domain}"
+                missing = nodes_like(right if declared.level is Level.GROUP else entry.value)
+                yield self.hit(declared, message, entry.span, hint=f"Did you mean `{right}`?", missing=missing)
+
+    def _first_letters(self, context: Context) -> Iterator[Hit]:
         for group, entry, stem, word in _stems_meant(context):
             right = entry.value.replace(stem, word, 1)
             message = f"the name of {entry.value} is almost that of its group or of other nodes"
@@ -294,7 +304,7 @@ class DomainMistyped(Rule):
         """Yield the cluster's name if its domain is almost that of all nodes."""
         cluster = context.policy.cluster
         found = {match[1] for entry in entries if (match := _DOMAIN.fullmatch(entry))}
-        if cluster is None or len(found) != 1 or len(entries) < _MANY:
+        if cluster is None or len(found) != 1 or len(entries) < 2:
             return
         (domain,) = found
         written = cluster.document.value_span(("name",))
@@ -353,11 +363,6 @@ def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str,
             host = entry.removesuffix(glued or domain).removesuffix(".")
             result[entry] = (meant, f"{host}.{meant}")
     return result
-
-
-def _turned(match: re.Match[str]) -> str:
-    low, high = match[1], match[2]
-    return f"[{high}-{low}]" if low > high else match[0]
 
 
 class NodeSetNodeUnknown(Rule):

@@ -18,6 +18,7 @@ from gpolicy.policy.model import GroupPolicy, Waiver
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.printable import count, named
 from gpolicy.rules.examples import GROUP, bounds
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
 from gpolicy.rules.shared import NameRule
 from gpolicy.rules.tags.domains import has_mirrors
 
@@ -25,13 +26,9 @@ _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\nhardware: {{memory: 256G, cpus: 32}}\nipolicy:\n"
     "  vcpu-ratio: 4\n  minmax:\n    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T")
 )
-_MOST_NODES: Final = 500
-"""Ganeti is made for up to 200 nodes in a cluster; no group has more nodes than this."""
-_LAST_YEAR: Final = 2100
 _SOON: Final = 10  # years
 _WAIVED: Final = f"{GROUP}ndparams: {{ssh_port: 2222}}\n---\ngpolicy: v1\nkind: Waiver\nwaivers:\n"
 _ANY_NODE: Final = "node/*"
-_GLOB: Final = frozenset("*?[")
 
 
 def _guards(*guards: str) -> str:
@@ -109,7 +106,7 @@ class GuardNameTaken(Rule):
                 yield self.hit(_label(guard), message, guard.name.span, hint="give your guard another name")
 
 
-class GuardNeverPasses(Rule):
+class GuardNeverPasses(WholePolicyRule):
     info = warning_rule("GP805", "guard-never-passes")(
         summary="A guard requires more than its group's promised hardware can give, or lets no plan pass.",
         rationale="The guard fails even if every node is empty, and stops every plan. gpolicy counts with the group's"
@@ -119,7 +116,6 @@ class GuardNeverPasses(Rule):
         bad=_guards("name: room, group: gold, spec: large, at_least: 40"),
         good=_GOOD,
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for guard in context.policy.guards:
@@ -154,7 +150,7 @@ def _mirrored(failures: int) -> str:
     return text.replace("ipolicy:\n", "ipolicy:\n  disk-templates: [drbd]\n")
 
 
-class GuardBeyondMirrors(Rule):
+class GuardBeyondMirrors(MoreWithState):
     info = info_rule("GP808", "guard-beyond-mirrors")(
         summary="A guard asks a group with DRBD disks to survive the loss of two nodes or more.",
         rationale="A DRBD disk has two copies. The guard makes sure that there is room for what is left: an instance"
@@ -163,27 +159,20 @@ class GuardBeyondMirrors(Rule):
         bad=_mirrored(2),
         good=_mirrored(1),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for guard in context.policy.guards:
             if guard.measure is not Measure.NODE_FAILURES or not 1 < guard.limit <= MOST_NODE_FAILURES:
                 continue
-            mirrored = [group.name for group in _asked(context, guard) if _is_mirrored(context, group)]
+            is_said = context.enabled_templates() is not None
+            known = (item for item in _asked(context, guard) if is_said or context.effective(item, DISK_TEMPLATES))
+            mirrored = [group.name for group in known if has_mirrors(context, group)]
             if mirrored and not _impossible(context, guard):
                 groups = named("group", mirrored)
-                message = (
-                    f"guard {guard.name.value} passes although an instance with DRBD disks in {groups}"
-                    " is lost with both of its nodes"
-                )
+                message = f"guard {guard.name.value} passes although an instance with DRBD disks in {groups}"
+                message += " is lost with both of its nodes"
                 hint = "this is no mistake if room for the others is what you ask for; else write 1"
                 yield self.hit(_label(guard), message, guard.span, hint=hint)
-
-
-def _is_mirrored(context: Context, group: GroupPolicy) -> bool:
-    """Return whether a group is known to allow DRBD disks."""
-    is_said = context.effective(group, DISK_TEMPLATES) is not None or context.enabled_templates() is not None
-    return is_said and has_mirrors(context, group)
 
 
 def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
@@ -191,7 +180,7 @@ def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
     if guard.measure is Measure.AT_LEAST and guard.limit > 0 and _is_closed(context, group):
         return f"group {group.name} is unallocable: nothing fits there"
     known = len(promised_nodes(group) or ())
-    nodes = known or _MOST_NODES
+    nodes = known or 500  # Ganeti is made for up to 200 nodes in a cluster; no group has more nodes than this
     if guard.measure is Measure.NODE_FAILURES and known and guard.limit >= nodes:
         return f"group {group.name} has {count(nodes, 'node')}"
     for index, pair in enumerate(context.pairs(group) if guard.measure is Measure.AT_LEAST else (), start=1):
@@ -336,13 +325,12 @@ class WaiverEndless(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for waiver in context.policy.waivers:
             year = waiver.until.partition("-")[0]
-            if year.isdigit() and int(year) >= _LAST_YEAR:
-                message = f"the waiver of {waiver.rule} lasts until {waiver.until}"
+            message, hint = f"the waiver of {waiver.rule} lasts until {waiver.until}", ""
+            if year.isdigit() and int(year) >= 2100:
                 hint = "write a day on which somebody should look again; ignore the rule in gpolicy.toml for good"
-                yield self.hit("", message, waiver.span, hint=hint)
             elif year.isdigit() and (meant := _year_meant(year, context.today.year)):
-                message = f"the waiver of {waiver.rule} lasts until {waiver.until}"
                 hint = f"Did you mean `{meant}{waiver.until[len(year) :]}`?"
+            if hint:
                 yield self.hit("", message, waiver.span, hint=hint)
 
 
@@ -352,7 +340,7 @@ def _year_meant(year: str, now: int) -> str:
     return meant if int(year) > now + _SOON and now <= int(meant) <= now + _SOON else ""
 
 
-class DriftWaiverIdle(Rule):
+class DriftWaiverIdle(MoreWithState, WholePolicyRule):
     info = warning_rule("GP823", "drift-waiver-idle")(
         summary="A waiver of drift names what the policy does not declare, or what another one names.",
         rationale="Only what the policy declares can drift. `where` is cluster, group/NAME, node/NAME or a file, or one"
@@ -361,7 +349,6 @@ class DriftWaiverIdle(Rule):
         bad=_drift("group/gold:ndparams.ssh_prot"),
         good=_drift("group/gold:ndparams.ssh_port"),
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         first: dict[str, Waiver] = {}
@@ -416,4 +403,4 @@ def _may_be_declared(context: Context, node: str, path: str) -> bool:
     is_open = (owned and path == "tags") or any(group.nodes is None for group in groups)
     names = [name.value for group in groups for name in group.nodes or ()]
     names += [name.value for item in sets for name in item.nodes or ()]
-    return is_open or bool(_GLOB & set(node)) or any(fnmatchcase(node, name) for name in names)
+    return is_open or any(letter in node for letter in "*?[") or any(fnmatchcase(node, name) for name in names)

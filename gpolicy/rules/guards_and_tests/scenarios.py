@@ -15,6 +15,7 @@ from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
 from gpolicy.rules.examples import GROUP, bounds
+from gpolicy.rules.shapes import WholePolicyRule
 from gpolicy.rules.shared import NameRule, nodes_like
 
 _GROUP: Final = (
@@ -25,6 +26,9 @@ _GROUP: Final = (
 _CHECK: Final = "check_instance: {group: gold, memory-size: 2G, cpu-count: 2, disks: [10G]}"
 
 
+_BY_SPEC: Final = (("specs",), ("tiered",), ("binding",), ("lost_allocations",))
+
+
 def _test(action: str, expect: str, on: str = "", name: str = "a test") -> str:
     stage = f'    "on": {on}\n' if on else ""
     return f"  - name: {name}\n{stage}    {action}\n    expect: {{{expect}}}\n"
@@ -32,9 +36,6 @@ def _test(action: str, expect: str, on: str = "", name: str = "a test") -> str:
 
 def _tests(*tests: str, group: str = _GROUP) -> str:
     return f"{group}---\ngpolicy: v1\nkind: Test\ntests:\n" + "".join(tests)
-
-
-_GOOD: Final = _tests(_test(_CHECK, "refused: true"))
 
 
 def _label(scenario: Scenario) -> str:
@@ -65,7 +66,7 @@ class UnknownGroupTest(NameRule):
         rationale="The test could not run, or would expect what can never happen. A test on a snapshot may name groups"
         " that only the snapshot has.",
         bad=_tests(_test(_CHECK.replace("gold", "glod"), "refused: true")),
-        good=_GOOD,
+        good=_tests(_test(_CHECK, "refused: true")),
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -83,14 +84,10 @@ class UnknownSpecTest(NameRule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
+        only = context.groups[0].name if len(context.groups) == 1 else None
         for scenario in context.policy.scenarios:
             for group, spec in _specs(scenario):
-                yield from self.unknown_spec(context, _label(scenario), group or _only_group(context), spec)
-
-
-def _only_group(context: Context) -> str | None:
-    groups = context.groups
-    return groups[0].name if len(groups) == 1 else None
+                yield from self.unknown_spec(context, _label(scenario), group or only, spec)
 
 
 def _specs(scenario: Scenario) -> Iterator[tuple[str | None, Located[str]]]:
@@ -115,13 +112,8 @@ def _specs(scenario: Scenario) -> Iterator[tuple[str | None, Located[str]]]:
         path, wanted = expectation.path, expectation.wanted
         if path == ("pair",) and isinstance(wanted, str):
             yield asked, Located(wanted, expectation.span)
-        elif _is_about_spec(path):
+        elif path[-2:-1] in _BY_SPEC and path[-2:] != ("binding", "standard"):
             yield asked, Located(path[-1], expectation.span)
-
-
-def _is_about_spec(path: tuple[str, ...]) -> bool:
-    maps = ("specs", "tiered", "binding", "lost_allocations")
-    return len(path) > 1 and path[-2] in maps and path[-2:] != ("binding", "standard")
 
 
 class NamedTwiceTest(Rule):
@@ -162,7 +154,7 @@ def _contents(context: Context) -> Iterator[tuple[str, str]]:
                 yield str(test.get("name")), repr(sorted((key, value) for key, value in test.items() if key != "name"))
 
 
-class UnknownNodeTest(Rule):
+class UnknownNodeTest(WholePolicyRule):
     info = error_rule("GP814", "test-unknown-node")(
         summary="A test names a node that its cluster does not have.",
         rationale="The test itself names simulated nodes; on promised hardware the nodes are those that the groups"
@@ -170,7 +162,6 @@ class UnknownNodeTest(Rule):
         bad=_tests(_test("place: {spec: large}", "node: full", on="{simulate: {nodes: {empty: 1}}}")),
         good=_tests(_test("place: {spec: large}", "node: empty-2", on="{simulate: {nodes: {empty: 2}}}")),
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:
@@ -218,7 +209,7 @@ def _named_nodes(scenario: Scenario) -> Iterator[Located[str]]:
                     yield Located(name, expectation.span)
 
 
-class WithoutHardwareTest(Rule):
+class WithoutHardwareTest(WholePolicyRule):
     info = warning_rule("GP815", "test-without-hardware")(
         summary="A test names no cluster, but the groups do not promise enough hardware to run it on.",
         rationale="Without `on` a test runs on the promised hardware: a group needs `hardware` with memory, cpus,"
@@ -228,7 +219,6 @@ class WithoutHardwareTest(Rule):
         ),
         good=_tests(_test("capacity: {}", "specs: {large: {at_least: 1}}")),
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         groups = {group.name: group for group in context.groups}
@@ -260,7 +250,7 @@ def _enough(group: GroupPolicy) -> bool:
     return bool(hardware.memory and hardware.cpus and hardware.pv_sizes and hardware.volume_count)
 
 
-class LosesAllTest(Rule):
+class LosesAllTest(WholePolicyRule):
     info = warning_rule("GP824", "test-loses-all")(
         summary="A test of redundancy loses all nodes of a group.",
         rationale="No node is left to take over, so the answer is the same whatever the policy says. gpolicy counts the"
@@ -268,7 +258,6 @@ class LosesAllTest(Rule):
         bad=_tests(_test("redundancy: {group: gold, failures: 2}", "survives: true")),
         good=_tests(_test("redundancy: {group: gold, failures: 1}", "survives: true")),
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:

@@ -18,6 +18,7 @@ from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
 from gpolicy.rules.examples import GROUP, bounds
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
 
 if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome
@@ -36,17 +37,12 @@ _WITH_SIZES: Final = (
     f"{GROUP}ipolicy:\n  disk-templates: [plain]\n  minmax:\n"
     "    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T") + "---\ngpolicy: v1\nkind: Test\ntests:\n"
 )
-_ANY: Final = 100_000
-"""No cluster holds more instances."""
 
 
 def _test(disks: str, more: str = "") -> str:
     place = f"{{memory-size: 2G, cpu-count: 2, disks: [{disks}]{more}}}"
     test = f"  - name: a small one fits\n    place: {place}\n    expect: {{refused: false}}\n"
     return f"---\ngpolicy: v1\nkind: Test\ntests:\n{test}"
-
-
-_GOOD: Final = _GROUP + _test("10G", ", disk-template: plain")
 
 
 def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
@@ -65,15 +61,14 @@ def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
     return next((group for group in context.groups if group.name == name), None)
 
 
-class TemplateOfTest(Rule):
+class TemplateOfTest(MoreWithState):
     info = warning_rule("GP817", "test-template")(
         summary="A test uses a disk template that is not enabled or not allowed, or diskless with disks, but expects no"
         " refusal.",
         rationale="Ganeti refuses the instance because of its template, whatever else the test is about.",
         bad=_GROUP + _test("10G", ", disk-template: drbd"),
-        good=_GOOD,
+        good=_GROUP + _test("10G", ", disk-template: plain"),
     )
-    finds_more_with_state = True
     unless_declared = (ENABLED_TEMPLATES,)
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -84,22 +79,20 @@ class TemplateOfTest(Rule):
                 continue
             declared = asked_of(context, scenario) or context.policy.cluster
             allowed = context.effective(declared, DISK_TEMPLATES) if declared else None
-            if _expects_refusal(scenario) or (scenario.sizes is not None and scenario.sizes.ignore_ipolicy):
+            wanted = {item.path: item.wanted for item in scenario.expectations}
+            expects_refusal = wanted.get(("refused",)) is True or scenario.action is Action.CAPACITY
+            if expects_refusal or (scenario.sizes is not None and scenario.sizes.ignore_ipolicy):
                 continue  # that may be what it shows
-            reason = missing = ""
-            if template.value == "diskless" and scenario.sizes is not None and scenario.sizes.disks:
+            name, message, missing, hint = template.value, "", "", "name another template"
+            if name == "diskless" and scenario.sizes is not None and scenario.sizes.disks:
                 message = "diskless instances have no disks, and this one has"
                 hint = "write disks: [], or name another template"
-                yield self.hit(f"test/{scenario.name.value}", message, template.span, hint=hint)
-                continue
-            if enabled is not None and template.value not in enabled.values:
-                reason, missing = "is not enabled on the cluster", f"enabled {template.value}"
-            elif declared is not None and allowed is not None and template.value not in texts(allowed):
-                reason, missing = f"is not allowed in {name_of(declared)}", f"{template.value} in {allowed.span}"
-            if reason:
-                message = f"{template.value} {reason}"
-                label, hint = f"test/{scenario.name.value}", "name another template"
-                yield self.hit(label, message, template.span, hint=hint, missing=missing)
+            elif enabled is not None and name not in enabled.values:
+                message, missing = f"{name} is not enabled on the cluster", f"enabled {name}"
+            elif declared is not None and allowed is not None and name not in texts(allowed):
+                message, missing = f"{name} is not allowed in {name_of(declared)}", f"{name} in {allowed.span}"
+            if message:
+                yield self.hit(f"test/{scenario.name.value}", message, template.span, hint=hint, missing=missing)
 
 
 def _template(scenario: Scenario) -> Located[str] | None:
@@ -108,13 +101,7 @@ def _template(scenario: Scenario) -> Located[str] | None:
     return scenario.capacity.template if scenario.capacity is not None else None
 
 
-def _expects_refusal(scenario: Scenario) -> bool:
-    """Return whether the test expects that the instance is refused, or that none fits."""
-    wanted = {item.path: item.wanted for item in scenario.expectations}
-    return wanted.get(("refused",)) is True or scenario.action is Action.CAPACITY
-
-
-class SpindlesOfTest(Rule):
+class SpindlesOfTest(WholePolicyRule):
     info = warning_rule("GP818", "test-spindles")(
         summary="A test gives the spindles of a disk, but its group has no exclusive storage.",
         rationale="Ganeti refuses spindles of a disk if exclusive storage is off. Either the group should have it, or"
@@ -124,7 +111,6 @@ class SpindlesOfTest(Rule):
         good=_GROUP + "ndparams: {exclusive_storage: true}\n" + _test("{size: 10G, spindles: 1}"),
     )
     follows = True  # a test that gives spindles only asks what exclusive storage would allow
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:
@@ -161,7 +147,7 @@ def _on(node: str) -> str:
     return f'{_GROUPS}    "on": {{simulate: [{gold}}}, {silver}, {instances}}}]}}\n{_ASKED}'
 
 
-class SimulatedNodeMisspelt(Rule):
+class SimulatedNodeMisspelt(WholePolicyRule):
     info = warning_rule("GP825", "test-node-misspelt")(
         summary="The name of a simulated node is almost that of a node of the policy, and others of the test are such.",
         rationale="A simulated node has the tags and values of node sets by its name. Under another name it has none,"
@@ -169,7 +155,6 @@ class SimulatedNodeMisspelt(Rule):
         bad=_simulated("node1.example.org", "node2.example.com"),
         good=_simulated("node1.example.org", "node2.example.org"),
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         lists = [*(group.nodes or () for group in context.groups), *(nodes.nodes for nodes in context.policy.node_sets)]
@@ -279,7 +264,7 @@ class NeverPassesTest(Rule):
         return self.hit(f"test/{outcome.name}", message, wrong.span, hint="correct the question, or what is expected")
 
 
-class NeverFailsTest(Rule):
+class NeverFailsTest(WholePolicyRule):
     info = warning_rule("GP820", "test-never-fails")(
         summary="A test expects what holds whatever the policy says, or changes its cluster without effect.",
         rationale="Numbers are never below 0, and no cluster holds 100,000 instances: what expects it shows nothing. An"
@@ -288,24 +273,19 @@ class NeverFailsTest(Rule):
         bad=_capacity("{at_least: 0}"),
         good=_capacity("{at_least: 1}"),
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:
             for expectation in scenario.expectations:
                 wanted = expectation.wanted
-                if (
-                    isinstance(wanted, Number)
-                    and (wanted.least or 0) <= 0
-                    and (wanted.most is None or wanted.most >= _ANY)
-                ):
-                    bound = "at least 0" if wanted.most is None else f"at most {wanted.most:,}"
+                most = wanted.most if isinstance(wanted, Number) and (wanted.least or 0) <= 0 else 0
+                if most is None or most >= 100_000:  # no cluster holds more instances
+                    bound = "at least 0" if most is None else f"at most {most:,}"
                     message = f"{expectation.title} is {bound} in any case"
                     hint = "expect a number, or 1 or more"
                     yield self.hit(f"test/{scenario.name.value}", message, expectation.span, hint=hint)
         edits = any(scenario.stage.edits for scenario in context.policy.scenarios)
         for scenario, edit in context.forecast.idle_edits(context.policy) if edits else ():
             message = "this edit leaves the cluster of the test as it was"
-            yield self.hit(
-                f"test/{scenario.name.value}", message, edit.span, hint="remove it, or correct what it names"
-            )
+            hint = "remove it, or correct what it names"
+            yield self.hit(f"test/{scenario.name.value}", message, edit.span, hint=hint)

@@ -35,13 +35,11 @@ from gpolicy.rules.house_rules.named_values import (
     tags_of,
     unknown_values,
 )
+from gpolicy.rules.shapes import WholePolicyRule
 from gpolicy.show.effective_policy import EffectiveObject, Origin, effective_view
 
 RATIO: Final = "properties: {ipolicy.vcpu-ratio: {maximum: 1}}"
 GOLD: Final = f"{GROUP}ipolicy: {{vcpu-ratio: 1}}\n"
-_MOST_OF_ONE: Final = 20  # findings of one rule about one object
-_STEPS_OF_FINDING: Final = 200
-_LONGEST_VALUE: Final = 60
 _BOUNDS: Final = {
     "const": "",
     "minimum": "at least ",
@@ -80,7 +78,7 @@ def rule(schema: str, *, name: str = "dedicated-cpus", about: str = "kind: NodeG
 GOOD: Final = GOLD + rule(RATIO)
 
 
-class OfHouse(Rule):
+class OfHouse(WholePolicyRule):
     info = RuleInfo(
         code=HOUSE_CODE,
         name="house-rule",
@@ -92,7 +90,6 @@ class OfHouse(Rule):
         bad=f"{GROUP}ipolicy: {{vcpu-ratio: 4}}\n{rule(RATIO)}",
         good=GOOD,
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         policy, budget = context.policy, Budget()
@@ -129,8 +126,8 @@ class _Subject:
 
 def _broken(info: RuleInfo, house_rule: HouseRule, subject: _Subject, budget: Budget) -> Iterator[Hit]:
     found = breaches(house_rule.schema, subject.effective.effective, budget)
-    for breach in islice(found, _MOST_OF_ONE):
-        budget.spend(_STEPS_OF_FINDING)
+    for breach in islice(found, 20):  # findings of one rule about one object
+        budget.spend(200)  # what a finding takes
         document, span = _place(breach, subject)
         related, missing = [Related(house_rule.name.span, "the rule is here")], ""
         if document is not subject.declared.document:
@@ -217,7 +214,7 @@ def _named(path: Pointer) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # Ganeti stores the ratio 4 as 4.0
-    return clipped(value if isinstance(value, str) else json.dumps(value, default=str), _LONGEST_VALUE)
+    return clipped(value if isinstance(value, str) else json.dumps(value, default=str), 60)
 
 
 def _label(house_rule: HouseRule) -> str:
@@ -288,24 +285,21 @@ class RuleKeywordIdle(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for house_rule in sound_rules(context.policy):
-            if not house_rule.schema.keys() - {"description", "title", "definitions"}:
-                message = f"house rule {house_rule.name.value}: its schema demands nothing"
-                yield self.hit(
-                    _label(house_rule), message, _at(house_rule, ()), hint="write `required` or `properties`"
-                )
-            for name, word, choices, pointer in impossible_words(house_rule):
-                message = f"house rule {house_rule.name.value}: {name} is never {word!r}"
-                hint = did_you_mean_one_of(word, "values", choices)
-                yield self.hit(_label(house_rule), message, _at(house_rule, pointer), hint=hint)
-            for name, kind, keyword, pointer in idle_keywords(house_rule):
-                message = (
-                    f"house rule {house_rule.name.value}: {name} is {kind}, and {keyword} accepts every such value"
-                )
-                hint = f"write a keyword for {kind}, or `const`"
+            for pointer, what, hint in self._idle(house_rule):
+                message = f"house rule {house_rule.name.value}: {what}"
                 yield self.hit(_label(house_rule), message, _at(house_rule, pointer), hint=hint)
 
+    def _idle(self, house_rule: HouseRule) -> Iterator[tuple[Pointer, str, str]]:
+        if not house_rule.schema.keys() - {"description", "title", "definitions"}:
+            yield (), "its schema demands nothing", "write `required` or `properties`"
+        for name, word, choices, pointer in impossible_words(house_rule):
+            yield pointer, f"{name} is never {word!r}", did_you_mean_one_of(word, "values", choices)
+        for name, kind, keyword, pointer in idle_keywords(house_rule):
+            what = f"{name} is {kind}, and {keyword} accepts every such value"
+            yield pointer, what, f"write a keyword for {kind}, or `const`"
 
-class RuleMatchesNothing(Rule):
+
+class RuleMatchesNothing(WholePolicyRule):
     info = warning_rule("GP953", "rule-matches-nothing")(
         summary="A house rule looks at no object of its policy, or one almost has the name or the tag that it names.",
         rationale="Most likely a name or a tag is misspelt. A rule of a shared file may look at objects of other"
@@ -313,7 +307,6 @@ class RuleMatchesNothing(Rule):
         bad=GOLD + rule(RATIO, about="kind: NodeGroup, names: [glod]"),
         good=GOOD,
     )
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         policy = context.policy

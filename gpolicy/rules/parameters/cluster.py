@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final, cast
+from typing import Final
 
 from gpolicy.checking.context import Context, number, texts
-from gpolicy.checking.in_force import places, together
+from gpolicy.checking.in_force import together
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import REFUSED, Fix, Related, error_rule, warning_rule
+from gpolicy.findings import REFUSED, Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.edits import fix, replace_value
 from gpolicy.policy.guard import Measure
 from gpolicy.policy.misspelt import is_one_slip
-from gpolicy.policy.model import Leaf
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from gpolicy.rules.shapes import MoreWithState, conflict
 from gpolicy.rules.shared import IMAGES
 
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
-_LONGEST_PATTERN: Final = 200
-_MOST_REPEATS: Final = 3
-_REPEAT: Final = re.compile(r"[*+?{]")
 _REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
 """What makes matching take exponential time: a repeat in a group that is repeated."""
 HOST_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*")
@@ -49,15 +46,11 @@ class ImageLocation(Rule):
         for declared, leaf in context.explicit_at(*IMAGES):
             if not re.match(r"/|(https?|ftps?)://", str(leaf.value)):
                 message = f"{leaf.dotted} is neither an absolute path nor an http or ftp URL"
-                hint = (
-                    "write the full path or URL"
-                    if leaf.value
-                    else "an image cannot be removed again: leave the key out"
-                )
-                yield self.hit(declared, message, leaf.span, hint=hint)
+                kept = "an image cannot be removed again: leave the key out"
+                yield self.hit(declared, message, leaf.span, hint="write the full path or URL" if leaf.value else kept)
 
 
-class BackendMemory(Rule):
+class BackendMemory(MoreWithState):
     info = error_rule("GP108", "backend-memory-reversed")(
         summary="The cluster's default minmem is above its default maxmem.",
         rationale="Ganeti accepts the defaults, but refuses every instance that uses both.",
@@ -65,15 +58,13 @@ class BackendMemory(Rule):
         bad=f"{CLUSTER}beparams: {{minmem: 2G, maxmem: 1G}}\n",
         good=f"{CLUSTER}beparams: {{minmem: 1G, maxmem: 2G}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (low, high) in together(context, ("beparams", "minmem"), ("beparams", "maxmem")):
             if low.number > high.number:
-                place, related, note = places(context, declared, low, high)
-                message = f"minmem {low.value} MiB is above maxmem {high.value} MiB{note}"
-                hint = "declare both" if note else "swap the two"
-                yield self.hit(declared, message, place, hint=hint, related=related)
+                message = f"minmem {low.value} MiB is above maxmem {high.value} MiB"
+                hint = "swap the two" if low.leaf and high.leaf else "declare both"
+                yield conflict(self, context, declared, message, hint, low, high)
 
 
 class ReservedVolumePattern(Rule):
@@ -106,40 +97,37 @@ class ReservedVolumesReach(Rule):
         bad=f'{CLUSTER}reserved_lvs: ["xenvg/.*"]\n',
         good=f'{CLUSTER}reserved_lvs: ["xenvg/(root|swap)"]\n',
     )
-    _OF_INSTANCE: Final = "0a1b2c3d-4e5f-4071-8293-a4b5c6d7e8f9.disk0"
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(("reserved_lvs",)):
             for index, pattern in enumerate(texts(leaf)):
-                if not re.search(r"[/.\[\]\\*+?(|]", pattern):
-                    message = f"{pattern!r} matches no volume: it must match the whole name vg/lv"
-                    yield self.hit(
-                        declared, message, leaf.at(index), hint=f"write the volume group first: vg/{pattern}"
-                    )
-                elif pattern.startswith("/"):
-                    message = f"{pattern!r} matches no volume: the name vg/lv has no slash before it"
-                    hint = f"write {pattern.removeprefix('/dev').removeprefix('/')}"
-                    yield self.hit(declared, message, leaf.at(index), hint=hint)
-                elif odd := re.search(
-                    r"(?<!\\)[\s,:;@=]|/$|\\[rntfv]", re.sub(r"\[[^][]*\]|\{[^{}]*\}|\(\?.", "", pattern)
-                ):
-                    message = f"{pattern!r} matches no volume: none has {odd[0]!r} there in its name"
-                    yield self.hit(declared, message, leaf.at(index), hint="write one expression an entry: vg/lv")
-                elif re.search(r"/[*?]", pattern):
-                    message = f"{pattern!r} is a glob: as a regular expression it matches no volume"
-                    hint = f"write {re.sub('/[*]', '/.*', pattern)}" if "/*" in pattern else "write . for any letter"
-                    yield self.hit(declared, message, leaf.at(index), hint=hint)
-                elif re.fullmatch(r"[\w./+-]++[*]", pattern) and pattern[-2:-1] not in (".", "/", "+"):
-                    message = f"{pattern!r} is a glob: as a regular expression it repeats {pattern[-2]!r}"
-                    yield self.hit(declared, message, leaf.at(index), hint=f"write {pattern[:-1]}.*")
-                elif _lacks_group(pattern, groups := _volume_groups(context, pattern)):
-                    message = f"{pattern!r} names no volume group, but must match the whole name vg/lv"
-                    hint = f"write the volume group first: vg/{pattern}"
-                    yield self.hit(declared, message, leaf.at(index), hint=hint)
-                elif any(_covers(pattern, f"{group}/{self._OF_INSTANCE}") for group in groups):
-                    message = f"{pattern!r} also matches the volumes of instances: lost ones are never reported"
-                    hint = "name the volumes that are not Ganeti's, such as vg/(root|swap)"
-                    yield self.hit(declared, message, leaf.at(index), hint=hint)
+                what, hint = _reach(pattern, _volume_groups(context, pattern))
+                if what:
+                    yield self.hit(declared, f"{pattern!r} {what}", leaf.at(index), hint=hint)
+
+
+def _reach(pattern: str, groups: set[str]) -> tuple[str, str]:
+    """Return what is wrong with the volumes that an expression matches, and what to write; nothing if it is right."""
+    if not re.search(r"[/.\[\]\\*+?(|]", pattern):
+        return "matches no volume: it must match the whole name vg/lv", f"write the volume group first: vg/{pattern}"
+    if pattern.startswith("/"):
+        right = pattern.removeprefix("/dev").removeprefix("/")
+        return "matches no volume: the name vg/lv has no slash before it", f"write {right}"
+    odd = re.search(r"(?<!\\)[\s,:;@=]|/$|\\[rntfv]", re.sub(r"\[[^][]*\]|\{[^{}]*\}|\(\?.", "", pattern))
+    if odd:
+        return f"matches no volume: none has {odd[0]!r} there in its name", "write one expression an entry: vg/lv"
+    if re.search(r"/[*?]", pattern):
+        hint = f"write {re.sub('/[*]', '/.*', pattern)}" if "/*" in pattern else "write . for any letter"
+        return "is a glob: as a regular expression it matches no volume", hint
+    if re.fullmatch(r"[\w./+-]++[*]", pattern) and pattern[-2:-1] not in (".", "/", "+"):
+        return f"is a glob: as a regular expression it repeats {pattern[-2]!r}", f"write {pattern[:-1]}.*"
+    if _lacks_group(pattern, groups):
+        hint = f"write the volume group first: vg/{pattern}"
+        return "names no volume group, but must match the whole name vg/lv", hint
+    if any(_covers(pattern, f"{group}/0a1b2c3d-4e5f-4071-8293-a4b5c6d7e8f9.disk0") for group in groups):
+        hint = "name the volumes that are not Ganeti's, such as vg/(root|swap)"
+        return "also matches the volumes of instances: lost ones are never reported", hint
+    return "", ""
 
 
 def _lacks_group(pattern: str, groups: set[str]) -> bool:
@@ -162,11 +150,7 @@ def _volume_groups(context: Context, pattern: str) -> set[str]:
 
 def _covers(pattern: str, volume: str) -> bool:
     """Return whether a pattern matches the name of a volume; False for one that might take for ever to try."""
-    if (
-        len(pattern) > _LONGEST_PATTERN
-        or _REPEATED_GROUP.search(pattern)
-        or len(_REPEAT.findall(pattern)) > _MOST_REPEATS
-    ):
+    if len(pattern) > 200 or _REPEATED_GROUP.search(pattern) or len(re.findall(r"[*+?{]", pattern)) > 3:
         return False
     try:
         return re.fullmatch(pattern, volume) is not None
@@ -198,30 +182,21 @@ class BackendDefaultsOutside(Rule):
         declared = {path: leaf for path in self._DEFAULTS if (leaf := context.cluster_leaf(path)) is not None}
         if cluster is None or not context.pairs(cluster) or not declared or not all(pair.possible for pair in pairs):
             return
-        wanted = [(self._DEFAULTS[path], int(cast(int, leaf.value))) for path, leaf in declared.items()]
+        wanted = [(self._DEFAULTS[path], int(number(leaf))) for path, leaf in declared.items()]
         if any(_allows(pair, wanted) for pair in pairs):
             return
-        leaf = next(
-            (leaf for path, leaf in declared.items() if self._alone(pairs, path, leaf)), next(iter(declared.values()))
-        )
-        size = ", ".join(
-            f"{path[-1]} {amount(name, int(cast(int, declared[path].value)))}"
-            for path, name in self._DEFAULTS.items()
-            if path in declared
-        )
+        alone = [not any(_allows(pair, [size]) for pair in pairs) for size in wanted]  # a default that no spec allows
+        leaf = [*declared.values()][alone.index(True) if any(alone) else 0]
+        size = ", ".join(f"{path[-1]} {amount(*item)}" for path, item in zip(declared, wanted, strict=True))
         message = f"no spec allows the default instance ({size})"
         yield self.hit(cluster, message, leaf.span, hint="choose defaults inside a spec: most instances are small")
-
-    def _alone(self, pairs: list[Pair], path: Path, leaf: Leaf) -> bool:
-        """Return whether this default alone is one that no spec allows."""
-        return not any(_allows(pair, [(self._DEFAULTS[path], int(cast(int, leaf.value)))]) for pair in pairs)
 
 
 def _allows(pair: Pair, sizes: list[tuple[str, int]]) -> bool:
     return all(pair.minimum[name] <= value <= pair.maximum[name] for name, value in sizes)
 
 
-class JobLimits(Rule):
+class JobLimits(MoreWithState):
     info = warning_rule("GP149", "job-limits-reversed")(
         summary="max_tracked_jobs is below max_running_jobs.",
         rationale="Ganeti follows the file of each tracked job; others it looks at from time to time only. With fewer"
@@ -230,14 +205,12 @@ class JobLimits(Rule):
         bad=f"{CLUSTER}max_running_jobs: 40\nmax_tracked_jobs: 25\n",
         good=f"{CLUSTER}max_tracked_jobs: 50\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (tracked, running) in together(context, ("max_tracked_jobs",), ("max_running_jobs",)):
             if tracked.number < running.number:
-                place, related, note = places(context, declared, tracked, running)
-                message = f"max_tracked_jobs {tracked.value} is below max_running_jobs {running.value}{note}"
-                yield self.hit(declared, message, place, hint=f"write {running.value} or more", related=related)
+                message = f"max_tracked_jobs {tracked.value} is below max_running_jobs {running.value}"
+                yield conflict(self, context, declared, message, f"write {running.value} or more", tracked, running)
 
 
 class ClusterName(Rule):
@@ -255,16 +228,13 @@ class ClusterName(Rule):
         name = cluster.name if cluster is not None else ""
         is_word = name in ("none", "null", "default", "inherit", "localhost")
         if cluster is not None and (is_word or name != name.lower() or not HOST_NAME.fullmatch(name)):
-            reason = (
-                "Ganeti writes it in lower case"
-                if HOST_NAME.fullmatch(name) and not is_word
-                else "it is not a host name"
-            )
+            is_upper = HOST_NAME.fullmatch(name) and not is_word
+            reason = "Ganeti writes it in lower case" if is_upper else "it is not a host name"
             hint = "write the name that `gnt-cluster info` shows"
             yield self.hit(cluster, f"no cluster can be called {name!r}: {reason}", cluster.span, hint=hint)
 
 
-class PoolOfOne(Rule):
+class PoolOfOne(MoreWithState):
     info = warning_rule("GP192", "candidate-pool-of-one")(
         summary="The candidate pool has one node, but the cluster has several.",
         rationale="The configuration is then on the master only. If that node is lost, no other node can take over.",
@@ -272,7 +242,6 @@ class PoolOfOne(Rule):
         bad=f"{CLUSTER}candidate_pool_size: 1\n---\n{GROUP}nodes: [n1, n2]\n",
         good=f"{CLUSTER}candidate_pool_size: 2\n---\n{GROUP}nodes: [n1, n2]\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(("candidate_pool_size",)):
@@ -302,9 +271,8 @@ class BalanceOff(Rule):
         wanted += [guard.span for guard in context.policy.guards if guard.measure is Measure.NODE_FAILURES]
         for declared, leaf in context.explicit_at(("beparams", "auto_balance")) if wanted else ():
             if leaf.value is False:
-                message = (
-                    "auto_balance is off: new instances do not count for the failures that the policy wants survived"
-                )
+                message = "auto_balance is off: new instances do not count for the failures that the policy wants"
+                message += " survived"
                 related = (Related(wanted[0], "wanted here"),)
                 yield self.hit(declared, message, leaf.span, hint="write true, or leave it out", related=related)
 
@@ -322,15 +290,10 @@ class CompressionWithoutGzip(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(("compression_tools",)):
             if "gzip" not in texts(leaf):
-                message = "compression_tools lacks gzip"
-                yield self.hit(declared, message, leaf.span, hint="add gzip", fix=self._with_gzip(leaf))
-
-    def _with_gzip(self, leaf: Leaf) -> Fix | None:
-        tools = ["gzip", *texts(leaf)]
-        if not all(re.fullmatch(r"[a-z][a-z0-9-]*", tool) for tool in tools):
-            return None
-        edits = replace_value(leaf.document, leaf.pointer, f"[{', '.join(tools)}]")
-        return fix("add gzip", edits)
+                tools, add = ["gzip", *texts(leaf)], None
+                if all(re.fullmatch(r"[a-z][a-z0-9-]*", tool) for tool in tools):
+                    add = fix("add gzip", replace_value(leaf.document, leaf.pointer, f"[{', '.join(tools)}]"))
+                yield self.hit(declared, "compression_tools lacks gzip", leaf.span, hint="add gzip", fix=add)
 
 
 class CompressionToolMisspelt(Rule):
@@ -364,10 +327,10 @@ class CompressionToolName(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(("compression_tools",)):
             for index, tool in enumerate(texts(leaf)):
-                place = leaf.document.value_span((*leaf.pointer, index))
                 if tool == "none":
                     message = "none means no compression: it is not a tool"
-                    yield self.hit(declared, message, place, hint="leave it out: it can always be chosen")
+                    yield self.hit(declared, message, leaf.at(index), hint="leave it out: it can always be chosen")
                 elif not re.fullmatch(r"[A-Za-z0-9_-]+", tool):
                     message = f"{tool!r} cannot be the name of a compression tool"
-                    yield self.hit(declared, message, place, hint="write the program's name: letters, digits, - and _")
+                    hint = "write the program's name: letters, digits, - and _"
+                    yield self.hit(declared, message, leaf.at(index), hint=hint)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import InForce, in_force, places, together
+from gpolicy.checking.in_force import InForce, in_force, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, error_rule, warning_rule
 from gpolicy.ganeti.drbd_options import FLAGS, OPTIONS
@@ -19,6 +20,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.model import Declared, Leaf
 from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.shapes import MoreWithState, conflict
 from gpolicy.rules.shared import RANGES
 
 _SOURCE: Final = "Resource model, Disk parameters"
@@ -26,29 +28,14 @@ BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
 """What disk-barriers can be, letters in any order: barriers, drain, flushes; n disables nothing."""
 _CUSTOM_SOURCE: Final = "Resource model, Disk parameters (disk-custom, net-custom); drbdsetup(8) of DRBD 8.3 and 8.4"
 CUSTOM: Final[tuple[Path, ...]] = (("diskparams", "drbd", "disk-custom"), ("diskparams", "drbd", "net-custom"))
-_LONGEST: Final = 4096
 _OF_GANETI: Final = {
-    "disk-barrier": "disk-barriers",
-    "no-disk-barrier": "disk-barriers",
-    "disk-flushes": "disk-barriers",
-    "no-disk-flushes": "disk-barriers",
-    "disk-drain": "disk-barriers",
-    "no-disk-drain": "disk-barriers",
-    "md-flushes": "meta-barriers",
-    "no-md-flushes": "meta-barriers",
-    "resync-rate": "resync-rate",
+    **{f"{no}disk-{what}": "disk-barriers" for no in ("", "no-") for what in ("barrier", "flushes", "drain")},
+    **dict.fromkeys(("md-flushes", "no-md-flushes"), "meta-barriers"),
     "rate": "resync-rate",
-    "c-plan-ahead": "c-plan-ahead",
-    "c-fill-target": "c-fill-target",
-    "c-delay-target": "c-delay-target",
-    "c-min-rate": "c-min-rate",
-    "c-max-rate": "c-max-rate",
-    "protocol": "protocol",
+    **{name: name for name in (*RANGES, "protocol")},
     **dict.fromkeys(("size", "allow-two-primaries", "cram-hmac-alg", "shared-secret"), ""),
 }
 """Options of drbdsetup that Ganeti itself writes, and the parameter that it takes them from (if there is one)."""
-_ONE_DASH: Final = re.compile("-[a-z][a-z0-9]*-?[a-z]")
-_TENTHS: Final = 10
 
 
 def _path(name: str) -> Path:
@@ -59,7 +46,7 @@ def _drbd(text: str) -> str:
     return f"{CLUSTER}diskparams:\n  drbd: {{{text}}}\n"
 
 
-class DynamicResyncOff(Rule):
+class DynamicResyncOff(MoreWithState):
     info = error_rule("GP120", "dynamic-resync-without-plan")(
         summary="dynamic-resync is on, but c-plan-ahead is 0.",
         rationale="With dynamic-resync, c-plan-ahead must not be 0: 0 turns DRBD's controller off, and Ganeti fails"
@@ -68,18 +55,16 @@ class DynamicResyncOff(Rule):
         bad=_drbd("dynamic-resync: true, c-plan-ahead: 0"),
         good=_drbd("dynamic-resync: true, c-plan-ahead: 20"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (dynamic, plan) in together(context, _path("dynamic-resync"), _path("c-plan-ahead")):
             if dynamic.value is True and plan.value == 0:
-                place, related, note = places(context, declared, plan, dynamic)
-                message = f"c-plan-ahead 0 turns off the controller that dynamic-resync turns on{note}"
+                message = "c-plan-ahead 0 turns off the controller that dynamic-resync turns on"
                 hint = "write c-plan-ahead in tenths of a second (DRBD's default is 20), or dynamic-resync: false"
-                yield self.hit(declared, message, place, hint=hint, related=related)
+                yield conflict(self, context, declared, message, hint, plan, dynamic)
 
 
-class ResyncRatesReversed(Rule):
+class ResyncRatesReversed(MoreWithState):
     info = error_rule("GP121", "resync-rates-reversed")(
         summary="The minimum resync rate is above the maximum.",
         rationale="DRBD's controller cannot keep both bounds. Ganeti does not check them.",
@@ -87,18 +72,16 @@ class ResyncRatesReversed(Rule):
         bad=_drbd("dynamic-resync: true, c-min-rate: 100M, c-max-rate: 60M"),
         good=_drbd("dynamic-resync: true, c-min-rate: 4M, c-max-rate: 60M"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (low, high) in together(context, _path("c-min-rate"), _path("c-max-rate")):
             if low.number > high.number:
-                place, related, note = places(context, declared, low, high)
-                message = f"c-min-rate {low.value} KiB/s is above c-max-rate {high.value} KiB/s{note}"
-                hint = "declare both" if note else "swap the two"
-                yield self.hit(declared, message, place, hint=hint, related=related)
+                message = f"c-min-rate {low.value} KiB/s is above c-max-rate {high.value} KiB/s"
+                hint = "swap the two" if low.leaf and high.leaf else "declare both"
+                yield conflict(self, context, declared, message, hint, low, high)
 
 
-class ResyncParameterIgnored(Rule):
+class ResyncParameterIgnored(MoreWithState):
     info = warning_rule("GP122", "resync-parameter-ignored")(
         summary="A resync parameter is set that DRBD's controller does not read.",
         rationale="With dynamic-resync, DRBD uses the c-* parameters; without it, only resync-rate. Of the"
@@ -107,18 +90,16 @@ class ResyncParameterIgnored(Rule):
         bad=_drbd("dynamic-resync: false, c-max-rate: 90M"),
         good=_drbd("dynamic-resync: false, resync-rate: 60M"),
     )
-    finds_more_with_state = True
     _DYNAMIC: Final = ("c-plan-ahead", "c-fill-target", "c-delay-target", "c-min-rate", "c-max-rate")
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:
             dynamic = in_force(context, declared, _path("dynamic-resync"))
             if dynamic is None:
-                static = context.own(declared, _path("resync-rate"))
-                for name in self._DYNAMIC if static is not None else ():
-                    cause = InForce(_path("resync-rate"), "set", static)
+                static = InForce(_path("resync-rate"), "set", context.own(declared, _path("resync-rate")))
+                for name in self._DYNAMIC if static.leaf is not None else ():
                     reason = "resync-rate is for the other mode, and nothing says which"
-                    yield from self._ignored(context, declared, name, cause, reason)
+                    yield from self._ignored(context, declared, name, static, reason)
                 continue
             on = dynamic.value is True
             for name in ("resync-rate",) if on else self._DYNAMIC:
@@ -248,31 +229,24 @@ class _Custom:
     def values(self) -> Iterator[tuple[str, str | None]]:
         """The options in order, each with its value, None without one; a word that belongs to none has no option."""
         name = ""
-        for word in self.words or ():
-            if word.startswith("-") and not word[1:].isdecimal():
-                if name:
-                    yield name, None
-                name, is_one, value = word.lstrip("-").partition("=")
-                if is_one:
-                    yield name, value
-                    name = ""
-            else:
-                yield name, word
+        for word in (*(self.words or ()), "--"):
+            is_option = word.startswith("-") and not word[1:].isdecimal()
+            if name or not is_option:
+                yield name, None if is_option else word
+            name, is_one, value = word.lstrip("-").partition("=") if is_option else ("", "", "")
+            if is_one:
+                yield name, value
                 name = ""
-        if name:
-            yield name, None
 
 
 def _strings(context: Context) -> Iterator[_Custom]:
     for declared, leaf in context.explicit_at(*CUSTOM):
-        if len(str(leaf.value)) > _LONGEST:
+        if len(str(leaf.value)) > 4096:
             continue  # no options that anybody wrote
-        try:
+        words = None
+        with suppress(ValueError):
             words = tuple(shlex.split(str(leaf.value)))
-        except ValueError:
-            yield _Custom(declared, leaf, None)
-        else:
-            yield _Custom(declared, leaf, words)
+        yield _Custom(declared, leaf, words)
 
 
 def _custom(text: str, more: str = "") -> str:
@@ -295,7 +269,7 @@ class CustomForm(Rule):
             if custom.words is None:
                 message = f"{name} has an open quote"
                 yield self.hit(custom.declared, message, custom.leaf.span, hint="close the quote")
-            elif single := next((word for word in custom.words if _ONE_DASH.match(word)), ""):
+            elif single := next((word for word in custom.words if re.match("-[a-z][a-z0-9]*-?[a-z]", word)), ""):
                 message = f"{name} has {single!r}: an option of more than one letter begins with two dashes"
                 yield self.hit(custom.declared, message, custom.leaf.span, hint=f"Did you mean `-{single}`?")
             elif custom.words and not custom.words[0].startswith("-"):
@@ -316,15 +290,12 @@ class CustomContradicts(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for custom in _strings(context):
-            for option in dict.fromkeys(custom.options):
-                if option not in _OF_GANETI:
-                    continue
+            for option in (option for option in dict.fromkeys(custom.options) if option in _OF_GANETI):
                 own = _OF_GANETI[option]
                 leaf = context.effective(custom.declared, ("diskparams", "drbd", own))
                 related = (Related(leaf.span, f"{own} is here"),) if leaf else ()
-                message = (
-                    f"{custom.leaf.path[-1]} sets --{option}, which Ganeti sets itself{f' from {own}' if own else ''}"
-                )
+                message = f"{custom.leaf.path[-1]} sets --{option}, which Ganeti sets itself"
+                message += f" from {own}" if own else ""
                 hint = f"set {own}, and remove --{option}" if own else f"remove --{option}"
                 yield self.hit(custom.declared, message, custom.leaf.span, hint=hint, related=related)
 
@@ -416,6 +387,6 @@ def _too_late(given: dict[str, str | None]) -> str:
     timeout = given.get("timeout") or ""
     for name in ("ping-int", "connect-int"):
         interval = given.get(name) or ""
-        if timeout.isdecimal() and interval.isdecimal() and int(timeout) >= int(interval) * _TENTHS:
+        if timeout.isdecimal() and interval.isdecimal() and int(timeout) >= int(interval) * 10:
             return f"{name} is {interval} s"
     return ""

@@ -10,18 +10,9 @@ from typing import Final
 from gpolicy.checking.context import Context, texts
 from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import Span, warning_rule
+from gpolicy.ganeti import vocabulary
 from gpolicy.ganeti.parameter import Path, Reach, Type
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
-from gpolicy.ganeti.vocabulary import (
-    KVM_CPU_MODELS,
-    KVM_GRAPHICS,
-    KVM_KEYMAPS,
-    KVM_MACHINES,
-    LINUX_CAPABILITIES,
-    QEMU_MIGRATION_CAPABILITIES,
-    SOUND_CARDS,
-    USB_DEVICES,
-)
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip, surely_meant
 from gpolicy.printable import some
@@ -44,8 +35,6 @@ _ROOT: Final = Form(
     r"|[A-Z]+=\S+)?",
     "a device such as /dev/vda1, or UUID=…",
 )
-_CPU_MODEL: Final = Form(r"((?!\d+\.)[A-Za-z0-9][\w.+-]*(,[+-]?[\w.-]+(=[^,\s]+)?)*,?)?", "a CPU model, such as host")
-_MACHINE: Final = Form(r"([A-Za-z][\w.+-]+(,[\w.-]+=[^,\s]*)*,?)?", "a machine type, such as pc-q35-7.2")
 _XEN_ROOT: Final = Form(_ROOT.pattern.replace("xv|[shv]", "xv|[sh]", 1), "a disk of Xen, such as /dev/xvda1, or UUID=…")
 _ARGUMENTS: Final = Form("(?!(?:.* )?/).*", "parameters of the kernel, such as ro or root=/dev/vda1")
 _DISK_PREFIX: Final = Form("(ioemu:)?(xv|[sh])d", "the first letters of the names of disks: xvd, sd or hd")
@@ -53,8 +42,8 @@ _TEXT_FORMS: Final[dict[Path, Form]] = {
     kvm("root_path"): _ROOT,
     kvm("kernel_args"): _ARGUMENTS,
     ("hvparams", "xen-pvm", "kernel_args"): _ARGUMENTS,
-    kvm("cpu_type"): _CPU_MODEL,
-    kvm("machine_version"): _MACHINE,
+    kvm("cpu_type"): Form(r"((?!\d+\.)[A-Za-z0-9][\w.+-]*(,[+-]?[\w.-]+(=[^,\s]+)?)*,?)?", "a CPU model, such as host"),
+    kvm("machine_version"): Form(r"([A-Za-z][\w.+-]+(,[\w.-]+=[^,\s]*)*,?)?", "a machine type, such as pc-q35-7.2"),
     ("hvparams", "xen-pvm", "root_path"): _XEN_ROOT,
     ("hvparams", "xen-pvm", "blockdev_prefix"): _DISK_PREFIX,
     ("hvparams", "xen-hvm", "blockdev_prefix"): _DISK_PREFIX,
@@ -93,8 +82,6 @@ _OPEN: Final = frozenset(parameter.path for parameter in PARAMETERS if parameter
     path for path in _TEXTS if path[-1] in ("kernel_args", "cpuid", "disk-custom", "net-custom", "reserved_lvs")
 )
 """Texts of several words."""
-_MARKS: Final = ":/=.-"
-"""With what no tag ends on purpose."""
 _WITH_COLON: Final = frozenset({kvm("vnc_bind_address"), kvm("spice_bind"), ("diskparams", "gluster", "host")})
 """IPv6 addresses (GP131 and GP174)."""
 _WORDS_BESIDE: Final = {
@@ -104,7 +91,6 @@ _WORDS_BESIDE: Final = {
     if len(parameter.path) > 1 and word and parameter.type is Type.CHOICE
 }
 """The words that parameters of the same table take, by their place: nobody means them in a text."""
-_BEHIND: Final = re.compile(r"[\s,;]*")
 
 
 class CapabilityUnknown(Rule):
@@ -117,8 +103,8 @@ class CapabilityUnknown(Rule):
         good=f'{CLUSTER}hvparams:\n  kvm: {{migration_caps: "xbzrle:auto-converge"}}\n',
     )
     _KNOWN: Final = {
-        kvm("migration_caps"): (":", QEMU_MIGRATION_CAPABILITIES),
-        ("hvparams", "lxc", "drop_capabilities"): (",", LINUX_CAPABILITIES),
+        kvm("migration_caps"): (":", vocabulary.QEMU_MIGRATION_CAPABILITIES),
+        ("hvparams", "lxc", "drop_capabilities"): (",", vocabulary.LINUX_CAPABILITIES),
     }
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -161,7 +147,7 @@ class _Words:
     between: str = ""
 
 
-_SOUND: Final = _Words(SOUND_CARDS, "sound card", between=",")
+_SOUND: Final = _Words(vocabulary.SOUND_CARDS, "sound card", between=",")
 
 
 class HypervisorText(Rule):
@@ -192,15 +178,17 @@ class KvmWordMisspelt(Rule):
         good=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswell, vga: std}}\n",
     )
     _KNOWN: Final = {
-        kvm("cpu_type"): _Words(KVM_CPU_MODELS, "CPU model", are_all=False, ignored=re.compile(r"(,.*|-v[0-9]+)$")),
-        kvm("machine_version"): _Words(
-            KVM_MACHINES, "machine type", are_all=False, ignored=re.compile(r"(,.*|-[0-9][0-9.]*)$")
+        kvm("cpu_type"): _Words(
+            vocabulary.KVM_CPU_MODELS, "CPU model", are_all=False, ignored=re.compile(r"(,.*|-v[0-9]+)$")
         ),
-        kvm("keymap"): _Words(KVM_KEYMAPS, "keyboard layout"),
-        kvm("vga"): _Words(KVM_GRAPHICS, "graphics card"),
+        kvm("machine_version"): _Words(
+            vocabulary.KVM_MACHINES, "machine type", are_all=False, ignored=re.compile(r"(,.*|-[0-9][0-9.]*)$")
+        ),
+        kvm("keymap"): _Words(vocabulary.KVM_KEYMAPS, "keyboard layout"),
+        kvm("vga"): _Words(vocabulary.KVM_GRAPHICS, "graphics card"),
         kvm("soundhw"): _SOUND,
         ("hvparams", "xen-hvm", "soundhw"): _SOUND,
-        kvm("usb_devices"): _Words(USB_DEVICES, "USB device", ignored=re.compile(":.*$"), between=","),
+        kvm("usb_devices"): _Words(vocabulary.USB_DEVICES, "USB device", ignored=re.compile(":.*$"), between=","),
     }
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -221,7 +209,7 @@ def _unlike(written: str, words: _Words) -> str:
         return "" if written == "q35" else "write pc-i440fx or pc-q35, with or without a version: pc-q35-7.2"
     if words.what == "CPU model" and word.startswith(("pc-", "q35")):
         return "it is a machine type: write a CPU model"
-    if words.what == "machine type" and word in KVM_CPU_MODELS:
+    if words.what == "machine type" and word in vocabulary.KVM_CPU_MODELS:
         return "it is a CPU model: write a machine type"
     if not written or word in words.known:
         version = re.match(r"pc-(?:i440fx|q35)-([0-9]+)", written)
@@ -250,10 +238,9 @@ class TextSlip(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*_TEXTS):
-            is_one = isinstance(leaf.value, str)
-            words = (
-                [(str(leaf.value), leaf.span)] if is_one else [(text, leaf.at(i)) for i, text in enumerate(texts(leaf))]
-            )
+            words = [(str(leaf.value), leaf.span)]
+            if not isinstance(leaf.value, str):
+                words = [(text, leaf.at(index)) for index, text in enumerate(texts(leaf))]
             for text, span in words:
                 if text.lower() in _NOTHING and leaf.path not in _WITH_FORM:
                     message = f"{leaf.dotted} is {text!r}, which Ganeti takes for a name or a word"
@@ -262,16 +249,14 @@ class TextSlip(Rule):
                     message = f"{leaf.dotted} is {text!r}, a word of {other}"
                     yield self.hit(declared, message, span, hint="correct the one that was copied")
                 elif leaf.path not in _OPEN:
-                    colon = text.endswith(":") and leaf.path not in _WITH_COLON
-                    yield from self._ends(
-                        declared.label, leaf.dotted, text.removesuffix(":") if colon else text, text, span
-                    )
+                    meant = text if leaf.path in _WITH_COLON else text.removesuffix(":")
+                    yield from self._ends(declared.label, leaf.dotted, meant, text, span)
         for tag in context.tags:
             if tag.suffix.rstrip(":").lower() in _NOTHING or tag.text.lower() in _NOTHING:
                 message = f"the tag is {tag.text!r}: no tag means nothing"
                 yield self.hit(tag.label, message, tag.span, hint="leave it out")
             else:
-                bare = tag.text.rstrip(_MARKS)
+                bare = tag.text.rstrip(":/=.-")  # with what no tag ends on purpose
                 meant = bare if ":" in bare and not tag.text.startswith("htools") else tag.text
                 if tag.typed and tag.text.endswith(tuple(f"{mark}:" for mark in "/=.-")):
                     meant = f"{bare}:"
@@ -280,7 +265,7 @@ class TextSlip(Rule):
             yield from self._ends(label, f"the name of the {what}", name, name, span)
 
     def _ends(self, label: str, title: str, meant: str, text: str, span: Span) -> Iterator[Hit]:
-        behind = _BEHIND.match(meant[::-1])  # from the end, so that one pass is enough
+        behind = re.match(r"[\s,;]*", meant[::-1])  # from the end, so that one pass is enough
         core = meant[: len(meant) - (behind.end() if behind else 0)].lstrip()
         if core and core != text:
             message = f"{title} is {text!r}: what stands around {core!r} belongs to it"

@@ -1,7 +1,8 @@
-"""GP177 to GP180, GP186 and GP188: values of hypervisor parameters that Ganeti stores, and what comes of them."""
+"""GP172 to GP174, GP177 to GP180, GP186 and GP188: values of hypervisor parameters, and what comes of them."""
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Iterator
@@ -10,43 +11,33 @@ from typing import Final
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, Span, warning_rule
+from gpolicy.findings import REFUSED, Related, Span, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
+from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
 from gpolicy.policy.misspelt import surely_meant
-from gpolicy.policy.model import Leaf
+from gpolicy.policy.promised import promised_nodes
 from gpolicy.printable import count
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from gpolicy.rules.parameters.hypervisors import REFUSALS, address_of, ip_version
+from gpolicy.rules.shapes import MoreWithState
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "::0"})  # noqa: S104 (what is warned of)
-_OF_KVM: Final = {
-    **dict.fromkeys(("m", "smp"), "a backend parameter (maxmem, vcpus)"),
-    **dict.fromkeys(("name", "uuid", "pidfile", "daemonize", "monitor", "qmp", "S", "D", "incoming"), "nothing else"),
-    "vnc": "vnc_bind_address",
-    "spice": "spice_bind",
-    "cpu": "cpu_type",
-    "boot": "boot_order",
-    "k": "keymap",
-    **dict.fromkeys(("machine", "M"), "machine_version"),
-    **dict.fromkeys(("enable-kvm", "no-kvm", "disable-kvm"), "kvm_flag"),
-    "kernel": "kernel_path",
-    "initrd": "initrd_path",
-    "append": "kernel_args",
-    **dict.fromkeys(("mem-path", "mem-prealloc"), "mem_path"),
-    "no-acpi": "acpi",
-    "no-reboot": "reboot_behavior",
-    "serial": "serial_console",
-    "vga": "vga",
-    "localtime": "use_localtime",
-    "chroot": "use_chroot",
-    "runas": "security_model",
-    "soundhw": "soundhw",
-    "cdrom": "cdrom_image_path",
-    "fda": "floppy_image_path",
-    **dict.fromkeys(("display", "nographic"), "vnc_bind_address or spice_bind"),
-}
+_OF_KVM: Final = (
+    dict.fromkeys(("m", "smp"), "a backend parameter (maxmem, vcpus)")
+    | dict.fromkeys(("name", "uuid", "pidfile", "daemonize", "monitor", "qmp", "S", "D", "incoming"), "nothing else")
+    | {"vnc": "vnc_bind_address", "spice": "spice_bind", "cpu": "cpu_type", "boot": "boot_order", "k": "keymap"}
+    | dict.fromkeys(("machine", "M"), "machine_version")
+    | dict.fromkeys(("enable-kvm", "no-kvm", "disable-kvm"), "kvm_flag")
+    | {"kernel": "kernel_path", "initrd": "initrd_path", "append": "kernel_args", "runas": "security_model"}
+    | dict.fromkeys(("mem-path", "mem-prealloc"), "mem_path")
+    | {"no-acpi": "acpi", "no-reboot": "reboot_behavior", "serial": "serial_console", "localtime": "use_localtime"}
+    | {"chroot": "use_chroot", "cdrom": "cdrom_image_path", "fda": "floppy_image_path"}
+    | {word: word for word in ("vga", "soundhw")}
+    | dict.fromkeys(("display", "nographic"), "vnc_bind_address or spice_bind")
+)
 """Options of KVM that Ganeti itself writes, and the parameter that it takes them from."""
 _KVM_OPTIONS: Final = frozenset(_OF_KVM) | {
     *("accel", "action", "add-fd", "audio", "audiodev", "blockdev", "bios", "chardev", "compat", "cpu", "d"),
@@ -65,13 +56,15 @@ _MOST_DIGITS: Final = 6
 _CPU_RANGE: Final = re.compile(rf" *([0-9]{{1,{_MOST_DIGITS}}})(?:-([0-9]{{1,{_MOST_DIGITS}}}))? *")
 _UP_TO_4: Final = "ipolicy:\n  minmax:\n    - name: small\n      " + bounds("1G 8G", "1 4", "10G 90G")
 _ON_IDE: Final = 4
-_TOPOLOGY: Final = ("cpu_sockets", "cpu_cores", "cpu_threads")
 _REAL_DEVICES: Final = frozenset({"scsi-block", "scsi-generic", "scsi-cd"})
 _WITH_DEVICES: Final = frozenset({"blockdev", "ext", "diskless"})
 _RESCUE: Final = re.compile(r"single|emergency|rescue|[1S]|init=/.*sh")
+_LOOPBACK: Final = "127.0.0.1"
+_OF_XEN: Final[Path] = ("hvparams", "xen-hvm", "vnc_bind_address")
+"""Its form is part of the parameter table."""
 
 
-class ConsoleOpen(Rule):
+class ConsoleOpen(MoreWithState):
     info = warning_rule("GP177", "console-open")(
         summary="Consoles of instances are open to every network without a password.",
         rationale="VNC or SPICE listens on all addresses of the node, and the file of its password is empty (which is"
@@ -80,7 +73,6 @@ class ConsoleOpen(Rule):
         bad=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0, vnc_password_file: /etc/ganeti/vnc-password}}\n",
     )
-    finds_more_with_state = True
     _PASSWORDS: Final = {kvm("vnc_bind_address"): "vnc_password_file", kvm("spice_bind"): "spice_password_file"}
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -136,7 +128,7 @@ def _split(text: str, version: str) -> tuple[list[str], str]:
     return words, "quotes, or blanks beside one another: Ganeti splits it at each blank" if wrong else ""
 
 
-class CpuMaskUnlikely(Rule):
+class CpuMaskUnlikely(MoreWithState):
     info = warning_rule("GP179", "cpu-mask-unlikely")(
         summary="cpu_mask names CPUs that no node has, less than half of them, or one mask for each of several virtual"
         " CPUs.",
@@ -147,16 +139,14 @@ class CpuMaskUnlikely(Rule):
         bad=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-16"}}\n---\n{GROUP}hardware: {{memory: 64G, cpus: 16}}\n',
         good=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-15"}}\n---\n{GROUP}hardware: {{memory: 64G, cpus: 16}}\n',
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*_MASKS):
             numbers = [int(digits) for digits in re.findall(r"[0-9]+", str(leaf.value)) if len(digits) <= _MOST_DIGITS]
             has, span, group = _fewest_cpus(context)
             if has and numbers and max(numbers) >= has:
-                message = (
-                    f"{leaf.dotted} names CPU {max(numbers)}, but nodes of group {group} have {has}: 0 to {has - 1}"
-                )
+                message = f"{leaf.dotted} names CPU {max(numbers)}, but nodes of group {group} have {has}:"
+                message += f" 0 to {has - 1}"
                 related = (Related(span, "the hardware is promised here"),) if span else ()
                 yield self.hit(declared, message, leaf.span, hint=f"write at most {has - 1}", related=related)
             elif (masks := str(leaf.value).count(":") + 1) > 1 and (other := _other_cpus(context, masks)):
@@ -211,13 +201,12 @@ class KvmTopology(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        leaves = [leaf for name in ("cpu_sockets", "cpu_cores", "cpu_threads") if (leaf := _given(context, name))]
-        product = 1
-        for leaf in leaves:
-            product *= int(str(leaf.value))
+        given = (context.cluster_leaf(kvm(name)) for name in ("cpu_sockets", "cpu_cores", "cpu_threads"))
+        leaves = [leaf for leaf in given if leaf is not None and leaf.value]
+        product = math.prod(int(str(leaf.value)) for leaf in leaves)
         for declared, pair in context.each_pair() if leaves else ():
             low, high = max(pair.minimum["cpu-count"], 1), pair.maximum["cpu-count"]
-            fits = low <= product <= high if len(leaves) == len(_TOPOLOGY) else high // product * product >= low
+            fits = low <= product <= high if len(leaves) == 3 else high // product * product >= low
             if pair.possible and not fits:
                 names = " times ".join(leaf.path[-1] for leaf in leaves)
                 cpus = f"{low} to {count(high, 'CPU')}"
@@ -227,7 +216,7 @@ class KvmTopology(Rule):
                 yield self.hit(declared, message, pair.at("max", "cpu-count"), hint=hint, related=related)
 
 
-class DisksBeyondBus(Rule):
+class DisksBeyondBus(MoreWithState):
     info = warning_rule("GP188", "disks-beyond-bus")(
         summary="A spec allows more disks than the type of disks of KVM can have.",
         rationale="QEMU's machines have two IDE channels with two devices each. An instance with more disks does not"
@@ -237,7 +226,6 @@ class DisksBeyondBus(Rule):
         + _UP_TO_4.replace("disk-count: 1,", "disk-count: 6,"),
         good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  kvm: {{disk_type: ide}}\n{_UP_TO_4}",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         leaf, hypervisors = context.cluster_leaf(kvm("disk_type")), context.enabled_hypervisors()
@@ -250,12 +238,7 @@ class DisksBeyondBus(Rule):
                 yield self.hit(declared, message, pair.at("max", "disk-count"), hint=hint, related=related)
 
 
-def _given(context: Context, name: str) -> Leaf | None:
-    leaf = context.cluster_leaf(kvm(name))
-    return leaf if leaf is not None and leaf.value else None
-
-
-class DefaultOfOneInstance(Rule):
+class DefaultOfOneInstance(MoreWithState):
     info = warning_rule("GP186", "default-of-one-instance")(
         summary="A cluster-wide default of KVM or Xen makes sense for a single instance only.",
         rationale="What the policy declares holds for every instance that says nothing else. A kernel argument for"
@@ -266,7 +249,6 @@ class DefaultOfOneInstance(Rule):
         bad=f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro single}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro quiet}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         enabled = context.enabled_templates()
@@ -276,9 +258,8 @@ class DefaultOfOneInstance(Rule):
                 yield self.hit(declared, message, leaf.span, hint="write scsi-hd or paravirtual")
         for declared, leaf in context.explicit_at(kvm("kvm_flag")):
             if leaf.value == "disabled":
-                message = (
-                    "kvm_flag is disabled: no instance uses the virtualisation of the processors, and all are slow"
-                )
+                message = "kvm_flag is disabled: no instance uses the virtualisation of the processors,"
+                message += " and all are slow"
                 yield self.hit(declared, message, leaf.span, hint="write enabled, or leave it out")
         hypervisors = ("kvm", "xen-pvm", "xen-hvm")
         paths = [("hvparams", item, name) for item in hypervisors for name in ("kernel_args", "acpi")]
@@ -290,6 +271,88 @@ class DefaultOfOneInstance(Rule):
                 yield self.hit(declared, message, leaf.span, hint="set it for the instance that needs it")
             elif leaf.value is False:
                 message = f"{leaf.dotted} is false: instances do not notice that they are to shut down"
-                yield self.hit(
-                    declared, message, leaf.span, hint="write true, and set it for the instance that needs it"
-                )
+                hint = "write true, and set it for the instance that needs it"
+                yield self.hit(declared, message, leaf.span, hint=hint)
+
+
+class SerialSpeed(MoreWithState):
+    info = error_rule("GP172", "serial-speed", REFUSED)(
+        summary="serial_speed is not a speed of a serial line.",
+        rationale="Ganeti refuses the value if instances have a serial console. Without one it does not read it.",
+        source=REFUSALS,
+        bad=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9200}}\n",
+        good=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9600}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(kvm("serial_speed")):
+            console = in_force(context, declared, kvm("serial_console"))
+            if number(leaf) not in SERIAL_SPEEDS and not (console and console.value is False):
+                message = f"serial_speed is {leaf.value}, which is not the speed of a serial line"
+                yield self.hit(declared, message, leaf.span, hint=f"write one of {', '.join(map(str, SERIAL_SPEEDS))}")
+
+
+class CpuRangeReversed(Rule):
+    info = error_rule("GP173", "cpu-range-reversed", REFUSED)(
+        summary="A range of CPUs in cpu_mask ends below its start.",
+        rationale="Ganeti refuses the range.",
+        source=REFUSALS,
+        bad=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "3-0"}}\n',
+        good=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-3"}}\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(*_MASKS):
+            for low, high in re.findall(r"(?<![0-9_])([0-9_]++) *+- *+\+?([0-9_]++)", str(leaf.value)):
+                if _magnitude(low) > _magnitude(high):
+                    message = f"{leaf.dotted}: the range {low}-{high} ends below its start"
+                    yield self.hit(declared, message, leaf.span, hint=f"write {high}-{low}")
+
+
+def _magnitude(digits: str) -> tuple[int, str]:
+    """Return what orders whole numbers of any length: Python reads none of thousands of digits."""
+    significant = digits.replace("_", "").lstrip("0")
+    return len(significant), significant
+
+
+class BindAddressUnlikely(Rule):
+    info = warning_rule("GP174", "bind-address-unlikely")(
+        summary="The address of VNC or SPICE consoles is neither an IP address nor the name of an interface, or that of"
+        " one node.",
+        rationale="Ganeti takes whatever is not an IP address (or, for VNC, an absolute path) for the name of a"
+        " network interface, and refuses the command unless every node has it. It looks up no host name and accepts no"
+        " port. KVM listens on the address itself, so only the node that has it starts an instance.",
+        source=REFUSALS,
+        bad=f'{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: "0.0.0.0:5900"}}\n',
+        good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 127.0.0.1}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(kvm("vnc_bind_address"), kvm("spice_bind"), _OF_XEN):
+            text = str(leaf.value)
+            path = text.startswith("/") and leaf.path[-1] == "vnc_bind_address"
+            address = address_of(text)
+            is_of_one = address is not None and not (address.is_loopback or address.is_unspecified)
+            if is_of_one and _node_count(context) != 1 and not context.policy.broken:
+                message = f"{leaf.path[-1]} is {text}, which at most one node has: no other starts an instance"
+                is_slip = sorted(text) == sorted(_LOOPBACK)
+                hint = f"Did you mean `{_LOOPBACK}`?" if is_slip else "write 127.0.0.1, or an interface"
+                yield self.hit(declared, message, leaf.span, hint=hint)
+            if not text or path or leaf.path == _OF_XEN or ip_version(text) or _may_be_interface(text):
+                continue
+            message = f"{leaf.path[-1]} is {text!r}, which is neither an IP address nor an interface"
+            yield self.hit(declared, message, leaf.span, hint="write an address (127.0.0.1, ::1) or an interface (lo)")
+
+
+def _may_be_interface(text: str) -> bool:
+    form = re.fullmatch(r"[A-Za-z][\w.@-]{0,14}", text)  # Linux takes 15 letters
+    is_host = text == "localhost" or re.fullmatch(r"[0-9.]+|[^.]+(\.[^.]+)+\.[a-z]+", text)
+    return form is not None and not is_host
+
+
+def _node_count(context: Context) -> int | None:
+    """Return how many nodes the cluster has; None where nobody knows."""
+    if context.state is not None:
+        return len(context.state.nodes)
+    named = [promised_nodes(group) for group in context.groups]
+    return None if not named or None in named else sum(len(nodes or ()) for nodes in named)

@@ -1,260 +1,156 @@
-"""GP1xx: hypervisor parameters that Ganeti holds against one another, or against more than a list or a form.
+"""GP170, GP171, GP175 and GP176: hypervisor parameters that Ganeti does not take together, or one makes useless.
 
-Seen by giving the checks of the hypervisors of Ganeti 3.0.2 all pairs of parameters (gnt-instance(8) says why).
-A cluster's defaults are checked as a whole whenever one of them is set, enabled hypervisor or not.
+Seen by giving the checks of the hypervisors of Ganeti 3.0.2 all pairs of parameters (gnt-instance(8) says why). What
+each does was read from the commands and files that it starts instances with. A cluster's defaults are checked as a
+whole whenever one of them is set, enabled hypervisor or not.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import in_force, places, together
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.context import Context
+from gpolicy.checking.in_force import InForce, in_force, places, together
+from gpolicy.checking.rule import Hit
 from gpolicy.findings import REFUSED, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path, Value
-from gpolicy.ganeti.parameters import PARAMETERS, kvm
+from gpolicy.ganeti.parameters import PARAMETERS, kvm, parameter_at
 from gpolicy.ganeti.releases import release_key
-from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
 from gpolicy.ganeti.values import as_word
-from gpolicy.policy.promised import promised_nodes
+from gpolicy.ganeti.vocabulary import DATA_COLLECTORS
+from gpolicy.policy.model import ClusterPolicy
 from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule, conflict
 from gpolicy.rules.shared import default_of
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
-_SOURCE: Final = "Ganeti 3.0.2, run: the checks of its hypervisors; gnt-instance(8)"
-_SPICE: Final = tuple(
-    parameter.path
-    for parameter in PARAMETERS
-    if parameter.path[:2] == ("hvparams", "kvm")
-    and parameter.path[2].startswith("spice_")
-    and parameter.default in ("", 0, False)
-    and parameter.path[2] != "spice_bind"
-)
-"""Parameters of SPICE that Ganeti refuses without an address: those that are empty or off by themselves."""
-_CPU_RANGE: Final = re.compile(r"(?<![0-9_])([0-9_]++) *+- *+\+?([0-9_]++)")
-_MASKS: Final[tuple[Path, ...]] = tuple(
-    parameter.path for parameter in PARAMETERS if parameter.path[0] == "hvparams" and parameter.path[2] == "cpu_mask"
-)
-_MOST_LETTERS: Final = 15  # of the name of a network interface in Linux
-_LOOPBACK: Final = "127.0.0.1"
-_OF_XEN: Final[Path] = ("hvparams", "xen-hvm", "vnc_bind_address")
-"""Its form is part of the parameter table."""
+REFUSALS: Final = "Ganeti 3.0.2, run: the checks of its hypervisors; gnt-instance(8)"
 
 
 @dataclass(frozen=True, slots=True)
 class _Contradiction:
-    """Two parameters of KVM whose values Ganeti does not take together. `since`: the first release that checks it."""
+    """Values of two parameters that Ganeti does not take together. `since`: the first release that checks it."""
 
-    first: str
-    second: str
     refused: Callable[[Value, Value], bool]
     message: str
     hint: str
     since: str = "2.15"
 
 
-_CONTRADICTIONS: Final = (
-    _Contradiction(
-        "security_domain",
-        "security_model",
+_CONTRADICTIONS: Final = {
+    ("security_domain", "security_model"): _Contradiction(
         lambda domain, model: bool(domain) and model != "user",
         "security_domain requires security_model user",
         "write security_model: user, or an empty security_domain",
     ),
-    _Contradiction(
-        "security_model",
-        "security_domain",
+    ("security_model", "security_domain"): _Contradiction(
         lambda model, domain: model == "user" and not domain,
         "security_model user requires a user name in security_domain",
         "name the user that instances run as",
     ),
-    _Contradiction(
-        "disk_aio",
-        "disk_cache",
+    ("disk_aio", "disk_cache"): _Contradiction(
         lambda aio, cache: aio == "native" and cache != "none",
         "disk_aio native requires disk_cache none",
         "write disk_cache: none, or disk_aio: threads",
         since="3.0",
     ),
-    _Contradiction(
-        "vnc_x509_verify",
-        "vnc_x509_path",
+    ("vnc_x509_verify", "vnc_x509_path"): _Contradiction(
         lambda verify, path: verify is True and not path,
         "vnc_x509_verify requires vnc_x509_path",
         "name the directory of the certificates",
     ),
-    _Contradiction(
-        "boot_order",
-        "cdrom_image_path",
+    ("boot_order", "cdrom_image_path"): _Contradiction(
         lambda order, image: order == "cdrom" and not image,
         "instances are to boot from a CD-ROM, but cdrom_image_path is empty",
         "name an image, or boot from disk",
     ),
-    _Contradiction(
-        "root_path",
-        "kernel_path",
+    ("root_path", "kernel_path"): _Contradiction(
         lambda root, kernel: bool(kernel) and not root,
         "an external kernel (kernel_path) requires a root device in root_path",
         'name the device, or write kernel_path: "" for the instance\'s own boot loader',
     ),
-    _Contradiction(
-        "vnc_bind_address",
-        "spice_bind",
+    ("vnc_bind_address", "spice_bind"): _Contradiction(
         lambda vnc, spice: bool(vnc) and bool(spice),
         "an instance has a VNC or a SPICE console, not both",
         "leave one of vnc_bind_address and spice_bind empty",
     ),
-    _Contradiction(
-        "spice_ip_version",
-        "spice_bind",
-        lambda version, bind: (version, _ip_version(bind)) in {(4, 6), (6, 4)},
+    ("spice_ip_version", "spice_bind"): _Contradiction(
+        lambda version, bind: (version, ip_version(bind)) in {(4, 6), (6, 4)},
         "spice_bind and spice_ip_version have different IP versions",
         "write 4 for an IPv4 address, 6 for an IPv6 one",
     ),
-)
+}
 
 
-class HypervisorContradiction(Rule):
+_OF_SPICE: Final = {
+    (parameter.path[2], "spice_bind"): _Contradiction(
+        lambda value, bind: bool(value) and not bind,
+        f"{parameter.path[2]} needs spice_bind, which is empty",
+        "write the address or interface of the consoles into spice_bind",
+    )
+    for parameter in PARAMETERS
+    if parameter.path[:2] == ("hvparams", "kvm")
+    and parameter.path[2].startswith("spice_")
+    and parameter.default in ("", 0, False)
+    and parameter.path[2] != "spice_bind"
+}
+"""Parameters of SPICE that Ganeti refuses without an address: those that are empty or off by themselves."""
+
+
+def _checked(
+    context: Context, *tables: Mapping[tuple[str, str], _Contradiction]
+) -> Iterator[tuple[Path, Path, _Contradiction]]:
+    """Yield what the release refuses of values of KVM, with the two parameters."""
+    for (first, second), item in (entry for table in tables for entry in table.items()):
+        if release_key(context.version) >= release_key(item.since):
+            yield kvm(first), kvm(second), item
+
+
+class _RefusedTogether(MoreWithState):
+    table: ClassVar[Mapping[tuple[str, str], _Contradiction]]
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for first, second, item in _checked(context, self.table):
+            for declared, values in together(context, first, second):
+                if item.refused(*(value.value for value in values)):
+                    yield conflict(self, context, declared, item.message, item.hint, *values)
+
+
+class HypervisorContradiction(_RefusedTogether):
     info = error_rule("GP170", "hypervisor-parameters-contradict", REFUSED)(
         summary="Two parameters of KVM contradict each other.",
         rationale="Each parameter is valid alone, but Ganeti refuses a command with both. gpolicy knows values that"
         " the policy leaves out only with `--state`.",
-        source=_SOURCE,
+        source=REFUSALS,
         bad=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: writeback}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: none}}\n",
     )
-    finds_more_with_state = True
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for item in _CONTRADICTIONS:
-            if release_key(context.version) < release_key(item.since):
-                continue
-            for declared, (first, second) in together(context, kvm(item.first), kvm(item.second)):
-                if item.refused(first.value, second.value):
-                    place, related, note = places(context, declared, first, second)
-                    yield self.hit(declared, f"{item.message}{note}", place, hint=item.hint, related=related)
+    table = _CONTRADICTIONS
 
 
-class SpiceWithoutBind(Rule):
+class SpiceWithoutBind(_RefusedTogether):
     info = error_rule("GP171", "spice-without-bind", REFUSED)(
         summary="A SPICE parameter is set, but spice_bind is empty.",
         rationale="spice_bind gives instances a SPICE console. Without it Ganeti refuses the other parameters.",
-        source=_SOURCE,
+        source=REFUSALS,
         bad=f'{CLUSTER}hvparams:\n  kvm: {{spice_bind: "", spice_use_tls: true}}\n',
         good=f"{CLUSTER}hvparams:\n  kvm: {{spice_bind: 127.0.0.1, spice_use_tls: true}}\n",
     )
-    finds_more_with_state = True
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for path in _SPICE:
-            for declared, (parameter, bind) in together(context, path, kvm("spice_bind")):
-                if parameter.value and not bind.value:
-                    place, related, note = places(context, declared, parameter, bind)
-                    message = f"{path[-1]} needs spice_bind, which is empty{note}"
-                    hint = "write the address or interface of the consoles into spice_bind"
-                    yield self.hit(declared, message, place, hint=hint, related=related)
+    table = _OF_SPICE
 
 
-class SerialSpeed(Rule):
-    info = error_rule("GP172", "serial-speed", REFUSED)(
-        summary="serial_speed is not a speed of a serial line.",
-        rationale="Ganeti refuses the value if instances have a serial console. Without one it does not read it.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9200}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9600}}\n",
-    )
-    finds_more_with_state = True
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(kvm("serial_speed")):
-            console = in_force(context, declared, kvm("serial_console"))
-            if number(leaf) not in SERIAL_SPEEDS and not (console and console.value is False):
-                message = f"serial_speed is {leaf.value}, which is not the speed of a serial line"
-                yield self.hit(declared, message, leaf.span, hint=f"write one of {', '.join(map(str, SERIAL_SPEEDS))}")
-
-
-class CpuRangeReversed(Rule):
-    info = error_rule("GP173", "cpu-range-reversed", REFUSED)(
-        summary="A range of CPUs in cpu_mask ends below its start.",
-        rationale="Ganeti refuses the range.",
-        source=_SOURCE,
-        bad=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "3-0"}}\n',
-        good=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-3"}}\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*_MASKS):
-            for low, high in _CPU_RANGE.findall(str(leaf.value)):
-                if _magnitude(low) > _magnitude(high):
-                    message = f"{leaf.dotted}: the range {low}-{high} ends below its start"
-                    yield self.hit(declared, message, leaf.span, hint=f"write {high}-{low}")
-
-
-def _magnitude(digits: str) -> tuple[int, str]:
-    """Return what orders whole numbers of any length: Python reads none of thousands of digits."""
-    significant = digits.replace("_", "").lstrip("0")
-    return len(significant), significant
-
-
-class BindAddressUnlikely(Rule):
-    info = warning_rule("GP174", "bind-address-unlikely")(
-        summary="The address of VNC or SPICE consoles is neither an IP address nor the name of an interface, or that of"
-        " one node.",
-        rationale="Ganeti takes whatever is not an IP address (or, for VNC, an absolute path) for the name of a"
-        " network interface, and refuses the command unless every node has it. It looks up no host name and accepts no"
-        " port. KVM listens on the address itself, so only the node that has it starts an instance.",
-        source=_SOURCE,
-        bad=f'{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: "0.0.0.0:5900"}}\n',
-        good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 127.0.0.1}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(kvm("vnc_bind_address"), kvm("spice_bind"), _OF_XEN):
-            text = str(leaf.value)
-            path = text.startswith("/") and leaf.path[-1] == "vnc_bind_address"
-            if _is_of_one_node(text) and _node_count(context) != 1 and not context.policy.broken:
-                message = f"{leaf.path[-1]} is {text}, which at most one node has: no other starts an instance"
-                is_slip = sorted(text) == sorted(_LOOPBACK)
-                hint = f"Did you mean `{_LOOPBACK}`?" if is_slip else "write 127.0.0.1, or an interface"
-                yield self.hit(declared, message, leaf.span, hint=hint)
-            if not text or path or leaf.path == _OF_XEN or _ip_version(text) or _may_be_interface(text):
-                continue
-            message = f"{leaf.path[-1]} is {text!r}, which is neither an IP address nor an interface"
-            yield self.hit(declared, message, leaf.span, hint="write an address (127.0.0.1, ::1) or an interface (lo)")
-
-
-def _may_be_interface(text: str) -> bool:
-    form = re.fullmatch(rf"[A-Za-z][\w.@-]{{0,{_MOST_LETTERS - 1}}}", text)
-    is_host = text == "localhost" or re.fullmatch(r"[0-9.]+|[^.]+(\.[^.]+)+\.[a-z]+", text)
-    return form is not None and not is_host
-
-
-def _node_count(context: Context) -> int | None:
-    """Return how many nodes the cluster has; None where nobody knows."""
-    if context.state is not None:
-        return len(context.state.nodes)
-    named = [promised_nodes(group) for group in context.groups]
-    return None if not named or None in named else sum(len(nodes or ()) for nodes in named)
-
-
-def _is_of_one_node(text: str) -> bool:
-    address = _address(text)
-    return address is not None and not (address.is_loopback or address.is_unspecified)
-
-
-def _ip_version(text: Value) -> int | None:
+def ip_version(text: Value) -> int | None:
     """Return 4 or 6 for an IP address, None for anything else."""
-    address = _address(text)
+    address = address_of(text)
     return address.version if address is not None else None
 
 
-def _address(text: Value) -> IPv4Address | IPv6Address | None:
+def address_of(text: Value) -> IPv4Address | IPv6Address | None:
     from ipaddress import ip_address  # noqa: PLC0415 (few policies need it)
 
     try:
@@ -263,7 +159,7 @@ def _address(text: Value) -> IPv4Address | IPv6Address | None:
         return None
 
 
-class NeedsAnother(Rule):
+class NeedsAnother(MoreWithState, WholePolicyRule):
     info = warning_rule("GP175", "hypervisor-parameter-needs-another")(
         summary="A parameter of KVM goes only with a value of another one, which the policy does not declare.",
         rationale="With Ganeti's default for the other parameter, Ganeti refuses the command. gpolicy does not know"
@@ -272,24 +168,249 @@ class NeedsAnother(Rule):
         bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user, security_domain: kvm}}\n",
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        pairs = [(kvm(item.first), kvm(item.second), item.refused) for item in self._contradictions(context)]
-        pairs += [(path, kvm("spice_bind"), lambda value, bind: bool(value) and not bind) for path in _SPICE]
-        for first, second, refused in pairs:
+        for first, second, item in _checked(context, _CONTRADICTIONS, _OF_SPICE):
             for declared, leaf in context.explicit_at(first, second):
                 other = second if leaf.path == first else first
                 if in_force(context, declared, other) is not None:
                     continue
                 default = default_of(context, other)
                 values = (leaf.value, default) if leaf.path == first else (default, leaf.value)
-                if refused(*values):
+                if item.refused(*values):
                     shown = "empty" if default == "" else as_word(default)
                     message = f"{leaf.path[-1]} {as_word(leaf.value)} does not go with {other[-1]} {shown}"
                     message += ", which is Ganeti's default"
                     yield self.hit(declared, message, leaf.span, hint=f"declare {other[-1]} as well")
 
-    def _contradictions(self, context: Context) -> Iterator[Any]:
-        version = release_key(context.version)
-        return (item for item in _CONTRADICTIONS if version >= release_key(item.since))
+
+@dataclass(frozen=True, slots=True)
+class _Mismatch:
+    """Two parameters whose values make one of them useless, or keep instances from starting.
+
+    `by_default`: also if nobody declares the second, whose default is such a value. `unless`: a parameter that makes
+    the two useless with this value.
+    """
+
+    first: Path
+    second: Path
+    wrong: Callable[[Any, Any], bool]
+    message: str
+    hint: str
+    by_default: bool = False
+    unless: tuple[Path, Any] | None = None
+
+
+def _both(hypervisor: str, first: str, second: str) -> tuple[Path, Path]:
+    """Return the paths of two parameters of a hypervisor."""
+    return ("hvparams", hypervisor, first), ("hvparams", hypervisor, second)
+
+
+def _ignored(
+    hypervisor: str, names: str, other: str, value: object, hint: str, *, by_default: bool = False
+) -> Iterator[_Mismatch]:
+    """Return mismatches of parameters that are not read while another one has a value."""
+    shown = f"{other} is {as_word(value)}" if value != "" else f"{other} is empty"
+    for name in names.split():
+        path = ("hvparams", hypervisor, name)
+        wrong = _unread(path, value)
+        yield _Mismatch(path, ("hvparams", hypervisor, other), wrong, f"{name} is not used: {shown}", hint, by_default)
+
+
+def _unread(path: Path, value: object) -> Callable[[Any, Any], bool]:
+    parameter = parameter_at(path)
+    unset = ("", parameter.default if parameter is not None else "")
+    return lambda own, other: own not in unset and other == value
+
+
+_MISMATCHES: Final[tuple[_Mismatch, ...]] = (
+    *(
+        _Mismatch(
+            ("data_collector_interval", name),
+            ("enabled_data_collectors", name),
+            lambda _, enabled: enabled is False,
+            f"data_collector_interval is not used: the collector {name} is off",
+            "leave the interval out, or turn the collector on",
+        )
+        for name in DATA_COLLECTORS
+    ),
+    *_ignored("kvm", "kernel_args initrd_path root_path", "kernel_path", "", "name the kernel, or leave it out"),
+    *_ignored("kvm", "vnc_tls", "vnc_bind_address", "", "name the address of the consoles", by_default=True),
+    *_ignored("kvm", "vnc_password_file keymap", "vnc_bind_address", "", "name the address of the consoles"),
+    *_ignored("kvm", "vnc_x509_path vnc_x509_verify", "vnc_tls", False, "write vnc_tls: true", by_default=True),
+    *_ignored("kvm", "spice_tls_ciphers", "spice_use_tls", False, "write spice_use_tls: true", by_default=True),
+    *_ignored("kvm", "serial_speed", "serial_console", False, "write serial_console: true, or leave it out"),
+    *_ignored("kvm", "virtio_net_queues", "vhost_net", False, "write vhost_net: true", by_default=True),
+    *_ignored(
+        *("xen-pvm", "bootloader_path bootloader_args", "use_bootloader", False, "write use_bootloader: true"),
+        by_default=True,
+    ),
+    _Mismatch(
+        *_both("xen-pvm", "use_bootloader", "bootloader_path"),
+        lambda use, path: use is True and path == "",
+        "no instance starts: use_bootloader needs bootloader_path, which is empty",
+        "name the boot loader, such as /usr/lib/xen/bin/pygrub",
+        by_default=True,
+    ),
+    _Mismatch(
+        *_both("kvm", "boot_order", "floppy_image_path"),
+        lambda order, image: order == "floppy" and image == "",
+        "instances are to boot from a floppy disk, but floppy_image_path is empty",
+        "name an image, or boot from disk",
+        by_default=True,
+    ),
+    _Mismatch(
+        *_both("xen-hvm", "boot_order", "cdrom_image_path"),
+        lambda order, image: set(order) == {"d"} and image == "",
+        "instances are to boot from a CD-ROM, but cdrom_image_path is empty",
+        "name an image, or boot from disk",
+        by_default=True,
+    ),
+    _Mismatch(
+        ("hvparams", "xen-pvm", "xen_cmd"),
+        ("hvparams", "xen-hvm", "xen_cmd"),
+        lambda one, other: one != other,
+        "xen_cmd of xen-pvm and xen-hvm differ, but a node has one toolstack",
+        "write the same: xl, since Xen 4.5",
+    ),
+    _Mismatch(
+        *_both("kvm", "boot_order", "kernel_path"),
+        lambda order, kernel: order != "disk" and kernel != "",
+        "boot_order is not used: kernel_path names a kernel to boot",
+        'write kernel_path: "", or boot_order: disk',
+    ),
+    *(
+        _Mismatch(
+            kvm(name),
+            kvm("nic_type"),
+            lambda value, nic: (value is True or value > 1) and nic != "paravirtual",
+            f"{name} is not used: only network interfaces of nic_type paravirtual have it",
+            "write nic_type: paravirtual, or leave it out",
+        )
+        for name in ("vhost_net", "virtio_net_queues")
+    ),
+    _Mismatch(
+        *_both("kvm", "virtio_net_queues", "vnet_hdr"),
+        lambda queues, headers: queues > 1 and headers is False,
+        "virtio_net_queues makes networks faster, and vnet_hdr false slower: no work is left to the network card",
+        "write vnet_hdr: true, or leave it out",
+    ),
+    _Mismatch(
+        *_both("kvm", "scsi_controller_type", "disk_type"),
+        lambda controller, disk: controller != "lsi" and not disk.startswith("scsi"),
+        "scsi_controller_type is not used: disk_type is not one of SCSI",
+        "write a disk_type such as scsi-hd, or leave it out",
+    ),
+    _Mismatch(
+        *_both("kvm", "root_path", "disk_type"),
+        lambda root, disk: disk == "paravirtual" and re.match("/dev/([sh]|xv)d", root) is not None,
+        "the kernel does not find root_path: disks of disk_type paravirtual are /dev/vda, /dev/vdb, …",
+        "write /dev/vda1, or another disk_type",
+        by_default=True,
+        unless=(kvm("kernel_path"), ""),
+    ),
+    _Mismatch(
+        *_both("kvm", "kernel_args", "serial_console"),
+        lambda arguments, console: console is False and "console=ttyS" in arguments,
+        "kernel_args send the console to a serial line, but serial_console is false",
+        "write serial_console: true, or leave console=ttyS0 out",
+        unless=(kvm("kernel_path"), ""),
+    ),
+    _Mismatch(
+        *_both("xen-pvm", "root_path", "blockdev_prefix"),
+        lambda root, prefix: bool(re.match("/dev/[shv]d", root)) and not root.startswith(f"/dev/{prefix}"),
+        "the kernel does not find root_path: blockdev_prefix gives disks another name",
+        "write both alike: /dev/xvda1 and xvd",
+    ),
+    _Mismatch(
+        *_both("kvm", "cpu_type", "kvm_flag"),
+        lambda cpu, flag: cpu.partition(",")[0] == "host" and flag == "disabled",
+        "no instance starts: cpu_type host needs hardware virtualisation, which kvm_flag disables",
+        "write kvm_flag: enabled, or another cpu_type",
+    ),
+    _Mismatch(
+        *_both("kvm", "security_domain", "security_model"),
+        lambda domain, model: domain == "root" and model == "user",
+        "security_domain is root: instances run as root, as with security_model none",
+        "name a user without rights",
+    ),
+    _Mismatch(
+        ("enabled_user_shutdown",),
+        kvm("user_shutdown"),
+        lambda of_cluster, own: of_cluster is True and own is False,
+        "enabled_user_shutdown is not used for KVM: its user_shutdown is false",
+        "write user_shutdown: true for kvm as well, or turn both off",
+        by_default=True,
+    ),
+    _Mismatch(
+        *_both("xen-pvm", "root_path", "kernel_args"),
+        lambda root, arguments: root == "" and "root=" not in arguments,
+        "root_path is empty, and kernel_args name no root device either: the kernel finds no file system",
+        "write root_path: /dev/xvda1, or root=DEVICE in kernel_args",
+        by_default=True,
+        unless=(("hvparams", "xen-pvm", "use_bootloader"), True),
+    ),
+    _Mismatch(
+        *_both("kvm", "kernel_args", "root_path"),
+        lambda arguments, root: any(word.startswith("root=") and word[5:] != root for word in arguments.split()),
+        "kernel_args names another root device than root_path, which Ganeti passes on as well",
+        "name the device in root_path alone",
+    ),
+    _Mismatch(
+        *_both("xen-hvm", "nic_type", "vif_type"),
+        lambda nic, vif: vif == "vif" and nic not in ("paravirtual", "rtl8139"),
+        "nic_type is not used: with vif_type vif no card is emulated",
+        "write vif_type: ioemu, or nic_type: paravirtual",
+    ),
+    _Mismatch(
+        kvm("user_shutdown"),
+        ("enabled_user_shutdown",),
+        lambda own, of_cluster: own is True and of_cluster is False,
+        "user_shutdown is not used: the cluster's enabled_user_shutdown is false",
+        "write enabled_user_shutdown: true",
+    ),
+)
+
+
+class HypervisorMismatch(MoreWithState):
+    info = warning_rule("GP176", "hypervisor-parameters-mismatch")(
+        summary="A hypervisor parameter has no effect beside another one, or no instance starts with both.",
+        rationale="Ganeti stores both. It looks at them together only when an instance starts: then it leaves one out,"
+        " or the hypervisor refuses to start. What the policy leaves out is known with `--state` only, but for"
+        " parameters that need another one to be turned on.",
+        source="Ganeti 3.0.2, how it starts instances; gnt-instance(8)",
+        bad=f'{CLUSTER}hvparams:\n  kvm: {{kernel_path: "", kernel_args: ro quiet}}\n',
+        good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot/vmlinuz, kernel_args: ro quiet}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        declared, enabled = context.policy.cluster, context.enabled_hypervisors()
+        leaves = context.leaves(declared) if declared is not None else {}
+        used = {path[1] for path in leaves if path[0] == "hvparams"} if enabled is None else {*enabled.values}
+        for item in _MISMATCHES:
+            if declared is None or not context.declares(item.first, item.second):
+                continue
+            other = in_force(context, declared, item.unless[0]) if item.unless is not None else None
+            if other is not None and item.unless is not None and other.value == item.unless[1]:
+                continue
+            hypervisors = {path[1] for path in (item.first, item.second) if path[0] == "hvparams"}
+            if item.by_default and used.isdisjoint(hypervisors):
+                continue
+            first, second = (self._value(context, declared, item, path) for path in (item.first, item.second))
+            is_own = context.own(declared, item.first) is not None or not item.by_default
+            if first is not None and second is not None and is_own and item.wrong(first.value, second.value):
+                place, related, note = places(context, declared, first, second)
+                known = in_force(context, declared, item.second) is not None
+                note = note if known else f", by Ganeti's default of {item.second[-1]}"
+                yield self.hit(declared, f"{item.message}{note}", place, hint=item.hint, related=related)
+
+    def _value(self, context: Context, declared: ClusterPolicy, item: _Mismatch, path: Path) -> InForce | None:
+        value = in_force(context, declared, path)
+        if value is None and item.by_default and path == item.second and not _shows_hypervisors(context):
+            return InForce(path, default_of(context, path))
+        return value
+
+
+def _shows_hypervisors(context: Context) -> bool:
+    """Return whether the state has hypervisor parameters; a text state of htools has none."""
+    return context.state is not None and any(path[0] == "hvparams" for path in context.state.cluster.own)

@@ -7,27 +7,25 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import in_force, places, together
+from gpolicy.checking.in_force import in_force, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import REFUSED, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip
 from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule, conflict
 from gpolicy.rules.shared import HELPER, MOST_BITS
 
-_SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
 _MODE: Final[Path] = ("nicparams", "mode")
 _LINK: Final[Path] = ("nicparams", "link")
 _VLAN: Final[Path] = ("nicparams", "vlan")
-_MOST_VLAN: Final = 4094
 _BRIDGE_NAME: Final = re.compile(r"(xen-?|vir)?br([0-9]+|[-_.]\w+)|bridge\w*|ovsbr\w*|vmbr[0-9]+")
 _CARD: Final = re.compile(r"(eth|bond|team)[0-9]+|en[ops][0-9][0-9a-z]*|enx[0-9a-f]{12}")
 """Names of network cards, and of several cards as one: not of bridges."""
 _MOST_BYTES: Final = 15
 OVS_NAME: Final[Path] = ("ndparams", "ovs_name")
 OVS_LINK: Final[Path] = ("ndparams", "ovs_link")
-_INTERFACES: Final[tuple[Path, ...]] = (("master_netdev",), OVS_NAME, OVS_LINK, _LINK)
 _MASTER: Final[Path] = ("master_netdev",)
 OVS: Final[Path] = ("ndparams", "ovs")
 _OVS_SOURCE: Final = "Ganeti 3.0, gnt-node(8) add, and Open vSwitch support"
@@ -56,7 +54,7 @@ class NetmaskRange(Rule):
         summary="master_netmask is not a prefix length.",
         rationale="It is the number of leading bits (32 for a single IPv4 address), not a dotted mask: at most 32 for"
         " IPv4 and 128 for IPv6. Ganeti cannot set up the master address with another value.",
-        source=_SOURCE,
+        source="Ganeti 3.0, gnt-cluster(8) and the checks of its modify command",
         bad=f"{CLUSTER}master_netmask: 255\n",
         good=f"{CLUSTER}master_netmask: 24\n",
     )
@@ -68,7 +66,7 @@ class NetmaskRange(Rule):
                 yield self.hit(declared, message, leaf.span, hint="write the prefix length, such as 24")
 
 
-class BridgeMissing(Rule):
+class BridgeMissing(MoreWithState):
     info = error_rule("GP166", "bridge-missing", REFUSED)(
         summary="Network interfaces are bridged, but their link is empty.",
         rationale="The link names the bridge. Ganeti refuses an empty link in this mode; routed interfaces need none.",
@@ -76,14 +74,12 @@ class BridgeMissing(Rule):
         bad=f'{CLUSTER}nicparams: {{mode: bridged, link: ""}}\n',
         good=f"{CLUSTER}nicparams: {{mode: bridged, link: br0}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (link, mode) in together(context, _LINK, _MODE):
             if mode.value == "bridged" and not link.value:
-                place, related, note = places(context, declared, link, mode)
-                message = f"bridged network interfaces need a bridge in link{note}"
-                yield self.hit(declared, message, place, hint="write the name of the bridge", related=related)
+                message = "bridged network interfaces need a bridge in link"
+                yield conflict(self, context, declared, message, "write the name of the bridge", link, mode)
 
 
 class VlanForm(Rule):
@@ -101,12 +97,12 @@ class VlanForm(Rule):
             text = str(leaf.value)
             numbers = [int(digits) for digits in re.findall("[0-9]{1,9}", text)]
             formed = re.fullmatch(r"\.?[0-9]{1,4}|(\.[0-9]{1,4})?(:[0-9]{1,4})+", text)
-            if text and not (formed and all(1 <= number <= _MOST_VLAN for number in numbers)):
+            if text and not (formed and all(1 <= number <= 4094 for number in numbers)):
                 hint = 'write "n" for an access port, ":n:m" for a trunk, ".n:m" for both; 1 to 4094'
                 yield self.hit(declared, f"vlan is {text!r}, which is not a VLAN setting", leaf.span, hint=hint)
 
 
-class VlanIgnored(Rule):
+class VlanIgnored(MoreWithState):
     info = warning_rule("GP168", "vlan-ignored")(
         summary="vlan is set, but network interfaces are not of mode openvswitch.",
         rationale="Only Open vSwitch reads vlan. With mode bridged or routed the interface is in no VLAN: instances"
@@ -115,18 +111,16 @@ class VlanIgnored(Rule):
         bad=f'{CLUSTER}nicparams: {{mode: bridged, link: br0, vlan: "100"}}\n',
         good=f'{CLUSTER}nicparams: {{mode: openvswitch, link: switch1, vlan: "100"}}\n',
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (vlan, mode) in together(context, _VLAN, _MODE):
             if vlan.value and mode.value != "openvswitch":
-                place, related, note = places(context, declared, vlan, mode)
-                message = f"vlan {vlan.value} has no effect with mode {mode.value}{note}"
+                message = f"vlan {vlan.value} has no effect with mode {mode.value}"
                 hint = "write mode: openvswitch, or a bridge of that VLAN as link"
-                yield self.hit(declared, message, place, hint=hint, related=related)
+                yield conflict(self, context, declared, message, hint, vlan, mode)
 
 
-class RoutedBridge(Rule):
+class RoutedBridge(MoreWithState):
     info = warning_rule("GP169", "routed-bridge")(
         summary="Network interfaces are routed, but their link is a bridge or a card, or cannot be a routing table.",
         rationale="With mode routed the link is a routing table, a number or a name of /etc/iproute2/rt_tables. With"
@@ -135,16 +129,14 @@ class RoutedBridge(Rule):
         bad=f"{CLUSTER}nicparams: {{mode: routed, link: br0}}\n",
         good=f'{CLUSTER}nicparams: {{mode: routed, link: "100"}}\n',
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (mode, link) in together(context, _MODE, _LINK):
             text = str(link.value)
             is_table = re.fullmatch(r"[0-9]{1,10}|[A-Za-z_][\w.-]*", text) and not _BRIDGE_NAME.fullmatch(text)
             if mode.value == "routed" and text and not (is_table and not _CARD.fullmatch(text)):
-                place, related, note = places(context, declared, link, mode)
-                message = f"link {link.value} is no routing table, but mode routed wants one{note}"
-                yield self.hit(declared, message, place, hint="write the table, or mode: bridged", related=related)
+                message = f"link {link.value} is no routing table, but mode routed wants one"
+                yield conflict(self, context, declared, message, "write the table, or mode: bridged", link, mode)
 
 
 def _card_meant(name: str) -> str:
@@ -173,7 +165,7 @@ class InterfaceName(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*_INTERFACES):
+        for declared, leaf in context.explicit_at(("master_netdev",), OVS_NAME, OVS_LINK, _LINK):
             name = str(leaf.value)
             mode = context.effective(declared, _MODE) if leaf.path == _LINK else None
             if mode is not None and mode.value == "routed":
@@ -194,7 +186,7 @@ class InterfaceName(Rule):
             yield self.hit(declared, f"{leaf.dotted} cannot be {name!r}: {reason}", leaf.span, hint=hint)
 
 
-class LinkIsCard(Rule):
+class LinkIsCard(MoreWithState):
     info = warning_rule("GP184", "link-is-card")(
         summary="Network interfaces are bridged, but their link has the name of a network card, or is a routing table.",
         rationale="The link names a bridge, to which the node's own card belongs. An instance whose link is no bridge"
@@ -203,7 +195,6 @@ class LinkIsCard(Rule):
         bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nnicparams: {{mode: bridged, link: eth0}}\n",
         good=f"{CLUSTER}enabled_hypervisors: [kvm]\nnicparams: {{mode: bridged, link: br0}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         hypervisors = context.enabled_hypervisors()
@@ -212,13 +203,12 @@ class LinkIsCard(Rule):
             is_table = str(link.value).isdecimal()
             is_card = no_xen and _CARD.fullmatch(str(link.value))
             if mode.value == "bridged" and (is_table or is_card):
-                place, related, note = places(context, declared, link, mode)
                 what = "routing table" if is_table else "network card"
-                message = f"link {link.value} is a {what}, but mode bridged wants a bridge{note}"
-                yield self.hit(declared, message, place, hint="write the bridge, such as br0", related=related)
+                message = f"link {link.value} is a {what}, but mode bridged wants a bridge"
+                yield conflict(self, context, declared, message, "write the bridge, such as br0", link, mode)
 
 
-class LinkIsNoSwitch(Rule):
+class LinkIsNoSwitch(MoreWithState, WholePolicyRule):
     info = warning_rule("GP190", "link-is-no-switch")(
         summary="Network interfaces are to use an Open vSwitch bridge that no node is told to have.",
         rationale="With mode openvswitch the link names the bridge. The policy says by ovs_name which bridges nodes"
@@ -229,16 +219,14 @@ class LinkIsNoSwitch(Rule):
         good=f"{CLUSTER}nicparams: {{mode: openvswitch, link: switch1}}\nndparams: {{ovs: true, ovs_name: switch1,"
         " ovs_link: eth1}\n",
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         switches = sorted({str(leaf.value) for _, leaf in context.explicit_at(OVS_NAME)})
         for declared, (link, mode) in together(context, _LINK, _MODE):
             if mode.value == "openvswitch" and switches and link.value and link.value not in switches:
-                place, related, note = places(context, declared, link, mode)
-                message = f"no node has the Open vSwitch bridge {link.value}, by ovs_name{note}"
+                message = f"no node has the Open vSwitch bridge {link.value}, by ovs_name"
                 hint = did_you_mean_one_of(str(link.value), "bridges", switches)
-                yield self.hit(declared, message, place, hint=hint, related=related)
+                yield conflict(self, context, declared, message, hint, link, mode)
 
 
 class PathNotAbsolute(Rule):
@@ -265,7 +253,7 @@ class PathNotAbsolute(Rule):
                 yield self.hit(declared, message, leaf.span, hint="write a script that adds the arguments")
 
 
-class OvsIncomplete(Rule):
+class OvsIncomplete(MoreWithState, WholePolicyRule):
     info = warning_rule("GP142", "ovs-incomplete")(
         summary="Open vSwitch is on, but its bridge has no name or no network interface, or both are the same, or the"
         " interface has the cluster's own address.",
@@ -276,7 +264,6 @@ class OvsIncomplete(Rule):
         bad=f'{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: ""}}\n',
         good=f"{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: eth1}}\n",
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:
@@ -287,27 +274,25 @@ class OvsIncomplete(Rule):
                 value = in_force(context, declared, path)
                 is_own = context.own(declared, path) or context.own(declared, OVS)
                 if value is not None and value.value == "" and is_own:
-                    place, related, note = places(context, declared, value, switch)
-                    message = f"the Open vSwitch bridge has {lack}{note}"
-                    yield self.hit(declared, message, place, hint=f"write {path[-1]}", related=related)
+                    message = f"the Open vSwitch bridge has {lack}"
+                    yield conflict(self, context, declared, message, f"write {path[-1]}", value, switch)
             own_switch = context.own(declared, OVS)
             if own_switch is not None and context.state is None and not context.declares(OVS_LINK):
                 message = "the Open vSwitch bridge has no interface: ovs_link is not declared"
                 yield self.hit(declared, message, own_switch.span, hint="write ovs_link")
         for declared, (name, link) in together(context, OVS_NAME, OVS_LINK):
             if name.value == link.value != "":
-                place, related, note = places(context, declared, link, name)
-                message = f"the bridge and the interface that it uses are both {name.value}{note}"
-                yield self.hit(declared, message, place, hint="name a network interface of the node", related=related)
+                message = f"the bridge and the interface that it uses are both {name.value}"
+                yield conflict(self, context, declared, message, "name a network interface of the node", link, name)
         for declared, (master, link) in together(context, _MASTER, OVS_LINK):
             switch = in_force(context, declared, OVS)
             if master.value == link.value != "" and switch is not None and switch.value is True:
-                place, related, note = places(context, declared, link, master)
-                message = f"the bridge takes the interface {link.value}, which has the master's address{note}"
-                yield self.hit(declared, message, place, hint="name another interface in one of them", related=related)
+                message = f"the bridge takes the interface {link.value}, which has the master's address"
+                hint = "name another interface in one of them"
+                yield conflict(self, context, declared, message, hint, link, master)
 
 
-class OvsIgnored(Rule):
+class OvsIgnored(MoreWithState):
     info = warning_rule("GP143", "ovs-parameter-ignored")(
         summary="ovs_name or ovs_link is set, but Open vSwitch is off.",
         rationale="Ganeti reads them only when it adds a node, and only if ovs is true.",
@@ -315,19 +300,14 @@ class OvsIgnored(Rule):
         bad=f"{GROUP}ndparams: {{ovs: false, ovs_link: eth1}}\n",
         good=f"{GROUP}ndparams: {{ovs: true, ovs_link: eth1}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:
             switch = in_force(context, declared, OVS)
-            for path, default in ((OVS_NAME, "switch1"), (OVS_LINK, "")):
+            is_off = switch is not None and switch.value is False
+            for path, default in ((OVS_NAME, "switch1"), (OVS_LINK, "")) if is_off else ():
                 leaf = context.own(declared, path)
-                if (
-                    leaf is not None
-                    and switch is not None
-                    and switch.value is False
-                    and leaf.value not in ("", default)
-                ):
+                if leaf is not None and leaf.value not in ("", default):
                     message = f"{path[-1]} is not used: ovs is false"
                     yield self.hit(declared, message, leaf.span, hint="leave it out, or turn ovs on")
 

@@ -19,6 +19,7 @@ from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import Declared, Hardware, Leaf
 from gpolicy.policy.scenario import Scenario, Sizes
 from gpolicy.rules.examples import GROUP, spec
+from gpolicy.rules.shapes import MoreWithState, conflict
 from gpolicy.rules.shared import MOST_BITS, RANGES
 
 _GIB: Final = 1024
@@ -51,7 +52,6 @@ _FILLED: Final = (
     f"{GROUP}hardware: {{memory: 256G, cpus: 32}}\nndparams: {{spindle_count: 4}}\nipolicy:\n  vcpu-ratio: 4\n"
     f"  minmax:\n{spec('small', '1G 4G', '1 2', '10G 90G')}"
 )
-_MUCH_MORE: Final = 5
 
 
 class NumberUnlikely(Rule):
@@ -100,7 +100,9 @@ class NumberUnlikely(Rule):
         low, high = _ACCEPTED.get(leaf.path, (0, math.inf))
         if not low <= value <= high:
             return  # an error
-        if parameter.type is Type.SIZE and value <= LEAST_WITHOUT_UNIT and _is_rounded(leaf, value):
+        written = leaf.document.value(leaf.pointer)
+        is_rounded = isinstance(written, int) and written != value  # Ganeti stores another number
+        if parameter.type is Type.SIZE and value <= LEAST_WITHOUT_UNIT and is_rounded:
             return  # GP015 asks for the unit
         if not sensible.takes(value):
             usual = parameter.default if isinstance(parameter.default, int | float) else 0
@@ -168,12 +170,6 @@ def _is_bare(leaf: Leaf, value: float, *steps: str | int) -> bool:
     written = beside[pointer[-2]][pointer[-1]] if steps else beside[pointer[-1]]
     sizes = [item for bound in ("min", "max") for item in beside[bound].values()] if steps else beside.values()
     return isinstance(written, int) and any(isinstance(item, str) and item[-1:].isalpha() for item in sizes)
-
-
-def _is_rounded(leaf: Leaf, value: float) -> bool:
-    """Return whether a size is written without a unit and Ganeti stores another number."""
-    written = leaf.document.value(leaf.pointer)
-    return isinstance(written, int) and written != value
 
 
 def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
@@ -266,20 +262,16 @@ class RatiosExchanged(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaves in context.combined(_CPUS, _SPINDLES):
             cpus, spindles = map(number, leaves)
-            sensible = SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
-            if (
-                cpus >= 12
-                and (spindles <= 6 or spindles == cpus >= 16)
-                and sensible
-                and not context.exclusive(declared)
-            ):
+            is_high = cpus >= 12 and SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
+            is_alike = spindles <= 6 or spindles == cpus >= 16
+            if is_high and is_alike and not context.exclusive(declared):
                 place, related, _ = places(context, declared, *map(value_of, leaves))
                 message = f"vcpu-ratio is {cpus:g} and spindle-ratio {spindles:g}"
                 hint = "exchange the two" if spindles <= 6 else "correct the one that was copied"
                 yield self.hit(declared, message, place, hint=hint, related=related)
 
 
-class SpindlesFillFirst(Rule):
+class SpindlesFillFirst(MoreWithState):
     info = warning_rule("GP195", "spindles-fill-first")(
         summary="spindle-ratio fills a node long before its memory and CPUs, even with the largest instances.",
         rationale="A node takes as many instances as spindle_count times spindle-ratio allow. If each spec, at its"
@@ -289,7 +281,6 @@ class SpindlesFillFirst(Rule):
         bad=_FILLED.replace("  vcpu", "  spindle-ratio: 3\n  vcpu"),
         good=_FILLED.replace("  vcpu", "  spindle-ratio: 32\n  vcpu"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
@@ -304,11 +295,8 @@ class SpindlesFillFirst(Rule):
             spindles = ratio.number * count.number
             if any(pair.maximum["spindle-use"] > spindles for pair in pairs):
                 continue  # GP223
-            if all(
-                pair.minimum["spindle-use"] > 0 and times >= _MUCH_MORE * spindles / pair.minimum["spindle-use"]
-                for pair, times in zip(pairs, by_size, strict=True)
-            ):
+            uses = [pair.minimum["spindle-use"] for pair in pairs]
+            if all(use > 0 and times >= 5 * spindles / use for use, times in zip(uses, by_size, strict=True)):
                 message = f"a node of group {group.name} is full with spindle-use {spindles:g}, and its memory and CPUs"
                 message += f" would take {min(by_size):.0f} instances of the largest size"
-                place, related, note = places(context, group, ratio, count)
-                yield self.hit(group, f"{message}{note}", place, hint="raise spindle-ratio", related=related)
+                yield conflict(self, context, group, message, "raise spindle-ratio", ratio, count)

@@ -8,18 +8,19 @@ from posixpath import normpath
 from typing import Final, cast
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.in_force import in_force, places, together
+from gpolicy.checking.in_force import in_force, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import error_rule, warning_rule
 from gpolicy.ganeti.getopt import Takes
 from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, HAIL_OPTIONS, hail_parameters
 from gpolicy.ganeti.parameter import Path, Reach
-from gpolicy.ganeti.parameters import PARAMETERS, parameter_at
+from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import HTOOLS_PROGRAMS
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip, name_meant, surely_meant
 from gpolicy.policy.model import Leaf
 from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.shapes import MoreWithState, conflict
 from gpolicy.rules.shared import FILES
 
 _FILE: Final[Path] = ("file_storage_dir",)
@@ -31,14 +32,11 @@ FORBIDDEN: Final = (
 """Where Ganeti keeps no disks (checked against its own list)."""
 _OF_GANETI: Final = ("/var/lib/ganeti", "/var/log/ganeti", "/run/ganeti", "/var/run/ganeti", "/usr/share/ganeti")
 _OPEN: Final = ("/tmp", "/var/tmp", "/dev/shm", "/home")  # noqa: S108 (what is warned of)
-_OPEN_SCHEMES: Final = ("http", "ftp", "tftp")
 _DIRECTORIES: Final = frozenset({"file_storage_dir", "shared_file_storage_dir", "mem_path", "vnc_x509_path"})
 _KNOWN_DIRECTORIES: Final = frozenset(
     {"/", "/etc/ganeti", "/media", "/mnt", "/opt", "/run", "/srv", "/usr", "/usr/lib/ganeti", "/usr/lib/xen"}
     | {"/usr/local", "/usr/share", "/var", "/var/lib", "/var/lib/ganeti", *FORBIDDEN, *_OPEN}
 )
-_NO_CONTENT: Final = frozenset({"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
-_FAIL: Final = frozenset({"false", "nologin"})
 _OTHER_PROGRAMS: Final[dict[str, tuple[re.Pattern[str], str]]] = {
     "kvm_path": (re.compile("qemu-(?!system-|kvm)|(virsh|xl|xm|kvm-ok)$"), "starts no instance"),
     "oob_program": (
@@ -47,7 +45,6 @@ _OTHER_PROGRAMS: Final[dict[str, tuple[re.Pattern[str], str]]] = {
     ),
 }
 """By parameter: how names of programs begin that do something else, and what they do not do."""
-_PROGRAMS: Final = frozenset(parameter.path for parameter in PARAMETERS if parameter.reach is Reach.PROGRAM)
 _USUAL: Final = {
     parent: frozenset(names.split())
     for parent, names in {
@@ -63,8 +60,6 @@ _OWN_WORDS: Final = frozenset({"gnt", "lab", "ops"})
 _WORDS: Final = ("ganeti", "hugepages", "images")
 """Directories of usual names."""
 _FOR_ANYTHING: Final = frozenset({"/bin/true", "/usr/bin/true"})
-_SHORTEST: Final = 2
-_INTERFACE: Final = re.compile("(br|xenbr|vmbr|bond|eth|en[ops]|vlan)[0-9][0-9.a-z]*")
 _ALLOCATOR: Final[Path] = ("default_iallocator",)
 _TAKES: Final = {option.long: option.takes for option in HAIL_OPTIONS}
 
@@ -95,7 +90,7 @@ class StorageDirectoryForbidden(Rule):
                 yield self.hit(declared, message, leaf.span, hint="write a directory such as /srv/ganeti/file-storage")
 
 
-class StorageDirectoriesSame(Rule):
+class StorageDirectoriesSame(MoreWithState):
     info = warning_rule("GP146", "storage-directories-same")(
         summary="file_storage_dir and shared_file_storage_dir are the same, or one lies in the other.",
         rationale="One is local to each node, the other is on storage that all nodes share. In one directory either"
@@ -104,17 +99,16 @@ class StorageDirectoriesSame(Rule):
         bad=f"{CLUSTER}file_storage_dir: /srv/disks\nshared_file_storage_dir: /srv/disks/shared\n",
         good=f"{CLUSTER}file_storage_dir: /srv/local-disks\nshared_file_storage_dir: /srv/shared-disks\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (local, shared) in together(context, _FILE, _SHARED):
             one, other = (normpath(str(item.value)) if item.value else "" for item in (local, shared))
             if one and other and (_below(one, (other,)) or _below(other, (one,))):
-                place, related, note = places(context, declared, shared, local)
-                message = f"{one} and {other} are not two separate directories{note}"
+                message = f"{one} and {other} are not two separate directories"
                 if one == other:
-                    message = f"{_FILE[0]} and {_SHARED[0]} are both {one}{note}"
-                yield self.hit(declared, message, place, hint="write a directory of its own for each", related=related)
+                    message = f"{_FILE[0]} and {_SHARED[0]} are both {one}"
+                hint = "write a directory of its own for each"
+                yield conflict(self, context, declared, message, hint, shared, local)
 
 
 class PathUnsafe(Rule):
@@ -136,7 +130,7 @@ class PathUnsafe(Rule):
             reason = ""
             if top is not None and not (top == "/home" and leaf.path in (_FILE, _SHARED)):  # GP145
                 reason, hint = f"users can write to {top}", "write a path that only root can write to"
-            elif scheme in _OPEN_SCHEMES:
+            elif scheme in ("http", "ftp", "tftp"):
                 reason, hint = f"what comes by {scheme} can be changed on its way", "use https, or a file on the nodes"
             elif text.startswith("/") and ".." in text.split("/"):
                 reason, hint = f"it leads to {normpath(text)}", f"write {normpath(text)}"
@@ -194,13 +188,8 @@ def _mistyped(path: Path, text: str) -> str:
 
 def _is_copied(one: str, other: str) -> bool:
     """Return whether two parameters cannot mean the same file; that of one hypervisor and of another may."""
-    return (
-        one != other
-        and not (one.endswith("_password_file") and other.endswith("_password_file"))
-        and (
-            one not in _DIRECTORIES or other not in _DIRECTORIES  # GP146
-        )
-    )
+    are_passwords = one.endswith("_password_file") and other.endswith("_password_file")
+    return one != other and not are_passwords and not {one, other} <= _DIRECTORIES  # GP146
 
 
 def _unlikely(path: Path, text: str) -> tuple[str, str]:
@@ -217,17 +206,18 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
         if name.endswith("_dir") and " " in text.strip():
             return "Ganeti splits lists of such paths at blanks", "write a path without blanks"
         return (f"{top} is not in memory", "write a mount point such as /dev/hugepages") if top else ("", "")
-    is_program = path in _PROGRAMS
+    parameter = parameter_at(path)
+    is_program = parameter is not None and parameter.reach is Reach.PROGRAM
     program = text.rpartition("/")[2]
     if text.endswith("/") or normpath(text) in _KNOWN_DIRECTORIES or program in ("bin", "sbin"):
         return "it is a directory", f"name a {'program' if is_program else 'file'} in it"
     if name in ("kernel_path", "initrd_path") and _below(normpath(text), ("/dev",)):
         return "it is a device", "name the file of the guest's kernel or initrd"
-    if text in _NO_CONTENT:
+    if text in {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}:
         return "nothing useful can be read from it", "name a file, or leave it out"
     if is_program and " -" in text and name not in ("oob_program", "drbd_usermode_helper"):  # GP140
         return "Ganeti runs it as it is written, without arguments", "write a script that adds the arguments"
-    if is_program and program in _FAIL:
+    if is_program and program in {"false", "nologin"}:
         return "it always fails", "write a program that succeeds, such as /bin/true, or leave it out"
     pattern, lacks = _OTHER_PROGRAMS.get(name, (None, ""))
     if pattern is not None and pattern.match(program):
@@ -235,7 +225,7 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
     return "", ""
 
 
-class AllocatorUnlikely(Rule):
+class AllocatorUnlikely(MoreWithState):
     info = warning_rule("GP148", "allocator-unlikely")(
         summary="default_iallocator is no allocator, or its parameters are none that it reads.",
         rationale="Ganeti looks for a program of this name in its directories for allocators. Without one each new"
@@ -246,25 +236,23 @@ class AllocatorUnlikely(Rule):
         bad=f"{CLUSTER}default_iallocator: hial\n",
         good=f"{CLUSTER}default_iallocator: hail\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_ALLOCATOR):
-            name = str(leaf.value)
+            name, message, hint = str(leaf.value), "", "write hail"
             if "/" in name:
                 message = f"default_iallocator is {name!r}: Ganeti looks for a name, not for a path"
-                yield self.hit(declared, message, leaf.span, hint=f"write {name.rpartition('/')[2] or 'hail'}")
-            elif len(name) > _SHORTEST and not name[-1].isdigit() and is_one_slip(name, "hail"):
-                yield self.hit(declared, f"there is no allocator {name!r}", leaf.span, hint="Did you mean `hail`?")
+                hint = f"write {name.rpartition('/')[2] or 'hail'}"
+            elif len(name) > 2 and not name[-1].isdigit() and is_one_slip(name, "hail"):
+                message, hint = f"there is no allocator {name!r}", "Did you mean `hail`?"
             elif re.search(r"[\s,;:]\w", name):
                 message = f"default_iallocator is {name!r}: it is one name"
-                yield self.hit(declared, message, leaf.span, hint="write hail")
-            elif _INTERFACE.fullmatch(name):
+            elif re.fullmatch("(br|xenbr|vmbr|bond|eth|en[ops]|vlan)[0-9][0-9.a-z]*", name):
                 message = f"default_iallocator is {name!r}, which is the name of a network interface"
-                yield self.hit(declared, message, leaf.span, hint="write hail")
             elif name in HTOOLS_PROGRAMS:
                 message = f"default_iallocator is {name}, a program of htools that is no allocator"
-                yield self.hit(declared, message, leaf.span, hint="write hail")
+            if message:
+                yield self.hit(declared, message, leaf.span, hint=hint)
         cluster, parameters = context.policy.cluster, context.cluster_leaf(ALLOCATOR_PARAMETERS)
         allocator = in_force(context, cluster, _ALLOCATOR) if cluster is not None else None
         if cluster is None or parameters is None or allocator is None or allocator.value not in ("hail", ""):

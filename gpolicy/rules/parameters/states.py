@@ -14,19 +14,19 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
 from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.rules.shapes import MoreWithState, StateRule
 
 _HV_SOURCE: Final = "Resource model, Node parameters (hv_state)"
 _STATE_HINT: Final = (
     "keep it for gpolicy's own counts and guards (and ignore GP113 in gpolicy.toml), or leave it out: the cluster"
     " then keeps what it has"
 )
-_TOTALS: Final = ("mem_total", "cpu_total", "disk_total")
 _LEAST_SHARE: Final = 0.5
 _LEAST_OF_DISK: Final = 0.1
 """A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
 
 
-class StateOfDisabledHypervisor(Rule):
+class StateOfDisabledHypervisor(MoreWithState):
     info = warning_rule("GP112", "hypervisor-not-enabled")(
         summary="hv_state or hvparams describes a hypervisor that is not enabled.",
         rationale="Ganeti accepts it, but no instance uses it, and capacity is not counted with it. Most likely another"
@@ -35,7 +35,6 @@ class StateOfDisabledHypervisor(Rule):
         bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
         good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
     )
-    finds_more_with_state = True
     unless_declared = (ENABLED_HYPERVISORS,)
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -102,7 +101,7 @@ class StateWithoutEffect(Rule):
                     yield self.hit(declared, message, leaf.document.key_span(leaf.pointer[:1]), hint=_STATE_HINT)
 
 
-class StateNotCounted(Rule):
+class StateNotCounted(MoreWithState):
     info = info_rule("GP150", "state-not-counted")(
         summary="hv_state is about a hypervisor that is not the first, or disk_state about another volume group.",
         rationale="Capacity is counted with the figures of the first hypervisor and of the cluster's own volume group"
@@ -111,7 +110,6 @@ class StateNotCounted(Rule):
         bad=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
         good=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         hypervisors = context.enabled_hypervisors()
@@ -120,9 +118,8 @@ class StateNotCounted(Rule):
             for prefix, leaf in _records(context, declared).items():
                 span = leaf.document.key_span(leaf.pointer[: len(prefix)])
                 if prefix[0] == "hv_state" and hypervisors is not None and prefix[1] in hypervisors.values[1:]:
-                    message = (
-                        f"the figures of {prefix[1]} are ignored: capacity counts those of {hypervisors.values[0]} only"
-                    )
+                    message = f"the figures of {prefix[1]} are ignored: capacity counts those of"
+                    message += f" {hypervisors.values[0]} only"
                     yield self.hit(declared, message, span)
                 if prefix[0] == "disk_state" and group and prefix[2] != group:
                     message = f"the figures of {prefix[2]} are ignored: capacity counts the volume group {group} only"
@@ -172,17 +169,14 @@ class StateBeyondTotal(Rule):
                         continue
                     what = " and ".join(leaf.path[-1] for leaf in parts)
                     verb = "leave" if len(parts) > 1 else "leaves"
-                    sizes = [
-                        str(int(size)) if total_name == "cpu_total" else amount("memory-size", int(size))
-                        for size in (kept, number(total))
-                    ]
+                    sizes = [_shown(total_name, size) for size in (kept, number(total))]
                     message = f"{what} ({sizes[0]}) {verb} nothing of {total_name} ({sizes[1]})"
                     others = [leaf for leaf in (*parts, total) if leaf is not own[0]]
                     related = tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in others)
                     yield self.hit(declared, message, own[0].span, hint="correct one of them", related=related)
 
 
-class StateBeyondHardware(Rule):
+class StateBeyondHardware(MoreWithState):
     info = warning_rule("GP153", "state-beyond-hardware")(
         summary="hv_state or disk_state gives nodes more than their group's promised hardware, or far less.",
         rationale="Both describe the same nodes, so one of them is wrong: a total above the promise, memory and CPUs"
@@ -192,7 +186,6 @@ class StateBeyondHardware(Rule):
         bad=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
         good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         own_group = _volume_group(context)
@@ -203,7 +196,7 @@ class StateBeyondHardware(Rule):
             for prefix in records:
                 if prefix[0] == "disk_state" and prefix[2] not in promised:
                     continue
-                for name in _TOTALS:
+                for name in ("mem_total", "cpu_total", "disk_total"):
                     leaf = context.own(declared, (*prefix, name))
                     if leaf is not None:
                         yield from self._compared(context, declared, leaf, name)
@@ -217,9 +210,8 @@ class StateBeyondHardware(Rule):
             exchanged = sizes[0] != sizes[1] and sorted(sizes[0]) == sorted(sizes[1])
             if has and (much or little or exchanged):
                 only = "only " if little else ""
-                message = (
-                    f"{leaf.dotted} is {only}{sizes[0]}, but the promised hardware of {name_of(group)} is {sizes[1]}"
-                )
+                message = f"{leaf.dotted} is {only}{sizes[0]}, but the promised hardware of {name_of(group)} is"
+                message += f" {sizes[1]}"
                 hint = "its digits are exchanged in one of them" if exchanged else "correct the one that is wrong"
                 yield self.hit(declared, message, leaf.span, hint=hint, related=(Related(span, "promised here"),))
                 return
@@ -246,7 +238,7 @@ def _promised(group: GroupPolicy) -> dict[str, tuple[int, Span]]:
     return found
 
 
-class StateBeyondNode(Rule):
+class StateBeyondNode(StateRule):
     info = warning_rule("GP154", "state-beyond-node")(
         summary="hv_state or disk_state gives nodes more than a node of the cluster reports, or far less.",
         rationale="Capacity that is counted with these figures does not exist, or is not used. Some hypervisors report"
@@ -260,7 +252,6 @@ class StateBeyondNode(Rule):
             ),
         ),
     )
-    needs_state = True
     _MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk_total": "disk_total"}
 
     def check(self, context: Context) -> Iterator[Hit]:

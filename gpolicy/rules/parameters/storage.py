@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, number, texts
-from gpolicy.checking.in_force import in_force, places
+from gpolicy.checking.in_force import in_force
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.text_forms import IPV4
 from gpolicy.policy.misspelt import name_meant, rarer_slips
-from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf
+from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.resolve.terms import volume_terms
 from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.rules.shapes import MoreWithState, StateRule, conflict
 from gpolicy.rules.shared import Form, is_access, misformed
 
 _SOURCE: Final = "Resource model, Disk parameters"
@@ -41,6 +44,16 @@ _NAMES: Final[dict[Path, Form]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A place that names a volume group, beside the cluster's own name of one."""
+
+    declared: Declared
+    leaf: Leaf
+    name: str
+    span: Span
+
+
 class VolumeGroupName(Rule):
     info = error_rule("GP110", "volume-group-name")(
         summary="A volume group has a name that LVM does not allow.",
@@ -60,7 +73,7 @@ class VolumeGroupName(Rule):
                 yield self.hit(declared, message, leaf.span, hint=hint)
 
 
-class VolumeGroupLookAlike(Rule):
+class VolumeGroupLookAlike(MoreWithState):
     info = warning_rule("GP137", "volume-group-look-alike")(
         summary="A volume group has almost the name of the cluster's, or all that names one names another, or metadata"
         " goes to Ganeti's built-in volume group, or to a letter or a number.",
@@ -71,56 +84,70 @@ class VolumeGroupLookAlike(Rule):
         bad=f"{CLUSTER}volume_group_name: vg0\ndiskparams:\n  drbd: {{metavg: vgO}}\n",
         good=f"{CLUSTER}volume_group_name: vg0\ndiskparams:\n  drbd: {{metavg: vg0}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(METAVG):
             if re.fullmatch("[A-Za-z]|[0-9.]+[KMGT]?", str(leaf.value)):
                 message = f"{leaf.dotted}: hardly any volume group is called {leaf.value}"
                 yield self.hit(declared, message, leaf.span, hint="write the name that `vgs` shows")
-        named = [
-            leaves
-            for path, leaves in context.explicit_by_path()
+        leaves = [
+            item
+            for path, found in context.explicit_by_path()
+            for item in found
             if path in (METAVG, _RESERVED) or path[0] == "disk_state"
         ]
-        own = in_force(context, context.policy.cluster or named[0][0][0], VOLUME_GROUP) if named else None
+        own = in_force(context, context.policy.cluster or leaves[0][0], VOLUME_GROUP) if leaves else None
         wanted = str(own.value) if own is not None else ""
-        if not _VOLUME_GROUP.fullmatch(wanted):
+        if own is None or not _VOLUME_GROUP.fullmatch(wanted):
             return  # GP110
-        others: dict[str, list[tuple[Declared, Leaf, Span]]] = {}
-        for declared, leaf in (item for leaves in named for item in leaves):
+        others: dict[str, list[_Use]] = {}
+        for declared, leaf in leaves:
             for name, span in _volume_groups_of(leaf):
-                others.setdefault(name, []).append((declared, leaf, span))
-        kinds = {leaf.path[0] for uses in others.values() for _, leaf, _ in uses}
-        if own is not None and own.leaf is not None and len(others) == 1 and len(kinds) > 1 and wanted not in others:
-            ((name, uses),) = others.items()
-            message = f"{own.leaf.dotted} is {wanted}, but all that names a volume group names {name}"
-            related = tuple(Related(span, f"{leaf.path[-1]} is here") for _, leaf, span in uses)
-            yield self.hit("cluster", message, own.leaf.span, hint=f"Did you mean `{name}`?", related=related)
+                others.setdefault(name, []).append(_Use(declared, leaf, name, span))
+        uses = [use for named in others.values() for use in named]
+        if own.leaf is not None and (forgotten := self._forgotten(own.leaf, uses)):
+            yield forgotten
             return
+        yield from self._among_others(context, uses, wanted)
         assigned = {name for item in context.cluster_and_groups for name in volume_terms(None, item).volume_groups}
-        yield from self._among_others(context, others, wanted)
-        for name, uses in others.items():
-            if name != wanted and all(leaf.path[0] == "disk_state" for _, leaf, _ in uses) and name not in assigned:
-                declared, leaf, span = uses[0]
-                message = f"{leaf.dotted} describes the volume group {name}, which nothing else names"
-                hint = f"Did you mean `{wanted}`?" if name_meant(name, [wanted]) else f"the cluster's is {wanted}"
-                yield self.hit(declared, message, span, hint=hint)
-            elif name == _BUILT_IN != wanted and all(leaf.path == METAVG for _, leaf, _ in uses):
-                declared, leaf, span = uses[0]
-                message = f"{leaf.dotted} names {name}, Ganeti's built-in volume group, but the cluster's is {wanted}"
-                hint = f"write {wanted}, or accept this if the nodes have a volume group {name} as well"
-                yield self.hit(declared, message, span, hint=hint)
-            elif name != wanted and (_looks_as(name) == _looks_as(wanted) or name_meant(name, [wanted])):
-                for declared, leaf, span in uses:
-                    message = f"{leaf.dotted} names the volume group {name}, but the cluster's is {wanted}"
-                    yield self.hit(declared, message, span, hint=f"Did you mean `{wanted}`?")
+        for name, named in others.items():
+            if name == wanted:
+                continue
+            if {use.leaf.path[0] for use in named} == {"disk_state"} and name not in assigned:
+                yield self._described_alone(named[0], wanted)
+            elif name == _BUILT_IN and all(use.leaf.path == METAVG for use in named):
+                yield self._built_in(named[0], wanted)
+            elif _looks_as(name) == _looks_as(wanted) or name_meant(name, [wanted]):
+                yield from (self._look_alike(use, wanted) for use in named)
 
-    def _among_others(
-        self, context: Context, others: dict[str, list[tuple[Declared, Leaf, Span]]], wanted: str
-    ) -> Iterator[Hit]:
+    def _forgotten(self, own: Leaf, uses: list[_Use]) -> Hit | None:
+        """Return the cluster's own volume group if all else agrees on another one."""
+        names, families = {use.name for use in uses}, {use.leaf.path[0] for use in uses}
+        if len(names) != 1 or len(families) < 2 or str(own.value) in names:
+            return None
+        (name,) = names
+        message = f"{own.dotted} is {own.value}, but all that names a volume group names {name}"
+        related = tuple(Related(use.span, f"{use.leaf.path[-1]} is here") for use in uses)
+        return self.hit("cluster", message, own.span, hint=f"Did you mean `{name}`?", related=related)
+
+    def _described_alone(self, use: _Use, wanted: str) -> Hit:
+        message = f"{use.leaf.dotted} describes the volume group {use.name}, which nothing else names"
+        hint = f"Did you mean `{wanted}`?" if name_meant(use.name, [wanted]) else f"the cluster's is {wanted}"
+        return self.hit(use.declared, message, use.span, hint=hint)
+
+    def _built_in(self, use: _Use, wanted: str) -> Hit:
+        name = use.name
+        message = f"{use.leaf.dotted} names {name}, Ganeti's built-in volume group, but the cluster's is {wanted}"
+        hint = f"write {wanted}, or accept this if the nodes have a volume group {name} as well"
+        return self.hit(use.declared, message, use.span, hint=hint)
+
+    def _look_alike(self, use: _Use, wanted: str) -> Hit:
+        message = f"{use.leaf.dotted} names the volume group {use.name}, but the cluster's is {wanted}"
+        return self.hit(use.declared, message, use.span, hint=f"Did you mean `{wanted}`?")
+
+    def _among_others(self, context: Context, uses: list[_Use], wanted: str) -> Iterator[Hit]:
         """Yield names, beside the cluster's own, that are almost another one which is written more often."""
-        written = [(name, item.label, span) for name, uses in others.items() for item, _, span in uses]
+        written = [(use.name, use.declared.label, use.span) for use in uses]
         for declared in context.cluster_and_groups:
             if place := declared.physical_volumes.get("volume_groups"):
                 written += [(name, declared.label, place.span) for name in place.value]
@@ -147,7 +174,7 @@ def _looks_as(name: str) -> str:
     return re.sub(r"^vg[-_.]?|[-_.]?vg$", "", plain) or plain
 
 
-class UserspaceWithoutKvm(Rule):
+class UserspaceWithoutKvm(MoreWithState):
     info = warning_rule("GP111", "userspace-without-kvm")(
         summary="Disks are to be accessed from userspace, but KVM is not enabled, or others are as well.",
         rationale="Only KVM can access a disk from userspace. Ganeti refuses the command for the cluster if an"
@@ -157,7 +184,6 @@ class UserspaceWithoutKvm(Rule):
         bad=f"{CLUSTER}enabled_hypervisors: [xen-pvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
         good=f"{CLUSTER}enabled_hypervisors: [kvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
     )
-    finds_more_with_state = True
     unless_declared = (ENABLED_HYPERVISORS,)
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -173,7 +199,7 @@ class UserspaceWithoutKvm(Rule):
                 yield self.hit(declared, message, leaf.span, hint="write kernelspace", related=related)
 
 
-class UserspaceOfOthers(Rule):
+class UserspaceOfOthers(StateRule):
     info = error_rule("GP126", "userspace-of-other-hypervisor")(
         summary="Disks are to be accessed from userspace, but an instance that does not use KVM has such a disk.",
         rationale="Ganeti refuses the command for the cluster. It accepts the command for a group, and the instance"
@@ -182,7 +208,6 @@ class UserspaceOfOthers(Rule):
         bad=f"{GROUP}diskparams:\n  rbd: {{access: userspace}}\n",
         good=f"{GROUP}diskparams:\n  rbd: {{access: kernelspace}}\n",
     )
-    needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit():
@@ -204,7 +229,7 @@ class UserspaceOfOthers(Rule):
                 yield self.hit(declared, message, leaf.span, hint="write kernelspace")
 
 
-class OtherVolumeGroup(Rule):
+class OtherVolumeGroup(MoreWithState):
     info = info_rule("GP127", "metavg-not-counted")(
         summary="drbd's metadata is in another volume group than the cluster's, and capacity does not count that"
         " group.",
@@ -215,7 +240,6 @@ class OtherVolumeGroup(Rule):
         bad=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: ssdvg}}\n",
         good=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: xenvg}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster
@@ -224,12 +248,11 @@ class OtherVolumeGroup(Rule):
             group = in_force(context, cluster or declared, VOLUME_GROUP)
             is_own = any(context.own(declared, path) for path in (METAVG, VOLUME_GROUP))
             if is_own and meta and group and meta.value and group.value and meta.value != group.value:
-                place, related, note = places(context, declared, meta, group)
-                message = f"metadata goes to {meta.value}, but capacity counts {group.value} only{note}"
-                yield self.hit(declared, message, place, related=related)
+                message = f"metadata goes to {meta.value}, but capacity counts {group.value} only"
+                yield conflict(self, context, declared, message, "", meta, group)
 
 
-class StripesBeyondVolumes(Rule):
+class StripesBeyondVolumes(MoreWithState):
     info = warning_rule("GP128", "stripes-beyond-volumes")(
         summary="Disks have more stripes than nodes have physical volumes.",
         rationale="Each stripe needs its own volume. Ganeti silently uses fewer stripes when it creates a disk, and"
@@ -238,27 +261,21 @@ class StripesBeyondVolumes(Rule):
         bad=f"{GROUP}hardware: {{pv_count: 2, pv_size: 1T}}\ndiskparams:\n  plain: {{stripes: 4}}\n",
         good=f"{GROUP}hardware: {{pv_count: 4, pv_size: 1T}}\ndiskparams:\n  plain: {{stripes: 4}}\n",
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
-            promised = group.hardware.volume_count if group.hardware else None
-            volumes = promised if promised is not None else _fewest_volumes(context, group)
-            for path in _STRIPES if volumes is not None and not context.exclusive(group) else ():
-                leaf = context.effective(group, path)
-                if leaf is not None and volumes is not None and number(leaf) > volumes:
-                    place = "promised" if promised is not None else "there now"
-                    has = f"{count(volumes, 'volume')} ({place})"
+            promised, counts = group.hardware.volume_count if group.hardware else None, list[int]()
+            if promised is None:  # those that were read
+                counts = [own_pool(context, group, node).count for node in context.members.nodes_in(group)]
+            volumes = promised if promised is not None else min(filter(None, counts), default=math.inf)
+            leaves = () if context.exclusive(group) else (context.effective(group, path) for path in _STRIPES)
+            for leaf in leaves:
+                if leaf is not None and number(leaf) > volumes:
+                    has = f"{count(int(volumes), 'volume')} ({'there now' if promised is None else 'promised'})"
                     message = f"{leaf.dotted} is {leaf.value}, but group {group.name} has {has}"
-                    span = group.hardware.span if group.hardware else None
-                    related = (Related(span, "promised here"),) if span and promised is not None else ()
+                    promise = group.hardware if promised is not None else None
+                    related = (Related(promise.span, "promised here"),) if promise else ()
                     yield self.hit(group, message, leaf.span, hint=f"write at most {volumes}", related=related)
-
-
-def _fewest_volumes(context: Context, group: GroupPolicy) -> int | None:
-    """Return the fewest volumes of a node that is to be in the group; None where they were not read."""
-    counts = [own_pool(context, group, node).count for node in context.members.nodes_in(group)]
-    return min((count for count in counts if count), default=None)
 
 
 class StripesIgnored(Rule):

@@ -15,9 +15,10 @@ from gpolicy.ganeti.sensible_ranges import SENSIBLE, is_without_limit
 from gpolicy.ganeti.spec_distance import spec_distance
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
 from gpolicy.policy import edits
-from gpolicy.policy.model import GroupPolicy, Leaf
+from gpolicy.policy.model import Leaf
 from gpolicy.printable import count
 from gpolicy.rules.examples import CLUSTER, GOOD_SPECS, GROUP, LARGE, SIZES, SMALL, bounds, group_with, spec
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
 
 CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
 _SOURCE: Final = "Ganeti 3.0, MAX_DISKS and MAX_NICS"
@@ -195,9 +196,8 @@ class SpecUnlikely(Rule):
                 and _are_exchanged(most_memory := pair.maximum["memory-size"], cpus := pair.maximum["cpu-count"], low)
             ):
                 memory = amount("memory-size", most_memory)
-                message = (
-                    f"{pair.title}: max is {memory} of memory for {count(cpus, 'CPU')}, far less for each than at min"
-                )
+                message = f"{pair.title}: max is {memory} of memory for {count(cpus, 'CPU')},"
+                message += " far less for each than at min"
                 hint = f"if they are exchanged, write {cpus}G and {most_memory // _GIB}"
                 yield self.hit(declared, message, pair.at("max", "memory-size"), hint=hint)
             for bound in wrong:
@@ -238,10 +238,7 @@ class StdOutside(Rule):
         pairs = context.pairs(cluster)
         if not all(pair.possible for pair in pairs):
             return  # std may lie in what is meant
-        outside = [
-            [name for name, leaf in std.items() if not pair.minimum[name] <= number(leaf) <= pair.maximum[name]]
-            for pair in pairs
-        ]
+        outside = [_outside(pair, std) for pair in pairs]
         if not pairs or not all(outside):
             return
         distances = [
@@ -260,7 +257,11 @@ class StdOutside(Rule):
         yield self.hit(cluster, message, std[names[0]].span, hint=hint, related=pair.here)
 
 
-class StdNowhere(Rule):
+def _outside(pair: Pair, std: dict[str, Leaf]) -> list[str]:
+    return [name for name, leaf in std.items() if not pair.minimum[name] <= number(leaf) <= pair.maximum[name]]
+
+
+class StdNowhere(MoreWithState, WholePolicyRule):
     info = warning_rule("GP216", "std-fits-no-group")(
         summary="The cluster's std lies in no spec of any group.",
         rationale="hspace counts with std, but Ganeti compares it with the cluster's specs only. If every group has"
@@ -269,7 +270,6 @@ class StdNowhere(Rule):
         bad=f"{_GROUP}{bounds('16G 64G', '4 16', '100G 1T')}",
         good=f"{_GROUP}{bounds('1G 64G', '1 16', '10G 1T')}",
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster
@@ -280,18 +280,11 @@ class StdNowhere(Rule):
         if cluster is None or len(written) != len(std) or not known:
             return
         own = [group for group, _ in groups if context.own(group, ("ipolicy", "minmax"))]
-        if not own or any(_takes(pair, written) for _, pairs in groups for pair in pairs):
+        if not own or any(not _outside(pair, written) for _, pairs in groups for pair in pairs):
             return
         first = written["memory-size"]
-        message = f"std fits no spec of {_names([group for group, _ in groups])}: hspace counts no standard instance"
+        names = [group.name for group, _ in groups]
+        which = f"group {names[0]}" if len(names) == 1 else f"the groups {', '.join(names[:5])}"
+        message = f"std fits no spec of {which}: hspace counts no standard instance"
         related = tuple(Related(pairs[0].leaf.span, f"the specs of {group.name}") for group, pairs in groups[:3])
         yield self.hit(cluster, message, first.span, hint="choose a std that one of the groups takes", related=related)
-
-
-def _takes(pair: Pair, std: dict[str, Leaf]) -> bool:
-    return all(pair.minimum[name] <= number(leaf) <= pair.maximum[name] for name, leaf in std.items())
-
-
-def _names(groups: list[GroupPolicy]) -> str:
-    names = [group.name for group in groups]
-    return f"group {names[0]}" if len(names) == 1 else f"the groups {', '.join(names[:5])}"

@@ -1,19 +1,26 @@
-"""GP211, GP212, GP222 and GP223: specs against what a node of the group can give."""
+"""GP211, GP212, GP222, GP223 and GP226: specs against what a node of the group can give, and one figure for many."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 from gpolicy.checking.context import Context, name_of, number
 from gpolicy.checking.in_force import groups_where, in_force
+from gpolicy.checking.node_limits import VCPU_RATIO, kept_by_node, kept_disk, promised_size
 from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Explains, Hit, Rule
-from gpolicy.findings import Related, RuleParameter, error_rule, warning_rule
+from gpolicy.findings import Finding, Related, RuleParameter, Span, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level, Path
-from gpolicy.policy.model import Declared, GroupPolicy
+from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
+from gpolicy.policy.source_file import Located
 from gpolicy.printable import count as in_words
+from gpolicy.printable import named
 from gpolicy.rules.examples import GROUP, SIZES, bounds
+from gpolicy.rules.shapes import MoreWithState
 
 _GROUP: Final = f"{GROUP}hardware: {{memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}}\n"
 _MANY_VOLUMES: Final = 4
@@ -23,14 +30,10 @@ _ONE_DIGIT_MORE: Final = (8, 12)
 _GIB: Final = 1024
 _REPORTED: Final = 0.95
 """The share of its memory that Linux shows of a machine, at the least."""
-_CPUS_OF_ONE: Final = frozenset({84, 168})
-"""Rare numbers that there are: AMD EPYC 9634 has 84 cores."""
 _MEMORIES: Final = tuple(sorted(odd << power for odd in (1, 3, 5, 7, 9, 15) for power in range(2, 14)))
 """In GiB: what memory modules of usual sizes make."""
-_FEW_CPUS: Final = 16
 _SMALL_NODE: Final = 16 * 1024
 """MiB of memory: with less, a node is a virtual one for tests, or a small board."""
-_SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
 _COUNT: Final[Path] = ("ndparams", "spindle_count")
 
 
@@ -38,7 +41,7 @@ def _spec(memory: str, cpus: str = "1 16", disk: str = "10G 100G") -> str:
     return f"{_GROUP}ipolicy:\n  vcpu-ratio: 1\n  minmax:\n    - name: big\n      {bounds(memory, cpus, disk)}"
 
 
-class SpecBeyondHardware(Rule):
+class SpecBeyondHardware(MoreWithState):
     info = error_rule("GP211", "spec-beyond-hardware")(
         summary="The smallest instance of a spec is larger than a node of the group.",
         rationale="No node of the group can hold such an instance, so the spec allows nothing.",
@@ -46,7 +49,6 @@ class SpecBeyondHardware(Rule):
         bad=_spec("96G 128G"),
         good=_spec("16G 60G"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
@@ -58,7 +60,7 @@ class SpecBeyondHardware(Rule):
                     yield self.hit(group, message, excess.place, hint=hint, related=excess.limit.places)
 
 
-class SpecMaxBeyondHardware(Rule):
+class SpecMaxBeyondHardware(MoreWithState):
     info = warning_rule("GP212", "spec-max-beyond-hardware")(
         summary="The largest instance of a spec is larger than a node of the group.",
         rationale="The policy allows instances that no node can hold. Tiered allocation starts with the maximum and"
@@ -67,7 +69,6 @@ class SpecMaxBeyondHardware(Rule):
         bad=_spec("16G 96G"),
         good=_spec("16G 60G"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
@@ -112,23 +113,23 @@ class HardwareUnlikely(Rule):
         least, most = (context.settings.parameter(self.info, name) for name in ("least", "most"))
         yield from self._spindles(context)
         for group in context.groups:
-            hardware = group.hardware
-            for size in hardware.pv_sizes if hardware else ():
+            for size in group.hardware.pv_sizes if group.hardware else ():
                 if size.value == 0:
                     yield self.hit(group, "a physical volume of size 0", size.span, hint="write its size")
             yield from self._exchanged(group)
-            if hardware is None or hardware.memory is None or hardware.cpus is None:
-                continue
-            each = hardware.memory.value / hardware.cpus.value
-            is_small = hardware.memory.value < _SMALL_NODE and hardware.cpus.value < _FEW_CPUS
+            yield from self._unbalanced(group, least, most)
+
+    def _unbalanced(self, group: GroupPolicy, least: float, most: float) -> Iterator[Hit]:
+        """Yield memory that is far too little or too much for the CPUs."""
+        memory, cpus = (group.hardware.memory, group.hardware.cpus) if group.hardware else (None, None)
+        if memory is not None and cpus is not None:
+            each, is_small = memory.value / cpus.value, memory.value < _SMALL_NODE and cpus.value < 16
             if not (least / 5 if is_small else least) <= each <= most:
-                memory, cpus = amount("memory-size", hardware.memory.value), hardware.cpus.value
-                message = (
-                    f"{memory} of memory for {in_words(cpus, 'CPU')} is far too {'much' if each > most else 'little'}"
-                )
-                related = (Related(hardware.cpus.span, "the CPUs are here"),)
+                what = f"{amount('memory-size', memory.value)} of memory for {in_words(cpus.value, 'CPU')}"
+                message = f"{what} is far too {'much' if each > most else 'little'}"
+                related = (Related(cpus.span, "the CPUs are here"),)
                 hint = "correct the unit, or exchange the two numbers"
-                yield self.hit(group, message, hardware.memory.span, hint=hint, related=related)
+                yield self.hit(group, message, memory.span, hint=hint, related=related)
 
     def _spindles(self, context: Context) -> Iterator[Hit]:
         """Yield a spindle_count with a digit more than there are volumes; it may also be a weight of any size."""
@@ -137,9 +138,8 @@ class HardwareUnlikely(Rule):
                 volumes = group.hardware.pv_count if group.hardware else None
                 times = number(spindles) / volumes.value if volumes is not None and volumes.value else 0
                 if volumes and volumes.value >= _MANY_VOLUMES and _ONE_DIGIT_MORE[0] <= times <= _ONE_DIGIT_MORE[1]:
-                    message = (
-                        f"spindle_count is {spindles.value}, but nodes of {name_of(group)} have {volumes.value} volumes"
-                    )
+                    message = f"spindle_count is {spindles.value}, but nodes of {name_of(group)} have {volumes.value}"
+                    message += " volumes"
                     related = (Related(volumes.span, "they are promised here"),)
                     yield self.hit(declared, message, spindles.span, hint="correct one of them", related=related)
                     break
@@ -150,13 +150,11 @@ class HardwareUnlikely(Rule):
         if memory is not None and memory.value % _GIB == 0:
             gib = memory.value // _GIB
             if meant := _exchanged_digits(gib, _is_usual_memory):
-                yield self.hit(
-                    group, f"hardly any machine has {gib}G of memory", memory.span, hint=f"Did you mean `{meant}G`?"
-                )
+                hint = f"Did you mean `{meant}G`?"
+                yield self.hit(group, f"hardly any machine has {gib}G of memory", memory.span, hint=hint)
         if cpus is not None and (meant := _exchanged_digits(cpus.value, _is_usual_cpus)):
-            yield self.hit(
-                group, f"hardly any machine has {cpus.value} CPUs", cpus.span, hint=f"Did you mean `{meant}`?"
-            )
+            hint = f"Did you mean `{meant}`?"
+            yield self.hit(group, f"hardly any machine has {cpus.value} CPUs", cpus.span, hint=hint)
 
 
 def _exchanged_digits(figure: int, is_usual: Callable[[int], bool]) -> int:
@@ -176,13 +174,13 @@ def _is_usual_memory(gib: int) -> bool:
 
 
 def _is_usual_cpus(cpus: int) -> bool:
-    if cpus < 8 or cpus in _CPUS_OF_ONE:
+    if cpus < 8 or cpus in {84, 168}:  # rare numbers that there are: AMD EPYC 9634 has 84 cores
         return True
     odd = cpus // (cpus & -cpus)  # without its factors of 2
     return cpus % 2 == 0 and odd <= 15
 
 
-class SpindleUseBeyondRatio(Rule):
+class SpindleUseBeyondRatio(MoreWithState):
     info = warning_rule("GP223", "spindle-use-beyond-ratio")(
         summary="A spec requires or allows more spindle-use than spindle-ratio allows on a node.",
         rationale="All instances of a node together may use spindle-ratio times its spindle_count. hail and hspace"
@@ -193,12 +191,11 @@ class SpindleUseBeyondRatio(Rule):
         good=f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: 4\n  minmax:\n    - name: busy\n      "
         + bounds("1G 12G", "1 3", "10G 90G", "6 8"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         sets = [number(leaf) for declared, leaf in context.explicit_at(_COUNT) if declared.level is Level.NODE]
         for declared in context.cluster_and_groups:
-            ratio, count = (in_force(context, declared, path) for path in (_SPINDLES, _COUNT))
+            ratio, count = (in_force(context, declared, path) for path in (("ipolicy", "spindle-ratio"), _COUNT))
             if ratio is None or count is None or count.number < 1 or context.exclusive(declared):  # GP107
                 continue
             spindles = max([count.number, *sets, *self._observed(context, declared)])
@@ -207,13 +204,10 @@ class SpindleUseBeyondRatio(Rule):
                 bound = next((end for end in ("min", "max") if pair.bound(end)["spindle-use"] > limit), None)
                 if bound is not None:
                     verb = "requires" if bound == "min" else "allows"
-                    message = (
-                        f"{pair.title} {verb} a spindle-use of {pair.bound(bound)['spindle-use']}, but a node takes"
-                        f" {limit:g} (spindle_count {spindles:g}, ratio {ratio.number:g})"
-                    )
-                    related = tuple(
-                        Related(item.leaf.span, f"{item.path[1]} is here") for item in (ratio, count) if item.leaf
-                    )
+                    message = f"{pair.title} {verb} a spindle-use of {pair.bound(bound)['spindle-use']}, but a node"
+                    message += f" takes {limit:g} (spindle_count {spindles:g}, ratio {ratio.number:g})"
+                    leaves = (ratio.leaf, count.leaf)
+                    related = tuple(Related(leaf.span, f"{leaf.path[1]} is here") for leaf in leaves if leaf)
                     hint = "raise spindle-ratio or spindle_count, or lower the bound"
                     yield self.hit(declared, message, pair.at(bound, "spindle-use"), hint=hint, related=related)
 
@@ -223,3 +217,215 @@ class SpindleUseBeyondRatio(Rule):
             count = node.own.get(_COUNT)
             if isinstance(count, int | float):
                 yield count
+
+
+_JUDGES: Final = ("GP211", "GP212", "GP223", "GP402", "GP404", "GP405", "GP415", "GP416")
+"""The rules that compare specs with what a node gives."""
+_SPINDLES_SHARED: Final = 32
+"""Ganeti's default of spindle-ratio: the weights of instances are arbitrary, and 1 may be too little."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """A number of the policy, and the policy of one group as it would be if the number took nothing from a node."""
+
+    name: str
+    span: Span
+    without: Policy
+    note: str = ""
+
+
+@dataclass(slots=True)
+class _Refusals:
+    """What disappears without a figure: the groups, their number of specs, those that are refused, the findings."""
+
+    figure: _Figure
+    groups: list[GroupPolicy] = field(default_factory=list)
+    specs: int = 0
+    refused: set[tuple[str, Span]] = field(default_factory=set)
+    findings: dict[Finding, None] = field(default_factory=dict)
+
+    @property
+    def decides(self) -> bool:
+        """Whether more than one spec is refused, and most of all: of one, the spec is more likely wrong."""
+        return len({span for _, span in self.refused}) > 1 and len(self.refused) * 2 > self.specs
+
+
+def _sized(cpus: int) -> str:
+    large, small = bounds("32G 64G", "4 16", "100G 1T"), bounds("8G 16G", "2 8", "10G 90G")
+    head = f"{GROUP}hardware: {{memory: 128G, cpus: {cpus}, pv_count: 8, pv_size: 1T}}\nipolicy:\n  vcpu-ratio: 1\n"
+    return f"{head}  minmax:\n    - name: large\n      {large}    - name: small\n      {small}"
+
+
+class FigureRefusesSpecs(Rule):
+    info = warning_rule("GP226", "figure-refuses-specs")(
+        summary="By one figure most specs of a group do not fit the nodes.",
+        rationale="Hardware, what a node keeps, a ratio below 1 and the reserve of volumes hold for all specs of a"
+        " group. If most of them no longer fit, and all would without this figure, then it is wrong rather than the"
+        " specs. What the rules of the single specs find is not reported beside it. It is an error if one of those is.",
+        source="Partitioned Ganeti, Constrained instance sizes",
+        bad=_sized(6),
+        good=_sized(16),
+    )
+    explains = Explains(one_by_one=True)
+    finds_more_with_state = runs_last = True
+
+    def check_after(self, context: Context, found: Sequence[Finding]) -> Iterator[Hit]:
+        """Yield the figures that decide most of what was found about specs."""
+        about = [finding for finding in found if finding.code in _JUDGES]
+        judges = [code for code in _JUDGES if any(finding.code == code for finding in about)]
+        decided: dict[Span, _Refusals] = {}
+        for group in _refused_groups(context, about)[:20]:
+            for figure, gone in _deciding(context, group, judges, about):
+                refusals = decided.setdefault(figure.span, _Refusals(figure))
+                refusals.groups.append(group)
+                refusals.specs += len(context.pairs(group))
+                refusals.findings.update(dict.fromkeys(gone))
+                refusals.refused.update((group.name, span) for span in _refused(_pairs(context, group), gone))
+        said: set[Finding] = set()
+        for span, refusals in decided.items():
+            findings = [finding for finding in refusals.findings if finding not in said]
+            if refusals.decides and findings:
+                said.update(findings)
+                yield self._hit(context, span, refusals, findings)
+
+    def _hit(self, context: Context, span: Span, refusals: _Refusals, findings: list[Finding]) -> Hit:
+        file = context.policy.files.get(span.file)
+        value = f" is {file.written(span)}" if file is not None else ""
+        what = f"{refusals.figure.name}{value}{refusals.figure.note}"
+        first = min(findings, key=lambda finding: finding.severity.rank)
+        names = [group.name for group in refusals.groups]
+        which = named("group", names)
+        message = f"{what}: by it {len(refusals.refused)} of {refusals.specs} specs of {which} do not fit the"
+        message += f" nodes as meant; {first.message}"
+        related = tuple(Related(finding.span, finding.message) for finding in findings if finding.span)
+        hint = "correct this figure, or all these specs"
+        return self.hit(refusals.groups[0], message, span, hint=hint, related=related)
+
+
+def _refused_groups(context: Context, about: Sequence[Finding]) -> list[GroupPolicy]:
+    """Return the groups some of whose specs are refused; none if it is one spec alone."""
+    refused: dict[int, set[Span]] = {}  # by the list of pairs, which groups may share
+    for group in context.groups if len({finding.span for finding in about if finding.span}) > 1 else ():
+        if id(context.pairs(group)) not in refused:
+            refused[id(context.pairs(group))] = _refused(_pairs(context, group), about)
+    several = len(set().union(*refused.values())) > 1
+    return [group for group in context.groups if several and refused[id(context.pairs(group))]]
+
+
+def _pairs(context: Context, group: GroupPolicy) -> list[Span]:
+    """Return the places of a group's pairs in their order; none lies within another."""
+    return sorted(pair.span for pair in context.pairs(group))
+
+
+def _around(place: Span | None, pairs: Sequence[Span]) -> Span | None:
+    """Return the pair that a place lies within."""
+    number = 0 if place is None else bisect_right(pairs, (place.file, place.line, place.column), key=_start)
+    pair = pairs[number - 1] if number else None
+    return pair if place and pair and place.file == pair.file and place.lies_within(pair) else None
+
+
+def _start(span: Span) -> tuple[str, int, int]:
+    return span.file, span.line, span.column
+
+
+def _refused(pairs: Sequence[Span], findings: Iterable[Finding]) -> set[Span]:
+    """Return the pairs that the findings are about."""
+    return {pair for finding in findings if (pair := _around(finding.span, pairs))}
+
+
+def _deciding(
+    context: Context, group: GroupPolicy, judges: Sequence[str], about: Sequence[Finding]
+) -> Iterator[tuple[_Figure, list[Finding]]]:
+    """Yield the figure of a group without which most of its specs fit, with the findings about these.
+
+    Of what is taken from a node first; only where nothing of that decides, of what the node has. Where two figures
+    do the same, neither decides.
+    """
+    pairs = _pairs(context, group)
+    alone = _judged(context, replace(context.policy, groups={group.name: group}), judges)
+    here = {(finding.span, finding.message) for finding in alone}
+    own = [finding for finding in about if (finding.span, finding.message) in here]
+    for figures in (_taking(context, group), _having(context, group)):
+        gone: dict[int, list[_Figure]] = defaultdict(list)
+        without: dict[Span, list[Finding]] = {}
+        for figure in figures:
+            still = _refused(pairs, _judged(context, figure.without, judges))
+            cured = [finding for finding in own if (pair := _around(finding.span, pairs)) and pair not in still]
+            without[figure.span] = cured
+            gone[len(cured)].append(figure)
+        most = max(gone, default=0)
+        if most and len(gone[most]) == 1:
+            figure = gone[most][0]
+            yield figure, without[figure.span]
+            return
+
+
+def _judged(context: Context, policy: Policy, judges: Sequence[str]) -> list[Finding]:
+    changed = replace(context, policy=policy)
+    return [hit.finding for code in judges for hit in changed.found_by(code)]
+
+
+def _taking(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
+    """Yield the figures that take something from what a node of the group has."""
+    kept = (
+        *kept_by_node(context, group, "mem_node", "mem_hv"),
+        *kept_by_node(context, group, "cpu_node"),
+        *kept_disk(context, group),
+    )
+    for leaf in kept:
+        if number(leaf) > 0:
+            yield _of_leaf(context, group, leaf, 0)
+    for path, usual in ((VCPU_RATIO, 1), (("ipolicy", "spindle-ratio"), _SPINDLES_SHARED)):
+        ratio = in_force(context, group, path)
+        if ratio is not None and ratio.leaf is not None and ratio.number < 1:
+            yield _of_leaf(context, group, ratio.leaf, usual)
+    volume = promised_size(context, group, group.hardware) if group.hardware else None
+    for key in ("margin", "reserve") if volume is not None and context.exclusive(group) else ():
+        owners = (owner for owner in (group, context.policy.cluster) if owner and key in owner.physical_volumes)
+        owner = next(owners, None)
+        if owner is not None and volume is not None:
+            rest = {name: value for name, value in owner.physical_volumes.items() if name != key}
+            without = _changed(context.policy, group, owner, physical_volumes=rest)
+            note = f" (of each {amount('disk-size', volume.smallest)} {amount('disk-size', volume.usable)} count)"
+            yield _Figure(f"physical_volumes.{key}", owner.physical_volumes[key].span, without, note)
+
+
+def _of_leaf(context: Context, group: GroupPolicy, leaf: Leaf, value: int) -> _Figure:
+    owner = group if context.own(group, leaf.path) is leaf else context.policy.cluster or group
+    leaves = {**owner.leaves, leaf.path: replace(leaf, value=value)}
+    return _Figure(leaf.dotted, leaf.span, _changed(context.policy, group, owner, leaves=leaves))
+
+
+def _having(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
+    """Yield the figures of the hardware that the group promises.
+
+    But not the size of a volume: disks that do not make use of it are mostly wrong themselves.
+    """
+    hardware = group.hardware
+    if hardware is None:
+        return
+
+    def with_hardware(name: str, span: Span, **fields: Any) -> _Figure:
+        without = _changed(context.policy, group, group, hardware=replace(hardware, **fields))
+        return _Figure(f"hardware.{name}", span, without)
+
+    if hardware.memory:
+        yield with_hardware("memory", hardware.memory.span, memory=_plenty(hardware.memory))
+    if hardware.cpus:
+        yield with_hardware("cpus", hardware.cpus.span, cpus=_plenty(hardware.cpus))
+    if hardware.pv_count:
+        yield with_hardware("pv_count", hardware.pv_count.span, pv_count=_plenty(hardware.pv_count))
+
+
+def _plenty(figure: Located[int]) -> Located[int]:
+    return replace(figure, value=figure.value * 1024)  # enough for any spec
+
+
+def _changed(policy: Policy, group: GroupPolicy, owner: ClusterPolicy | GroupPolicy, **fields: Any) -> Policy:
+    """Return the policy with `group` alone, and `owner` (the group, or the cluster) with other `fields`."""
+    alone = replace(policy, groups={group.name: group})
+    changed = replace(owner, **fields)
+    if isinstance(changed, GroupPolicy):
+        return replace(alone, groups={group.name: changed})
+    return replace(alone, cluster=changed)

@@ -16,13 +16,10 @@ from gpolicy.rules.examples import GOOD_SPECS, LARGE, SIZES, SMALL, group_with, 
 
 FILLING: Final = ("memory-size", "cpu-count", "disk-size")
 """The parameters that fill a node."""
-_HSPACE: Final = "hspace of Ganeti 3.0, tiered allocation"
 _STEPS: Final = {"memory-size": 64, "disk-size": 256}
 """By how much hspace makes an instance smaller at a time, in MiB; it never goes below one step."""
 _FAR_BELOW: Final = {"memory-size": 4, "cpu-count": 4, "disk-size": 5}
 """How many times a minimum must be below that of a smaller spec; disks differ more on purpose."""
-_NARROW: Final = 2
-_ONE_DIGIT: Final = 10
 _APART: Final = "start above the maximum of the other in at least one parameter: a size 4 MiB above, a count 1"
 
 
@@ -103,10 +100,8 @@ class SpecNotMonotonic(Rule):
                 least = [larger.minimum[name] - smaller.minimum[name] for name in FILLING]
                 if len(more) == 1 and min(least) >= 0 and max(least) > 0:
                     name = more[0]
-                    message = (
-                        f"{smaller.title} is smaller than {larger.title}, but allows a greater {name}:"
-                        f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
-                    )
+                    message = f"{smaller.title} is smaller than {larger.title}, but allows a greater {name}:"
+                    message += f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
                     hint = "lower the one, or raise the other"
                     related = (Related(larger.at("max", name), f"{larger.title} is here"),)
                     yield self.hit(declared, message, smaller.at("max", name), hint=hint, related=related)
@@ -141,10 +136,7 @@ class SpecsWithoutOrder(Rule):
 
 def _apart(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
     """Yield each two pairs of a list that share no sizes (others are GP201 to GP204)."""
-    for declared, _, pairs in context.minmax():
-        for first, second in combinations(comparable(pairs), 2):
-            if first.overlap(second) is None:
-                yield declared, first, second
+    return (found for found in _compared(context) if found[1].overlap(found[2]) is None)
 
 
 class TieredCannotCount(Rule):
@@ -153,7 +145,7 @@ class TieredCannotCount(Rule):
         rationale="hspace counts instances with one disk and, without exclusive storage, with the spindle-use of the"
         " cluster's std. It shrinks them by 64 MiB of memory or 256 MiB of disk at a time. A spec that requires two"
         " disks counts as 0, and if the bounds of a spec are closer than one step, hspace counts its maximum only.",
-        source=_HSPACE,
+        source="hspace of Ganeti 3.0, tiered allocation",
         bad=group_with(spec("small", "1024 1064", "1 3", "10G 90G")),
         good=GOOD_SPECS,
     )
@@ -168,19 +160,15 @@ class TieredCannotCount(Rule):
                     yield self.hit(declared, message, pair.at("min", "disk-count"))
                 low, high = (bound["spindle-use"] for bound in (pair.minimum, pair.maximum))
                 if std is not None and not low <= number(std) <= high and context.exclusive(declared) is None:
-                    message = (
-                        f"{pair.title} allows a spindle-use of {low} to {high}, but hspace counts with that of std,"
-                        f" {number(std):g}, and so counts none"
-                    )
+                    message = f"{pair.title} allows a spindle-use of {low} to {high}, but hspace counts with that of"
+                    message += f" std, {number(std):g}, and so counts none"
                     related = (Related(std.span, "std is here"),)
                     yield self.hit(declared, message, pair.at("min", "spindle-use"), related=related)
                 for name, step in _STEPS.items():
                     low, high = pair.minimum[name], pair.maximum[name]
                     if low < high < low + step:
-                        message = (
-                            f"{pair.title}: {name} spans {high - low} MiB, less than hspace's step of {step} MiB:"
-                            f" only {amount(name, high)} is counted"
-                        )
+                        message = f"{pair.title}: {name} spans {high - low} MiB, less than hspace's step of {step} MiB:"
+                        message += f" only {amount(name, high)} is counted"
                         yield self.hit(declared, message, pair.at("min", name))
 
 
@@ -216,9 +204,8 @@ def _out_of_order(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[R
         name = below[0][0]
         if pair.minimum[name] * _FAR_BELOW[name] <= other.minimum[name]:
             sizes = [amount(name, item.minimum[name]) for item in (pair, other)]
-            message = (
-                f"{pair.title} is above {other.title} in all else, but its min {name} is {sizes[0]}, not {sizes[1]}"
-            )
+            message = f"{pair.title} is above {other.title} in all else, but its min {name} is {sizes[0]},"
+            message += f" not {sizes[1]}"
             return name, f"{message} or more", other.here
     return None
 
@@ -233,7 +220,7 @@ def _reaches_far(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Re
             continue  # the smallest often begins low on purpose
         beside = [_reach(pair, other) for other in FILLING if other != name]
         most = max(*reaches[name], *beside)
-        if most <= _NARROW and 1 <= _reach(pair, name) / _ONE_DIGIT <= most:
+        if most <= 2 and 1 <= _reach(pair, name) / 10 <= most:
             sizes = [amount(name, bound[name]) for bound in (pair.minimum, pair.maximum)]
             return name, f"{pair.title}: {name} goes from {sizes[0]} to {sizes[1]}, much further than all else", ()
     return None

@@ -27,7 +27,6 @@ _REPAIR_TYPES: Final = ("fix-storage", "migrate", "failover", "reinstall")
 _STANDBY: Final = "htools:standby:"
 _OF_TOOLS: Final = (f"{_REPAIR}pending:", f"{_REPAIR}result:", f"{_STANDBY}auto")
 _SEPARATORS: Final = re.compile(r"[^A-Za-z]")
-_LIKE_HTOOLS: Final = re.compile(r"htools(?!:[a-z]+:)")
 _FAMILIES: Final = (*(prefix.rstrip(":") for prefix in TAG_FAMILIES.values()), _STANDBY.rstrip(":"))
 _RAW: Final = ("iextags", "desiredlocation")
 """Families that are compared with the beginning of instance tags as they are."""
@@ -98,7 +97,7 @@ def _misspelt_family(tag: Tag) -> tuple[str, str]:
 
 def _run_together(text: str) -> tuple[str, str]:
     """Return a begin with the letters of a family, but not its colons, and the family (or nothing for each)."""
-    for family in _FAMILIES if _LIKE_HTOOLS.match(text) else ():
+    for family in _FAMILIES if re.match(r"htools(?!:[a-z]+:)", text) else ():
         parts = _SEPARATORS.sub("", family)
         begin = next((text[:end] for end in range(len(text) + 1) if _SEPARATORS.sub("", text[:end]) == parts), "")
         rest = text[len(begin) :]
@@ -174,9 +173,10 @@ class TagWrongLevel(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         names = suffixes(context.tags, "nlocation") | suffixes(context.tags, "migration")
         for tag in context.tags:
+            is_of_nodes = tag.text.startswith(_STANDBY) or not names.isdisjoint(begins_of(tag.text))
             if tag.family and tag.level is not Level.CLUSTER:
                 right = "the cluster"
-            elif tag.level is not Level.NODE and _is_of_nodes(tag.text, names):
+            elif tag.level is not Level.NODE and is_of_nodes:
                 right = "nodes"
             elif tag.text.startswith(_REPAIR) and tag.level is Level.NODE:
                 right = "the cluster, groups and instances"
@@ -184,10 +184,6 @@ class TagWrongLevel(Rule):
                 continue
             message = f"{tag.text} has no effect on a {tag.level}"
             yield self.hit(tag.label, message, tag.span, hint=f"tools read it from {right} only")
-
-
-def _is_of_nodes(text: str, names: set[str]) -> bool:
-    return text.startswith(_STANDBY) or not names.isdisjoint(begins_of(text))
 
 
 class AutorepairUnknown(Rule):
@@ -209,18 +205,15 @@ class AutorepairUnknown(Rule):
                     yield self.hit(tag.label, message, tag.span, hint="keep one of them")
             begin, kind = tag.text[: len(_REPAIR)], tag.text.removeprefix(_REPAIR)
             if begin != _REPAIR:
-                is_close = _alike(tag.text.partition(":")[0], "ganeti") and _alike(begin.lower(), _REPAIR)
-                if is_close:
+                if _alike(tag.text.partition(":")[0], "ganeti") and _alike(begin.lower(), _REPAIR):
                     yield self.hit(tag.label, f"harep reads no tags {begin}…", tag.span, hint=f"write {_REPAIR}…")
                 continue
-            known = kind in _REPAIR_TYPES or re.fullmatch(r"suspend(:[0-9]+)?|(pending|result)(:.*)?", kind)
-            if not known:
+            if kind not in _REPAIR_TYPES and not re.fullmatch(r"suspend(:[0-9]+)?|(pending|result)(:.*)?", kind):
                 words = f"{', '.join(_REPAIR_TYPES)}, suspend or suspend:TIME (seconds since 1970)"
                 hint = did_you_mean(kind, _REPAIR_TYPES, f"write {words}")
                 what = "time" if kind.startswith("suspend:") else "repair"
-                yield self.hit(
-                    tag.label, f"harep knows no {what} {kind.removeprefix('suspend:')!r}", tag.span, hint=hint
-                )
+                message = f"harep knows no {what} {kind.removeprefix('suspend:')!r}"
+                yield self.hit(tag.label, message, tag.span, hint=hint)
 
 
 class TagNotInVersion(Rule):
@@ -261,9 +254,8 @@ class RawPrefix(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for tag in context.tags:
-            if tag.level is not Level.CLUSTER:
-                continue  # no tool reads it there: GP509
-            if tag.family in _RAW and not tag.typed and tag.suffix[-1:] not in ("", ":"):
+            is_read = tag.level is Level.CLUSTER  # else GP509
+            if is_read and tag.family in _RAW and not tag.typed and tag.suffix[-1:] not in ("", ":"):
                 message = f"{tag.text} matches every instance tag that starts with {tag.suffix!r}"
                 hint = f"write {tag.text}: for tags {tag.suffix}:…, or use `raw` in TagRules for the bare prefix"
                 yield self.hit(tag.label, message, tag.span, hint=hint)
@@ -308,10 +300,8 @@ class SuffixColon(Rule):
             if tag.family in ("nlocation", "migration") and tag.suffix.strip(":") and tag.suffix.endswith(":"):
                 meant = tag.text.rstrip(":")
                 message = f"{tag.text} matches node tags {tag.suffix}:…, with two colons"
-                is_new = (tag.label, meant) not in there
-                fix = (
-                    edits.replace_word(context.policy, tag.span, tag.text, meant) if is_new else None
-                )  # a list may not name it twice
+                is_new = (tag.label, meant) not in there  # a list may not name it twice
+                fix = edits.replace_word(context.policy, tag.span, tag.text, meant) if is_new else None
                 yield self.hit(tag.label, message, tag.span, hint=f"write {meant}", fix=fix)
             elif tag.family in _RAW and tag.suffix.endswith("::"):
                 message = f"{tag.text} matches tags {tag.suffix}…, with two colons"

@@ -1,4 +1,4 @@
-"""GP5xx: failure domains and desired locations (design document "Improving location awareness of Ganeti")."""
+"""GP5xx: failure domains, desired locations ("Improving location awareness of Ganeti"), and owned prefixes of tags."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import in_force
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Hit
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Span, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
-from gpolicy.policy.model import OwnedPrefix
 from gpolicy.policy.promised import unlikely
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.printable import listed, named
 from gpolicy.rules.examples import GROUP
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
 from gpolicy.rules.shared import unknown_in_sets
 from gpolicy.rules.tags.domains import (
+    LEFT_NODE,
     LOCATION,
+    OWNING,
     PLACES,
+    Names,
     allowed_migrations,
     almost_in,
     begins_of,
@@ -37,8 +40,6 @@ from gpolicy.rules.tags.domains import (
 _MOST_GROUPS: Final = 6  # named in one message
 _GROUP: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
 _RACKS: Final = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\n"
-_MOST_COMPARED: Final = 100_000
-"""Tags of nodes that lack a domain, compared with its name."""
 
 
 def _rack(nodes: str, tag: str) -> str:
@@ -49,7 +50,7 @@ def _rack(nodes: str, tag: str) -> str:
 _DIVIDED: Final = _GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2, n3", "rack:2")
 
 
-class DesiredLocationWithoutDomain(Rule):
+class DesiredLocationWithoutDomain(MoreWithState, WholePolicyRule):
     info = warning_rule("GP507", "desired-location-without-domain")(
         summary="A desired-location rule needs a failure domain that does not exist.",
         rationale="htools compares an instance's desired location with the location tags of its primary node, which"
@@ -58,7 +59,6 @@ class DesiredLocationWithoutDomain(Rule):
         bad="gpolicy: v1\nkind: TagRules\ndesired_location: [rack]\n",
         good="gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\ndesired_location: [rack]\n",
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         tags = list(context.tags)
@@ -68,15 +68,14 @@ class DesiredLocationWithoutDomain(Rule):
         for tag in tags:
             if tag.family != "desiredlocation" or not tag.suffix or (tag.typed and tag.suffix.startswith(HTOOLS)):
                 continue
-            if not any(
-                f"{domain}:".startswith(tag.suffix) or tag.suffix.startswith(f"{domain}:") for domain in domains
-            ):
+            begins = (f"{domain}:" for domain in domains)
+            if not any(begin.startswith(tag.suffix) or tag.suffix.startswith(begin) for begin in begins):
                 name = tag.suffix.rstrip(":")
                 message = f"node tags {name}:… belong to no failure domain"
                 yield self.hit(tag.label, message, tag.span, hint=f"declare the failure domain {name!r}")
 
 
-class FailureDomainUndivided(Rule):
+class FailureDomainUndivided(MoreWithState, WholePolicyRule):
     info = warning_rule("GP519", "failure-domain-undivided")(
         summary="All nodes of a group are in the same failure domain.",
         rationale="Every pair of nodes shares the domain: there is no choice, each mirrored instance counts as badly"
@@ -86,7 +85,6 @@ class FailureDomainUndivided(Rule):
         bad=_GROUP + _RACKS + _rack("n1, n2, n3", "rack:1"),
         good=_DIVIDED,
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         places = list(_domains_of_groups(context))
@@ -129,7 +127,7 @@ class FailureDomainUndivided(Rule):
         return is_open and (group is None or has_mirrors(context, group))
 
 
-class FailureDomainIncomplete(Rule):
+class FailureDomainIncomplete(MoreWithState, WholePolicyRule):
     info = warning_rule("GP520", "failure-domain-incomplete")(
         summary="Some nodes of a group are in a failure or migration domain, others are in none; or a node loses its"
         " place in a failure domain.",
@@ -140,7 +138,6 @@ class FailureDomainIncomplete(Rule):
         bad=_GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2", "rack:2"),
         good=_DIVIDED,
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         slips = [nodes for nodes in context.policy.node_sets if any(unlikely(entry.value) for entry in nodes.nodes)]
@@ -152,7 +149,7 @@ class FailureDomainIncomplete(Rule):
         at_place: dict[tuple[str, str, int], list[_Lacking]] = {}
         spans: dict[tuple[str, str, int], Span | None] = {}
         migration = (item for item in _domains_of_groups(context, "migration") if item[0] not in failure)
-        left = _MOST_COMPARED
+        left = 100_000  # tags of nodes that are compared with the name of a domain
 
         def has_almost(node: TaggedNode, domain: str) -> bool:
             """Return whether a node has a tag that GP522 takes for a mistyped one of a domain."""
@@ -176,9 +173,8 @@ class FailureDomainIncomplete(Rule):
         for key, lacking in at_place.items():
             domains_there = " and ".join(f"{domain}:…" for domain in dict.fromkeys(item.domain for item in lacking))
             whose = "the group" if len({item.group for item in lacking}) == 1 else "these groups"
-            yield self.hit(
-                key[0], _lacking_words(lacking), spans[key], hint=f"tag every node of {whose} {domains_there}"
-            )
+            hint = f"tag every node of {whose} {domains_there}"
+            yield self.hit(key[0], _lacking_words(lacking), spans[key], hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +215,7 @@ def _is_in_now(context: Context, node: str, domain: str) -> bool:
     return is_in and any(other.of(domain) for other in context.all_tagged)
 
 
-class NodeInTwoDomains(Rule):
+class NodeInTwoDomains(MoreWithState):
     info = info_rule("GP521", "node-in-two-domains")(
         summary="A node has two tags of the same failure domain.",
         rationale="The node shares both domains with others. That is right for a node on two power feeds. (If the"
@@ -228,7 +224,6 @@ class NodeInTwoDomains(Rule):
         bad=_DIVIDED.replace("rack", "power") + _rack("n1", "power:3"),
         good=_DIVIDED.replace("rack", "power"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         names = [name for name in domains(context, "nlocation") if name.lower() not in PLACES]
@@ -236,7 +231,7 @@ class NodeInTwoDomains(Rule):
             yield self.hit(label, message, span)
 
 
-class NodeInTwoPlaces(Rule):
+class NodeInTwoPlaces(MoreWithState):
     info = warning_rule("GP528", "node-in-two-places")(
         summary="A node has the tags of two racks, rooms, sites or other places.",
         rationale="A node stands in one place. Most likely it is named in two node sets, or has moved and kept its old"
@@ -245,7 +240,6 @@ class NodeInTwoPlaces(Rule):
         bad=_DIVIDED + _rack("n1", "rack:3"),
         good=_DIVIDED,
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         names = [name for name in domains(context, "nlocation") if name.lower() in PLACES]
@@ -253,7 +247,7 @@ class NodeInTwoPlaces(Rule):
             yield self.hit(label, message, span, hint="leave it the tag of the place where it is: tags of sets add up")
 
 
-class PlacesWithoutDomain(Rule):
+class PlacesWithoutDomain(MoreWithState, WholePolicyRule):
     info = warning_rule("GP532", "places-without-domain")(
         summary="Nodes have tags of several racks, rooms or other places, and the policy owns failure domains, but"
         " declares none.",
@@ -263,23 +257,20 @@ class PlacesWithoutDomain(Rule):
         bad=_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]"),
         good=_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]\nfailure_domains: [rack]"),
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         if suffixes(context.tags, "nlocation"):
             return
         entries = [owned for rules in context.policy.tag_rules for owned in rules.owns]
-        owned = next((entry for entry in entries if _is_of_domains(entry.value)), None)
+        prefix = TAG_FAMILIES["nlocation"]
+        of_cluster = (entry for entry in entries if Level.CLUSTER in entry.value.levels)
+        owned = next((entry for entry in of_cluster if prefix.startswith(entry.value.prefix)), None)
         names = unread_places(context) if owned is not None else []
         if owned is not None and names:
             tags = listed(f"{name}:…" for name in names)
             message = f"nodes have tags {tags}, but no failure domain is declared, and a plan removes those there are"
             hint = f"write `failure_domains: [{', '.join(names)}]`, or do not own them"
             yield self.hit("cluster", message, owned.span, hint=hint)
-
-
-def _is_of_domains(owned: OwnedPrefix) -> bool:
-    return Level.CLUSTER in owned.levels and TAG_FAMILIES["nlocation"].startswith(owned.prefix)
 
 
 def _domains_of_groups(
@@ -300,3 +291,72 @@ def _place(nodes: tuple[TaggedNode, ...], domain: str, tag: Tag | None) -> tuple
             if place is not None:
                 return place
     return ("cluster", tag.span) if tag else ("cluster", None)
+
+
+class OwnedPrefixIdle(MoreWithState, WholePolicyRule):
+    info = warning_rule("GP523", "owned-prefix-idle")(
+        summary="An owned prefix differs slightly from tags in use, or is owned on other objects than have them, or no"
+        " tag has the prefix while nobody owns those of a domain.",
+        rationale="gpolicy removes tags only under owned prefixes, on the objects that the entry names. If the entry"
+        " is misspelt, tags that you remove from the policy stay on the cluster.",
+        bad=f'{OWNING.replace("rack:", "rakc:")}{LEFT_NODE}["rack:a"]\n',
+        good=f'{OWNING}{LEFT_NODE}["rack:a"]\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        prefixes = Names(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)
+        used, left = context.once(_ownership)
+        for rules in context.policy.tag_rules:
+            for owned in rules.owns:
+                prefix, levels = owned.value.prefix, owned.value.levels
+                having = used[prefix]
+                if having and not having & levels:
+                    where = "s and ".join(sorted(str(level.value) for level in having))
+                    message = f"{prefix} is owned on objects without such tags: they are on {where}s"
+                    yield self.hit("cluster", message, owned.span, hint="correct `on`")
+                elif not having and prefix.endswith(":"):
+                    meant = prefixes.meant(prefix.rstrip(":"))
+                    if meant:
+                        message = f"no tag starts with `{prefix}`; did you mean `{meant}:`?"
+                        yield self.hit("cluster", message, owned.span, hint=f"write {meant}:")
+                    elif left and Level.NODE in levels:
+                        message = f"no tag starts with `{prefix}`, and the tags {left}:… of a domain are not owned"
+                        yield self.hit("cluster", message, owned.span, hint=f"did you mean {left}:? Or own both")
+
+
+class DomainNotOwned(MoreWithState, WholePolicyRule):
+    info = info_rule("GP531", "domain-not-owned")(
+        summary="Tags of one domain of nodes are owned, those of another are not.",
+        rationale="Tags that you remove from the policy stay on the cluster if nobody owns them. That is right where"
+        " something else sets them as well, such as an upgrade.",
+        bad=OWNING.replace("[rack]", "[rack, room]") + f'{LEFT_NODE}["rack:a", "room:1"]\n',
+        good=f'{OWNING}{LEFT_NODE}["rack:a"]\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        used, left = context.once(_ownership)
+        names = domains_of_nodes(context)
+        owned = (owned for rules in context.policy.tag_rules for owned in rules.owns)
+        for entry in owned if left else ():
+            prefix, levels = entry.value.prefix, entry.value.levels
+            if prefix.rstrip(":") in names and Level.NODE in used[prefix] & levels:
+                message = f"tags {prefix}… of nodes are owned, and those of the domain {left} are not"
+                yield self.hit("cluster", message, entry.span, hint=f"own {left}: on node as well")
+                return  # one is enough
+
+
+def domains_of_nodes(context: Context) -> set[str]:
+    return {*domains(context, "nlocation"), *domains(context, "migration")}
+
+
+def _ownership(context: Context) -> tuple[dict[str, set[Level]], str]:
+    """Return on which levels each owned prefix has tags, and a domain whose tags on nodes nobody owns (or nothing)."""
+    used: dict[str, set[Level]] = {owned.prefix: set() for owned in context.policy.owned}
+    loose = set[str]()
+    for tag in context.tags:
+        having_it = [begin for begin in (tag.text[:end] for end in range(len(tag.text) + 1)) if begin in used]
+        for begin in having_it:
+            used[begin].add(tag.level)
+        if tag.level is Level.NODE and not having_it:
+            loose.add(tag.text.partition(":")[0])
+    return used, min(loose & domains_of_nodes(context), default="")

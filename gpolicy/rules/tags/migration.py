@@ -16,6 +16,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.misspelt import Guesses
 from gpolicy.printable import some
 from gpolicy.rules.examples import GROUP
+from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
 from gpolicy.rules.tags.domains import (
     CLOSE,
     LOCATION,
@@ -40,9 +41,6 @@ from gpolicy.rules.tags.domains import (
 _SOURCE: Final = f"{LOCATION}, Migration tags"
 _NODES: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
 _UP: Final = '{from: "hv:4", to: "hv:5"}'
-_NUMBER: Final = re.compile(r"(.*:)v?([0-9]{1,9}(?:\.[0-9]{1,9})*)")
-_MOST_KINDS: Final = 300
-"""Different sets of tags in a group that are compared with one another."""
 _FOUR_NODES: Final = f"{GROUP}nodes: [n1, n2, n3, n4]\n---\n"
 _RULES: Final = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\nmigration: {domains: [hv]}\n"
 
@@ -71,7 +69,7 @@ class AllowMigrationForm(Rule):
                 yield self.hit(tag.label, f"{tag.suffix!r} is not FROM::TO with exactly one ::", tag.span, hint=hint)
 
 
-class AllowMigrationWithoutDomain(Rule):
+class AllowMigrationWithoutDomain(MoreWithState, WholePolicyRule):
     info = warning_rule("GP505", "allowmigration-without-domain")(
         summary="An allowmigration rule is about a tag outside all migration domains of the policy.",
         rationale="Tags of nodes restrict migration only if a migration domain covers them. Without one there is"
@@ -80,7 +78,6 @@ class AllowMigrationWithoutDomain(Rule):
         bad='gpolicy: v1\nkind: TagRules\nmigration:\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
         good='gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         tags = list(context.tags)
@@ -117,7 +114,7 @@ class AllowMigrationPointless(Rule):
                 yield self.hit(tag.label, message, tag.span, hint="remove it", related=related, fix=fix)
 
 
-class TagWithoutNode(Rule):
+class TagWithoutNode(MoreWithState, WholePolicyRule):
     info = warning_rule("GP517", "tag-without-node")(
         summary="A failure domain, a migration domain or an exception is about tags that no node has.",
         rationale="The rule has no effect. Most likely the tag is misspelt, in the rule or on the nodes. Without the"
@@ -127,7 +124,6 @@ class TagWithoutNode(Rule):
         bad=_rules('{from: "hv:4", to: "hv:6"}') + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
         good=_rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         known = known_node_tags(context)
@@ -162,7 +158,7 @@ class TagWithoutNode(Rule):
                     yield self.hit(tag.label, f"no node has the tag {side}", tag.span, hint=hint)
 
 
-class MigrationDeadEnd(Rule):
+class MigrationDeadEnd(MoreWithState, WholePolicyRule):
     info = warning_rule("GP518", "migration-dead-end")(
         summary="Because of its migration tags a node cannot migrate to any other node of its group.",
         rationale="A target must have every migration tag of the source, or another tag that an exception allows"
@@ -173,7 +169,6 @@ class MigrationDeadEnd(Rule):
         bad=_NODES + _rules("") + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
         good=_NODES + _rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         names = domains(context, "migration")
@@ -189,9 +184,8 @@ class MigrationDeadEnd(Rule):
                 label, span = next((place for tag in sorted(tags) if (place := node.tags[tag])), ("cluster", None))
                 tag = next((names[name] for name in names if node.of(name)), None)
                 span = span or (tag.span if tag else None)
-                message = (
-                    f"no other node of group {group} accepts instances from {node.name} ({', '.join(sorted(tags))})"
-                )
+                message = f"no other node of group {group} accepts instances from {node.name}"
+                message += f" ({', '.join(sorted(tags))})"
                 yield self.hit(label, message, span, hint="give another node the same tags, or allow the migration")
 
 
@@ -199,7 +193,7 @@ def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
     return frozenset(tag for name in names for tag in node.of(name))
 
 
-class MigrationDownwards(Rule):
+class MigrationDownwards(MoreWithState):
     info = warning_rule("GP530", "migration-downwards")(
         summary="An exception allows migration only from a later version to an earlier one.",
         rationale="A newer hypervisor takes over what an older one runs, and rarely the other way round. In an upgrade"
@@ -209,7 +203,6 @@ class MigrationDownwards(Rule):
         bad=_rules('{from: "hv:5", to: "hv:4"}'),
         good=_rules(_UP),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         allowed = allowed_migrations(context)
@@ -223,7 +216,7 @@ class MigrationDownwards(Rule):
 
 def _version(tag: str) -> tuple[str, list[int]]:
     """Return what a tag begins with and the version that it ends with, empty if with none."""
-    found = _NUMBER.fullmatch(tag)
+    found = re.fullmatch(r"(.*:)v?([0-9]{1,9}(?:\.[0-9]{1,9})*)", tag)
     return (found[1], [int(part) for part in found[2].split(".")]) if found else (tag, [])
 
 
@@ -262,7 +255,7 @@ class ExclusionOfNodeTags(Rule):
                 yield self.hit(tag.label, message, tag.span, hint="name what instances have in common: service")
 
 
-class DomainsLeaveNone(Rule):
+class DomainsLeaveNone(MoreWithState, WholePolicyRule):
     info = warning_rule("GP526", "domains-leave-none")(
         summary="Each domain leaves a node others of its group for its mirrors, but no other node suits all domains.",
         rationale="The secondary of a DRBD instance should share no failure domain with its primary, and an instance"
@@ -272,7 +265,6 @@ class DomainsLeaveNone(Rule):
         bad=_FOUR_NODES + _RULES + _set("n1, n2", "rack:1", "hv:4") + _set("n3, n4", "rack:2", "hv:5"),
         good=_FOUR_NODES + _RULES + _RACKS + _set("n2, n3", "hv:4") + _set("n1, n4", "hv:5"),
     )
-    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         failure, migration = sorted(domains(context, "nlocation")), sorted(domains(context, "migration"))
@@ -285,15 +277,13 @@ class DomainsLeaveNone(Rule):
             for node in nodes:
                 moving = frozenset(tag for name in migration for tag in node.of(name))
                 kinds.setdefault((moving, *(node.of(name) for name in failure)), []).append(node)
-            if len(kinds) > _MOST_KINDS:
+            if len(kinds) > 300:  # too many to compare each with each
                 continue
             alone = [node for kind, alike in kinds.items() if _is_left_alone(kind, kinds, allowed) for node in alike]
             if alone:
                 names = ", ".join(dict.fromkeys((*failure, *migration)))
-                message = (
-                    f"group {group.name}: no node suits {some([node.name for node in alone])} as the other node of a"
-                    f" mirrored instance, by {names} together"
-                )
+                message = f"group {group.name}: no node suits {some([node.name for node in alone])} as the other node"
+                message += f" of a mirrored instance, by {names} together"
                 places = (node.tags[tag] for node in alone for tag in sorted(node.tags) if node.tags[tag] is not None)
                 label, span = next(places, None) or (group.label, group.span)
                 yield self.hit(label, message, span, hint="spread the tags so that they cross, or remove a domain")
@@ -309,7 +299,7 @@ def _is_left_alone(
     others = [other for other, alike in kinds.items() if other != kind or len(alike) > 1]
     suits = [
         (
-            _may_move(moving, other[0], allowed),
+            may_receive(other[0], moving, allowed) or may_receive(moving, other[0], allowed),
             *(mine.isdisjoint(its) for mine, its in zip(places, other[1:], strict=True)),
         )
         for other in others
@@ -317,12 +307,7 @@ def _is_left_alone(
     return bool(suits) and all(any(each) for each in zip(*suits, strict=True)) and not any(all(one) for one in suits)
 
 
-def _may_move(one: frozenset[str], other: frozenset[str], allowed: set[tuple[str, ...]]) -> bool:
-    """Return whether an instance may migrate between nodes with these tags, in one direction at least."""
-    return may_receive(other, one, allowed) or may_receive(one, other, allowed)
-
-
-class NodeInTwoMigrationDomains(Rule):
+class NodeInTwoMigrationDomains(MoreWithState):
     info = warning_rule("GP527", "two-migration-tags")(
         summary="A node has two tags of the same migration domain.",
         rationale="Such a tag says what instances need of their node, such as the version of its hypervisor, of which"
@@ -331,7 +316,6 @@ class NodeInTwoMigrationDomains(Rule):
         bad=_FOUR_NODES + _RULES + _RACKS + _set("n3, n4", "hv:4") + _set("n1, n2", "hv:4", "hv:5"),
         good=_FOUR_NODES + _RULES + _RACKS + _set("n1, n2, n3, n4", "hv:4"),
     )
-    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for label, message, span in in_two(context, domains(context, "migration")):
