@@ -22,6 +22,7 @@ COMMON = {
     "opening",
     "printable",
     "provenance",
+    "stopping",
 }
 COMMON |= {"__init__"}
 MAY_IMPORT = {

@@ -12,7 +12,7 @@ Source: design document "Resource model".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpolicy.allocator.extended import memory_for_instances
@@ -23,6 +23,7 @@ from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
 from gpolicy.analysis.declared_resources import DeclaredNumber, declaration_notes
 from gpolicy.analysis.loaded_state import LoadedState, inconsistency_notes
 from gpolicy.cluster.state import LiveInstance
+from gpolicy.stopping import Tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +93,7 @@ class ResourceModel:
     """What was left out."""
 
 
-def resource_models(
-    states: Sequence[LoadedState], declared: Sequence[LoadedState], tell: Callable[[str], None]
-) -> list[ResourceModel]:
+def resource_models(states: Sequence[LoadedState], declared: Sequence[LoadedState], tell: Tell) -> list[ResourceModel]:
     """Compare each of `states` with the same one on the declared basis; equal clusters are counted once."""
     titles: dict[CountedCluster, str] = {}
     for loaded in (*declared, *states):

@@ -8,8 +8,6 @@ groups they move in one request (change-group).
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -17,7 +15,6 @@ from typing import Final
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.evacuation import (
     Departure,
-    Ending,
     EvacuationMode,
     EvacuationResult,
     evacuate_nodes,
@@ -45,28 +42,30 @@ from gpolicy.evacuate.moves import copied_by, explained, steps_of, touched_by, w
 from gpolicy.ganeti.hail_parameters import HailParameters
 from gpolicy.htools.hbal_commands import job_sets
 from gpolicy.printable import count, some
+from gpolicy.stopping import Stop, Tell, never, silent
 from gpolicy.what_if.load import elsewhere, offline
 from gpolicy.what_if.words import matching, one_of
 
 _MOST_WORK: Final = 3_000_000  # about microseconds; instances whose candidates would take longer have none listed
+_EXPLAINED: Final = 0.5  # of the time: what moves is worth more than why
 _MIRRORED: Final = DiskTemplate.DRBD.value
 
 
 def find_evacuation(
-    state: ClusterState, request: EvacuationRequest, tell: Callable[[str], None], seconds: float = math.inf
+    state: ClusterState, request: EvacuationRequest, tell: Tell = silent, stop: Stop | None = None
 ) -> EvacuationReport:
-    """Return how the nodes or the group of `request` are emptied. After `seconds`, or with Ctrl-C, the rest stays.
+    """Return how the nodes or the group of `request` are emptied. After a `stop`, or with Ctrl-C, the rest stays.
 
     The report says what the cluster's parameters for hail change. A node that is to be emptied and does not answer
     counts as offline. Raise UsageError for a request that makes no sense on this cluster, and GpolicyError if a group
     that it is about is not known.
     """
-    begun = time.monotonic()
-    report = _find(state, request, tell, seconds)
+    stop = stop or never()
+    report = _find(state, request, tell, stop)
     plain = without_parameters(state)
     if plain is None:
         return report
-    other = _find(plain, request, tell, seconds - (time.monotonic() - begun)) if report.exhaustive else report
+    other = _find(plain, request, tell, stop) if report.exhaustive else report
     elsewhere = dict(_ends(report) ^ _ends(other)) if other.exhaustive else {}
     otherwise = f"{count(len(elsewhere), 'instance')} would end up elsewhere" if elsewhere else ""
     return replace(report, parameters=decisive(state, otherwise))
@@ -77,9 +76,7 @@ def _ends(report: EvacuationReport) -> set[tuple[str, tuple[str, ...]]]:
     return {(item.instance, item.after) for item in report.moved} | {(i.instance, i.nodes) for i in report.stays}
 
 
-def _find(
-    state: ClusterState, request: EvacuationRequest, tell: Callable[[str], None], seconds: float
-) -> EvacuationReport:
+def _find(state: ClusterState, request: EvacuationRequest, tell: Tell, stop: Stop) -> EvacuationReport:
     group = None if request.group is None else one_of("--group", request.group, state.groups, "group")
     if group is not None:
         leaving = [node.name for node in state.nodes_of(group)]
@@ -89,11 +86,8 @@ def _find(
         leaving = matching("NODE", request.nodes or "", state.nodes, "node")
     targets = [name for word in request.targets for name in matching("--to", word, state.groups, "group")]
     state, unknown = _known(state, frozenset(leaving), targets, declared=request.declared)
-    begun = time.monotonic()
-    ending = Ending(lambda: time.monotonic() > begun + seconds)
-    explained_until = begun + seconds / 2  # what moves is worth more than why
     evacuation = _Evacuation(
-        state, request, frozenset(leaving), group, tuple(dict.fromkeys(targets)), tell, ending, explained_until, unknown
+        state, request, frozenset(leaving), group, tuple(dict.fromkeys(targets)), tell, stop, unknown
     )
     evacuation.check()
     for mode in _modes(request, to_groups=evacuation.to_groups):
@@ -136,9 +130,8 @@ class _Evacuation:
     leaving: frozenset[str]
     group: str | None
     targets: tuple[str, ...]
-    tell: Callable[[str], None]
-    ending: Ending
-    explained_until: float
+    tell: Tell
+    stop: Stop
     unknown: dict[str, Unknown]
     requests: list[RequestToHail] = field(default_factory=list)
     moved: list[MovedInstance] = field(default_factory=list)
@@ -187,7 +180,7 @@ class _Evacuation:
         def observe(asked: Departure) -> None:
             self.tell(asked.instance.name)
             self.work += work_of(asked)
-            few = self.work <= _MOST_WORK and time.monotonic() <= self.explained_until
+            few = self.work <= _MOST_WORK and not self.stop.is_over(_EXPLAINED)
             known[asked.instance.name] = explained(asked, cluster.groups) if few else None
 
         wanted, failure = [by_name[name] for name in names], settled.hail.failure
@@ -241,7 +234,7 @@ class _Evacuation:
                 wanted,
                 force=self.asked.ignore_soft_errors or hail.ignore_soft_errors,
                 observer=observer,
-                ending=self.ending,
+                stop=self.stop,
             )
         targets = [group.index for name in self.targets for group in cluster.groups.values() if group.name == name]
         return change_group(
@@ -253,7 +246,7 @@ class _Evacuation:
             RequestOptions(hail.capacity_checks, hail.ignore_soft_errors, hail.restriction),
             show_groups=lambda groups: ", ".join(group.name for group in groups),
             observer=observer,
-            ending=self.ending,
+            stop=self.stop,
         )
 
     def _keep(self, result: EvacuationResult, cluster: Cluster, known: dict[str, tuple[Candidate, ...] | None]) -> None:
@@ -347,7 +340,7 @@ class _Evacuation:
             short_before=_short_of_memory(cluster_before),
             short_after=_short_of_memory(cluster_after),
             objections=tuple(self.objections),
-            exhaustive=not self.ending.ended,
+            exhaustive=not self.stop.ended,
             notes=(
                 *basis_notes(before, cluster_before, declared=self.asked.declared),
                 *not_tried(self.observed),

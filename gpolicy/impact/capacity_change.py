@@ -13,7 +13,7 @@ from gpolicy.allocator.cluster_data import InstancePolicy, SpecPair
 from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, sample_instances
 from gpolicy.allocator.engines import TooLongError
 from gpolicy.allocator.node import Node
-from gpolicy.analysis.capacity import GroupCapacity, Observer, count_in_time, prefixed
+from gpolicy.analysis.capacity import GroupCapacity, count_in_time, prefixed
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.impact.comparison import CountedSides, LoadedComparison, measure_sides
@@ -25,9 +25,10 @@ from gpolicy.impact.fit_change import (
     PairMatch,
     matched_pairs,
 )
+from gpolicy.stopping import Tell
 
 
-def capacity_change(compared: LoadedComparison, names: PairNames, tell: Observer) -> CapacityChange:
+def capacity_change(compared: LoadedComparison, names: PairNames, tell: Tell) -> CapacityChange:
     """Count what fits on the cluster as it is and as it will be; `names` are what the pairs are called afterwards.
 
     A group that lacks what has to be known (for example the spindles of nodes that get exclusive storage) is told in

@@ -31,6 +31,7 @@ from gpolicy.plan.projection import Prospect, before_and_after, undone
 from gpolicy.policy.guard import ABOUT_GROUPS, Guard, Measure
 from gpolicy.policy.model import Policy
 from gpolicy.printable import count, some
+from gpolicy.stopping import Tell, silent
 
 TAKES_INSTANCES: Final = "takes-instances"
 _MOST_REASONS: Final = 4
@@ -160,7 +161,7 @@ def judge_declared_again(
     plan: Plan,
     state: ClusterState,
     allowed: frozenset[str],
-    observer: Callable[[str], None] | None = None,
+    tell: Tell = silent,
     *,
     begun: bool = False,
 ) -> tuple[GuardResult, ...]:
@@ -173,7 +174,7 @@ def judge_declared_again(
         return declared_guards(guards, plan.changes, None, allowed=allowed)
     first = undone(state, plan.changes) if begun else state
     before, after = before_and_after(first, plan.changes, plan.terms)
-    known = guard_impact(before, after, guards, names, observer, emptied=emptied)
+    known = guard_impact(before, after, guards, names, tell, emptied=emptied)
     extent = extent_of(plan.left_out, before, after, names)
     verdicts = declared_guards(guards, plan.changes, known, allowed=allowed, extent=extent)
     return (*(takes_instances(known, allowed) if emptied else ()), *verdicts)
@@ -193,7 +194,7 @@ def guard_impact(
     after: ClusterState,
     guards: Sequence[Guard],
     names: PairNames,
-    observer: Callable[[str], None] | None = None,
+    tell: Tell = silent,
     *,
     emptied: bool = False,
 ) -> Impact:
@@ -201,7 +202,7 @@ def guard_impact(
     parts = {_JUDGES[guard.measure][0] for guard in guards if guard.measure in _JUDGES}
     parts |= {"capacity"} if emptied else set()
     failures = failures_asked(guards)
-    return impact(before, after, names=names, failures=failures, parts=parts, whole=False, observer=observer)
+    return impact(before, after, names=names, failures=failures, parts=parts, whole=False, tell=tell)
 
 
 def verdicts_on(plan: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
@@ -222,7 +223,7 @@ def _doubtful(plan: Prospect) -> Impact | None:
         found = [one for one in known if one.before and one.after and not one.after.surely_takes_one]
         doubtful = replace(loaded, groups=tuple(found), whole=None)
         names = pair_names(plan.policy, plan.after)
-        return Impact(capacity=capacity_change(doubtful, names, lambda _what: None))
+        return Impact(capacity=capacity_change(doubtful, names, silent))
     except GpolicyError:
         return None
 

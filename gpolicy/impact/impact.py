@@ -25,6 +25,7 @@ from gpolicy.impact.remedy_change import RemedyChange, remedy_change
 from gpolicy.impact.storage_findings import ExclusiveStorageChange
 from gpolicy.impact.violation_change import ViolationChange, violation_change
 from gpolicy.policy.model import Hardware
+from gpolicy.stopping import Tell, silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +36,7 @@ class ResourceModelChange:
     after: ResourceModel
 
 
-def resource_model_change(
-    compared: LoadedComparison, declared: LoadedComparison, tell: Callable[[str], None]
-) -> ResourceModelChange:
+def resource_model_change(compared: LoadedComparison, declared: LoadedComparison, tell: Tell) -> ResourceModelChange:
     """Compare both models before and after."""
     states, planned = ([item.before, item.after] for item in (compared, declared))
     return ResourceModelChange(*resource_models(states, planned, tell))
@@ -89,7 +88,7 @@ class _Input:
     names: PairNames
     hardware: Mapping[str, Hardware]
     failures: int
-    tell: Callable[[str], None]
+    tell: Tell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,13 +136,13 @@ def impact(  # noqa: PLR0913 (each is a choice of its own)
     parts: Collection[str] = PARTS,
     declared: bool = False,
     whole: bool = True,
-    observer: Callable[[str], None] | None = None,
+    tell: Tell = silent,
 ) -> Impact:
     """Return what it does to a cluster that it becomes `after`, with `names` for its spec pairs.
 
     `hardware` is what a policy promises of the nodes of a group; `failures`: how many nodes of a group may fail at once
     in the test of redundancy. Only `parts` are worked out. With `declared`, what hv_state and disk_state
-    declare goes before measured figures; without `whole` only groups are counted, not all of them together. `observer`
+    declare goes before measured figures; without `whole` only groups are counted, not all of them together. `tell`
     is told what is being computed.
     """
     given = _Input(
@@ -151,7 +150,7 @@ def impact(  # noqa: PLR0913 (each is a choice of its own)
         names=names,
         hardware=hardware or {},
         failures=failures,
-        tell=observer or (lambda _what: None),
+        tell=tell,
     )
     counted, unknown = None, ""
     if not _COUNTS.keys().isdisjoint(parts):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +10,7 @@ from gpolicy.analysis.pair_names import PairNames
 from gpolicy.impact.comparison import LoadedComparison, StateComparison
 from gpolicy.remedy.faults import Fault, FaultKind
 from gpolicy.remedy.remedy import DEFAULT_RATE, begin_remedy, find_remedy
+from gpolicy.stopping import Tell, after_work
 
 MOST_NODES: Final = 1_000
 """The nodes of the largest cluster in which a plan looks for moves."""
@@ -58,9 +58,7 @@ class RemedyChange:
     """Whether the search ended by itself; false where there was none."""
 
 
-def remedy_change(
-    compared: StateComparison, loaded: LoadedComparison, names: PairNames, tell: Callable[[str], None]
-) -> RemedyChange:
+def remedy_change(compared: StateComparison, loaded: LoadedComparison, names: PairNames, tell: Tell) -> RemedyChange:
     """Return what the change does wrong, and what moves cure of it. `loaded` are the two states of `compared`."""
     beginning = begin_remedy(compared.after, loaded.after)
     before, after = set(begin_remedy(compared.before, loaded.before).faults), beginning.faults
@@ -75,9 +73,9 @@ def remedy_change(
         names,
         beginning=beginning,
         rate=DEFAULT_RATE,
-        most_work=_MOST_WORK,
         explain=False,
         tell=tell,
+        stop=after_work(_MOST_WORK),
     )
     ended = set(report.faults) - set(report.faults_after)
     return RemedyChange(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import floor
@@ -33,6 +32,7 @@ from gpolicy.remedy.faults import RATIOS, Fault, FaultKind, Layout, Places
 from gpolicy.remedy.legal_sizes import SizeCure, size_cure
 from gpolicy.remedy.moving import Movers, copied_by, why_fixed
 from gpolicy.remedy.search import Moves, Search
+from gpolicy.stopping import Stop, Tell, never, silent
 
 DEFAULT_RATE: Final = 60
 """MiB a second: Ganeti's own `resync-rate` of DRBD."""
@@ -138,32 +138,30 @@ def begin_remedy(state: ClusterState, loaded: LoadedState) -> Beginning:
     return Beginning(loaded, movers, Moves((), start, movers.faults(start)))
 
 
-def find_remedy(  # noqa: PLR0913 (each is a choice of its own)
+def find_remedy(
     state: ClusterState,
     names: PairNames,
     *,
     beginning: Beginning | None = None,
     rate: int,
     declared: bool = False,
-    seconds: float = float("inf"),
-    most_work: float = float("inf"),
     explain: bool = True,
-    tell: Callable[[str], None],
+    tell: Tell = silent,
+    stop: Stop | None = None,
 ) -> RemedyReport:
     """Return what cures the cluster in `state`. `names` are those of the policy's spec pairs.
 
     `beginning` is that of the state, where it is known already; else `declared` is that of `load_state`. The search
-    ends after `seconds`, or after `most_work` (`Search`). `explain`: what is left has its reasons, and sizes are looked
-    for. Raise GpolicyError if figures of nodes are missing in all groups.
+    ends after a `stop` (`Search` counts the work). `explain`: what is left has its reasons, and sizes are looked for.
+    Raise GpolicyError if figures of nodes are missing in all groups.
     """
-    until = time.monotonic() + seconds
     if beginning is None:
         tell("what is wrong")
         beginning = begin_remedy(state, load_state(state, declared=declared))
     loaded, movers, before = beginning.loaded, beginning.movers, beginning.before
     start = before.layout
     grounds = basis_notes(loaded.settled, loaded.whole.cluster, declared=True) if declared else []
-    search = Search(start, movers, until, tell, most_work)
+    search = Search(start, movers, stop or never(), tell)
     found = search.find(before)
     measured = {item.name: item.status for item in loaded.data.instances}
     done = [_as_measured(step, measured[step.instance.name]) for step in found.steps]

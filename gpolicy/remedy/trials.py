@@ -6,7 +6,7 @@ most. So most moves need no trial: only those do that can be the best.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,6 +15,7 @@ from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.remedy.faults import Layout, lack, shortage, tag_units
 from gpolicy.remedy.moving import Movers, Trial, copied_by
+from gpolicy.stopping import Stop
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
@@ -59,10 +60,10 @@ Part = tuple[int, bool]
 
 @dataclass(slots=True)
 class Trials:
-    """What is known of the moves of instances in the layout that was asked for last. `spend` is told of each trial."""
+    """What is known of the moves of instances in the layout that was asked for last. `stop` counts each trial."""
 
     movers: Movers
-    spend: Callable[[int], None]
+    stop: Stop
     _known: dict[Part, _Known] = field(default_factory=dict)
     _nodes: Nodes = field(default_factory=dict)
 
@@ -70,7 +71,7 @@ class Trials:
         """Return the moves that may help, the best first."""
         known = self._of(layout, part)
         if known.candidates is None:
-            self.spend(0)  # it may be time to end
+            self.stop.spend()  # it may be time to end
             known.candidates = self._judged(layout, known)
         return known.candidates
 
@@ -83,7 +84,7 @@ class Trials:
         known = self._known[part]
         found = known.found[place]
         if found is None:
-            self.spend(1)
+            self.stop.spend(1)
             found = known.found[place] = self.movers.try_move(layout, known.moves[place])
         return found
 

@@ -7,7 +7,6 @@ no instance needs at the end.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from gpolicy.allocator.cluster_data import ClusterData, Instance
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.errors import UsageError
 from gpolicy.printable import count
+from gpolicy.stopping import Stop, Tell, until_stopped
 from gpolicy.suggest.mixes import fill_with_mix
 from gpolicy.suggest.size_names import size_name
 from gpolicy.suggest.suggestion import Choice, NodeKind
@@ -37,16 +37,16 @@ class RealMix:
     """Compares sets of sizes on one group.
 
     `counted` makes of a set the group that is to be filled, without instances, and the largest instance of each size;
-    it raises UsageError for sizes that are too similar. After `until` (of the monotonic clock), or with Ctrl-C, the
-    best sets so far are the answer.
+    it raises UsageError for sizes that are too similar. After a `stop`, or with Ctrl-C, the best sets so far are the
+    answer.
     """
 
     kinds: tuple[NodeKind, ...]
     ground: Ground
     needs: Counter[Amounts]
     counted: Callable[[Tiling], tuple[CountedCluster, Mapping[int, Instance]]]
-    until: float
-    tell: Callable[[str], None]
+    stop: Stop
+    tell: Tell
 
     def choices(self, divisors: Sequence[int] | None) -> tuple[list[tuple[Choice, Tiling]], bool]:
         """Return the best sets of sizes (or that of `divisors`), the best first, and whether all that should be were
@@ -62,20 +62,17 @@ class RealMix:
             alike.setdefault(used, item)
         most = max(LEAST_TRIED, MOST_WORK // self.ground.nodes)
         made: list[tuple[Choice, Tiling]] = []
-        exhaustive = True
-        try:
+        exhaustive = False
+        with until_stopped():
             for item in alike.values():
                 if len(made) == most:
                     break
-                if time.monotonic() > self.until:
-                    exhaustive = False
-                    break
+                self.stop.spend()
                 choice = self._filled(item)
                 if choice is not None:
                     made.append((choice, item))
                     self.tell(f"{count(len(made), 'set')} of sizes")
-        except KeyboardInterrupt:
-            exhaustive = False
+            exhaustive = True
         made.sort(key=lambda pair: (pair[0].outside, pair[0].mean_unused))
         return made[:MOST_SHOWN], exhaustive
 

@@ -6,9 +6,6 @@ same numbers.
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -26,6 +23,7 @@ from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
+from gpolicy.stopping import Stop, Tell, never, silent
 from gpolicy.suggest.document import declared_values, document
 from gpolicy.suggest.grounds import Grounds
 from gpolicy.suggest.mixes import count_mix, under_policy
@@ -57,17 +55,17 @@ def suggest(
     *,
     group: str | None = None,
     limits: Limits = NO_LIMITS,
-    seconds: float = math.inf,
-    tell: Callable[[str], None] = lambda _what: None,
+    stop: Stop | None = None,
+    tell: Tell = silent,
 ) -> SuggestReport:
     """Return suggestions for `group`, or for every group that has nodes.
 
-    `limits` go before those of the policy. After `seconds`, or with Ctrl-C, the best of the sizes that were compared
+    `limits` go before those of the policy. After a `stop`, or with Ctrl-C, the best of the sizes that were compared
     are the answer. Raise UsageError for an impossible request, GpolicyError if nothing is known of the group, or no
     size fits.
     """
     _check(state, request, group)
-    until, observed = time.monotonic() + seconds, state
+    stop, observed = stop or never(), state
     loaded = load_state(limited(state, limits), group=group)
     settled, state = loaded.settled, loaded.state
     data = with_configured_resources(as_hail_reads(state, settled.data), settled.resources)
@@ -80,7 +78,7 @@ def suggest(
             alone = group_data(data, item.index)
             if state.terms_of(item.name).limits.oversubscription is not None:
                 alone = guaranteed(alone, state)
-            found.append(_Maker(state, request, alone, loaded.groups[item.name], until, tell).suggestion())
+            found.append(_Maker(state, request, alone, loaded.groups[item.name], stop, tell).suggestion())
         except GpolicyError as error:
             if group is not None or len(data.groups) == 1:
                 raise
@@ -126,8 +124,8 @@ class _Maker:
     request: SuggestRequest
     data: ClusterData
     counted: CountedCluster
-    until: float
-    tell: Callable[[str], None]
+    stop: Stop
+    tell: Tell
 
     def suggestion(self) -> Suggestion:
         name = self.data.groups[0].name
@@ -164,7 +162,7 @@ class _Maker:
             needs = needs_of(self.data, ground, local=template.local)
             if not needs:
                 raise GpolicyError(f"group {name} has no instances to choose sizes by", hint="leave out --real-mix")
-            mix = RealMix(kinds, ground, needs, filled_with, self.until, self.tell)
+            mix = RealMix(kinds, ground, needs, filled_with, self.stop, self.tell)
             best, exhaustive = mix.choices(self.request.divisors)
             if not exhaustive:
                 notes.append("the search ended early, by --seconds or Ctrl-C: other sizes may leave less unused")

@@ -17,6 +17,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import fill
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario
+from gpolicy.stopping import silent
 from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, group_with_nodes
 
 
@@ -105,7 +106,7 @@ class _Counts:
     @cached_property
     def tiered(self) -> dict[str, int]:
         """How many fit in the tiered run, by the name of the pair."""
-        _, sizes = tiered_run(self.cluster, lambda _what: None)
+        _, sizes = tiered_run(self.cluster, silent)
         return {name: sum(size.count for size in placed) for name, placed in zip(self.pairs, sizes, strict=True)}
 
 

@@ -435,7 +435,7 @@ def test_new_losses_are_shown_and_equal_groups_examined_once() -> None:
     rows = ["i1|3000|1024|1|running|Y|a||plain||1|-|N", "i2|3000|1024|1|running|Y|b||plain||1|-|N"]
     before = cluster([node("a", free=5192), node("b", free=5192)], rows)
     told: list[str] = []
-    same = redundancy_change(before, before, observer=told.append)
+    same = redundancy_change(before, before, tell=told.append)
     assert same.groups[0].newly_lost == ()
     assert len(told) == 1
     group = before.groups["g"]

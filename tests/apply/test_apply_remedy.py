@@ -55,7 +55,7 @@ def crowded() -> tuple[ClusterState, RemedyReport]:
     state = read_snapshot(ROOT / "policies" / "two-groups.snapshot.json")
     policy, _ = policy_with_findings(ROOT / "policies" / "two-groups", state)
     state = prospect(policy, state).after
-    report = find_remedy(state, PairNames(), rate=60, tell=lambda _: None)
+    report = find_remedy(state, PairNames(), rate=60)
     return state, replace(report, steps=tuple(step for step in report.steps if all(one.rapi for one in step.commands)))
 
 

@@ -197,7 +197,7 @@ def test_another_standard_size_shows_how_many_of_the_old_one_fit() -> None:
 def test_equal_clusters_are_counted_once() -> None:
     told: list[str] = []
     before = cluster()
-    change = capacity_change(before, cluster(), observer=told.append)
+    change = capacity_change(before, cluster(), tell=told.append)
     assert all(row.delta == 0 for row in (*only(change).rows, only(change).tiered, only(change).standard))
     assert told == [
         "group g, now: spec pair 1 of 2",

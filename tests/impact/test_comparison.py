@@ -14,8 +14,8 @@ from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import compare, load
 from gpolicy.impact.impact import resource_model_change
 from gpolicy.impact.redundancy_change import redundancy_change
+from gpolicy.stopping import silent
 from tests.analysis.hspace_cases import FULL, from_text
-from tests.impact.changes import silent
 
 
 def test_equal_clusters_are_one_and_the_same() -> None:

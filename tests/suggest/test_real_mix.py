@@ -10,6 +10,7 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import LiveDisk, LiveInstance
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.stopping import after
 from gpolicy.suggest import real_mix
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import Suggestion, SuggestRequest
@@ -125,4 +126,4 @@ def test_ctrl_c_leaves_the_best_so_far_and_says_so() -> None:
     assert any("the search ended early" in note for note in made.notes)
     assert not any("ended early" in note for note in suggest(state, request).groups[0].notes)
     with pytest.raises(GpolicyError, match="group g: no sizes were compared in time"):
-        suggest(state, request, seconds=-1)
+        suggest(state, request, stop=after(-1))

@@ -13,6 +13,7 @@ from gpolicy.cli.terminal import working
 from gpolicy.cli.verbs.room import read_under
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
+from gpolicy.stopping import after
 
 if TYPE_CHECKING:
     from gpolicy.cli.targets import Target
@@ -101,7 +102,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
         if isinstance(found, Report):
             return found
         with working("asking hail") as tell:
-            report = find_evacuation(found[0], request, tell, seconds)
+            report = find_evacuation(found[0], request, tell, after(seconds))
         return Report(
             exit_code=int(ExitCode.FINDINGS if report.stays or report.objections else ExitCode.FINE),
             answer=lambda: evacuate_answer(report),

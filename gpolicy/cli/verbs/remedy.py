@@ -26,6 +26,7 @@ from gpolicy.cli.terminal import working
 from gpolicy.cli.verbs.room import read_under
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
+from gpolicy.stopping import after
 
 if TYPE_CHECKING:
     from gpolicy.analysis.pair_names import PairNames
@@ -101,7 +102,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
             return found
         observed, names = found[0], of_plan or found[1]
         with working("looking for moves") as tell:
-            report = find_remedy(observed, names, rate=mib, declared=resource_model, seconds=seconds, tell=tell)
+            report = find_remedy(observed, names, rate=mib, declared=resource_model, tell=tell, stop=after(seconds))
         saved = save_remedy(report, observed, None if given is None else _supposed(state, observed, given, plan))
         following: list[str] = []
         when = f" once {'the plan is applied' if plan else 'the policy holds'}" if given else ""

@@ -25,6 +25,7 @@ from gpolicy.cli.output import Report
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.json_values import json_text
+from gpolicy.stopping import after
 
 if TYPE_CHECKING:
     from gpolicy.analysis.capacity import CapacityReport
@@ -118,7 +119,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
                 weights=read_weights(weight or ()),
                 declared=resource_model,
                 other_values=form != "prometheus",
-                observer=tell,
+                tell=tell,
             )
 
     def side_by_side(target: Target) -> Report:
@@ -334,7 +335,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
         if isinstance(found, Report):
             return found
         with working("trying sizes") as tell:
-            report = find(found[0], request, group=group, limits=limits, seconds=seconds, tell=tell)
+            report = find(found[0], request, group=group, limits=limits, stop=after(seconds), tell=tell)
         text = documents(report)
         if file is not None:
             from gpolicy.writing.new_files import write_new_file  # noqa: PLC0415

@@ -24,6 +24,7 @@ from gpolicy.cli.terminal import working
 from gpolicy.cli.verbs.room import read_under
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
+from gpolicy.stopping import after
 
 if TYPE_CHECKING:
     from gpolicy.cli.targets import Target
@@ -92,7 +93,6 @@ def size(  # noqa: PLR0913 (one parameter an option)
             wanted=tuple(map(read_wanted, want or ())),
             kinds=tuple(map(read_kind, like or ())),
             group=group,
-            seconds=seconds,
         )
         if want
         else None
@@ -123,7 +123,7 @@ def _work(
     policy = (given,) if given else ()
     if request is None:
         with working("counting until it is full") as tell:
-            full = count_until_full(observed, only_group(observed, group), limits, seconds, tell)
+            full = count_until_full(observed, only_group(observed, group), limits, tell, after(seconds))
         return Report(
             exit_code=int(ExitCode.FINE),
             answer=lambda: full_answer(full),
@@ -131,7 +131,7 @@ def _work(
             policy=policy,
         )
     with working("trying numbers of nodes") as tell:
-        report = find_size(observed, request, names, limits, tell)
+        report = find_size(observed, request, names, limits, tell, after(seconds))
     return Report(
         exit_code=int(ExitCode.FINE),
         answer=lambda: size_answer(report),
