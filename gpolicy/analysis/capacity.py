@@ -35,15 +35,19 @@ from gpolicy.analysis.loaded_state import (
     load_state,
     split_instances,
 )
-from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
 from gpolicy.analysis.pair_names import PairNames, pair_title
 from gpolicy.analysis.policy_limits import OF_HTOOLS, PolicyLimit, declared_limit_of, limit_of
-from gpolicy.analysis.score_weights import other_weights
-from gpolicy.analysis.shown_score import Score, score_of
+from gpolicy.analysis.shown_score import Score, other_weights, score_of
 from gpolicy.analysis.side_by_side import side_by_side
 from gpolicy.analysis.stranded import Stranded, room
 from gpolicy.analysis.unknown import Unknown
-from gpolicy.analysis.volume_sizes import smallest_volumes, unknown_volumes, what_if_shares
+from gpolicy.analysis.volume_resources import (
+    MetadataRoom,
+    metadata_rooms,
+    smallest_volumes,
+    unknown_volumes,
+    what_if_shares,
+)
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS

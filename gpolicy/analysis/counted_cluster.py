@@ -33,10 +33,10 @@ from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.allocator.usable import Usable, usable_groups
 from gpolicy.analysis.allocator_input import charged_space
 from gpolicy.analysis.binding import Binding, Cause, binding
+from gpolicy.analysis.disk_templates import Unmade, unmade
 from gpolicy.analysis.hail_counting import hail_allocator, rules_of
 from gpolicy.analysis.losses import FirstLoss, first_loss
 from gpolicy.analysis.side_by_side import side_by_side
-from gpolicy.analysis.unmade import Unmade, unmade
 from gpolicy.analysis.wanted_instance import spec_disks
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, InputError

@@ -22,11 +22,11 @@ from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.binding import OF_POLICY, Cause
 from gpolicy.analysis.counted_cluster import merged
+from gpolicy.analysis.disk_templates import Unmade, unmade
 from gpolicy.analysis.hail_document import as_hail_reads, decisive, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes, guaranteed
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_instead import other_sizes
-from gpolicy.analysis.place_limits import under_limits, with_losses
 from gpolicy.analysis.place_notes import (
     left_out,
     metric_notes,
@@ -38,11 +38,10 @@ from gpolicy.analysis.place_notes import (
     why_not,
 )
 from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
-from gpolicy.analysis.place_search import PlaceSearch
-from gpolicy.analysis.score_weights import other_weights
+from gpolicy.analysis.place_search import PlaceSearch, under_limits, with_losses
+from gpolicy.analysis.shown_score import other_weights
 from gpolicy.analysis.unknown import aside, require
-from gpolicy.analysis.unmade import Unmade, unmade
-from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
+from gpolicy.analysis.volume_resources import smallest_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance, with_guarantee
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force, shared_limits

@@ -27,13 +27,13 @@ class Telling(Forecast):
 
     def outcomes(self, policy: Policy) -> Sequence[Outcome]:
         """Return the outcomes of the policy's small tests."""
-        from gpolicy.testing.small_tests import run_small_tests  # noqa: PLC0415 (most policies have no tests)
+        from gpolicy.testing.running_tests import run_small_tests  # noqa: PLC0415 (most policies have no tests)
 
         return run_small_tests(policy)
 
     def idle_edits(self, policy: Policy) -> Iterable[tuple[Scenario, StageEdit]]:
         """Return the edits of small tests that leave their cluster as it was."""
-        from gpolicy.testing.small_tests import idle_edits  # noqa: PLC0415 (most policies have no tests)
+        from gpolicy.testing.running_tests import idle_edits  # noqa: PLC0415 (most policies have no tests)
 
         return idle_edits(policy)
 

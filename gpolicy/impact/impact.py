@@ -15,14 +15,12 @@ from gpolicy.analysis.resource_models import ResourceModel, resource_models
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.errors import GpolicyError
-from gpolicy.impact.capacity_change import capacity_change
+from gpolicy.impact.capacity_change import CapacityChange, capacity_change
 from gpolicy.impact.comparison import LoadedComparison, StateComparison, compare, load
-from gpolicy.impact.exclusive_storage_change import exclusive_storage_change
-from gpolicy.impact.fit_change import CapacityChange
+from gpolicy.impact.exclusive_storage_change import ExclusiveStorageChange, exclusive_storage_change
 from gpolicy.impact.location_change import LocationChange, location_change
 from gpolicy.impact.redundancy_change import RedundancyChange, redundancy_change
 from gpolicy.impact.remedy_change import RemedyChange, remedy_change
-from gpolicy.impact.storage_findings import ExclusiveStorageChange
 from gpolicy.impact.violation_change import ViolationChange, violation_change
 from gpolicy.policy.model import Hardware
 from gpolicy.stopping import Tell, silent

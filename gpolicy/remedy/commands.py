@@ -12,8 +12,8 @@ from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.grammar import shell_line
 from gpolicy.htools.hbal_commands import arguments, job_sets, touched_nodes
 from gpolicy.remedy.faults import Layout
-from gpolicy.remedy.move_commands import command_of
 from gpolicy.remedy.moving import Movers, Trial
+from gpolicy.remedy.saved_remedy import command_of
 
 if TYPE_CHECKING:
     from gpolicy.allocator.balancing import Balanced

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
-from gpolicy.analysis.losses import Homeless, lose
+from gpolicy.analysis.losses import Homeless, SureLosses, lose
 from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, RatioBreach, ratio_breaches
-from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.ganeti.units import compared_sizes
 from gpolicy.printable import some
 

@@ -29,8 +29,7 @@ from gpolicy.plan.plan_json import OBSERVED, effect_shape
 from gpolicy.plan.rebuilding import first_difference
 from gpolicy.plan.signature import Signers
 from gpolicy.plan.step import Procedure
-from gpolicy.remedy.move_commands import command_of, is_move
-from gpolicy.remedy.saved_remedy import SavedMove, SavedRemedy, Supposed, Words, nodes_of, steps_of
+from gpolicy.remedy.saved_remedy import SavedMove, SavedRemedy, Supposed, Words, command_of, is_move, nodes_of, steps_of
 
 KIND: Final = "gpolicy-remedy"
 FORMAT_VERSION: Final = "1.1"

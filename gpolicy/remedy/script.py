@@ -14,9 +14,8 @@ from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
 from gpolicy.plan.effects import Effect, effect_words
 from gpolicy.printable import count
 from gpolicy.remedy.commands import command_line
-from gpolicy.remedy.move_commands import places_of
 from gpolicy.remedy.remedy import RemedyReport, RemedyStep
-from gpolicy.remedy.saved_remedy import Supposed
+from gpolicy.remedy.saved_remedy import Supposed, places_of
 from gpolicy.render.script import name_for_script, script_environment
 
 

@@ -21,8 +21,7 @@ from gpolicy.allocator.instance_moves import InstanceMove, is_split
 from gpolicy.analysis.losses import Homeless
 from gpolicy.printable import count
 from gpolicy.remedy.faults import RATIOS, Fault, Layout, lack
-from gpolicy.remedy.moving import ANY_MOVE, Movers, Trial, copied_by
-from gpolicy.remedy.trials import Key, Part, Trials, key_of
+from gpolicy.remedy.moving import ANY_MOVE, Key, Movers, Part, Trial, Trials, copied_by, key_of
 from gpolicy.stopping import Stop, Tell, until_stopped
 
 MOST_TRIALS: Final = 20_000

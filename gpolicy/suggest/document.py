@@ -12,7 +12,7 @@ from gpolicy.ganeti.units import exact_size, format_size
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.ganeti.volume_arithmetic import usable_size
 from gpolicy.printable import count, some
-from gpolicy.suggest.node_hardware import ALIKE
+from gpolicy.suggest.grounds import ALIKE
 from gpolicy.suggest.suggestion import NodeKind, Size, Suggestion, SuggestReport, SuggestRequest
 from gpolicy.writing.documents import SCHEMA_FILE, file_text, modelines
 from gpolicy.writing.written import written_value

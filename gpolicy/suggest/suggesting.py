@@ -25,12 +25,9 @@ from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
 from gpolicy.stopping import Stop, Tell, never, silent
 from gpolicy.suggest.document import declared_values, document
-from gpolicy.suggest.grounds import Grounds
-from gpolicy.suggest.mixes import count_mix, under_policy
-from gpolicy.suggest.node_hardware import emptied
-from gpolicy.suggest.real_mix import RealMix, needs_of
-from gpolicy.suggest.size_names import size_name
-from gpolicy.suggest.size_pairs import holding, pairs, standard
+from gpolicy.suggest.grounds import Grounds, emptied
+from gpolicy.suggest.mixes import RealMix, count_mix, needs_of, under_policy
+from gpolicy.suggest.size_pairs import holding, pairs, size_name, standard
 from gpolicy.suggest.suggestion import (
     Bounds,
     Choice,

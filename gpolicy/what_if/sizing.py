@@ -27,7 +27,7 @@ from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.printable import count, some
 from gpolicy.stopping import Stop, StoppedError, Tell, never, silent, until_stopped
 from gpolicy.what_if.filling import FillingGroup, room_of
-from gpolicy.what_if.hardware import nodes_like
+from gpolicy.what_if.load import nodes_like
 from gpolicy.what_if.supposing import spec_instance
 from gpolicy.what_if.words import MOST_NODES, More, matching, one_of
 

@@ -17,8 +17,19 @@ from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.units import exact_size
 from gpolicy.printable import count, some
-from gpolicy.what_if.hardware import Amount, moved, nodes_like, upgraded, without_node
-from gpolicy.what_if.load import failed_over, free_names, offline, restarted, with_all, without
+from gpolicy.what_if.load import (
+    Amount,
+    failed_over,
+    free_names,
+    moved,
+    nodes_like,
+    offline,
+    restarted,
+    upgraded,
+    with_all,
+    without,
+    without_node,
+)
 from gpolicy.what_if.words import (
     MOST_INSTANCES,
     MOST_NODES,

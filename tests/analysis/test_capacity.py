@@ -22,7 +22,7 @@ from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import compare, load
-from gpolicy.what_if.hardware import moved
+from gpolicy.what_if.load import moved
 from tests.analysis.hspace_cases import DATA, FULL, from_text, hspace_keys, recorded_cases, tiered
 
 ROOT = Path(__file__).parent.parent.parent

@@ -24,15 +24,14 @@ from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.hail_document import as_hail_reads
 from gpolicy.analysis.loaded_state import group_data
-from gpolicy.analysis.losses import lose
+from gpolicy.analysis.losses import SureLosses, lose
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
-from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import GroupTerms, Limits
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Values
-from gpolicy.what_if.hardware import moved
+from gpolicy.what_if.load import moved
 from tests.analysis.hspace_cases import FULL, from_text, recorded_cases, text_of
 from tests.htools.random_clusters import TEMPLATES, random_cluster
 from tests.impact.changes import redundancy_change

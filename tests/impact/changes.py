@@ -9,7 +9,7 @@ from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.violations import Verdict, allowed_sizes, verdict_on
 from gpolicy.impact import capacity_change as capacity
 from gpolicy.impact import exclusive_storage_change as storage
-from gpolicy.impact import fit_change, impact, storage_findings
+from gpolicy.impact import impact
 from gpolicy.impact import location_change as location
 from gpolicy.impact import redundancy_change as redundancy
 from gpolicy.impact import violation_change as violations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def capacity_change(
     before: ClusterState, after: ClusterState, *, names: PairNames | None = None, tell: Tell = silent
-) -> fit_change.CapacityChange:
+) -> capacity.CapacityChange:
     return capacity.capacity_change(load(compare(before, after)), names or PairNames(), tell)
 
 
@@ -47,7 +47,7 @@ def location_change(before: ClusterState, after: ClusterState) -> location.Locat
 
 def exclusive_storage_change(
     before: ClusterState, after: ClusterState, hardware: Mapping[str, Hardware] | None = None
-) -> storage_findings.ExclusiveStorageChange:
+) -> storage.ExclusiveStorageChange:
     return storage.exclusive_storage_change(compare(before, after), hardware or {})
 
 

@@ -21,7 +21,7 @@ from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, Identity, LiveGroup
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
-from gpolicy.impact.fit_change import CapacityChange, GroupCapacityChange, matched_pairs
+from gpolicy.impact.capacity_change import CapacityChange, GroupCapacityChange, matched_pairs
 from gpolicy.report.capacity_section import headline
 from tests.analysis.hspace_cases import DATA, from_text, text_of
 from tests.impact.changes import capacity_change

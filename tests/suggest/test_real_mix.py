@@ -11,7 +11,7 @@ from gpolicy.cluster.state import LiveDisk, LiveInstance
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.stopping import after
-from gpolicy.suggest import real_mix
+from gpolicy.suggest import mixes
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import Suggestion, SuggestRequest
 from gpolicy.what_if.load import with_all
@@ -91,7 +91,7 @@ def test_the_choice_is_the_best_of_all_sets(monkeypatch: pytest.MonkeyPatch) -> 
         best = found(text).choices
         order = [(item.outside, item.mean_unused) for item in best]
         assert order == sorted(order)
-        monkeypatch.setattr(real_mix, "MOST_WORK", 0)
+        monkeypatch.setattr(mixes, "MOST_WORK", 0)
         few = found(text).choices[0]
         assert few.outside == best[0].outside
         assert best[0].mean_unused <= few.mean_unused <= best[0].mean_unused + 0.1

@@ -22,7 +22,7 @@ from gpolicy.report.size_answer import full_answer, size_answer
 from gpolicy.stopping import after, never
 from gpolicy.what_if import sizing
 from gpolicy.what_if.filling import count_until_full, room_of
-from gpolicy.what_if.hardware import Amount, nodes_like, upgraded
+from gpolicy.what_if.load import Amount, nodes_like, upgraded
 from gpolicy.what_if.sizing import NodeOffer, SizeReport, SizeRequest, find_size, read_kind
 from gpolicy.what_if.supposing import spec_instance, suppose
 from gpolicy.what_if.words import More, WhatIf, read_more, read_wanted

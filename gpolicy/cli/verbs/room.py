@@ -91,7 +91,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     """
     from gpolicy.analysis.capacity import capacity as count  # noqa: PLC0415
     from gpolicy.analysis.health import cluster_health  # noqa: PLC0415
-    from gpolicy.analysis.score_weights import read_weights  # noqa: PLC0415
+    from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer  # noqa: PLC0415
@@ -204,7 +204,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     """
     from gpolicy.analysis.placing import place as find  # noqa: PLC0415
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
-    from gpolicy.analysis.score_weights import read_weights  # noqa: PLC0415
+    from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer  # noqa: PLC0415
     from gpolicy.report.place_json import place_data  # noqa: PLC0415
@@ -311,7 +311,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.report.suggest_answer import suggest_answer  # noqa: PLC0415
     from gpolicy.report.suggest_json import suggest_data  # noqa: PLC0415
     from gpolicy.suggest.document import documents  # noqa: PLC0415
-    from gpolicy.suggest.size_names import parse_mix, parse_sizes  # noqa: PLC0415
+    from gpolicy.suggest.size_pairs import parse_mix, parse_sizes  # noqa: PLC0415
     from gpolicy.suggest.suggesting import suggest as find  # noqa: PLC0415
     from gpolicy.suggest.suggestion import SuggestRequest  # noqa: PLC0415
 
