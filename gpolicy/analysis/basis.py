@@ -20,8 +20,7 @@ from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
 from gpolicy.allocator.configured_resources import DiskResources, HypervisorResources, NodeResources
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.merge import Cluster, merge
-from gpolicy.analysis.allocator_input import cluster_data, missing_figures
-from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
+from gpolicy.analysis.allocator_input import KVM_NODE_MEMORY, cluster_data, missing_figures
 from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_by_policy, declared_numbers, reported
 from gpolicy.analysis.unknown import (
     Unknown,

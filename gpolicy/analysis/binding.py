@@ -57,10 +57,7 @@ class Cause(Explained):
         "too-few-spindles",
         "Ganeti makes no disk with fewer spindles than the physical volumes that its size takes",
     )
-    ONLY_PLAIN = (
-        "plain-with-exclusive-storage",
-        "Ganeti makes only plain instances on nodes with exclusive storage",
-    )
+    ONLY_PLAIN = ("plain-with-exclusive-storage", "Ganeti makes only plain instances on nodes with exclusive storage")
     SHARED_STORAGE = ("spindles-on-shared-storage", "Ganeti takes spindles of a disk only with exclusive storage")
     BOUNDS = ("ipolicy.minmax", "no spec pair of the policy allows the size")
     NO_NODES = ("nodes", "too few online nodes")
@@ -200,10 +197,7 @@ def secondary_cause(node: Node, instance: Instance, reason: FailReason) -> Cause
 def _disk_cause(node: Node, instance: Instance) -> Cause:
     """Return whether the node lacks disk or exceeds the spindle ratio."""
     facts = node.facts
-    for disk, use in (
-        (node.free_disk, node.instance_spindles),
-        (node.forth_free_disk, node.forth_instance_spindles),
-    ):
+    for disk, use in ((node.free_disk, node.instance_spindles), (node.forth_free_disk, node.forth_instance_spindles)):
         left = disk - instance.disk
         if left <= 0 or left < facts.low_disk:
             return Cause.DISK

@@ -57,10 +57,7 @@ def allowed_templates(
     return made or allowed
 
 
-_CAUSES: Final = {
-    SpindleFault.TOO_FEW: Cause.TOO_FEW_SPINDLES,
-    SpindleFault.SHARED: Cause.SHARED_STORAGE,
-}
+_CAUSES: Final = {SpindleFault.TOO_FEW: Cause.TOO_FEW_SPINDLES, SpindleFault.SHARED: Cause.SHARED_STORAGE}
 
 
 @dataclass(frozen=True, slots=True)

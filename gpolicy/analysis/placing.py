@@ -19,9 +19,9 @@ from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_choice import GroupAnswer, Wanted
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.analysis.allocator_input import merged
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.binding import OF_POLICY, Cause
-from gpolicy.analysis.counted_cluster import merged
 from gpolicy.analysis.disk_templates import Unmade, unmade
 from gpolicy.analysis.hail_document import as_hail_reads, decisive, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes, guaranteed

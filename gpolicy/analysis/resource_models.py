@@ -19,9 +19,10 @@ from gpolicy.allocator.extended import memory_for_instances
 from gpolicy.allocator.node import Node
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.binding import Binding
-from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
+from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.declared_resources import DeclaredNumber, declaration_notes
 from gpolicy.analysis.loaded_state import LoadedState, inconsistency_notes
+from gpolicy.analysis.side_by_side import each_cluster
 from gpolicy.cluster.state import LiveInstance
 from gpolicy.stopping import Tell
 

@@ -119,6 +119,11 @@ class GroupCapacityChange:
     """Lost allocations; None where not every node has exclusive storage now and then."""
 
     @property
+    def most_before(self) -> int:
+        """The greatest number of instances that fit now, of any size."""
+        return max((row.before.fits for row in (*self.rows, self.tiered, self.standard) if row.before), default=0)
+
+    @property
     def emptied(self) -> str:
         """Why a group that takes instances today would take none; empty where it takes some or is removed."""
         if self.before is None or self.after is None or not self.before.most_fits or self.after.most_fits:

@@ -394,12 +394,7 @@ def _disk_findings(number: int, disk: LiveDisk, turn: Turn, volume: VolumeSize |
 
     def finding(trouble: DiskTrouble) -> DiskFinding:
         return DiskFinding(
-            disk=number,
-            trouble=trouble,
-            size=disk.size,
-            template=disk.template,
-            spindles=disk.spindles,
-            needed=needed,
+            disk=number, trouble=trouble, size=disk.size, template=disk.template, spindles=disk.spindles, needed=needed
         )
 
     plain = disk.template == "plain"

@@ -6,7 +6,7 @@ A wrong number is worse than no number.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from gpolicy.analysis.basis import Basis, BasisKind
@@ -16,7 +16,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.capacity_change import CapacityChange, capacity_change
-from gpolicy.impact.comparison import LoadedComparison, StateComparison, compare, load
+from gpolicy.impact.comparison import LoadedComparison, compare, load
 from gpolicy.impact.exclusive_storage_change import ExclusiveStorageChange, exclusive_storage_change
 from gpolicy.impact.location_change import LocationChange, location_change
 from gpolicy.impact.redundancy_change import RedundancyChange, redundancy_change
@@ -34,9 +34,9 @@ class ResourceModelChange:
     after: ResourceModel
 
 
-def resource_model_change(compared: LoadedComparison, declared: LoadedComparison, tell: Tell) -> ResourceModelChange:
+def resource_model_change(compared: LoadedComparison, tell: Tell) -> ResourceModelChange:
     """Compare both models before and after."""
-    states, planned = ([item.before, item.after] for item in (compared, declared))
+    states, planned = ([item.before, item.after] for item in (compared, compared.declared))
     return ResourceModelChange(*resource_models(states, planned, tell))
 
 
@@ -78,53 +78,12 @@ class Impact:
     """The limits that groups have beyond those that htools knows (from 1.4 on)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Input:
-    """What the parts are computed from."""
-
-    states: StateComparison
-    names: PairNames
-    hardware: Mapping[str, Hardware]
-    failures: int
-    tell: Tell
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Counted(_Input):
-    """The same, with the states to count on."""
-
-    loaded: LoadedComparison
-
-    @property
-    def declares(self) -> bool:
-        """Whether hv_state or disk_state declares anything of a node."""
-        return any(side.settled.stated for side in (self.loaded.before, self.loaded.after))
-
-    @property
-    def declared(self) -> LoadedComparison:
-        """The states to count on by what is declared."""
-        if not self.declares:
-            return self.loaded
-        known = (*self.loaded.before.clusters, *self.loaded.after.clusters)
-        return load(self.states, like=known, declared=True)
-
-
-_MEASURES: Final[dict[str, Callable[[_Input], object]]] = {
-    "violations": lambda given: violation_change(given.states, given.names),
-    "location": lambda given: location_change(given.states),
-    "exclusive_storage": lambda given: exclusive_storage_change(given.states, given.hardware),
-}
-_COUNTS: Final[dict[str, Callable[[_Counted], object]]] = {
-    "capacity": lambda given: capacity_change(given.loaded, given.names, given.tell),
-    "redundancy": lambda given: redundancy_change(given.loaded, given.failures, given.tell),
-    "remedy": lambda given: remedy_change(given.states, given.loaded, given.names, given.tell),
-    "resource_model": lambda given: resource_model_change(given.loaded, given.declared, given.tell),
-}
-PARTS: Final = tuple(item.name for item in fields(Impact) if item.name in _MEASURES.keys() | _COUNTS.keys())
+PARTS: Final = ("violations", "capacity", "redundancy", "location", "remedy", "exclusive_storage", "resource_model")
 """The parts of an impact, as `Impact` and `unavailable` name them."""
+_COUNTED: Final = frozenset({"capacity", "redundancy", "remedy", "resource_model"})
 
 
-def impact(  # noqa: PLR0913 (each is a choice of its own)
+def impact(
     before: ClusterState,
     after: ClusterState,
     *,
@@ -132,52 +91,50 @@ def impact(  # noqa: PLR0913 (each is a choice of its own)
     hardware: Mapping[str, Hardware] | None = None,
     failures: int = 1,
     parts: Collection[str] = PARTS,
-    declared: bool = False,
     whole: bool = True,
     tell: Tell = silent,
 ) -> Impact:
     """Return what it does to a cluster that it becomes `after`, with `names` for its spec pairs.
 
     `hardware` is what a policy promises of the nodes of a group; `failures`: how many nodes of a group may fail at once
-    in the test of redundancy. Only `parts` are worked out. With `declared`, what hv_state and disk_state
-    declare goes before measured figures; without `whole` only groups are counted, not all of them together. `tell`
-    is told what is being computed.
+    in the test of redundancy. Only `parts` are worked out. Without `whole` only groups are counted, not all of them
+    together. `tell` is told what is being computed.
     """
-    given = _Input(
-        states=compare(before, after),
-        names=names,
-        hardware=hardware or {},
-        failures=failures,
-        tell=tell,
-    )
-    counted, unknown = None, ""
-    if not _COUNTS.keys().isdisjoint(parts):
+    states, loaded, unknown = compare(before, after), None, GpolicyError("")
+    if not _COUNTED.isdisjoint(parts):
         try:
-            sides = load(given.states, declared=declared)
-            counted = _Counted(**vars(given), loaded=sides if whole else replace(sides, whole=None))
+            loaded = load(states)
+            loaded = loaded if whole else replace(loaded, whole=None)
         except GpolicyError as error:
-            unknown = error.message
+            unknown = error
+
+    def counted() -> LoadedComparison:
+        if loaded is None:
+            raise unknown
+        return loaded
+
+    measures: Mapping[str, Callable[[], object]] = {
+        "violations": lambda: violation_change(states, names),
+        "capacity": lambda: capacity_change(counted(), names, tell),
+        "redundancy": lambda: redundancy_change(counted(), failures, tell),
+        "location": lambda: location_change(states),
+        "remedy": lambda: remedy_change(counted(), names, tell),
+        "exclusive_storage": lambda: exclusive_storage_change(states, hardware or {}),
+        "resource_model": lambda: resource_model_change(counted(), tell),
+    }
     found: dict[str, Any] = {}
     unavailable: dict[str, str] = {}
-    for part in PARTS:
-        if part not in parts:
-            continue
+    for part in (name for name in PARTS if name in parts):
         try:
-            if part in _MEASURES:
-                found[part] = _MEASURES[part](given)
-            elif counted is not None:
-                found[part] = _COUNTS[part](counted)
-            else:
-                unavailable[part] = unknown
+            found[part] = measures[part]()
         except GpolicyError as error:
             unavailable[part] = error.message
-    if counted is None:  # nothing needed it, or nothing is known
+    if loaded is None:  # nothing needed it, or nothing is known
         return Impact(**found, unavailable=unavailable)
-    last = counted.loaded.after
     return Impact(
         **found,
         unavailable=unavailable,
-        basis=last.basis(),
-        group_basis={name: last.basis(name).kind for name in last.groups},
-        declares=counted.declares,
+        basis=loaded.after.basis(),
+        group_basis={name: loaded.after.basis(name).kind for name in loaded.after.groups},
+        declares=loaded.declares,
     )

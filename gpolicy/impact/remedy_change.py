@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.analysis.pair_names import PairNames
-from gpolicy.impact.comparison import LoadedComparison, StateComparison
+from gpolicy.impact.comparison import LoadedComparison
 from gpolicy.remedy.faults import Fault, FaultKind
 from gpolicy.remedy.remedy import DEFAULT_RATE, begin_remedy, find_remedy
 from gpolicy.stopping import Tell, after_work
@@ -58,18 +58,19 @@ class RemedyChange:
     """Whether the search ended by itself; false where there was none."""
 
 
-def remedy_change(compared: StateComparison, loaded: LoadedComparison, names: PairNames, tell: Tell) -> RemedyChange:
-    """Return what the change does wrong, and what moves cure of it. `loaded` are the two states of `compared`."""
-    beginning = begin_remedy(compared.after, loaded.after)
-    before, after = set(begin_remedy(compared.before, loaded.before).faults), beginning.faults
+def remedy_change(compared: LoadedComparison, names: PairNames, tell: Tell) -> RemedyChange:
+    """Return what the change does wrong, and what moves cure of it."""
+    states = compared.states
+    beginning = begin_remedy(states.after, compared.after)
+    before, after = set(begin_remedy(states.before, compared.before).faults), beginning.faults
     new = {fault for fault in after if fault not in before}
     if not new:
         return RemedyChange(kinds=_kinds(before, after, after))
-    if len(compared.after.nodes) > MOST_NODES:
+    if len(states.after.nodes) > MOST_NODES:
         return RemedyChange(kinds=_kinds(before, after, after), new=len(new), searched=False, exhaustive=False)
     tell("which moves cure what it does wrong")
     report = find_remedy(
-        compared.after,
+        states.after,
         names,
         beginning=beginning,
         rate=DEFAULT_RATE,

@@ -205,9 +205,5 @@ def _kind(old: Verdict, new: Verdict) -> str | None:
 def _unknown(instance: LiveInstance, old: Verdict, new: Verdict) -> UnknownViolation:
     parameters = dict.fromkeys((*old.unknown, *new.unknown))
     return UnknownViolation(
-        instance=instance.name,
-        primary_node=instance.primary_node,
-        parameters=tuple(parameters),
-        before=old,
-        after=new,
+        instance=instance.name, primary_node=instance.primary_node, parameters=tuple(parameters), before=old, after=new
     )

@@ -210,13 +210,7 @@ class _Maker:
     # --- capacity ------------------------------------------------------------------------------------------------
 
     def _size(
-        self,
-        divisor: int,
-        pair: SpecPair,
-        kinds: tuple[NodeKind, ...],
-        tiles: Tiling,
-        ground: Ground,
-        counts: _Counts,
+        self, divisor: int, pair: SpecPair, kinds: tuple[NodeKind, ...], tiles: Tiling, ground: Ground, counts: _Counts
     ) -> Size:
         name = size_name(divisor)
         instance = counts.then.largest(pair)

@@ -121,9 +121,5 @@ def _check_spindles(existing: Existing, made: LiveInstance, state: ClusterState,
 
 
 def _overfull(resources: Resources) -> str:
-    left = {
-        "memory": resources.memory_free,
-        "disk": resources.disk_free,
-        "physical volumes": resources.spindles_free,
-    }
+    left = {"memory": resources.memory_free, "disk": resources.disk_free, "physical volumes": resources.spindles_free}
     return next((name for name, amount in left.items() if amount is not None and amount < 0), "")

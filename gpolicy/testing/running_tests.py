@@ -30,10 +30,7 @@ _Question = Callable[[Policy, ClusterState, Scenario], list[Check]]
 
 
 def run_tests(
-    policy: Policy,
-    *,
-    chosen: Iterable[Scenario] | None = None,
-    stages: Stages | None = None,
+    policy: Policy, *, chosen: Iterable[Scenario] | None = None, stages: Stages | None = None
 ) -> list[Outcome]:
     """Return the outcomes of the tests of `policy` (by default all, else those in `chosen`), in their order.
 

@@ -203,12 +203,10 @@ def test_capacity_under_the_measured_model_is_not_counted_again(monkeypatch: pyt
 
     monkeypatch.setattr("gpolicy.allocator.extended.make_allocator", counted)
     state = cluster(nodes={"a": hv("mem_node", 8000)})
-    states = compare(state, state)
-    loaded = load(states)
+    loaded = load(compare(state, state))
     capacity = capacity_change(loaded, PairNames(), silent)
     counts = len(asked)
-    declared = load(states, like=loaded.after.clusters, declared=True)
-    (model,) = impact.resource_model_change(loaded, declared, silent).after.groups
+    (model,) = impact.resource_model_change(loaded, silent).after.groups
     assert capacity.groups[0].standard.after is not None
     assert model.measured_fits == capacity.groups[0].standard.after.fits != model.configured_fits
     assert len(asked) == counts + 1  # the declared one alone

@@ -38,7 +38,7 @@ def resource_model_change(
     before: ClusterState, after: ClusterState, *, tell: Tell = silent
 ) -> impact.ResourceModelChange:
     states = compare(before, after)
-    return impact.resource_model_change(load(states), load(states, declared=True), tell)
+    return impact.resource_model_change(load(states), tell)
 
 
 def location_change(before: ClusterState, after: ClusterState) -> location.LocationChange:

@@ -31,8 +31,7 @@ def _cluster(*exclusive: str) -> ClusterState:
 
 
 def _remedy(before: ClusterState, after: ClusterState, told: list[str] | None = None) -> RemedyChange:
-    states = compare(before, after)
-    return remedy_change(states, load(states), PairNames(), ([] if told is None else told).append)
+    return remedy_change(load(compare(before, after)), PairNames(), ([] if told is None else told).append)
 
 
 def test_the_moves_cure_what_is_new_and_what_is_old() -> None:
