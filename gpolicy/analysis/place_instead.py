@@ -180,11 +180,8 @@ def _words(asked: Instance, found: Instance, *, spindles_given: bool) -> str:
     without_spindles = not spindles_given and all(disk.spindles is None for disk in found.disks)
     same = [disk.size for disk in found.disks] == [disk.size for disk in asked.disks]
     if found.disks != asked.disks and not (same and without_spindles):
-        words += map(_disk_word, found.disks)
+        spindles = ("" if disk.spindles is None else f":{disk.spindles}" for disk in found.disks)
+        words += [f"disk={exact_size(disk.size)}{more}" for disk, more in zip(found.disks, spindles, strict=True)]
     if found.spindle_use != asked.spindle_use:
         words.append(f"spindle-use={found.spindle_use}")
     return " ".join(words)
-
-
-def _disk_word(disk: Disk) -> str:
-    return f"disk={exact_size(disk.size)}" + ("" if disk.spindles is None else f":{disk.spindles}")

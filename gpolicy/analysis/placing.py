@@ -254,7 +254,9 @@ def _instead(asked: _Asked, question: _Question) -> tuple[Instead, ...] | None:
             *other_sizes(whole_of(instance), policies, takes, spindles_given=given),
         )
     if others == () and request.template is not None:
-        return _of_another_template(_place(asked, replace(request, template=None), instead=True))
+        report = _place(asked, replace(request, template=None), instead=True)
+        template = f"template={report.instance.template.value}"
+        return tuple(Instead(f"{template} {item.words}", item.nodes) for item in report.instead or ())
     return others
 
 
@@ -299,11 +301,6 @@ def _policies(cluster: Cluster, group: Group | None) -> list[tuple[InstancePolic
     """Return the policies of the groups that a request is about, each with whether the group has exclusive storage."""
     nodes = [node.facts for node in cluster.nodes.values() if group is None or node.facts.group == group.index]
     return list(dict.fromkeys((facts.policy, facts.exclusive) for facts in nodes))
-
-
-def _of_another_template(report: PlaceReport) -> tuple[Instead, ...]:
-    template = f"template={report.instance.template.value}"
-    return tuple(Instead(f"{template} {item.words}", item.nodes) for item in report.instead or ())
 
 
 def _by_another_word(asked: _Asked, request: PlaceRequest, instance: Instance, cluster: Cluster) -> Iterator[Instead]:

@@ -124,7 +124,10 @@ def resource_models(states: Sequence[LoadedState], declared: Sequence[LoadedStat
         ResourceModel(
             nodes=tuple(_nodes(loaded, planned)),
             groups=tuple(group_model(name, loaded, planned) for name in _declared_groups(planned)),
-            notes=tuple(_notes(loaded, planned)),
+            notes=(
+                *declaration_notes(planned.state),
+                *inconsistency_notes(loaded.settled, loaded.whole.cluster, loaded.state.nodes),
+            ),
         )
         for loaded, planned in pairs
     ]
@@ -134,11 +137,6 @@ def _declared_groups(planned: LoadedState) -> list[str]:
     """Return the groups for whose nodes hv_state or disk_state declares something."""
     stated = {planned.state.nodes[name].group for name, numbers in planned.settled.stated.items() if numbers}
     return [name for name in planned.groups if name in stated]
-
-
-def _notes(loaded: LoadedState, planned: LoadedState) -> list[str]:
-    odd = inconsistency_notes(loaded.settled, loaded.whole.cluster, loaded.state.nodes)
-    return [*declaration_notes(planned.state), *odd]
 
 
 def _nodes(loaded: LoadedState, planned: LoadedState) -> Iterator[NodeModel]:

@@ -312,7 +312,7 @@ def _vectors(
     nodes = [*sides.before.data.nodes, *sides.after.data.nodes]
     if not sides.before.data.nodes or not sides.after.data.nodes or not all(node.exclusive_storage for node in nodes):
         return None
-    if any(_weightless(pair) for pair in (*old.minmax, *new.minmax)):
+    if any(max(p.min.memory, p.min.disk_size, p.min.cpus) <= 0 for p in (*old.minmax, *new.minmax)):
         return None
     now, then = (
         [node for node in side.initial.nodes.values() if not node.facts.offline] for side in (sides.before, sides.after)
@@ -328,10 +328,6 @@ def _vectors(
 
 def _pairs(found: GroupCapacity | None) -> list[SpecPair]:
     return [] if found is None else [spec.pair for spec in found.specs]
-
-
-def _weightless(pair: SpecPair) -> bool:
-    return pair.min.memory <= 0 and pair.min.disk_size <= 0 and pair.min.cpus <= 0
 
 
 def _summed(nodes: Sequence[Node], policy: InstancePolicy) -> tuple[int, ...]:

@@ -273,7 +273,9 @@ class Trials:
         crowds = tuple(layout.tagged[tag] for tag in item.exclusion_tags)
         known = self._known.get(part)
         if known is None or known.item is not item:
-            chosen = (dropwhile if copying else takewhile)(_copies_nothing, self.movers.moves(layout, number))
+            chosen = (dropwhile if copying else takewhile)(
+                lambda move: not copied_by(move), self.movers.moves(layout, number)
+            )
             known = self._known[part] = _begin(item, own, crowds, tuple(chosen))
         elif not _same(known.own, own) or not _same(known.crowds, crowds):
             known.found = [None] * len(known.moves)
@@ -317,10 +319,6 @@ class Trials:
             if (units, less) > (0, 0):
                 found.append(PossibleMove(key_of(units, less, copied_by(move)), place))
         return sorted(found)
-
-
-def _copies_nothing(move: InstanceMove) -> bool:
-    return not copied_by(move)
 
 
 def _begin(

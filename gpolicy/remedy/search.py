@@ -90,7 +90,7 @@ class Search:
     def find(self, best: Moves) -> Moves:
         """Return the best list of moves that is found; `best` is the one without a move."""
         with until_stopped():
-            for way in (self._step_by_step, self._as_hbal):
+            for way in (lambda _: self._improved((), self.start), self._as_hbal):
                 if best.faults:
                     for found in way(best):
                         best = min(best, found, key=lambda moves: moves.rank)
@@ -103,9 +103,6 @@ class Search:
         return Moves(steps, layout, self.movers.faults(layout))
 
     # --- one move after the other --------------------------------------------------------------------------------
-
-    def _step_by_step(self, _best: Moves) -> Iterator[Moves]:
-        yield from self._improved((), self.start)
 
     def _improved(self, steps: tuple[Balanced, ...], layout: Layout) -> Iterator[Moves]:
         """Yield the list after each step, and at the end without what it does not need."""
@@ -132,15 +129,15 @@ class Search:
         """
         queue: list[_Waiting] = []
         offers = self._offers(layout)
-        for rank, (least, part) in enumerate([*offers, ((2, 0.0), (0, False))]):
-            while queue and queue[0].key[:2] < least:
+        for rank, (_, part) in enumerate(offers):
+            candidates = self._trials.candidates(layout, part)
+            if candidates:
+                heappush(queue, _Waiting(candidates[0].key, rank, 0))
+            following = [least for least, _ in offers[rank + 1 : rank + 2]]
+            while queue and all(queue[0].key[:2] < least for least in following):
                 found = self._best_of_equal(layout, queue, offers)
                 if found is not None:
                     return (found,)
-            if rank < len(offers):
-                candidates = self._trials.candidates(layout, part)
-                if candidates:
-                    heappush(queue, _Waiting(candidates[0].key, rank, 0))
         return ()
 
     def _best_of_equal(self, layout: Layout, queue: list[_Waiting], offers: Sequence[tuple[Key, Part]]) -> Trial | None:
@@ -254,7 +251,8 @@ class Search:
         """Return the instances on the nodes that a refused move leads to, which may move themselves."""
         item = move.instance
         places = {move.target, item.secondary} - {NO_NODE}
-        there = (number for index in sorted(places) for number in _residents(layout, index))
+        nodes = [layout.nodes[index] for index in sorted(places)]
+        there = (number for node in nodes for number in (*node.primaries, *node.secondaries))
         return [number for number in dict.fromkeys(there) if number not in {*self.movers.fixed, item.index}]
 
     # --- losses of nodes ------------------------------------------------------------------------------------------
@@ -386,11 +384,6 @@ def _by_score(layout: Layout, trials: Iterable[Trial]) -> list[Trial]:
 
 def _weight(homeless: Mapping[int, tuple[Homeless, ...]]) -> tuple[int, int]:
     return sum(map(len, homeless.values())), len(homeless)
-
-
-def _residents(layout: Layout, index: int) -> tuple[int, ...]:
-    node = layout.nodes[index]
-    return (*node.primaries, *node.secondaries)
 
 
 def _step(move: InstanceMove, layout: Layout) -> Balanced:

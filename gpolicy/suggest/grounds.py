@@ -232,7 +232,8 @@ def _hardware(
 def kinds_of(nodes: Iterable[NodeHardware]) -> tuple[NodeKind, ...]:
     """Return the kinds of `nodes`, the most numerous first."""
     kinds: list[list[NodeHardware]] = []
-    for node in sorted(nodes, key=lambda node: _sorting(node.room), reverse=True):
+    rooms = [(node.room.cpus, node.room.volumes or 0, node.room.memory, node.room.disk or 0, node) for node in nodes]
+    for *_, node in sorted(rooms, key=lambda one: one[:4], reverse=True):
         home = next((kind for kind in kinds if _alike(kind[0], node)), None)
         if home is None:
             kinds.append([node])
@@ -245,10 +246,6 @@ def kinds_of(nodes: Iterable[NodeHardware]) -> tuple[NodeKind, ...]:
         )
         for kind in kinds
     )
-
-
-def _sorting(room: Amounts) -> tuple[int, ...]:
-    return room.cpus, room.volumes or 0, room.memory, room.disk or 0
 
 
 def _alike(node: NodeHardware, another: NodeHardware) -> bool:

@@ -171,9 +171,16 @@ class _Maker:
         found, policy = made_of(tiles)
         counts = _Counts(now=now, then=under_policy(now, policy), empty=under_policy(without_instances, policy))
         sizes = tuple(self._size(divisor, found[divisor], kinds, tiles, ground, counts) for divisor in tiles.sizes)
-        order = list(found.values())
+        order, writes_ratio = list(found.values()), dedicated or self.request.vcpu_ratio is not None
         inside = holding(order, today.std)
-        std = standard(order[-1])
+        values = declared_values(template, ratio if writes_ratio else None, order, exclusive=dedicated)
+        newly_forbidden = self._newly_forbidden(group, values)
+        stuck = [size for size in sizes if not size.then.fits and size.empty.fits]
+        if newly_forbidden and stuck and template is not DiskTemplate.DRBD:
+            notes.append(
+                "N+1 restarts the instances of a lost node under the policy: while instances violate the sizes, hail"
+                " accepts no others (the column empty shows the capacity without them)"
+            )
         made = Suggestion(
             group=name,
             template=template,
@@ -181,7 +188,8 @@ class _Maker:
             ground=ground,
             bounds=bounds,
             vcpu_ratio=ratio,
-            writes_ratio=dedicated or self.request.vcpu_ratio is not None,
+            writes_ratio=writes_ratio,
+            values=values,
             volume=volume,
             kinds=kinds,
             measure=tiles.measure,
@@ -189,22 +197,14 @@ class _Maker:
             today=self._today(counts),
             stranded=_stranded(kinds, sizes, ground),
             std_in=None if inside is None else sizes[inside].name,
-            std=std,
-            newly_forbidden=(),
+            std=standard(order[-1]),
+            newly_forbidden=newly_forbidden,
             instances=len(self.data.instances),
             mix=self._mix(counts.empty if self.request.empty else counts.then, sizes),
             choices=choices,
             document="",
             notes=tuple(notes),
         )
-        made = replace(made, newly_forbidden=self._newly_forbidden(group, declared_values(made)))
-        stuck = [size for size in sizes if not size.then.fits and size.empty.fits]
-        if made.newly_forbidden and stuck and template is not DiskTemplate.DRBD:
-            notes.append(
-                "N+1 restarts the instances of a lost node under the policy: while instances violate the sizes, hail"
-                " accepts no others (the column empty shows the capacity without them)"
-            )
-            made = replace(made, notes=tuple(notes))
         return replace(made, document=document(made, self.request, self.state.read_from))
 
     # --- capacity ------------------------------------------------------------------------------------------------

@@ -14,9 +14,8 @@ from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Action, Scenario, StageEdit
-from gpolicy.testing.capacity_checks import check_capacity, check_redundancy
+from gpolicy.testing.checks import check_capacity, check_conformity, check_place, check_redundancy
 from gpolicy.testing.outcome import CannotRunError, Check, Outcome
-from gpolicy.testing.place_checks import check_conformity, check_place
 from gpolicy.testing.stage import Stages, edited
 
 _MOST_STEPS: Final = 100_000_000

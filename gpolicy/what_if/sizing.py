@@ -9,7 +9,7 @@ import math
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -142,15 +142,19 @@ def find_size(
     if len({kind.like for kind in kinds}) < len(kinds):
         raise UsageError("--like names a node twice", hint="name each kind of nodes once")
     stop = stop or never()
-    search = _Search(limited(state, limits), group, kinds, names, _together(request.wanted), stop, tell)
+    counts = Counter[More]()
+    for more in request.wanted:
+        counts[replace(more, count=1)] += more.count
+    asked = tuple(replace(more, count=number) for more, number in counts.items())
+    search = _Search(limited(state, limits), group, kinds, names, asked, stop, tell)
     nodes, exhaustive = search.cheapest()
     search.share = 1.0
     found, shortage, instead, complete = search.trial(nodes), None, None, False
-    more: list[int] = []
+    still: list[int] = []
     with until_stopped():
         shortage = search.shortage(nodes)
         instead = None if shortage is None else search.instead(shortage.nodes, _cost(kinds, nodes))
-        more += (search.more_of(found, item) for item in found.wanted)
+        still += (search.more_of(found, item) for item in found.wanted)
         complete = True
     return SizeReport(
         source=state.source,
@@ -163,7 +167,7 @@ def find_size(
         failures=found.room.counted.rules.max_node_failures,
         shortage=shortage,
         instead=instead,
-        more=(*more, *[None] * (len(found.wanted) - len(more))),
+        more=(*still, *[None] * (len(found.wanted) - len(still))),
         trials=len(search.known),
         exhaustive=exhaustive and complete,
         snapshot=state.snapshot,
@@ -288,7 +292,9 @@ class _Search:
                 state = nodes_like(state, kind.like, number, self.group)
         room, basis = room_of(state, self.group)
         room = room if self.relax is None else FillingGroup(self.relax(room.counted))
-        wanted = sorted(_wanted(state, self.asked, self.group, self.names), key=_size, reverse=True)
+        titles = ((more, *spec_instance(state, more, self.group, self.names)) for more in self.asked)
+        wanted = [WantedSize(title, more.count, instance) for more, title, instance in titles]
+        wanted.sort(key=lambda one: (one.instance.memory, one.instance.disk, one.instance.vcpus), reverse=True)
         reached, missing = room.initial, None
         for item in wanted:
             before = len(reached.placed)
@@ -341,21 +347,3 @@ class _Search:
         if instead is not None:
             hint += f"; with {instead.other.words} it needs {count(sum(instead.nodes), 'more node')}"
         return GpolicyError(message, hint=hint)
-
-
-def _together(wanted: Sequence[More]) -> tuple[More, ...]:
-    """Return what is wanted, each size once."""
-    counts = Counter[More]()
-    for more in wanted:
-        counts[replace(more, count=1)] += more.count
-    return tuple(replace(more, count=number) for more, number in counts.items())
-
-
-def _wanted(state: ClusterState, asked: Sequence[More], group: str, names: PairNames) -> Iterator[WantedSize]:
-    for more in asked:
-        title, instance = spec_instance(state, more, group, names)
-        yield WantedSize(title, more.count, instance)
-
-
-def _size(wanted: WantedSize) -> tuple[int, int, int]:
-    return wanted.instance.memory, wanted.instance.disk, wanted.instance.vcpus

@@ -29,8 +29,7 @@ from gpolicy.plan.effects import Effect, contents
 from gpolicy.plan.projection import prospect
 from gpolicy.plan.step import Procedure
 from gpolicy.remedy.remedy import RemedyReport, find_remedy
-from gpolicy.remedy.remedy_file import read_procedure
-from gpolicy.remedy.saved_remedy import Supposed, save_remedy
+from gpolicy.remedy.saved_remedy import Supposed, read_procedure, save_remedy
 from gpolicy.report.remedy_json import remedy_data
 from tests.apply import pretend_rapi
 from tests.apply.model_runner import (  # noqa: F401 (mortal is a fixture)

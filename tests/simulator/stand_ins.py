@@ -33,7 +33,7 @@ from gpolicy.cluster import https, json_input, master, process, rapi, rapi_clien
 from gpolicy.fleet import workers
 from gpolicy.plan import effects, plan_file
 from gpolicy.provenance import Provenance
-from gpolicy.remedy import remedy_file
+from gpolicy.remedy import saved_remedy as remedy_file
 from gpolicy.rollout import rollout_run
 from tests.simulator.scenarios import PLANS
 from tests.simulator.simulated_children import Pipe
