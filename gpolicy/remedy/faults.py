@@ -220,12 +220,12 @@ class Places:
     """Where instances must not be, by facts of nodes that no move changes."""
 
     def __init__(self, nodes: Nodes) -> None:
-        self._without_target = {
-            index: bool(targets) and not any(node.facts.migration_tags <= tags for tags in targets)
-            for index, node in nodes.items()
-            if node.facts.migration_tags
-            for targets in [[other.facts.receivable_tags for other in _others(node, nodes)]]
-        }
+        online = [node.facts for node in nodes.values() if not node.facts.offline]
+        self._without_target: dict[int, bool] = {}
+        for index, node in nodes.items():
+            if tags := node.facts.migration_tags:
+                others = [item for item in online if item.group == node.facts.group and item is not node.facts]
+                self._without_target[index] = bool(others) and not any(tags <= one.receivable_tags for one in others)
         self._known: dict[tuple[int, int, DiskTemplate], tuple[tuple[FaultKind, int], ...]] = {}
 
     def wrong(self, item: Instance, nodes: Nodes) -> tuple[tuple[FaultKind, int], ...]:
@@ -266,14 +266,6 @@ class Places:
     def units(self, item: Instance, nodes: Nodes) -> int:
         """Return how much is wrong with the nodes of an instance."""
         return sum(number for _, number in self.wrong(item, nodes))
-
-
-def _others(node: Node, nodes: Nodes) -> Iterator[Node]:
-    return (
-        other
-        for other in nodes.values()
-        if other is not node and other.facts.group == node.facts.group and not other.facts.offline
-    )
 
 
 def find_faults(layout: Layout, places: Places) -> tuple[Fault, ...]:

@@ -276,7 +276,10 @@ class Trials:
             chosen = (dropwhile if copying else takewhile)(
                 lambda move: not copied_by(move), self.movers.moves(layout, number)
             )
-            known = self._known[part] = _begin(item, own, crowds, tuple(chosen))
+            moves, places = tuple(chosen), dict[int, list[int]]()
+            for place, move in enumerate(moves):
+                places.setdefault(move.target, []).append(place)
+            known = self._known[part] = _Known(item, own, crowds, moves, [None] * len(moves), places)
         elif not _same(known.own, own) or not _same(known.crowds, crowds):
             known.found = [None] * len(known.moves)
             if not _same(known.crowds, crowds) or any(lack(node) for node in (*known.own, *own) if node):
@@ -319,18 +322,6 @@ class Trials:
             if (units, less) > (0, 0):
                 found.append(PossibleMove(key_of(units, less, copied_by(move)), place))
         return sorted(found)
-
-
-def _begin(
-    item: Instance,
-    own: tuple[Node | None, ...],
-    crowds: tuple[Mapping[str, frozenset[int]], ...],
-    moves: tuple[InstanceMove, ...],
-) -> _Known:
-    places: dict[int, list[int]] = {}
-    for place, move in enumerate(moves):
-        places.setdefault(move.target, []).append(place)
-    return _Known(item, own, crowds, moves, [None] * len(moves), places)
 
 
 def _same(these: tuple[object, ...], those: tuple[object, ...]) -> bool:

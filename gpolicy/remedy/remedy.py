@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import floor
 from typing import Final
 
 from gpolicy.allocator.balancing import Balanced
-from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, FailReason, InstanceStatus
 from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.placement import Nodes
@@ -130,11 +129,19 @@ def begin_remedy(state: ClusterState, loaded: LoadedState) -> Beginning:
     """Return what is wrong with the cluster in `state`, and which of its instances may move where."""
     cluster = loaded.whole.cluster
     movers = _movers(state, loaded)
-    unprotected = frozenset(
-        group.index for group in loaded.data.groups if loaded.groups[group.name].limits.max_node_failures == 0
+    limits = {group.index: loaded.groups[group.name].limits for group in loaded.data.groups}
+    start = Layout(
+        cluster.nodes,
+        # none runs on a node that is offline: it may be so only in a plan
+        {
+            index: replace(item, status=InstanceStatus.NODE_OFFLINE)
+            if item.primary in movers.silent and item.status is InstanceStatus.RUNNING
+            else item
+            for index, item in cluster.instances.items()
+        },
+        {index: item.cpus_after_failure is not False for index, item in limits.items()},
+        frozenset(index for index, item in limits.items() if item.max_node_failures == 0),
     )
-    instances = _as_they_run(cluster.instances, movers.silent)
-    start = Layout(cluster.nodes, instances, _cpus(loaded), unprotected=unprotected)
     return Beginning(loaded, movers, Moves((), start, movers.faults(start)))
 
 
@@ -167,8 +174,6 @@ def find_remedy(
     done = [_as_measured(step, measured[step.instance.name]) for step in found.steps]
     steps, total = _steps(state, start, before, replace(found, steps=tuple(done)), movers, rate)
     tries = _MOST_TRIES if search.exhaustive else min(_FEW_TRIES, _FEW_LOOKS // max(1, len(start.nodes)))
-    reasons = _left(before, found, movers, state, tries) if explain else ()
-    left = tuple(Left(fault=fault, reason=reason) for fault, reason in reasons)
     return RemedyReport(
         source=state.source,
         cluster_name=state.name,
@@ -176,7 +181,7 @@ def find_remedy(
         basis=loaded.basis(),
         faults=before.faults,
         steps=steps,
-        left=left,
+        left=tuple(_left(before, found, movers, state, tries)) if explain else (),
         faults_after=found.faults,
         sizes=tuple(_sizes(state, names, found.layout)) if explain else (),
         rate=rate,
@@ -229,22 +234,6 @@ def _movers(state: ClusterState, loaded: LoadedState) -> Movers:
     limits = {group.index: loaded.groups[group.name].limits for group in loaded.data.groups}
     shared = {index: rules_of(item, tests=True) for index, item in limits.items() if item.oversubscription is not None}
     return Movers(Places(cluster.nodes), fixed, silent, shared)
-
-
-def _as_they_run(instances: Mapping[int, Instance], silent: frozenset[int]) -> dict[int, Instance]:
-    """Return the instances, of which none runs on a node that is offline: it may be so only in a plan."""
-    return {
-        index: replace(item, status=InstanceStatus.NODE_OFFLINE)
-        if item.primary in silent and item.status is InstanceStatus.RUNNING
-        else item
-        for index, item in instances.items()
-    }
-
-
-def _cpus(loaded: LoadedState) -> dict[int, bool]:
-    return {
-        group.index: loaded.groups[group.name].limits.cpus_after_failure is not False for group in loaded.data.groups
-    }
 
 
 def _steps(
@@ -315,9 +304,7 @@ def _refused(nodes: Nodes, move: InstanceMove, reason: FailReason) -> str:
     return _REFUSED.get(reason, reason.title)
 
 
-def _left(
-    before: Moves, found: Moves, movers: Movers, state: ClusterState, most_tries: int
-) -> Iterator[tuple[Fault, str]]:
+def _left(before: Moves, found: Moves, movers: Movers, state: ClusterState, most_tries: int) -> Iterator[Left]:
     crowded = tuple(LocationFacts(state, {}).unsatisfiable())
     numbers = {item.name: index for index, item in found.layout.instances.items()}
     known, tries = set(before.faults), 0
@@ -327,13 +314,13 @@ def _left(
         if reason := next(
             (_crowding(item) for item in crowded if _explains(item, fault)), _excess(fault, found.layout)
         ):
-            yield fault, reason
+            yield Left(fault=fault, reason=reason)
         elif tries > most_tries:
-            yield fault, "why was not looked into: too much is left"
+            yield Left(fault=fault, reason="why was not looked into: too much is left")
         else:
             reason, tried = _reason([numbers[name] for name in fault.instances], found.layout, movers, most_tries)
             tries += tried
-            yield fault, reason
+            yield Left(fault=fault, reason=reason)
 
 
 def _explains(item: ExclusionUnsatisfiable, fault: Fault) -> bool:

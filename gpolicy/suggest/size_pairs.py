@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gpolicy.allocator.cluster_data import InstancePolicy, Spec, SpecPair
+from gpolicy.analysis.capacity import spec_values
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.volume_arithmetic import largest_disk, volumes_needed
 from gpolicy.suggest.suggestion import Bounds
@@ -172,14 +173,10 @@ def standard(smallest: SpecPair) -> Spec:
 def holding(found: Sequence[SpecPair], spec: Spec) -> int | None:
     """Return the place of the first pair that allows `spec`."""
     for place, pair in enumerate(found):
-        bounds = zip(_numbers(pair.min), _numbers(spec), _numbers(pair.max), strict=True)
+        bounds = zip(*(spec_values(one).values() for one in (pair.min, spec, pair.max)), strict=True)
         if all(low <= value <= high for low, value, high in bounds):
             return place
     return None
-
-
-def _numbers(spec: Spec) -> tuple[int, ...]:
-    return spec.memory, spec.cpus, spec.disk_size, spec.disk_count, spec.nic_count, spec.spindle_use
 
 
 def _within(value: int, low: int, high: int) -> int:

@@ -218,33 +218,32 @@ def _group(state: ClusterState, scenario: Scenario) -> str:
     return next(iter(candidates))
 
 
+@dataclass(frozen=True, slots=True)
 class _Found:
-    def __init__(self, violation: PolicyViolation | None, taking: str | None, disk: Unmade | None) -> None:
-        self.violation = violation
-        self.taking = taking
-        self.disk = disk
+    """What an instance violates, the spec that takes it, and why Ganeti does not make its disks."""
+
+    violation: PolicyViolation | None
+    taking: str | None
+    disk: Unmade | None
 
     def check(self, expectation: Expectation) -> Check:
-        violation = self.violation
+        """Return the check of one expectation."""
+        violation, disk = self.violation, self.disk
+        found: object = expectation.wanted
         match expectation.path[0]:
             case "refused":
-                return checked(expectation, violation is not None or self.disk is not None, detail=self._reason())
+                found = violation is not None or disk is not None
             case "because":
-                broken = [item.parameter for item in violation.breaches] if violation else []
-                found = tuple(dict.fromkeys([*broken, *(self._of_disk())]))
-                wanted = expectation.wanted
-                if isinstance(wanted, str):
-                    shown: object = wanted if wanted in found else found or None
-                else:
-                    shown = wanted if isinstance(wanted, tuple) and set(wanted) == set(found) else found
-                return checked(expectation, shown, detail=self._reason())
+                because = dict.fromkeys(item.parameter for item in violation.breaches) if violation else {}
+                if disk is not None:
+                    because["disk-templates" if disk.cause is Cause.ONLY_PLAIN else "spindles"] = None
+                if isinstance(found, str):
+                    found = found if found in because else tuple(because) or None
+                elif not isinstance(found, tuple) or set(found) != set(because):
+                    found = tuple(because)
             case _:
-                nearest = (violation.pair_name or str(violation.pair)) if violation else self.taking
-                return checked(expectation, nearest, detail=self._reason())
-
-    def _of_disk(self) -> Iterator[str]:
-        if self.disk is not None:
-            yield "disk-templates" if self.disk.cause is Cause.ONLY_PLAIN else "spindles"
+                found = (violation.pair_name or str(violation.pair)) if violation else self.taking
+        return checked(expectation, found, detail=self._reason())
 
     def _reason(self) -> str:
         """Return the breaches of the nearest pair, in words."""

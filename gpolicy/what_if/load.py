@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
@@ -169,8 +170,13 @@ class Amount:
         return now + self.number if self.more else self.number
 
 
-UPGRADES = ("memory", "disk", "cpus", "pvs")
-"""What an upgrade can change."""
+UPGRADES: Final[Mapping[str, tuple[str, str]]] = {
+    "memory": ("memory_total", "memory_free"),
+    "disk": ("disk_total", "disk_free"),
+    "cpus": ("cpu_total", ""),
+    "pvs": ("spindles_total", "spindles_free"),
+}
+"""What an upgrade can change: the total of it, and what is free, in `Resources`."""
 
 
 def nodes_like(state: ClusterState, like: str, number: int, group: str) -> ClusterState:
@@ -241,27 +247,21 @@ def _upgraded(state: ClusterState, node: LiveNode, what: str, amount: Amount) ->
         raise UsageError(f"{node.name} has exclusive storage: its disk is counted in physical volumes", hint=hint)
     if not exclusive and what == "pvs":
         raise UsageError(f"{node.name} has no exclusive storage: volumes do not count", hint="say disk=+1T")
-    shown = {"memory": now.memory_total, "disk": now.disk_total, "cpus": now.cpu_total, "pvs": now.spindles_total}[what]
+    total, left = UPGRADES[what]
+    shown, free = getattr(now, total), getattr(now, left) if left else None
     if shown is None:
         raise UsageError(f"{node.name}: its {what} is not measured, so there is nothing to add to")
     more = amount.total(shown) - shown
-    free = {"memory": now.memory_free, "disk": now.disk_free, "cpus": None, "pvs": now.spindles_free}[what]
     if free is not None and free + more < 0:
         used = shown - free
         text = str(used) if what == "pvs" else exact_size(used)
         raise UsageError(f"{node.name} uses {text} of its {what}: no less can be there", hint="write a larger amount")
     if amount.total(shown) < 1:
         raise UsageError(f"{node.name} would have no {what} left")
-    match what:
-        case "memory":
-            made = replace(now, memory_total=shown + more, memory_free=_plus(now.memory_free, more))
-        case "disk":
-            made = replace(now, disk_total=shown + more, disk_free=_plus(now.disk_free, more))
-        case "cpus":
-            made = replace(now, cpu_total=shown + more)
-        case _:
-            return _with_volumes(state, node, more)
-    node = replace(node, resources=made, own=_redeclared(state, node, what, more))
+    if what == "pvs":
+        return _with_volumes(state, node, more)
+    made: dict[str, Any] = {total: shown + more} | ({} if free is None else {left: free + more})
+    node = replace(node, resources=replace(now, **made), own=_redeclared(state, node, what, more))
     after = replace(state, nodes={**state.nodes, node.name: node})
     return replace(after, declared=_redeclared_by_policy(state, node, what, more))
 
