@@ -25,7 +25,6 @@ from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
-from gpolicy.analysis.cure import Cure, find_cure
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.loaded_state import (
     LoadedState,
@@ -36,7 +35,7 @@ from gpolicy.analysis.loaded_state import (
     split_instances,
 )
 from gpolicy.analysis.pair_names import PairNames, pair_title
-from gpolicy.analysis.policy_limits import OF_HTOOLS, PolicyLimit, declared_limit_of, limit_of
+from gpolicy.analysis.policy_limits import OF_HTOOLS, Cure, PolicyLimit, declared_limit_of, find_cure, limit_of
 from gpolicy.analysis.shown_score import Score, other_weights, score_of
 from gpolicy.analysis.side_by_side import each_cluster, side_by_side
 from gpolicy.analysis.stranded import Stranded, room

@@ -26,7 +26,6 @@ from gpolicy.analysis.disk_templates import Unmade, unmade
 from gpolicy.analysis.hail_document import as_hail_reads, decisive, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes, guaranteed
 from gpolicy.analysis.pair_names import PairNames
-from gpolicy.analysis.place_instead import other_sizes
 from gpolicy.analysis.place_notes import (
     left_out,
     metric_notes,
@@ -37,7 +36,7 @@ from gpolicy.analysis.place_notes import (
     whole_of,
     why_not,
 )
-from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
+from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport, other_sizes
 from gpolicy.analysis.place_search import PlaceSearch, under_limits, with_losses
 from gpolicy.analysis.shown_score import other_weights
 from gpolicy.analysis.unknown import aside, require

@@ -67,9 +67,14 @@ def volume_resources(state: ClusterState, node: LiveNode) -> VolumeResources | N
 
 def volume_notes(state: ClusterState, worked_out: Mapping[str, VolumeResources]) -> list[str]:
     """Return notes on figures of nodes (by name) that come from `volume_resources`."""
+    name = own_group(state)
+    group = f"volume group {name}" if name else "the cluster's volume group"
     notes = []
     for origin, what in (
-        (VolumesFrom.MEASURED, f"physical volumes; {_membership(state)}"),
+        (
+            VolumesFrom.MEASURED,
+            f"physical volumes; those that the policy neither excludes nor assigns count as {group}",
+        ),
         (VolumesFrom.PROMISED, "the hardware that the policy promises, less what disks take"),
     ):
         names = sorted(name for name, figures in worked_out.items() if figures.known_from is origin)
@@ -77,12 +82,6 @@ def volume_notes(state: ClusterState, worked_out: Mapping[str, VolumeResources])
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             notes.append(f"disk and spindles of {names[0]}{more} are worked out from {what}")
     return notes
-
-
-def _membership(state: ClusterState) -> str:
-    name = own_group(state)
-    group = f"volume group {name}" if name else "the cluster's volume group"
-    return f"those that the policy neither excludes nor assigns count as {group}"
 
 
 def _resources(count: int, free: int, usable: int, known_from: VolumesFrom) -> VolumeResources:

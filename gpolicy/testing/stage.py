@@ -113,7 +113,12 @@ def edited(policy: Policy, state: ClusterState, edit: StageEdit) -> ClusterState
         if edit.node is not None:
             return _changed_node(state, known_name(edit.node, state.nodes, "node"), edit)
         try:
-            return suppose(state, _what_if(edit), pair_names(policy, state))
+            what_if = WhatIf(
+                more=() if edit.more is None else (read_more(edit.more.value),),
+                upgrades=() if edit.upgrade is None else (read_upgrade(edit.upgrade.value),),
+                lost=() if edit.lost is None else (edit.lost.value,),
+            )
+            return suppose(state, what_if, pair_names(policy, state))
         except GpolicyError as error:  # options there are keys here
             raise CannotRunError(error.message.removeprefix("--"), edit.span, hint=error.hint) from None
 
@@ -131,14 +136,6 @@ def _changed_node(state: ClusterState, name: str, edit: StageEdit) -> ClusterSta
         tags=(node.tags - set(edit.remove_tags)) | set(edit.add_tags),
     )
     return replace(state, nodes={**state.nodes, name: changed})
-
-
-def _what_if(edit: StageEdit) -> WhatIf:
-    return WhatIf(
-        more=() if edit.more is None else (read_more(edit.more.value),),
-        upgrades=() if edit.upgrade is None else (read_upgrade(edit.upgrade.value),),
-        lost=() if edit.lost is None else (edit.lost.value,),
-    )
 
 
 FIRST_GROUP: Final = "default"

@@ -71,7 +71,9 @@ def failed_over(state: ClusterState, lost: Collection[str]) -> tuple[ClusterStat
             continue
         other = next(iter(item.secondary_nodes), None)
         needed = memory_of(replace(item, oper_ram=None))
-        if other is None or other in lost or not nodes[other].is_usable or not _has_memory(nodes[other], item, needed):
+        free = nodes[other].resources.memory_free if other is not None else None
+        too_little = free is not None and min(needed, item.minmem) > free
+        if other is None or other in lost or not nodes[other].is_usable or too_little:
             stay.append(item.name)
             continue
         instances[item.name] = replace(item, primary_node=other, secondary_nodes=(item.primary_node,), oper_ram=None)
@@ -100,11 +102,6 @@ def restarted(
     force = settled.hail.ignore_soft_errors
     moved = evacuate_nodes(cluster.nodes, cluster.instances, EvacuationMode.PRIMARY, wanted, force=force).moved
     return elsewhere(state, {item.name: (cluster.nodes[where[0]].facts.name,) for item, _, where, _ in moved})
-
-
-def _has_memory(node: LiveNode, instance: LiveInstance, needed: int) -> bool:
-    free = node.resources.memory_free
-    return free is None or min(needed, instance.minmem) <= free
 
 
 def offline(state: ClusterState, names: Collection[str]) -> ClusterState:

@@ -8,9 +8,9 @@ import pytest
 
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.state import ClusterState
-from gpolicy.impact import remedy_change as room
+from gpolicy.impact import impact as room
 from gpolicy.impact.comparison import compare, load
-from gpolicy.impact.remedy_change import KindChange, RemedyChange, remedy_change
+from gpolicy.impact.impact import KindChange, RemedyChange, remedy_change
 from gpolicy.remedy.faults import FaultKind
 from tests.analysis.hspace_cases import from_text, text_of
 
