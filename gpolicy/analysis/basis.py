@@ -194,7 +194,11 @@ def _settle(state: ClusterState, *, declared: bool) -> tuple[Settled, dict[str, 
         state=state,
         data=data,
         volumes=volumes,
-        resources={name: NodeResources(item.hypervisor, item.disk) for name, item in found.items() if item.configured},
+        resources={
+            name: NodeResources(item.hypervisor, item.disk)
+            for name, item in found.items()
+            if item.hypervisor is not None or item.disk is not None
+        },
         declared={name: tuple(item.declared) for name, item in found.items()},
         measured={name: tuple(item.measured) for name, item in found.items()},
         stated={name: item.stated for name, item in found.items() if item.stated},
@@ -241,11 +245,6 @@ class _Figures:
     gaps: list[str] = field(default_factory=list)
     stated: tuple[DeclaredNumber, ...] = ()
     assumed: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def configured(self) -> bool:
-        """Whether anything takes the place of measured figures in the allocator."""
-        return self.hypervisor is not None or self.disk is not None
 
 
 @dataclass(frozen=True, slots=True)

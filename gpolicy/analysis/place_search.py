@@ -310,11 +310,23 @@ class _Checked:
                 yield item, f"{item.nodes[0]}: {wanted} wanted, {free} left of {most} {times}"
 
     def _chosen(self, items: Sequence[Candidate]) -> Candidate | None:
-        """Return the best of `items`, the best first, after which the group survives the failures."""
+        """Return the best of `items`, the best first, after which the group survives the failures, as hail chooses."""
         self._refuse_minutes()
         if self._search.dedicated:
-            return next((item for item in items if self._survives(item)), None)
-        nodes = self._best(frozenset(item.nodes for item in items))
+            return next((item for item in items if is_redundant(*self._after(item), self._strict)), None)
+        tried = self._tried
+        found = find_placement(
+            tried.nodes,
+            tried.instances,
+            self._instance,
+            self._among(frozenset(item.nodes for item in items)),
+            self._strict,
+            force=self._search.options.ignore_soft_errors,
+            capacity_checks=True,
+        )
+        if found.solution is None:
+            return None
+        nodes = tuple(tried.nodes[index].facts.name for index in found.solution.nodes)
         return next((item for item in items if item.nodes == nodes), None)
 
     def _refuse_minutes(self) -> None:
@@ -327,23 +339,6 @@ class _Checked:
                 " to tell",
                 hint="allow fewer failures in the `limits` of the group",
             )
-
-    def _best(self, allowed: frozenset[tuple[str, ...]]) -> tuple[str, ...] | None:
-        """Return the nodes of the best of the `allowed` candidates that keeps the limits, as hail would choose."""
-        tried, instance = self._tried, self._instance
-        candidates = self._among(allowed)
-        found = find_placement(
-            tried.nodes,
-            tried.instances,
-            instance,
-            candidates,
-            self._strict,
-            force=self._search.options.ignore_soft_errors,
-            capacity_checks=True,
-        )
-        if found.solution is None:
-            return None
-        return tuple(tried.nodes[index].facts.name for index in found.solution.nodes)
 
     def _among(self, allowed: frozenset[tuple[str, ...]]) -> Candidates:
         """Return the candidates of the search on the nodes of the `allowed` ones.
@@ -372,10 +367,6 @@ class _Checked:
         for node in placement.changed:
             nodes[node.index] = settled(node, number)
         return nodes, {**tried.instances, number: replace(placement.instance, index=number)}
-
-    def _survives(self, item: Candidate) -> bool:
-        nodes, table = self._after(item)
-        return is_redundant(nodes, table, self._strict)
 
     def explained(self, item: Candidate, *, detailed: bool) -> Candidate:
         """Return the candidate refused, with the first loss that the group could not absorb."""

@@ -19,7 +19,6 @@ from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_change import change_group
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.allocator_input import cluster_data
@@ -255,6 +254,7 @@ class _Evacuation:
         for instance, group, where, moves in result.moved:
             observed = self.state.instances[instance.name]
             after = tuple(cluster.nodes[index].facts.name for index in where)
+            touched = {i for move in moves for i in (move.instance.primary, move.instance.secondary, move.target)}
             placed[instance.name] = after
             moved = MovedInstance(
                 instance=instance.name,
@@ -265,7 +265,7 @@ class _Evacuation:
                 after=after,
                 steps=tuple(steps_of(moves, cluster.nodes)),
                 copied=copied_by(moves),
-                touched=touched_by(moves, cluster.nodes),
+                touched=frozenset(cluster.nodes[index].facts.name for index in touched - {NO_NODE}),
                 candidates=known.get(instance.name),
             )
             self.moved.append(moved)
@@ -394,12 +394,6 @@ def copied_by(moves: Sequence[InstanceMove]) -> int:
     """Return the disk (MiB) that the moves copy from node to node; a forthcoming instance has none yet."""
     copies = (move.instance for move in moves if move.kind is MoveKind.REPLACE_SECONDARY)
     return sum(disk.size for instance in copies if not instance.forthcoming for disk in instance.disks)
-
-
-def touched_by(moves: Sequence[InstanceMove], nodes: Mapping[int, Node]) -> frozenset[str]:
-    """Return the names of the nodes that the moves touch."""
-    indices = {index for move in moves for index in (move.instance.primary, move.instance.secondary, move.target)}
-    return frozenset(nodes[index].facts.name for index in indices - {NO_NODE})
 
 
 def work_of(asked: Departure) -> int:
