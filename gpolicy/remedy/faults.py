@@ -91,8 +91,8 @@ class Layout:
             for tag in item.exclusion_tags:
                 members.setdefault(tag, set()).add(item.index)
         self.tagged = {tag: self._places_of(numbers) for tag, numbers in members.items()}
-        self._known: Mapping[int, tuple[Homeless, ...]] = {}
-        self._stale = frozenset(nodes)  # the nodes that are not as they were when `_known` was `homeless`
+        self._before: Layout | None = None
+        self._changed = frozenset(nodes)
 
     def after(self, moved: Moved) -> Layout:
         """Return the layout after a move."""
@@ -112,9 +112,8 @@ class Layout:
         if tags:
             places = {tag: made._places_of(set().union(*self.tagged[tag].values())) for tag in tags}
             made.tagged = {**self.tagged, **places}
-        known = made.__dict__.pop("homeless", None)
-        made._stale = frozenset(nodes) | (self._stale if known is None else frozenset())
-        made._known = self._known if known is None else known
+        made.__dict__.pop("homeless", None)
+        made._before, made._changed = self, frozenset(nodes)
         return made
 
     def _places_of(self, numbers: set[int]) -> Mapping[str, frozenset[int]]:
@@ -127,8 +126,16 @@ class Layout:
     @cached_property
     def homeless(self) -> Mapping[int, tuple[Homeless, ...]]:
         """The instances that find no new node if one node is lost, by that node."""
-        lost = self._concerned_by(self._stale)
-        found = {index: items for index, items in self._known.items() if index not in lost}
+        layout, changed = self, self._changed
+        known: Mapping[int, tuple[Homeless, ...]] = {}
+        while layout._before is not None:
+            layout = layout._before
+            if "homeless" in layout.__dict__:
+                known = layout.homeless
+                break
+            changed |= layout._changed
+        lost = self._concerned_by(changed)
+        found = {index: items for index, items in known.items() if index not in lost}
         groups: dict[int, _Group] = {}
         for index in lost:
             group = self.nodes[index].facts.group
