@@ -23,7 +23,7 @@ ROOMS: Final[dict[str, tuple[list[str], list[str]]]] = {
 
 _LEFT: Final = "it changes a count of the node that is left, by the same for all candidates"
 EQUIVALENT: Final = {
-    "impact/fit_change.py matched_pairs: number - place → (place - number)": "only the distance counts",
+    "impact/capacity_change.py matched_pairs: number - place → (place - number)": "only the distance counts",
     "impact/location_change.py location_change: match.before → True": "nobody asks for the name of no group",
     "drift/unit_writer.py UnitWriter.write: min → max": "any object of the unit serves",
     "drift/unit_writer.py (module): 200 → 201": "a bound on work",

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from gpolicy.policy.model import Policy as Policy
     from gpolicy.remedy.remedy import RemedyReport as RemedyReport
     from gpolicy.render.script import render_script as render_script
+    from gpolicy.stopping import Stop as Stop
+    from gpolicy.stopping import after as after
+    from gpolicy.stopping import after_work as after_work
     from gpolicy.suggest.suggestion import SuggestReport as SuggestReport
     from gpolicy.suggest.suggestion import SuggestRequest as SuggestRequest
     from gpolicy.use_cases.changes import PlannedChange as PlannedChange
@@ -61,6 +64,7 @@ _BY_MODULE = {
     "policy.model": "Policy",
     "remedy.remedy": "RemedyReport",
     "render.script": "render_script",
+    "stopping": "Stop after after_work",
     "suggest.suggestion": "SuggestReport SuggestRequest",
     "use_cases.changes": "PlanRequest PlannedChange plan_change",
     "use_cases.policies": "CheckedPolicy PolicyError check_policy find_drift run_tests show_policy",

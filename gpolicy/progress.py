@@ -12,11 +12,11 @@ Working = Callable[[str], AbstractContextManager[Tell]]
 """Begins an activity, such as `counting what fits`, and gives what takes its parts."""
 
 
-def unheard(_: str) -> None:
+def silent(_: str) -> None:
     """Take an activity that nobody is told of."""
 
 
 @contextmanager
 def quietly(_: str) -> Iterator[Tell]:
     """Begin an activity that nobody is told of."""
-    yield unheard
+    yield silent

@@ -23,6 +23,7 @@ COMMON = {
     "printable",
     "progress",
     "provenance",
+    "stopping",
 }
 COMMON |= {"__init__"}
 MAY_IMPORT = {

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.narrowing import Narrowing
     from gpolicy.allocator.placement import Nodes
+    from gpolicy.stopping import Stop
 
 
 class EvacuationMode(Enum):
@@ -133,20 +134,6 @@ class Departure:
         return EvacuationError(f"Can't find any good node: {''.join(texts)}")
 
 
-@dataclass(slots=True)
-class Ending:
-    """When no further instance is looked at: as soon as `is_over` says so, or with Ctrl-C."""
-
-    is_over: Callable[[], bool]
-    ended: bool = False
-
-    def check(self) -> None:
-        """Raise EvacuationError once it has ended."""
-        self.ended = self.ended or self.is_over()
-        if self.ended:
-            raise EvacuationError("not looked at: the search ended early")
-
-
 Observer = Callable[[Departure], None]
 """Told of each instance of a movable template before it is moved."""
 
@@ -201,9 +188,9 @@ def evacuate_nodes(
     *,
     force: bool,
     observer: Observer = unobserved,
-    ending: Ending | None = None,
+    stop: Stop | None = None,
 ) -> EvacuationResult:
-    """Move each of the instances `wanted` away from its node(s) within its group; after `ending` none."""
+    """Move each of the instances `wanted` away from its node(s) within its group; none after a `stop`."""
     leaving = {index for index, node in nodes.items() if node.facts.offline}
     for index in wanted:
         instance = instances[index]
@@ -228,7 +215,7 @@ def evacuate_nodes(
         asked = Departure(state, instance, mode, group, candidates, force)
         return evacuate(asked, engine, observer)
 
-    return each_in_turn(nodes, instances, wanted, go, ending)
+    return each_in_turn(nodes, instances, wanted, go, stop)
 
 
 def relocate(
@@ -270,7 +257,7 @@ def each_in_turn(
     instances: Mapping[int, Instance],
     wanted: Sequence[int],
     go: Callable[[Nodes, Mapping[int, Instance], Instance], Evacuated],
-    ending: Ending | None,
+    stop: Stop | None,
 ) -> EvacuationResult:
     """Move instances one after the other, each with its original record."""
     state: Nodes = nodes
@@ -280,7 +267,7 @@ def each_in_turn(
     for index in wanted:
         instance = instances[index]
         try:
-            done = _unless_ended(ending, partial(go, state, table, instance))
+            done = _unless_stopped(stop, partial(go, state, table, instance))
         except RequestError as error:
             failed.append((instance, str(error)))
             continue
@@ -293,16 +280,16 @@ def each_in_turn(
     return EvacuationResult(tuple(moved), tuple(failed), state, table)
 
 
-def _unless_ended(ending: Ending | None, go: Callable[[], Evacuated]) -> Evacuated:
-    if ending is None:
+def _unless_stopped(stop: Stop | None, go: Callable[[], Evacuated]) -> Evacuated:
+    if stop is None:
         return go()
-    ending.check()
-    try:
+    from gpolicy.stopping import until_stopped  # noqa: PLC0415 (hail never stops)
+
+    with until_stopped():
+        stop.spend()
         return go()
-    except KeyboardInterrupt:
-        ending.ended = True
-        ending.check()
-        raise
+    stop.ended = True
+    raise EvacuationError("not looked at: the search ended early")
 
 
 def _chain(nodes: Nodes, instance: Instance, primary: int, secondary: int, *, force: bool) -> Evacuated:

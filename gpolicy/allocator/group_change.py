@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gpolicy.allocator.cluster_data import Group, Instance
-    from gpolicy.allocator.evacuation import Ending, EvacuationResult, Observer
+    from gpolicy.allocator.evacuation import EvacuationResult, Observer
     from gpolicy.allocator.placement import Nodes
     from gpolicy.allocator.request_options import RequestOptions
+    from gpolicy.stopping import Stop
 
 
 def change_group(  # noqa: PLR0913 (what hail is asked)
@@ -37,9 +38,9 @@ def change_group(  # noqa: PLR0913 (what hail is asked)
     *,
     show_groups: Callable[[Sequence[Group]], str],
     observer: Observer = unobserved,
-    ending: Ending | None = None,
+    stop: Stop | None = None,
 ) -> EvacuationResult:
-    """Move each of the instances `wanted` to one of the groups `targets` (empty: any other group); after `ending` none.
+    """Move each of the instances `wanted` to one of the groups `targets` (empty: any other group); none after a `stop`.
 
     The group is chosen by placing a second copy of the instance, which is then dropped.
     """
@@ -68,4 +69,4 @@ def change_group(  # noqa: PLR0913 (what hail is asked)
         asked = Departure(state, instance, EvacuationMode.ALL, answer.group, candidates, force=False)
         return evacuate(asked, engine, observer)
 
-    return each_in_turn(nodes, instances, wanted, go, ending)
+    return each_in_turn(nodes, instances, wanted, go, stop)

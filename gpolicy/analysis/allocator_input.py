@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final, TypeVar
 
 from gpolicy.allocator.cluster_data import (
@@ -22,7 +23,9 @@ from gpolicy.allocator.cluster_data import (
     Spec,
     SpecPair,
 )
+from gpolicy.allocator.configured_resources import NodeResources, configured_cluster
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
+from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.cluster.state import ClusterState, LiveGroup, LiveInstance, LiveNode
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
@@ -34,6 +37,8 @@ _BY_ADMIN_STATE: Final = {
     "down": InstanceStatus.STATUS_DOWN,
     "offline": InstanceStatus.STATUS_OFFLINE,
 }
+KVM_NODE_MEMORY: Final = 4096
+"""MiB that hspace assumes for the node itself on KVM clusters (the default of its `--static-kvm-node-memory`)."""
 MIXED: Final = "mixed"
 """Ganeti's word for the template of an instance with disks of several templates."""
 LOCAL: Final = frozenset(template.value for template in DiskTemplate if template.local)
@@ -62,6 +67,25 @@ def cluster_data(state: ClusterState) -> ClusterData:
         hypervisor=str(hypervisors[0]) if isinstance(hypervisors, list) and hypervisors else None,
         n1_by_unallocated=n1_by_unallocated(state.release),
     )
+
+
+def merged(
+    data: ClusterData, resources: Mapping[str, NodeResources], kvm_node_memory: int = KVM_NODE_MEMORY
+) -> Cluster:
+    """Return `data` as hspace loads it, with the declared resources of the nodes that are in `resources`.
+
+    hail's `kvm_node_memory` is the cluster's (`HailParameters.static_kvm_node_memory`).
+    """
+    here = {node.name: resources[node.name] for node in data.nodes if node.name in resources}
+    if not here:
+        return merge(data, static_kvm_node_memory=kvm_node_memory)
+    if data.hypervisor == "kvm" and kvm_node_memory > 0:  # only nodes without declared memory get this number
+        nodes = (
+            node if node.name in here and here[node.name].hypervisor else replace(node, node_memory=kvm_node_memory)
+            for node in data.nodes
+        )
+        data = replace(data, nodes=tuple(nodes))
+    return configured_cluster(data, here)
 
 
 def policy_of(values: Values, where: str) -> InstancePolicy:

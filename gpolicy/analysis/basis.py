@@ -20,8 +20,7 @@ from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
 from gpolicy.allocator.configured_resources import DiskResources, HypervisorResources, NodeResources
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.merge import Cluster, merge
-from gpolicy.analysis.allocator_input import cluster_data, missing_figures
-from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
+from gpolicy.analysis.allocator_input import KVM_NODE_MEMORY, cluster_data, missing_figures
 from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_by_policy, declared_numbers, reported
 from gpolicy.analysis.unknown import (
     Unknown,
@@ -195,7 +194,11 @@ def _settle(state: ClusterState, *, declared: bool) -> tuple[Settled, dict[str, 
         state=state,
         data=data,
         volumes=volumes,
-        resources={name: NodeResources(item.hypervisor, item.disk) for name, item in found.items() if item.configured},
+        resources={
+            name: NodeResources(item.hypervisor, item.disk)
+            for name, item in found.items()
+            if item.hypervisor is not None or item.disk is not None
+        },
         declared={name: tuple(item.declared) for name, item in found.items()},
         measured={name: tuple(item.measured) for name, item in found.items()},
         stated={name: item.stated for name, item in found.items() if item.stated},
@@ -242,11 +245,6 @@ class _Figures:
     gaps: list[str] = field(default_factory=list)
     stated: tuple[DeclaredNumber, ...] = ()
     assumed: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def configured(self) -> bool:
-        """Whether anything takes the place of measured figures in the allocator."""
-        return self.hypervisor is not None or self.disk is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from gpolicy.allocator.cluster_data import Instance, InstancePolicy
 from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, add_secondary, spindle_use_after
-from gpolicy.allocator.placement import Candidates, PairCandidates, SingleCandidates
+from gpolicy.allocator.placement import Candidates, SingleCandidates
 from gpolicy.allocator.policy_check import check_pair, check_policy
 
 MOST_CANDIDATES: Final = 20_000
@@ -57,10 +57,7 @@ class Cause(Explained):
         "too-few-spindles",
         "Ganeti makes no disk with fewer spindles than the physical volumes that its size takes",
     )
-    ONLY_PLAIN = (
-        "plain-with-exclusive-storage",
-        "Ganeti makes only plain instances on nodes with exclusive storage",
-    )
+    ONLY_PLAIN = ("plain-with-exclusive-storage", "Ganeti makes only plain instances on nodes with exclusive storage")
     SHARED_STORAGE = ("spindles-on-shared-storage", "Ganeti takes spindles of a disk only with exclusive storage")
     BOUNDS = ("ipolicy.minmax", "no spec pair of the policy allows the size")
     NO_NODES = ("nodes", "too few online nodes")
@@ -137,12 +134,6 @@ def _causes(
             if found:
                 yield *found, 1
         return
-    yield from _pair_causes(nodes, instance, candidates)
-
-
-def _pair_causes(
-    nodes: Mapping[int, Node], instance: Instance, candidates: PairCandidates
-) -> Iterator[tuple[FailReason, Cause, int]]:
     for primary, members in candidates.members:
         others = [other for other in members if other != primary]
         found = primary_refusal(nodes[primary], instance)
@@ -150,9 +141,9 @@ def _pair_causes(
             yield *found, len(others)
             continue
         for other in others:
-            refused = secondary_refusal(nodes[other], instance, primary)
-            if refused:
-                yield *refused, 1
+            reason = add_secondary(nodes[other], instance, primary)
+            if isinstance(reason, FailReason):
+                yield reason, secondary_cause(nodes[other], instance, reason), 1
 
 
 def primary_refusal(node: Node, instance: Instance, *, force: bool = False) -> tuple[FailReason, Cause] | None:
@@ -183,12 +174,6 @@ def accepts(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> b
     return not policy.minmax or any(check_pair(pair, instance, exclusive=exclusive) is None for pair in policy.minmax)
 
 
-def secondary_refusal(node: Node, instance: Instance, primary: int) -> tuple[FailReason, Cause] | None:
-    """Return why `node` refuses the instance as a secondary of `primary`."""
-    reason = add_secondary(node, instance, primary)
-    return (reason, secondary_cause(node, instance, reason)) if isinstance(reason, FailReason) else None
-
-
 def secondary_cause(node: Node, instance: Instance, reason: FailReason) -> Cause:
     """Return the cause of the allocator's `reason` against `instance` on `node` as a secondary."""
     if reason is FailReason.MEM:
@@ -200,10 +185,7 @@ def secondary_cause(node: Node, instance: Instance, reason: FailReason) -> Cause
 def _disk_cause(node: Node, instance: Instance) -> Cause:
     """Return whether the node lacks disk or exceeds the spindle ratio."""
     facts = node.facts
-    for disk, use in (
-        (node.free_disk, node.instance_spindles),
-        (node.forth_free_disk, node.forth_instance_spindles),
-    ):
+    for disk, use in ((node.free_disk, node.instance_spindles), (node.forth_free_disk, node.forth_instance_spindles)):
         left = disk - instance.disk
         if left <= 0 or left < facts.low_disk:
             return Cause.DISK

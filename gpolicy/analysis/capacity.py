@@ -12,7 +12,7 @@ nearest value that the pair allows. Sources: design documents "partitioned Ganet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -24,8 +24,7 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding, Cause
-from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
-from gpolicy.analysis.cure import Cure, find_cure
+from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.loaded_state import (
     LoadedState,
@@ -35,22 +34,25 @@ from gpolicy.analysis.loaded_state import (
     load_state,
     split_instances,
 )
-from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
 from gpolicy.analysis.pair_names import PairNames, pair_title
-from gpolicy.analysis.policy_limits import OF_HTOOLS, PolicyLimit, declared_limit_of, limit_of
-from gpolicy.analysis.score_weights import other_weights
-from gpolicy.analysis.shown_score import Score, score_of
-from gpolicy.analysis.side_by_side import side_by_side
+from gpolicy.analysis.policy_limits import OF_HTOOLS, Cure, PolicyLimit, declared_limit_of, find_cure, limit_of
+from gpolicy.analysis.shown_score import Score, other_weights, score_of
+from gpolicy.analysis.side_by_side import each_cluster, side_by_side
 from gpolicy.analysis.stranded import Stranded, room
 from gpolicy.analysis.unknown import Unknown
-from gpolicy.analysis.volume_sizes import smallest_volumes, unknown_volumes, what_if_shares
+from gpolicy.analysis.volume_resources import (
+    MetadataRoom,
+    metadata_rooms,
+    smallest_volumes,
+    unknown_volumes,
+    what_if_shares,
+)
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.progress import Tell, silent
 
 _LIMITS_DIFFER = "the whole cluster is not counted: its groups have different limits"
-Observer = Callable[[str], None]
-"""Gets messages about the progress of the count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,7 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     declared: bool = False,
     weights: Weights = WEIGHTS,
     other_values: bool = False,
-    observer: Observer | None = None,
+    tell: Tell = silent,
 ) -> CapacityReport:
     """Count the instances that fit on the cluster in `state`, in all groups or in `group`.
 
@@ -223,7 +225,7 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
             notes += map(counted_on_primary, split_instances(loaded.data, item.index))
     notes += unknown_volumes(state, smallest_volumes(state), group)
     notes += what_if_shares(state, group)
-    tell, called = observer or (lambda _what: None), names or PairNames()
+    called = names or PairNames()
     chosen = {name: cluster for name, cluster in loaded.groups.items() if group in (None, name)}
     unknown = {} if group else dict(loaded.unknown)
     for name, error in [(name, cluster.too_slow) for name, cluster in chosen.items() if cluster.too_slow]:
@@ -272,7 +274,7 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
 
 
 def _other_values(
-    groups: Sequence[GroupCapacity], clusters: Iterable[CountedCluster], tell: Observer, notes: list[str]
+    groups: Sequence[GroupCapacity], clusters: Iterable[CountedCluster], tell: Tell, notes: list[str]
 ) -> list[PolicyLimit]:
     """Return what other values of the policy would give; `notes` get what could not be tried."""
     found: list[PolicyLimit] = []
@@ -329,8 +331,8 @@ def spec_values(spec: Spec) -> dict[str, int]:
     return dict(zip(SPEC_PARAMETERS, values, strict=True))
 
 
-def prefixed(tell: Observer, prefix: str) -> Observer:
-    """Return an observer that passes messages to `tell`, with `prefix` before them."""
+def prefixed(tell: Tell, prefix: str) -> Tell:
+    """Return what passes messages to `tell`, with `prefix` before them."""
     return lambda what: tell(f"{prefix}{what}")
 
 
@@ -344,7 +346,7 @@ class _Counts:
     sizes: tuple[tuple[PlacedSize, ...], ...]
 
 
-def count_in_time(counted: CountedCluster, tell: Observer) -> GroupCapacity | TooLongError:
+def count_in_time(counted: CountedCluster, tell: Tell) -> GroupCapacity | TooLongError:
     """Count on one cluster, or return why that takes too long."""
     try:
         return count_cluster(counted, tell)
@@ -352,10 +354,10 @@ def count_in_time(counted: CountedCluster, tell: Observer) -> GroupCapacity | To
         return error
 
 
-def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
+def count_cluster(counted: CountedCluster, tell: Tell) -> GroupCapacity:
     """Count on one cluster; the names of its spec pairs are their places."""
     policy, std, hspace = counted.policy, counted.policy.std, counted.as_hspace
-    tasks = [partial(_count, counted, tell), partial(_count, hspace, lambda _what: None)]
+    tasks = [partial(_count, counted, tell), partial(_count, hspace, silent)]
     ours, theirs = [task() for task in tasks] if hspace.as_tested else side_by_side(tasks)
     filled, why_full = counted.fill_with_minimums(ours.final)
     stranded = Stranded(room(counted.initial.nodes.values()), room(filled.nodes.values()))
@@ -387,7 +389,7 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
     return replace(found, cure=find_cure(counted)) if broken else found
 
 
-def _count(counted: CountedCluster, tell: Observer) -> _Counts:
+def _count(counted: CountedCluster, tell: Tell) -> _Counts:
     policy = counted.policy
     final, sizes = tiered_run(counted, tell)
     tell("standard instances")
@@ -395,7 +397,7 @@ def _count(counted: CountedCluster, tell: Observer) -> _Counts:
     return _Counts(counted.standard(policy.std, policy.std.spindle_use), specs, final, tuple(sizes))
 
 
-def tiered_run(counted: CountedCluster, tell: Observer) -> tuple[AllocationState, list[tuple[PlacedSize, ...]]]:
+def tiered_run(counted: CountedCluster, tell: Tell) -> tuple[AllocationState, list[tuple[PlacedSize, ...]]]:
     """Return the state after the tiered run, and the sizes that were placed for each pair."""
     policy, state, sizes = counted.policy, counted.initial, []
     for number, pair in enumerate(policy.minmax, start=1):

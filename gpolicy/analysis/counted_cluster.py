@@ -8,35 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
-from typing import Final, TypeVar
+from functools import cached_property
+from typing import TypeVar
 from weakref import ref
 
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.compiled_allocation import Budget, make_allocator
-from gpolicy.allocator.configured_resources import NodeResources, configured_cluster
+from gpolicy.allocator.configured_resources import NodeResources
 from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason
 from gpolicy.allocator.extended import ExtendedRules, memory_left, refuse_minutes
 from gpolicy.allocator.ghc_numbers import DivisionError
-from gpolicy.allocator.merge import Cluster, merge
-from gpolicy.allocator.placement import (
-    NO_FAILURES,
-    Candidates,
-    NoCandidatesError,
-    PairCandidates,
-    SingleCandidates,
-    candidate_nodes,
-)
+from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.placement import NO_FAILURES, Candidates, NoCandidatesError, candidate_nodes
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.allocator.usable import Usable, usable_groups
-from gpolicy.analysis.allocator_input import charged_space
+from gpolicy.analysis.allocator_input import charged_space, merged
 from gpolicy.analysis.binding import Binding, Cause, binding
-from gpolicy.analysis.hail_counting import hail_allocator, rules_of
+from gpolicy.analysis.disk_templates import Unmade, unmade
+from gpolicy.analysis.hail_counting import hail_allocator, primaries, rules_of, without_nodes
 from gpolicy.analysis.losses import FirstLoss, first_loss
-from gpolicy.analysis.side_by_side import side_by_side
-from gpolicy.analysis.unmade import Unmade, unmade
 from gpolicy.analysis.wanted_instance import spec_disks
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, InputError
@@ -44,9 +36,6 @@ from gpolicy.ganeti.hail_parameters import HailParameters
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 _Result = TypeVar("_Result")
-
-KVM_NODE_MEMORY: Final = 4096
-"""MiB that hspace assumes for the node itself on KVM clusters (the default of its `--static-kvm-node-memory`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +48,6 @@ class Fit:
     """The binding resource: why no more fit."""
     spec: Spec | None = None
     """Size of each: the pair's maximum, or std; None for a tiered run."""
-
-
-def merged(
-    data: ClusterData, resources: Mapping[str, NodeResources], kvm_node_memory: int = KVM_NODE_MEMORY
-) -> Cluster:
-    """Return `data` as hspace loads it, with the declared resources of the nodes that are in `resources`.
-
-    hail's `kvm_node_memory` is the cluster's (`HailParameters.static_kvm_node_memory`).
-    """
-    here = {node.name: resources[node.name] for node in data.nodes if node.name in resources}
-    if not here:
-        return merge(data, static_kvm_node_memory=kvm_node_memory)
-    if data.hypervisor == "kvm" and kvm_node_memory > 0:  # only nodes without declared memory get this number
-        nodes = (
-            node if node.name in here and here[node.name].hypervisor else replace(node, node_memory=kvm_node_memory)
-            for node in data.nodes
-        )
-        data = replace(data, nodes=tuple(nodes))
-    return configured_cluster(data, here)
 
 
 @dataclass(eq=False)
@@ -349,7 +319,7 @@ class CountedCluster:
             return replace(found, cause=Cause.NODE_FAILURES)
         if top is FailReason.MEM and rules.oversubscription is not None:
             over = 0
-            for index, count in _primaries(candidates):
+            for index, count in primaries(candidates):
                 over += count * (instance.burst > memory_left(final.nodes[index], final.instances, rules))
             if 2 * over > final.failures[top]:
                 return replace(found, cause=Cause.OVERSUBSCRIPTION)
@@ -465,40 +435,9 @@ class HspaceCluster(CountedCluster):
         """Return None: hspace does not ask which disks Ganeti makes."""
         return None
 
-    def _under_limits(
-        self,
-        found: Binding,
-        final: AllocationState,  # noqa: ARG002
-        instance: Instance,  # noqa: ARG002
-        candidates: Candidates,  # noqa: ARG002
-    ) -> Binding:
-        return found
-
 
 def _is_open(group: Group) -> bool:
     return group.alloc_policy is not AllocPolicy.UNALLOCABLE
-
-
-def without_nodes(candidates: Candidates | None, refused: frozenset[int]) -> Candidates | None:
-    """Return the candidates without these nodes; None if none is left."""
-    if candidates is None or not refused:
-        return candidates
-    if isinstance(candidates, SingleCandidates):
-        left = tuple(index for index in candidates.nodes if index not in refused)
-        return SingleCandidates(left) if left else None
-    members = tuple(
-        (index, others)
-        for index, all_others in candidates.members
-        if index not in refused and len(others := tuple(one for one in all_others if one not in refused)) > 1
-    )
-    return PairCandidates(members) if members else None
-
-
-def _primaries(candidates: Candidates) -> list[tuple[int, int]]:
-    """Return the primaries, each with the number of its candidates."""
-    if isinstance(candidates, SingleCandidates):
-        return [(index, 1) for index in candidates.nodes]
-    return [(index, len(others)) for index, others in candidates.pairs]
 
 
 def _counting(spec: Spec, work: Callable[[], _Result]) -> _Result:
@@ -506,13 +445,3 @@ def _counting(spec: Spec, work: Callable[[], _Result]) -> _Result:
         return work()
     except DivisionError:
         raise GpolicyError(f"a spec without memory cannot be counted: {spec}") from None
-
-
-def each_cluster(
-    titles: Mapping[CountedCluster, str], count: Callable[[CountedCluster, str], _Result]
-) -> dict[CountedCluster, _Result]:
-    """Return the results of `count` for each cluster and its title, computed on all cores."""
-    # N+1 takes longest for instances that are not mirrored
-    longest_first = sorted(titles, key=lambda item: (item.template is DiskTemplate.DRBD, -len(item.data.nodes)))
-    found = side_by_side([partial(count, item, titles[item]) for item in longest_first])
-    return dict(zip(longest_first, found, strict=True))

@@ -23,6 +23,7 @@ from gpolicy.allocator.placement import (
     NO_FAILURES,
     Candidates,
     Nodes,
+    PairCandidates,
     Placement,
     SingleCandidates,
     add_counts,
@@ -144,3 +145,25 @@ _Rank = tuple[tuple[int, ...], int, int]
 
 def _ranks(place: int, trial: Placement | FailReason) -> list[_Rank]:
     return [] if isinstance(trial, FailReason) else [(trial.lost or (), trial.disk_left, -place)]
+
+
+def without_nodes(candidates: Candidates | None, refused: frozenset[int]) -> Candidates | None:
+    """Return the candidates without these nodes; None if none is left."""
+    if candidates is None or not refused:
+        return candidates
+    if isinstance(candidates, SingleCandidates):
+        left = tuple(index for index in candidates.nodes if index not in refused)
+        return SingleCandidates(left) if left else None
+    members = tuple(
+        (index, others)
+        for index, all_others in candidates.members
+        if index not in refused and len(others := tuple(one for one in all_others if one not in refused)) > 1
+    )
+    return PairCandidates(members) if members else None
+
+
+def primaries(candidates: Candidates) -> list[tuple[int, int]]:
+    """Return the primaries, each with the number of its candidates."""
+    if isinstance(candidates, SingleCandidates):
+        return [(index, 1) for index in candidates.nodes]
+    return [(index, len(others)) for index, others in candidates.pairs]

@@ -8,8 +8,8 @@ from typing import Final
 from gpolicy.allocator.cluster_data import ClusterData, NodeData
 from gpolicy.allocator.enumerations import InstanceStatus
 from gpolicy.allocator.merge import Cluster
+from gpolicy.analysis.allocator_input import merged
 from gpolicy.analysis.basis import Settled, settle
-from gpolicy.analysis.counted_cluster import merged
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, HailParameters, hail_parameters
 from gpolicy.ganeti.values import as_word

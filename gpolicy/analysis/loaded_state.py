@@ -17,8 +17,7 @@ from gpolicy.analysis.declared_resources import declaration_notes, known_states,
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
 from gpolicy.analysis.hail_document import as_hail_reads
 from gpolicy.analysis.unknown import Unknown, require
-from gpolicy.analysis.volume_resources import volume_notes
-from gpolicy.analysis.volume_sizes import smallest_volumes
+from gpolicy.analysis.volume_resources import smallest_volumes, volume_notes
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, shared_limits
 from gpolicy.errors import GpolicyError, UsageError, about

@@ -23,9 +23,8 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.node import Node
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import LoadedState, check_group, load_state
-from gpolicy.analysis.losses import Homeless, lose
+from gpolicy.analysis.losses import Homeless, SureLosses, lose
 from gpolicy.analysis.shown_score import Score, score_of
-from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited
 from gpolicy.errors import UsageError

@@ -14,8 +14,8 @@ from math import ceil
 from typing import Final
 
 from gpolicy.allocator.node import Node
+from gpolicy.analysis.allocator_input import merged
 from gpolicy.analysis.basis import MEMORY_AND_CPUS, settle_readable
-from gpolicy.analysis.counted_cluster import merged
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.printable import count

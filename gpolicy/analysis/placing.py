@@ -19,14 +19,13 @@ from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_choice import GroupAnswer, Wanted
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.analysis.allocator_input import merged
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.binding import OF_POLICY, Cause
-from gpolicy.analysis.counted_cluster import merged
+from gpolicy.analysis.disk_templates import Unmade, unmade
 from gpolicy.analysis.hail_document import as_hail_reads, decisive, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes, guaranteed
 from gpolicy.analysis.pair_names import PairNames
-from gpolicy.analysis.place_instead import other_sizes
-from gpolicy.analysis.place_limits import under_limits, with_losses
 from gpolicy.analysis.place_notes import (
     left_out,
     metric_notes,
@@ -37,12 +36,11 @@ from gpolicy.analysis.place_notes import (
     whole_of,
     why_not,
 )
-from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
-from gpolicy.analysis.place_search import PlaceSearch
-from gpolicy.analysis.score_weights import other_weights
+from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport, other_sizes
+from gpolicy.analysis.place_search import PlaceSearch, under_limits, with_losses
+from gpolicy.analysis.shown_score import other_weights
 from gpolicy.analysis.unknown import aside, require
-from gpolicy.analysis.unmade import Unmade, unmade
-from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
+from gpolicy.analysis.volume_resources import smallest_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance, with_guarantee
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force, shared_limits
@@ -255,7 +253,9 @@ def _instead(asked: _Asked, question: _Question) -> tuple[Instead, ...] | None:
             *other_sizes(whole_of(instance), policies, takes, spindles_given=given),
         )
     if others == () and request.template is not None:
-        return _of_another_template(_place(asked, replace(request, template=None), instead=True))
+        report = _place(asked, replace(request, template=None), instead=True)
+        template = f"template={report.instance.template.value}"
+        return tuple(Instead(f"{template} {item.words}", item.nodes) for item in report.instead or ())
     return others
 
 
@@ -300,11 +300,6 @@ def _policies(cluster: Cluster, group: Group | None) -> list[tuple[InstancePolic
     """Return the policies of the groups that a request is about, each with whether the group has exclusive storage."""
     nodes = [node.facts for node in cluster.nodes.values() if group is None or node.facts.group == group.index]
     return list(dict.fromkeys((facts.policy, facts.exclusive) for facts in nodes))
-
-
-def _of_another_template(report: PlaceReport) -> tuple[Instead, ...]:
-    template = f"template={report.instance.template.value}"
-    return tuple(Instead(f"{template} {item.words}", item.nodes) for item in report.instead or ())
 
 
 def _by_another_word(asked: _Asked, request: PlaceRequest, instance: Instance, cluster: Cluster) -> Iterator[Instead]:

@@ -24,7 +24,6 @@ from gpolicy.analysis.binding import (
     primary_cause,
     primary_refusal,
     secondary_cause,
-    secondary_refusal,
 )
 from gpolicy.ganeti.spec_distance import spec_distance
 from gpolicy.ganeti.units import compared_sizes, exact_size, rough_size
@@ -59,11 +58,8 @@ def as_primary(node: Node, instance: Instance, *, force: bool = False) -> Refusa
 
 def as_secondary(node: Node, instance: Instance, primary: int) -> Refusal | None:
     """Return why `node` refuses `instance`, whose primary is node `primary`, as a secondary; None if it does not."""
-    found = secondary_refusal(node, instance, primary)
-    if found is None:
-        return None
-    reason, cause = found
-    return Refusal(reason, cause, f"{node.facts.name}: {_secondary_detail(node, instance, cause, primary)}")
+    reason = add_secondary(node, instance, primary)
+    return _on_secondary(node, instance, primary, reason) if isinstance(reason, FailReason) else None
 
 
 def of_move(nodes: Nodes, move: InstanceMove, reason: FailReason, *, force: bool) -> Refusal:

@@ -12,17 +12,19 @@ Source: design document "Resource model".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpolicy.allocator.extended import memory_for_instances
 from gpolicy.allocator.node import Node
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.binding import Binding
-from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
+from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.declared_resources import DeclaredNumber, declaration_notes
 from gpolicy.analysis.loaded_state import LoadedState, inconsistency_notes
+from gpolicy.analysis.side_by_side import each_cluster
 from gpolicy.cluster.state import LiveInstance
+from gpolicy.progress import Tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +94,7 @@ class ResourceModel:
     """What was left out."""
 
 
-def resource_models(
-    states: Sequence[LoadedState], declared: Sequence[LoadedState], tell: Callable[[str], None]
-) -> list[ResourceModel]:
+def resource_models(states: Sequence[LoadedState], declared: Sequence[LoadedState], tell: Tell) -> list[ResourceModel]:
     """Compare each of `states` with the same one on the declared basis; equal clusters are counted once."""
     titles: dict[CountedCluster, str] = {}
     for loaded in (*declared, *states):
@@ -124,7 +124,10 @@ def resource_models(
         ResourceModel(
             nodes=tuple(_nodes(loaded, planned)),
             groups=tuple(group_model(name, loaded, planned) for name in _declared_groups(planned)),
-            notes=tuple(_notes(loaded, planned)),
+            notes=(
+                *declaration_notes(planned.state),
+                *inconsistency_notes(loaded.settled, loaded.whole.cluster, loaded.state.nodes),
+            ),
         )
         for loaded, planned in pairs
     ]
@@ -134,11 +137,6 @@ def _declared_groups(planned: LoadedState) -> list[str]:
     """Return the groups for whose nodes hv_state or disk_state declares something."""
     stated = {planned.state.nodes[name].group for name, numbers in planned.settled.stated.items() if numbers}
     return [name for name in planned.groups if name in stated]
-
-
-def _notes(loaded: LoadedState, planned: LoadedState) -> list[str]:
-    odd = inconsistency_notes(loaded.settled, loaded.whole.cluster, loaded.state.nodes)
-    return [*declaration_notes(planned.state), *odd]
 
 
 def _nodes(loaded: LoadedState, planned: LoadedState) -> Iterator[NodeModel]:

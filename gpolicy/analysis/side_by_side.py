@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import count
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.native.library import stop_engines
+
+if TYPE_CHECKING:
+    from gpolicy.analysis.counted_cluster import CountedCluster
 
 _Result = TypeVar("_Result")
 
@@ -35,6 +40,16 @@ def side_by_side(jobs: Sequence[Callable[[], _Result]]) -> list[_Result]:
         _stop(work.ended)
         raise
     return work.all_results()
+
+
+def each_cluster(
+    titles: Mapping[CountedCluster, str], count: Callable[[CountedCluster, str], _Result]
+) -> dict[CountedCluster, _Result]:
+    """Return the results of `count` for each cluster and its title, computed on all cores."""
+    # N+1 takes longest for instances that are not mirrored
+    longest_first = sorted(titles, key=lambda item: (item.template is DiskTemplate.DRBD, -len(item.data.nodes)))
+    found = side_by_side([partial(count, item, titles[item]) for item in longest_first])
+    return dict(zip(longest_first, found, strict=True))
 
 
 class _Work(Generic[_Result]):

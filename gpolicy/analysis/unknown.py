@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.analysis.allocator_input import why_unreadable
-from gpolicy.cluster.state import ClusterState, LiveNode, Resources
+from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.errors import GpolicyError, about
 from gpolicy.printable import count, named, some
 
@@ -68,17 +68,14 @@ def _of_group(state: ClusterState, group: str, gaps: Mapping[str, tuple[str, ...
     by_gap: dict[tuple[str, ...], list[str]] = {}
     for name, missing in gaps.items():
         by_gap.setdefault((_SILENT,) if name in silent else missing, []).append(name)
-    shown = {what for what in _FIGURES for node in state.nodes_of(group) if _shows(node, what)}
+    known = [node.resources for node in state.nodes_of(group)]
+    shown = {what for what, name in _FIGURES.items() if any(getattr(item, name) is not None for item in known)}
     of_the_nodes = all(name in silent or shown.issuperset(missing) for name, missing in gaps.items())
     return Unknown(
         reason="; ".join(_sentence(names, missing) for missing, names in by_gap.items()),
         way_out=_of_nodes(list(gaps), silent=bool(silent)) if of_the_nodes else _OTHER_SOURCE,
         silent=tuple(gaps),
     )
-
-
-def _shows(node: LiveNode, what: str) -> bool:
-    return getattr(node.resources, _FIGURES[what]) is not None
 
 
 def _sentence(nodes: list[str], missing: tuple[str, ...]) -> str:

@@ -156,11 +156,7 @@ def verdict_on(instance: LiveInstance, policy: AllowedSizes, *, exclusive: bool,
     if not found:
         return Verdict(unknown=unknown)
     violation = PolicyViolation(
-        group=policy.group,
-        pair=named + 1,
-        pair_name=policy.names[named],
-        breaches=found,
-        exclusive_storage=exclusive,
+        group=policy.group, pair=named + 1, pair_name=policy.names[named], breaches=found, exclusive_storage=exclusive
     )
     return Verdict(violation=violation, unknown=unknown)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from gpolicy.apply.carrying import ApplyError
@@ -20,6 +20,7 @@ from gpolicy.plan.change import words
 from gpolicy.plan.effects import Effect
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Procedure
+from gpolicy.progress import Tell, silent
 from gpolicy.remedy.saved_remedy import SavedRemedy, Supposed, moved_residents, residents_of
 
 _CHANGED: Final = "the cluster has changed since the {} was made; nothing was done"
@@ -118,9 +119,7 @@ def measures_nodes(plan: Procedure) -> bool:
     return isinstance(plan, Plan) and plan_measures_nodes(plan)
 
 
-def guards_now(
-    plan: Plan, state: ClusterState, observer: Callable[[str], None] | None = None, *, begun: bool = False
-) -> tuple[GuardResult, ...]:
+def guards_now(plan: Plan, state: ClusterState, tell: Tell = silent, *, begun: bool = False) -> tuple[GuardResult, ...]:
     """Return the verdicts on the plan's changes on the cluster as it is now. Raise RefusedError for one that fails.
 
     A guard that was allowed by name when the plan was made passes as long as it says what was allowed then. Once the
@@ -129,7 +128,7 @@ def guards_now(
     allowed = {guard.name: guard.message for guard in plan.guards if guard.allowed}
     verdicts = [
         *judge_again(plan.changes, state, frozenset(allowed)),
-        *judge_declared_again(plan, state, frozenset(allowed), observer, begun=begun),
+        *judge_declared_again(plan, state, frozenset(allowed), tell, begun=begun),
     ]
     hint = "make a fresh plan, with --allow NAME for each guard that may be passed"
     failed = [guard for guard in verdicts if not guard.ok]

@@ -56,7 +56,7 @@ def apply(request: ApplyRequest) -> int:
     from gpolicy.apply.carrying import ApplyError  # noqa: PLC0415
     from gpolicy.apply.runner import StopRequests  # noqa: PLC0415
     from gpolicy.plan.plan import Plan, check_safe  # noqa: PLC0415
-    from gpolicy.remedy.remedy_file import read_procedure  # noqa: PLC0415
+    from gpolicy.remedy.saved_remedy import read_procedure  # noqa: PLC0415
 
     if request.resume and request.rollback:
         raise UsageError("--resume and --rollback exclude one another")

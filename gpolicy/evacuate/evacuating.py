@@ -8,30 +8,27 @@ groups they move in one request (change-group).
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.allocator.evacuation import (
-    Departure,
-    Ending,
-    EvacuationMode,
-    EvacuationResult,
-    evacuate_nodes,
-)
+from gpolicy.allocator.cluster_data import Group
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
+from gpolicy.allocator.evacuation import Departure, EvacuationError, EvacuationMode, EvacuationResult, evacuate_nodes
+from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_change import change_group
+from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.basis import Settled, settle
+from gpolicy.analysis.disk_templates import unmade
 from gpolicy.analysis.hail_document import decisive, hails_cluster, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes
 from gpolicy.analysis.place_report import Candidate
+from gpolicy.analysis.refusals import of_move
 from gpolicy.analysis.unknown import Unknown, aside, require
-from gpolicy.analysis.unmade import unmade
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.errors import UsageError
 from gpolicy.evacuate.evacuation import (
@@ -41,32 +38,35 @@ from gpolicy.evacuate.evacuation import (
     RequestToHail,
     StayingInstance,
 )
-from gpolicy.evacuate.moves import copied_by, explained, steps_of, touched_by, work_of
+from gpolicy.ganeti.expressible import check_name
 from gpolicy.ganeti.hail_parameters import HailParameters
 from gpolicy.htools.hbal_commands import job_sets
 from gpolicy.printable import count, some
+from gpolicy.progress import Tell, silent
+from gpolicy.stopping import Stop, never
 from gpolicy.what_if.load import elsewhere, offline
 from gpolicy.what_if.words import matching, one_of
 
 _MOST_WORK: Final = 3_000_000  # about microseconds; instances whose candidates would take longer have none listed
+_EXPLAINED: Final = 0.5  # of the time: what moves is worth more than why
 _MIRRORED: Final = DiskTemplate.DRBD.value
 
 
 def find_evacuation(
-    state: ClusterState, request: EvacuationRequest, tell: Callable[[str], None], seconds: float = math.inf
+    state: ClusterState, request: EvacuationRequest, tell: Tell = silent, stop: Stop | None = None
 ) -> EvacuationReport:
-    """Return how the nodes or the group of `request` are emptied. After `seconds`, or with Ctrl-C, the rest stays.
+    """Return how the nodes or the group of `request` are emptied. After a `stop`, or with Ctrl-C, the rest stays.
 
     The report says what the cluster's parameters for hail change. A node that is to be emptied and does not answer
     counts as offline. Raise UsageError for a request that makes no sense on this cluster, and GpolicyError if a group
     that it is about is not known.
     """
-    begun = time.monotonic()
-    report = _find(state, request, tell, seconds)
+    stop = stop or never()
+    report = _find(state, request, tell, stop)
     plain = without_parameters(state)
     if plain is None:
         return report
-    other = _find(plain, request, tell, seconds - (time.monotonic() - begun)) if report.exhaustive else report
+    other = _find(plain, request, tell, stop) if report.exhaustive else report
     elsewhere = dict(_ends(report) ^ _ends(other)) if other.exhaustive else {}
     otherwise = f"{count(len(elsewhere), 'instance')} would end up elsewhere" if elsewhere else ""
     return replace(report, parameters=decisive(state, otherwise))
@@ -77,9 +77,7 @@ def _ends(report: EvacuationReport) -> set[tuple[str, tuple[str, ...]]]:
     return {(item.instance, item.after) for item in report.moved} | {(i.instance, i.nodes) for i in report.stays}
 
 
-def _find(
-    state: ClusterState, request: EvacuationRequest, tell: Callable[[str], None], seconds: float
-) -> EvacuationReport:
+def _find(state: ClusterState, request: EvacuationRequest, tell: Tell, stop: Stop) -> EvacuationReport:
     group = None if request.group is None else one_of("--group", request.group, state.groups, "group")
     if group is not None:
         leaving = [node.name for node in state.nodes_of(group)]
@@ -89,11 +87,8 @@ def _find(
         leaving = matching("NODE", request.nodes or "", state.nodes, "node")
     targets = [name for word in request.targets for name in matching("--to", word, state.groups, "group")]
     state, unknown = _known(state, frozenset(leaving), targets, declared=request.declared)
-    begun = time.monotonic()
-    ending = Ending(lambda: time.monotonic() > begun + seconds)
-    explained_until = begun + seconds / 2  # what moves is worth more than why
     evacuation = _Evacuation(
-        state, request, frozenset(leaving), group, tuple(dict.fromkeys(targets)), tell, ending, explained_until, unknown
+        state, request, frozenset(leaving), group, tuple(dict.fromkeys(targets)), tell, stop, unknown
     )
     evacuation.check()
     for mode in _modes(request, to_groups=evacuation.to_groups):
@@ -136,9 +131,8 @@ class _Evacuation:
     leaving: frozenset[str]
     group: str | None
     targets: tuple[str, ...]
-    tell: Callable[[str], None]
-    ending: Ending
-    explained_until: float
+    tell: Tell
+    stop: Stop
     unknown: dict[str, Unknown]
     requests: list[RequestToHail] = field(default_factory=list)
     moved: list[MovedInstance] = field(default_factory=list)
@@ -187,7 +181,7 @@ class _Evacuation:
         def observe(asked: Departure) -> None:
             self.tell(asked.instance.name)
             self.work += work_of(asked)
-            few = self.work <= _MOST_WORK and time.monotonic() <= self.explained_until
+            few = self.work <= _MOST_WORK and not self.stop.is_over(_EXPLAINED)
             known[asked.instance.name] = explained(asked, cluster.groups) if few else None
 
         wanted, failure = [by_name[name] for name in names], settled.hail.failure
@@ -241,7 +235,7 @@ class _Evacuation:
                 wanted,
                 force=self.asked.ignore_soft_errors or hail.ignore_soft_errors,
                 observer=observer,
-                ending=self.ending,
+                stop=self.stop,
             )
         targets = [group.index for name in self.targets for group in cluster.groups.values() if group.name == name]
         return change_group(
@@ -253,7 +247,7 @@ class _Evacuation:
             RequestOptions(hail.capacity_checks, hail.ignore_soft_errors, hail.restriction),
             show_groups=lambda groups: ", ".join(group.name for group in groups),
             observer=observer,
-            ending=self.ending,
+            stop=self.stop,
         )
 
     def _keep(self, result: EvacuationResult, cluster: Cluster, known: dict[str, tuple[Candidate, ...] | None]) -> None:
@@ -261,6 +255,7 @@ class _Evacuation:
         for instance, group, where, moves in result.moved:
             observed = self.state.instances[instance.name]
             after = tuple(cluster.nodes[index].facts.name for index in where)
+            touched = {i for move in moves for i in (move.instance.primary, move.instance.secondary, move.target)}
             placed[instance.name] = after
             moved = MovedInstance(
                 instance=instance.name,
@@ -271,7 +266,7 @@ class _Evacuation:
                 after=after,
                 steps=tuple(steps_of(moves, cluster.nodes)),
                 copied=copied_by(moves),
-                touched=touched_by(moves, cluster.nodes),
+                touched=frozenset(cluster.nodes[index].facts.name for index in touched - {NO_NODE}),
                 candidates=known.get(instance.name),
             )
             self.moved.append(moved)
@@ -347,7 +342,7 @@ class _Evacuation:
             short_before=_short_of_memory(cluster_before),
             short_after=_short_of_memory(cluster_after),
             objections=tuple(self.objections),
-            exhaustive=not self.ending.ended,
+            exhaustive=not self.stop.ended,
             notes=(
                 *basis_notes(before, cluster_before, declared=self.asked.declared),
                 *not_tried(self.observed),
@@ -375,3 +370,68 @@ def _concerns(instance: LiveInstance, mode: EvacuationMode | None, leaving: froz
 
 def _short_of_memory(cluster: Cluster) -> tuple[str, ...]:
     return tuple(node.facts.name for node in cluster.nodes.values() if node.fails_n1 and not node.facts.offline)
+
+
+_MIGRATE: Final = ("migrate", "--force", "--allow-failover", "--ignore-hvversions", "--no-runtime-changes")
+
+
+def steps_of(moves: Sequence[InstanceMove], nodes: Nodes) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what each move does, and its command: the opcode that hail gives to Ganeti for it."""
+    for move in moves:
+        instance = check_name("instance", move.instance.name)
+        target = () if move.target == NO_NODE else (check_name("node", nodes[move.target].facts.name),)
+        if move.kind is MoveKind.REPLACE_SECONDARY:
+            yield "copy disks", ("gnt-instance", "replace-disks", "--new-secondary", *target, instance)
+            continue
+        to = ("--target-node", *target) if target else ()
+        if move.instance.forthcoming:
+            yield "fail over", ("gnt-instance", "failover", "--force", *to, instance)
+            continue
+        running = move.instance.status is InstanceStatus.RUNNING and not nodes[move.instance.primary].facts.offline
+        yield "migrate" if running else "fail over", ("gnt-instance", *_MIGRATE, *to, instance)
+
+
+def copied_by(moves: Sequence[InstanceMove]) -> int:
+    """Return the disk (MiB) that the moves copy from node to node; a forthcoming instance has none yet."""
+    copies = (move.instance for move in moves if move.kind is MoveKind.REPLACE_SECONDARY)
+    return sum(disk.size for instance in copies if not instance.forthcoming for disk in instance.disks)
+
+
+def work_of(asked: Departure) -> int:
+    """Return the work of explaining all candidates, in about microseconds."""
+    number, group = len(asked.candidates), sum(node.facts.group == asked.group for node in asked.nodes.values())
+    return number * (number - 1) * (_CHAIN + group) if asked.by_pairs else number * group
+
+
+_CHAIN: Final = 200  # microseconds that the moves of one pair take
+
+
+def explained(asked: Departure, groups: Mapping[int, Group]) -> tuple[Candidate, ...]:
+    """Return the candidates of one instance: the possible ones, the best first, then the refused ones."""
+    chosen: Candidate | None = None
+    possible, refused = [], []
+    for where, moved in asked.trials():
+        nodes = tuple(asked.nodes[index].facts.name for index in where)
+        group = groups[asked.nodes[where[0]].facts.group].name
+        if not isinstance(moved, EvacuationError):
+            left, score = sum(moved.nodes[index].free_disk for index in where), asked.score(moved)
+            possible.append(Candidate(group, nodes, ok=True, score=score, disk_left=left))
+            if chosen is None or not (chosen.score or 0.0) < score:  # as hail: of equal ones the later, or NaN
+                chosen = possible[-1]
+            continue
+        assert moved.nodes is not None and moved.refused is not None and moved.reason is not None  # noqa: S101, PT018
+        why = of_move(moved.nodes, moved.refused, moved.reason, force=asked.force)
+        refused.append(
+            Candidate(
+                group=group,
+                nodes=nodes,
+                ok=False,
+                reason=why.cause.key,
+                explanation=why.cause.sentence,
+                detail=why.detail,
+                htools_reason=why.reason.title,
+            )
+        )
+    best_first = sorted_by_score(possible[::-1], lambda item: item.score or 0.0)
+    best_first.sort(key=lambda item: item is not chosen)
+    return (*best_first, *refused)

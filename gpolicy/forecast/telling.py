@@ -23,13 +23,13 @@ _MINMAX: Final = ("ipolicy", "minmax")
 
 
 def _outcomes(policy: Policy) -> Sequence[Outcome]:
-    from gpolicy.testing.small_tests import run_small_tests  # noqa: PLC0415 (most policies have no tests)
+    from gpolicy.testing.running_tests import run_small_tests  # noqa: PLC0415 (most policies have no tests)
 
     return run_small_tests(policy)
 
 
 def _idle_edits(policy: Policy) -> Iterable[tuple[Scenario, StageEdit]]:
-    from gpolicy.testing.small_tests import idle_edits  # noqa: PLC0415 (most policies have no tests)
+    from gpolicy.testing.running_tests import idle_edits  # noqa: PLC0415 (most policies have no tests)
 
     return idle_edits(policy)
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from gpolicy.analysis.counted_cluster import CountedCluster, each_cluster
+from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import LoadedState, load_state
+from gpolicy.analysis.side_by_side import each_cluster
 from gpolicy.cluster.state import ClusterState
 
 _Result = TypeVar("_Result")
@@ -63,11 +64,12 @@ class CountedSides:
 
 @dataclass(frozen=True, slots=True)
 class LoadedComparison:
-    """What can be counted of two states. `unavailable` says by name why a group cannot be compared.
+    """What can be counted of two `states`. `unavailable` says by name why a group cannot be compared.
 
     `whole` is None where some group is not known.
     """
 
+    states: StateComparison
     before: LoadedState
     after: LoadedState
     groups: tuple[CountedSides, ...]
@@ -78,6 +80,17 @@ class LoadedComparison:
     def notes(self) -> tuple[str, ...]:
         """What is to be said about the states, once where it is true of both."""
         return tuple(dict.fromkeys((*self.before.notes, *self.after.notes)))
+
+    @property
+    def declares(self) -> bool:
+        """Whether hv_state or disk_state declares anything of a node."""
+        return any(side.settled.stated for side in (self.before, self.after))
+
+    @property
+    def declared(self) -> LoadedComparison:
+        """The same states, counted by what is declared."""
+        known = (*self.before.clusters, *self.after.clusters)
+        return load(self.states, like=known, declared=True) if self.declares else self
 
 
 def load(compared: StateComparison, *, like: Sequence[CountedCluster] = (), declared: bool = False) -> LoadedComparison:
@@ -97,7 +110,7 @@ def load(compared: StateComparison, *, like: Sequence[CountedCluster] = (), decl
             groups.append(sides)
     uncounted = any(side.unknown or side.limits_differ for side in (old, new))
     whole = None if uncounted else CountedSides(GroupMatch(None, None), old.whole, new.whole)
-    return LoadedComparison(old, new, tuple(groups), whole, unavailable)
+    return LoadedComparison(compared, old, new, tuple(groups), whole, unavailable)
 
 
 def measure_sides(

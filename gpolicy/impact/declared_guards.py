@@ -6,9 +6,9 @@ silent pass would be a guess. Each can be passed alone, by its name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.node_losses import GroupRedundancy
@@ -17,9 +17,8 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Terms
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.units import exact_size
-from gpolicy.impact.capacity_change import capacity_change
+from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange, capacity_change
 from gpolicy.impact.comparison import compare, load
-from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.impact.violation_change import ViolationChange, violators
@@ -31,13 +30,18 @@ from gpolicy.plan.projection import Prospect, before_and_after, undone
 from gpolicy.policy.guard import ABOUT_GROUPS, Guard, Measure
 from gpolicy.policy.model import Policy
 from gpolicy.printable import count, some
+from gpolicy.progress import Tell, silent
 
 TAKES_INSTANCES: Final = "takes-instances"
 _MOST_REASONS: Final = 4
-GroupBasis = Mapping[str, BasisKind]
-"""What the figures of each group rest on."""
-
-_NO_NODES: Final = "it has no nodes"
+_PARTS: Final = {
+    Measure.AT_LEAST: "capacity",
+    Measure.CAPACITY_LOSS: "capacity",
+    Measure.NEWLY_VIOLATING: "violations",
+    Measure.NODE_FAILURES: "redundancy",
+}
+"""The part of the impact that a guard limits."""
+_Part = TypeVar("_Part", CapacityChange, RedundancyChange)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +80,11 @@ class Extent:
             found = f"does not touch {f'group {group}' if group else 'any group'}" if group in self.others else ""
         return found and f"this part of the plan {found}"
 
-    def within(self, found: Any) -> Any:
-        """Return a part of the impact with the groups that are touched only; violations are judged as a whole."""
-        if isinstance(found, ViolationChange):
-            return found
+    def within(self, found: _Part) -> _Part:
+        """Return a part of the impact with the groups that are touched only."""
+        groups = tuple(item for item in found.groups if item.group in self.touched)
         unavailable = {name: why for name, why in found.unavailable.items() if name in self.touched}
-        return replace(
-            found, groups=tuple(item for item in found.groups if item.group in self.touched), unavailable=unavailable
-        )
+        return replace(found, groups=groups, unavailable=unavailable)
 
 
 def extent_of(
@@ -113,7 +114,17 @@ def declared_guards(
     `impact` is what `changes` do; None where it was not computed, and then only `max_changes` can be judged. `extent`
     is that of a part of a plan.
     """
-    return tuple(_verdict(guard, changes, impact, allowed, extent) for guard in guards)
+    found = []
+    for guard in guards:
+        figures = list(_figures(guard, changes, impact, extent))
+        wrong = [figure for figure in figures if not figure.ok]
+        shown = wrong or figures
+        message = "; ".join(figure.text for figure in shown[:_MOST_REASONS]) or "nothing to measure"
+        if len(shown) > _MOST_REASONS:
+            message += f"; and {len(shown) - _MOST_REASONS} more"
+        override = bool(wrong) and guard.name.value in allowed
+        found.append(GuardResult(guard.name.value, not wrong or override, message, allowed=override))
+    return tuple(found)
 
 
 def with_declared_guards(
@@ -147,8 +158,7 @@ def takes_instances(impact: Impact | None, allowed: frozenset[str]) -> tuple[Gua
     """Return the verdict of the built-in guard against groups that take nothing any more, if it has one."""
     groups = impact.capacity.groups if impact and impact.capacity else ()
     emptied = [
-        f"group {item.group} would take no new instance: {item.emptied} (now"
-        f" {max(row.before.fits for row in (*item.rows, item.tiered, item.standard) if row.before):,} fit)"
+        f"group {item.group} would take no new instance: {item.emptied} (now {item.most_before:,} fit)"
         for item in groups
         if item.emptied
     ]
@@ -157,12 +167,7 @@ def takes_instances(impact: Impact | None, allowed: frozenset[str]) -> tuple[Gua
 
 
 def judge_declared_again(
-    plan: Plan,
-    state: ClusterState,
-    allowed: frozenset[str],
-    observer: Callable[[str], None] | None = None,
-    *,
-    begun: bool = False,
+    plan: Plan, state: ClusterState, allowed: frozenset[str], tell: Tell = silent, *, begun: bool = False
 ) -> tuple[GuardResult, ...]:
     """Return the verdicts on a plan that was made earlier, for the cluster as `state` shows it now.
 
@@ -173,7 +178,7 @@ def judge_declared_again(
         return declared_guards(guards, plan.changes, None, allowed=allowed)
     first = undone(state, plan.changes) if begun else state
     before, after = before_and_after(first, plan.changes, plan.terms)
-    known = guard_impact(before, after, guards, names, observer, emptied=emptied)
+    known = guard_impact(before, after, guards, names, tell, emptied=emptied)
     extent = extent_of(plan.left_out, before, after, names)
     verdicts = declared_guards(guards, plan.changes, known, allowed=allowed, extent=extent)
     return (*(takes_instances(known, allowed) if emptied else ()), *verdicts)
@@ -193,15 +198,16 @@ def guard_impact(
     after: ClusterState,
     guards: Sequence[Guard],
     names: PairNames,
-    observer: Callable[[str], None] | None = None,
+    tell: Tell = silent,
     *,
     emptied: bool = False,
 ) -> Impact:
     """Return what `guards` are judged by; `emptied`: also the built-in one against groups that take nothing."""
-    parts = {_JUDGES[guard.measure][0] for guard in guards if guard.measure in _JUDGES}
-    parts |= {"capacity"} if emptied else set()
+    parts = {_PARTS[guard.measure] for guard in guards if guard.measure in _PARTS} | (
+        {"capacity"} if emptied else set()
+    )
     failures = failures_asked(guards)
-    return impact(before, after, names=names, failures=failures, parts=parts, whole=False, observer=observer)
+    return impact(before, after, names=names, failures=failures, parts=parts, whole=False, tell=tell)
 
 
 def verdicts_on(plan: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
@@ -222,7 +228,7 @@ def _doubtful(plan: Prospect) -> Impact | None:
         found = [one for one in known if one.before and one.after and not one.after.surely_takes_one]
         doubtful = replace(loaded, groups=tuple(found), whole=None)
         names = pair_names(plan.policy, plan.after)
-        return Impact(capacity=capacity_change(doubtful, names, lambda _what: None))
+        return Impact(capacity=capacity_change(doubtful, names, silent))
     except GpolicyError:
         return None
 
@@ -234,26 +240,13 @@ def impact_of(plan: Prospect, *parts: str) -> Impact:
 
 def need_impact(guards: Sequence[Guard]) -> bool:
     """Return whether any of `guards` measures more than the changes themselves."""
-    return any(guard.measure in _JUDGES for guard in guards)
+    return any(guard.measure in _PARTS for guard in guards)
 
 
 def failures_asked(guards: Sequence[Guard]) -> int:
     """Return how many node failures at once redundancy must be examined for, so that every guard can be judged."""
     asked = [int(guard.limit) for guard in guards if guard.measure is Measure.NODE_FAILURES]
     return max([1, *asked])
-
-
-def _verdict(
-    guard: Guard, changes: Sequence[Change], impact: Impact | None, allowed: frozenset[str], extent: Extent | None
-) -> GuardResult:
-    figures = list(_figures(guard, changes, impact, extent))
-    wrong = [figure for figure in figures if not figure.ok]
-    shown = wrong or figures
-    message = "; ".join(figure.text for figure in shown[:_MOST_REASONS]) or "nothing to measure"
-    if len(shown) > _MOST_REASONS:
-        message += f"; and {len(shown) - _MOST_REASONS} more"
-    override = bool(wrong) and guard.name.value in allowed
-    return GuardResult(guard.name.value, not wrong or override, message, allowed=override)
 
 
 def _figures(
@@ -266,18 +259,23 @@ def _figures(
     if extent is not None and (reason := extent.nothing_for(guard)):
         yield _Figure(ok=True, text=reason)
         return
-    part, judge = _JUDGES[guard.measure]
-    known = getattr(impact, part, None)
-    if known is not None:
-        known = known if extent is None else extent.within(known)
-        yield from judge(guard, known, impact.group_basis if impact else {})
-    elif impact is None and not changes:
-        yield _Figure(ok=True, text="nothing changes")
-    else:
-        reason = "the impact of the plan was not computed"
-        if impact is not None:
+    if impact is None:
+        reason = "nothing changes" if not changes else "cannot be measured: the impact of the plan was not computed"
+        yield _Figure(ok=not changes, text=reason)
+        return
+    match guard.measure:
+        case Measure.NEWLY_VIOLATING if impact.violations:
+            yield from _newly_violating(guard, impact.violations)
+        case Measure.NODE_FAILURES if impact.redundancy:
+            redundancy = extent.within(impact.redundancy) if extent else impact.redundancy
+            yield from _node_failures(guard, redundancy, impact.group_basis)
+        case Measure.AT_LEAST | Measure.CAPACITY_LOSS if impact.capacity:
+            capacity = extent.within(impact.capacity) if extent else impact.capacity
+            yield from _capacity(guard, capacity, impact.group_basis)
+        case _:
+            part = _PARTS[guard.measure]
             reason = impact.unavailable.get(part, f"{part} is not known")
-        yield _Figure(ok=False, text=f"cannot be measured: {reason}")
+            yield _Figure(ok=False, text=f"cannot be measured: {reason}")
 
 
 def _unmeasured_groups(unavailable: Mapping[str, str], wanted: str | None) -> Iterator[_Figure]:
@@ -293,7 +291,7 @@ def _compared(count: int, guard: Guard) -> str:
 # --- capacity ----------------------------------------------------------------------------------------------------
 
 
-def _capacity(guard: Guard, capacity: CapacityChange, basis: GroupBasis) -> Iterator[_Figure]:
+def _capacity(guard: Guard, capacity: CapacityChange, basis: Mapping[str, BasisKind]) -> Iterator[_Figure]:
     wanted = guard.group.value if guard.group else None
     yield from _unmeasured_groups(capacity.unavailable, wanted)
     groups = [item for item in capacity.groups if wanted in (None, item.group)]
@@ -311,13 +309,9 @@ def _capacity(guard: Guard, capacity: CapacityChange, basis: GroupBasis) -> Iter
         yield _Figure(ok=False, text=f"cannot be measured: {where} has {spec}")
     elif not measured and not capacity.unavailable and groups:
         yield _Figure(ok=True, text="no spec to measure")
-    elif guard.measure is Measure.CAPACITY_LOSS and measured and not any(map(_takes_some, groups)):
+    elif guard.measure is Measure.CAPACITY_LOSS and measured and not any(group.most_before for group in groups):
         where = f"group {wanted}" if wanted else "any group"
         yield _Figure(ok=False, text=f"measures nothing: nothing fits in {where} now, so nothing can be lost")
-
-
-def _takes_some(group: GroupCapacityChange) -> bool:
-    return any(row.before and row.before.fits for row in (*group.rows, group.tiered, group.standard))
 
 
 def _rows(guard: Guard, group: GroupCapacityChange) -> list[FitChange]:
@@ -390,7 +384,7 @@ def _size(row: FitChange, side: int) -> str:
 # --- violations --------------------------------------------------------------------------------------------------
 
 
-def _newly_violating(guard: Guard, violations: ViolationChange, _basis: GroupBasis) -> Iterator[_Figure]:
+def _newly_violating(guard: Guard, violations: ViolationChange) -> Iterator[_Figure]:
     wanted = guard.group.value if guard.group else None
     instances = [item.instance for item in violations.newly if item.after and wanted in (None, item.after.group)]
     nodes = [item.node for item in violations.nodes_newly if wanted in (None, item.group)]
@@ -412,7 +406,7 @@ def _newly_violating(guard: Guard, violations: ViolationChange, _basis: GroupBas
 # --- redundancy --------------------------------------------------------------------------------------------------
 
 
-def _node_failures(guard: Guard, redundancy: RedundancyChange, basis: GroupBasis) -> Iterator[_Figure]:
+def _node_failures(guard: Guard, redundancy: RedundancyChange, basis: Mapping[str, BasisKind]) -> Iterator[_Figure]:
     wanted = guard.group.value if guard.group else None
     yield from _unmeasured_groups(redundancy.unavailable, wanted)
     found = [item for item in redundancy.groups if wanted in (None, item.group) and item.after is not None]
@@ -424,29 +418,22 @@ def _node_failures(guard: Guard, redundancy: RedundancyChange, basis: GroupBasis
             yield _survival(guard, item, item.after, basis.get(item.group))
 
 
-def _failures(number: int) -> str:
-    return count(number, "node failure")
-
-
 def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundancy, basis: BasisKind | None) -> _Figure:
     title = f"group {change.group}{_on(basis)}"
     if not after.nodes:
-        return _Figure(ok=False, text=f"{title}: cannot be measured: {_NO_NODES}")
+        return _Figure(ok=False, text=f"{title}: cannot be measured: it has no nodes")
+    survives = f"{title}: survives {count(after.survives, 'node failure')} after"
     if after.survives >= guard.limit:
-        text = f"{title}: survives {_failures(after.survives)} after, at least {guard.shown_limit}"
-        return _Figure(ok=True, text=text)
+        return _Figure(ok=True, text=f"{survives}, at least {guard.shown_limit}")
     if after.unavailable is not None or (after.asked < guard.limit <= after.nodes and not after.not_absorbed):
         reason = (
             after.unavailable
             or f"only {count(after.asked, 'failure')} at once {'was' if after.asked == 1 else 'were'} examined"
         )
         return _Figure(ok=False, text=f"{title}: cannot be measured: {reason}")
-    text = f"{title}: survives {_failures(after.survives)} after, fewer than {guard.shown_limit}"
-    before = change.before
-    if before is not None and before.survives != after.survives:
-        text += f" (now {before.survives})"
-    elif before is not None:
-        text += " (as now)"
+    text = f"{survives}, fewer than {guard.shown_limit}"
+    if change.before is not None:
+        text += " (as now)" if change.before.survives == after.survives else f" (now {change.before.survives})"
     for loss in after.not_absorbed[:1]:
         first = loss.homeless[0]
         text += f": without {some(loss.nodes)} {first.instance} has no place ({first.key})"
@@ -455,12 +442,3 @@ def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundanc
 
 def _on(basis: BasisKind | None) -> str:
     return f" ({basis.value})" if basis else ""
-
-
-_JUDGES: Final[Mapping[Measure, tuple[str, Callable[[Guard, Any, GroupBasis], Iterator[_Figure]]]]] = {
-    Measure.AT_LEAST: ("capacity", _capacity),
-    Measure.CAPACITY_LOSS: ("capacity", _capacity),
-    Measure.NEWLY_VIOLATING: ("violations", _newly_violating),
-    Measure.NODE_FAILURES: ("redundancy", _node_failures),
-}
-"""The part of the impact that a guard limits, and who judges it."""

@@ -5,8 +5,9 @@ A wrong number is worse than no number.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from gpolicy.analysis.basis import Basis, BasisKind
@@ -15,16 +16,105 @@ from gpolicy.analysis.resource_models import ResourceModel, resource_models
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.errors import GpolicyError
-from gpolicy.impact.capacity_change import capacity_change
-from gpolicy.impact.comparison import LoadedComparison, StateComparison, compare, load
-from gpolicy.impact.exclusive_storage_change import exclusive_storage_change
-from gpolicy.impact.fit_change import CapacityChange
+from gpolicy.impact.capacity_change import CapacityChange, capacity_change
+from gpolicy.impact.comparison import LoadedComparison, compare, load
+from gpolicy.impact.exclusive_storage_change import ExclusiveStorageChange, exclusive_storage_change
 from gpolicy.impact.location_change import LocationChange, location_change
 from gpolicy.impact.redundancy_change import RedundancyChange, redundancy_change
-from gpolicy.impact.remedy_change import RemedyChange, remedy_change
-from gpolicy.impact.storage_findings import ExclusiveStorageChange
 from gpolicy.impact.violation_change import ViolationChange, violation_change
 from gpolicy.policy.model import Hardware
+from gpolicy.progress import Tell, silent
+from gpolicy.remedy.faults import Fault, FaultKind
+from gpolicy.remedy.remedy import DEFAULT_RATE, begin_remedy, find_remedy
+from gpolicy.stopping import after_work
+
+MOST_NODES: Final = 1_000
+"""The nodes of the largest cluster in which a plan looks for moves."""
+_MOST_WORK: Final = 3_000
+"""What a plan searches: about a second. It is no time, so that a plan says the same on every machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindChange:
+    """The number of faults of one kind."""
+
+    kind: FaultKind
+    """The kind."""
+    before: int
+    """How many now."""
+    after: int
+    """How many after the changes."""
+    remedied: int
+    """How many after the moves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemedyChange:
+    """What is wrong before and after, and the moves after the change."""
+
+    kinds: tuple[KindChange, ...] = ()
+    """The kinds of faults that there are, as `gpolicy remedy` names them."""
+    new: int = 0
+    """Faults that the changes bring. Where there are none, no moves are looked for."""
+    cured: int = 0
+    """How many of them the moves end."""
+    cured_old: int = 0
+    """How many faults of before the moves end."""
+    moves: int = 0
+    """Moves."""
+    job_sets: int = 0
+    """Sets of jobs that may run side by side."""
+    copied: int = 0
+    """Disk that they copy."""
+    seconds: float = 0.0
+    """Time for it at Ganeti's own rate of DRBD."""
+    searched: bool = True
+    """Whether moves were looked for: not in a cluster of more than 200 nodes."""
+    exhaustive: bool = True
+    """Whether the search ended by itself; false where there was none."""
+
+
+def remedy_change(compared: LoadedComparison, names: PairNames, tell: Tell) -> RemedyChange:
+    """Return what the change does wrong, and what moves cure of it."""
+    states = compared.states
+    beginning = begin_remedy(states.after, compared.after)
+    before, after = set(begin_remedy(states.before, compared.before).faults), beginning.faults
+    new = {fault for fault in after if fault not in before}
+    if not new:
+        return RemedyChange(kinds=_kinds(before, after, after))
+    if len(states.after.nodes) > MOST_NODES:
+        return RemedyChange(kinds=_kinds(before, after, after), new=len(new), searched=False, exhaustive=False)
+    tell("which moves cure what it does wrong")
+    report = find_remedy(
+        states.after,
+        names,
+        beginning=beginning,
+        rate=DEFAULT_RATE,
+        explain=False,
+        tell=tell,
+        stop=after_work(_MOST_WORK),
+    )
+    ended = set(report.faults) - set(report.faults_after)
+    return RemedyChange(
+        kinds=_kinds(before, after, report.faults_after),
+        new=len(new),
+        cured=len(ended & new),
+        cured_old=len(ended - new),
+        moves=len(report.steps),
+        job_sets=report.job_sets,
+        copied=report.copied,
+        seconds=report.seconds,
+        exhaustive=report.exhaustive,
+    )
+
+
+def _kinds(*sides: set[Fault] | tuple[Fault, ...]) -> tuple[KindChange, ...]:
+    before, after, remedied = (Counter(fault.kind for fault in side) for side in sides)
+    return tuple(
+        KindChange(kind=kind, before=before[kind], after=after[kind], remedied=remedied[kind])
+        for kind in FaultKind
+        if before[kind] or after[kind]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +125,9 @@ class ResourceModelChange:
     after: ResourceModel
 
 
-def resource_model_change(
-    compared: LoadedComparison, declared: LoadedComparison, tell: Callable[[str], None]
-) -> ResourceModelChange:
+def resource_model_change(compared: LoadedComparison, tell: Tell) -> ResourceModelChange:
     """Compare both models before and after."""
-    states, planned = ([item.before, item.after] for item in (compared, declared))
+    states, planned = ([item.before, item.after] for item in (compared, compared.declared))
     return ResourceModelChange(*resource_models(states, planned, tell))
 
 
@@ -81,53 +169,12 @@ class Impact:
     """The limits that groups have beyond those that htools knows (from 1.4 on)."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Input:
-    """What the parts are computed from."""
-
-    states: StateComparison
-    names: PairNames
-    hardware: Mapping[str, Hardware]
-    failures: int
-    tell: Callable[[str], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Counted(_Input):
-    """The same, with the states to count on."""
-
-    loaded: LoadedComparison
-
-    @property
-    def declares(self) -> bool:
-        """Whether hv_state or disk_state declares anything of a node."""
-        return any(side.settled.stated for side in (self.loaded.before, self.loaded.after))
-
-    @property
-    def declared(self) -> LoadedComparison:
-        """The states to count on by what is declared."""
-        if not self.declares:
-            return self.loaded
-        known = (*self.loaded.before.clusters, *self.loaded.after.clusters)
-        return load(self.states, like=known, declared=True)
-
-
-_MEASURES: Final[dict[str, Callable[[_Input], object]]] = {
-    "violations": lambda given: violation_change(given.states, given.names),
-    "location": lambda given: location_change(given.states),
-    "exclusive_storage": lambda given: exclusive_storage_change(given.states, given.hardware),
-}
-_COUNTS: Final[dict[str, Callable[[_Counted], object]]] = {
-    "capacity": lambda given: capacity_change(given.loaded, given.names, given.tell),
-    "redundancy": lambda given: redundancy_change(given.loaded, given.failures, given.tell),
-    "remedy": lambda given: remedy_change(given.states, given.loaded, given.names, given.tell),
-    "resource_model": lambda given: resource_model_change(given.loaded, given.declared, given.tell),
-}
-PARTS: Final = tuple(item.name for item in fields(Impact) if item.name in _MEASURES.keys() | _COUNTS.keys())
+PARTS: Final = ("violations", "capacity", "redundancy", "location", "remedy", "exclusive_storage", "resource_model")
 """The parts of an impact, as `Impact` and `unavailable` name them."""
+_COUNTED: Final = frozenset({"capacity", "redundancy", "remedy", "resource_model"})
 
 
-def impact(  # noqa: PLR0913 (each is a choice of its own)
+def impact(
     before: ClusterState,
     after: ClusterState,
     *,
@@ -135,52 +182,50 @@ def impact(  # noqa: PLR0913 (each is a choice of its own)
     hardware: Mapping[str, Hardware] | None = None,
     failures: int = 1,
     parts: Collection[str] = PARTS,
-    declared: bool = False,
     whole: bool = True,
-    observer: Callable[[str], None] | None = None,
+    tell: Tell = silent,
 ) -> Impact:
     """Return what it does to a cluster that it becomes `after`, with `names` for its spec pairs.
 
     `hardware` is what a policy promises of the nodes of a group; `failures`: how many nodes of a group may fail at once
-    in the test of redundancy. Only `parts` are worked out. With `declared`, what hv_state and disk_state
-    declare goes before measured figures; without `whole` only groups are counted, not all of them together. `observer`
-    is told what is being computed.
+    in the test of redundancy. Only `parts` are worked out. Without `whole` only groups are counted, not all of them
+    together. `tell` is told what is being computed.
     """
-    given = _Input(
-        states=compare(before, after),
-        names=names,
-        hardware=hardware or {},
-        failures=failures,
-        tell=observer or (lambda _what: None),
-    )
-    counted, unknown = None, ""
-    if not _COUNTS.keys().isdisjoint(parts):
+    states, loaded, unknown = compare(before, after), None, GpolicyError("")
+    if not _COUNTED.isdisjoint(parts):
         try:
-            sides = load(given.states, declared=declared)
-            counted = _Counted(**vars(given), loaded=sides if whole else replace(sides, whole=None))
+            loaded = load(states)
+            loaded = loaded if whole else replace(loaded, whole=None)
         except GpolicyError as error:
-            unknown = error.message
+            unknown = error
+
+    def counted() -> LoadedComparison:
+        if loaded is None:
+            raise unknown
+        return loaded
+
+    measures: Mapping[str, Callable[[], object]] = {
+        "violations": lambda: violation_change(states, names),
+        "capacity": lambda: capacity_change(counted(), names, tell),
+        "redundancy": lambda: redundancy_change(counted(), failures, tell),
+        "location": lambda: location_change(states),
+        "remedy": lambda: remedy_change(counted(), names, tell),
+        "exclusive_storage": lambda: exclusive_storage_change(states, hardware or {}),
+        "resource_model": lambda: resource_model_change(counted(), tell),
+    }
     found: dict[str, Any] = {}
     unavailable: dict[str, str] = {}
-    for part in PARTS:
-        if part not in parts:
-            continue
+    for part in (name for name in PARTS if name in parts):
         try:
-            if part in _MEASURES:
-                found[part] = _MEASURES[part](given)
-            elif counted is not None:
-                found[part] = _COUNTS[part](counted)
-            else:
-                unavailable[part] = unknown
+            found[part] = measures[part]()
         except GpolicyError as error:
             unavailable[part] = error.message
-    if counted is None:  # nothing needed it, or nothing is known
+    if loaded is None:  # nothing needed it, or nothing is known
         return Impact(**found, unavailable=unavailable)
-    last = counted.loaded.after
     return Impact(
         **found,
         unavailable=unavailable,
-        basis=last.basis(),
-        group_basis={name: last.basis(name).kind for name in last.groups},
-        declares=counted.declares,
+        basis=loaded.after.basis(),
+        group_basis={name: loaded.after.basis(name).kind for name in loaded.after.groups},
+        declares=loaded.declares,
     )

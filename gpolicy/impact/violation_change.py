@@ -130,14 +130,22 @@ def violation_change(compared: StateComparison, names: PairNames) -> ViolationCh
         old, new = now.verdict(instance), then.verdict(instance)
         if None in (old.conforms, new.conforms):
             if not _same_measure(now, then, instance):
-                unknown.append(_unknown(instance, old, new))
+                unknown.append(
+                    UnknownViolation(
+                        instance=instance.name,
+                        primary_node=instance.primary_node,
+                        parameters=tuple(dict.fromkeys((*old.unknown, *new.unknown))),
+                        before=old,
+                        after=new,
+                    )
+                )
             continue
         verdicts = {"": (old, new)}
         if instance.minmem != instance.maxmem:
             verdicts["minmem_"] = now.minmem_verdict(instance), then.minmem_verdict(instance)
         for prefix, (was, will) in verdicts.items():
-            kind = _kind(was, will)
-            if kind is not None:
+            if was.violation or will.violation:
+                kind = "no_longer" if not will.violation else "still" if was.violation else "newly"
                 item = InstanceViolation(
                     instance=instance.name,
                     primary_node=instance.primary_node,
@@ -193,21 +201,3 @@ def _same_measure(old: PolicyJudge, new: PolicyJudge, instance: LiveInstance) ->
     one, other = old.policy(instance), new.policy(instance)
     same = (one.pairs, set(one.templates)) == (other.pairs, set(other.templates))
     return same and old.state.on_exclusive_storage(instance) == new.state.on_exclusive_storage(instance)
-
-
-def _kind(old: Verdict, new: Verdict) -> str | None:
-    """Return the field of `ViolationChange` that an instance belongs to; None where it conforms on both sides."""
-    if new.violation:
-        return "still" if old.violation else "newly"
-    return "no_longer" if old.violation else None
-
-
-def _unknown(instance: LiveInstance, old: Verdict, new: Verdict) -> UnknownViolation:
-    parameters = dict.fromkeys((*old.unknown, *new.unknown))
-    return UnknownViolation(
-        instance=instance.name,
-        primary_node=instance.primary_node,
-        parameters=tuple(parameters),
-        before=old,
-        after=new,
-    )

@@ -12,8 +12,8 @@ from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.grammar import shell_line
 from gpolicy.htools.hbal_commands import arguments, job_sets, touched_nodes
 from gpolicy.remedy.faults import Layout
-from gpolicy.remedy.move_commands import command_of
 from gpolicy.remedy.moving import Movers, Trial
+from gpolicy.remedy.saved_remedy import command_of
 
 if TYPE_CHECKING:
     from gpolicy.allocator.balancing import Balanced
@@ -62,18 +62,19 @@ def _alone(layout: Layout, job: Balanced, movers: Movers) -> bool:
     groups = {layout.nodes[index].facts.group for index in touched_nodes(job)}
     if groups & layout.unmirrored:
         return False
-    item = layout.instances[job.move.instance.index]
-    trial = movers.try_move(layout, InstanceMove(job.move.kind, item, job.move.target))
+    trial = _tried(layout, job, movers)
     return isinstance(trial, Trial) and movers.is_safe(layout, trial, alone=True)
 
 
 def _after(layout: Layout, job: Balanced, movers: Movers) -> Layout | None:
     """Return the layout after a job; None if it is not possible or not safe."""
+    trial = _tried(layout, job, movers)
+    return layout.after(trial.moved) if isinstance(trial, Trial) and movers.is_safe(layout, trial) else None
+
+
+def _tried(layout: Layout, job: Balanced, movers: Movers) -> Trial | FailReason:
     item = layout.instances[job.move.instance.index]
-    trial = movers.try_move(layout, InstanceMove(job.move.kind, item, job.move.target))
-    if isinstance(trial, FailReason) or not movers.is_safe(layout, trial):
-        return None
-    return layout.after(trial.moved)
+    return movers.try_move(layout, InstanceMove(job.move.kind, item, job.move.target))
 
 
 def commands_of(step: Balanced) -> list[Command]:

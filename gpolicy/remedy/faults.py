@@ -8,6 +8,7 @@ two or three nodes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -15,9 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
-from gpolicy.analysis.losses import Homeless, lose
+from gpolicy.analysis.losses import Homeless, SureLosses, lose
 from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, RatioBreach, ratio_breaches
-from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.ganeti.units import compared_sizes
 from gpolicy.printable import some
 
@@ -67,55 +67,54 @@ class Fault:
     """The same in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Since:
-    """The layout before the last move, and the nodes and instances that it changed."""
-
-    layout: Layout
-    nodes: frozenset[int]
-    instances: frozenset[int]
-
-
-@dataclass(frozen=True, eq=False)
 class Layout:
     """All nodes and instances, with each instance where it is.
 
     `cpus` says of groups whether nodes that take over must keep their vcpu-ratio; N+1 is not asked for in the groups
-    `unprotected`, of whose nodes none may fail by their limits. What is asked of a layout `since`
-    another one is worked out anew only for what has changed.
+    `unprotected`, of whose nodes none may fail by their limits. `unmirrored` are the groups with instances that are not
+    mirrored, which no move changes. `tagged` are the instances with an exclusion tag in each place: a node (`node
+    NAME`) or a failure domain. After a move only what it changes is worked out anew.
     """
 
-    nodes: Nodes
-    instances: Mapping[int, Instance]
-    cpus: Mapping[int, bool]
-    since: _Since | None = None
-    unprotected: frozenset[int] = frozenset()
+    def __init__(
+        self,
+        nodes: Nodes,
+        instances: Mapping[int, Instance],
+        cpus: Mapping[int, bool],
+        unprotected: frozenset[int] = frozenset(),
+    ) -> None:
+        self.nodes, self.instances, self.cpus, self.unprotected = nodes, instances, cpus, unprotected
+        unmirrored = (item for item in instances.values() if item.template is not DiskTemplate.DRBD)
+        self.unmirrored = frozenset(nodes[item.primary].facts.group for item in unmirrored if item.primary in nodes)
+        members: dict[str, set[int]] = {}
+        for item in instances.values():
+            for tag in item.exclusion_tags:
+                members.setdefault(tag, set()).add(item.index)
+        self.tagged = {tag: self._places_of(numbers) for tag, numbers in members.items()}
+        self._before: Layout | None = None
+        self._changed = frozenset(nodes)
 
     def after(self, moved: Moved) -> Layout:
         """Return the layout after a move."""
-        nodes, instances = {**self.nodes, **moved.changed}, {**self.instances, moved.instance.index: moved.instance}
-        since = _Since(self, frozenset(moved.changed), frozenset({moved.instance.index}))
-        return Layout(nodes, instances, self.cpus, since, self.unprotected)
+        return self._with(moved.changed, {moved.instance.index: moved.instance})
 
     def reached(self, nodes: Nodes, instances: Mapping[int, Instance]) -> Layout:
         """Return the layout with `nodes` and `instances`, some of which are other ones than here."""
-        changed = (index for index, node in nodes.items() if node is not self.nodes[index])
-        moved = (number for number, item in instances.items() if item is not self.instances[number])
-        return Layout(nodes, instances, self.cpus, _Since(self, frozenset(changed), frozenset(moved)), self.unprotected)
+        return self._with(
+            {index: node for index, node in nodes.items() if node is not self.nodes[index]},
+            {number: item for number, item in instances.items() if item is not self.instances[number]},
+        )
 
-    @cached_property
-    def tagged(self) -> Mapping[str, Mapping[str, frozenset[int]]]:
-        """The instances with an exclusion tag in each place: a node (`node NAME`) or a failure domain."""
-        known = self._known("tagged")
-        if known is None:
-            members: dict[str, set[int]] = {}
-            for item in self.instances.values():
-                for tag in item.exclusion_tags:
-                    members.setdefault(tag, set()).add(item.index)
-            return {tag: self._places_of(numbers) for tag, numbers in members.items()}
-        tagged = known.layout.tagged
-        changed = {tag for number in known.instances for tag in self.instances[number].exclusion_tags}
-        return {**tagged, **{tag: self._places_of(set().union(*tagged[tag].values())) for tag in changed}}
+    def _with(self, nodes: Nodes, instances: Mapping[int, Instance]) -> Layout:
+        made = copy(self)
+        made.nodes, made.instances = {**self.nodes, **nodes}, {**self.instances, **instances}
+        tags = {tag for item in instances.values() for tag in item.exclusion_tags}
+        if tags:
+            places = {tag: made._places_of(set().union(*self.tagged[tag].values())) for tag in tags}
+            made.tagged = {**self.tagged, **places}
+        made.__dict__.pop("homeless", None)
+        made._before, made._changed = self, frozenset(nodes)
+        return made
 
     def _places_of(self, numbers: set[int]) -> Mapping[str, frozenset[int]]:
         found: dict[str, set[int]] = {}
@@ -127,12 +126,16 @@ class Layout:
     @cached_property
     def homeless(self) -> Mapping[int, tuple[Homeless, ...]]:
         """The instances that find no new node if one node is lost, by that node."""
-        known = self._known("homeless")
-        if known is None:
-            lost, found = set(self.nodes), dict[int, tuple[Homeless, ...]]()
-        else:
-            lost = self._concerned_by(known.nodes)
-            found = {index: items for index, items in known.layout.homeless.items() if index not in lost}
+        layout, changed = self, self._changed
+        known: Mapping[int, tuple[Homeless, ...]] = {}
+        while layout._before is not None:
+            layout = layout._before
+            if "homeless" in layout.__dict__:
+                known = layout.homeless
+                break
+            changed |= layout._changed
+        lost = self._concerned_by(changed)
+        found = {index: items for index, items in known.items() if index not in lost}
         groups: dict[int, _Group] = {}
         for index in lost:
             group = self.nodes[index].facts.group
@@ -155,33 +158,7 @@ class Layout:
                 templates = (self.instances[number].template for number in node.primaries)
                 if any(template is not DiskTemplate.DRBD for template in templates):
                     found.add(index)
-        return found
-
-    @property
-    def unmirrored(self) -> frozenset[int]:
-        """The groups with instances that are not mirrored, which no move changes."""
-        first = self
-        while first.since is not None:
-            first = first.since.layout
-        return first._unmirrored
-
-    @cached_property
-    def _unmirrored(self) -> frozenset[int]:
-        unmirrored = (item for item in self.instances.values() if item.template is not DiskTemplate.DRBD)
-        return frozenset(self.nodes[item.primary].facts.group for item in unmirrored if item.primary in self.nodes)
-
-    def _known(self, name: str) -> _Since | None:
-        """Return the last layout of which `name` is known, and what has changed since."""
-        layout, nodes, instances = self, frozenset[int](), frozenset[int]()
-        while layout.since is not None:
-            nodes, instances, layout = (
-                nodes | layout.since.nodes,
-                instances | layout.since.instances,
-                layout.since.layout,
-            )
-            if name in layout.__dict__:
-                return _Since(layout, nodes, instances)
-        return None
+        return found & self.nodes.keys()
 
 
 class _Group:
@@ -250,12 +227,12 @@ class Places:
     """Where instances must not be, by facts of nodes that no move changes."""
 
     def __init__(self, nodes: Nodes) -> None:
-        self._without_target = {
-            index: bool(targets) and not any(node.facts.migration_tags <= tags for tags in targets)
-            for index, node in nodes.items()
-            if node.facts.migration_tags
-            for targets in [[other.facts.receivable_tags for other in _others(node, nodes)]]
-        }
+        online = [node.facts for node in nodes.values() if not node.facts.offline]
+        self._without_target: dict[int, bool] = {}
+        for index, node in nodes.items():
+            if tags := node.facts.migration_tags:
+                others = [item for item in online if item.group == node.facts.group and item is not node.facts]
+                self._without_target[index] = bool(others) and not any(tags <= one.receivable_tags for one in others)
         self._known: dict[tuple[int, int, DiskTemplate], tuple[tuple[FaultKind, int], ...]] = {}
 
     def wrong(self, item: Instance, nodes: Nodes) -> tuple[tuple[FaultKind, int], ...]:
@@ -296,14 +273,6 @@ class Places:
     def units(self, item: Instance, nodes: Nodes) -> int:
         """Return how much is wrong with the nodes of an instance."""
         return sum(number for _, number in self.wrong(item, nodes))
-
-
-def _others(node: Node, nodes: Nodes) -> Iterator[Node]:
-    return (
-        other
-        for other in nodes.values()
-        if other is not node and other.facts.group == node.facts.group and not other.facts.offline
-    )
 
 
 def find_faults(layout: Layout, places: Places) -> tuple[Fault, ...]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import dropwhile, takewhile
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpolicy.allocator.balancing import possible_moves
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
@@ -17,10 +18,24 @@ from gpolicy.allocator.extended import ExtendedRules, memory_left
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move, failover, replace_secondary
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.policy_check import check_policy
-from gpolicy.remedy.faults import Fault, Gain, Layout, Places, find_faults, gain_of, shortage, tag_places
+from gpolicy.remedy.faults import (
+    Fault,
+    Gain,
+    Layout,
+    Places,
+    find_faults,
+    gain_of,
+    lack,
+    shortage,
+    tag_places,
+    tag_units,
+)
+from gpolicy.stopping import Stop
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.allocator.node import Node
+    from gpolicy.allocator.placement import Nodes
 
 ANY_MOVE = MoveRules(0)
 _FROM_PRIMARY = (MoveKind.REPLACE_SECONDARY, MoveKind.REPLACE_AND_FAILOVER)
@@ -172,3 +187,157 @@ def why_fixed(item: Instance) -> str:
     if not (item.template.balanced or item.template is DiskTemplate.PLAIN):
         return f"Ganeti does not move {item.template.value} instances by itself"
     return ""
+
+
+Key = tuple[float, ...]
+"""What a move is judged by, less is better: the disk (MiB) to copy for each unit that it ends, units, lack."""
+
+
+def key_of(units: int, less: int, copied: int) -> Key:
+    """Return what a move is judged by: it ends so many units of what is wrong, and nodes lack so much less."""
+    return (units <= 0, copied / max(units, 1), -units, -less)
+
+
+class PossibleMove(NamedTuple):
+    """A move that may help: the best that it can be judged by, and its place among the moves of its instance."""
+
+    key: Key
+    place: int
+
+
+@dataclass(slots=True)
+class _Known:
+    """Moves of one instance, as its own nodes are, and where others with its tags are.
+
+    `found` is what each move does, as far as it was tried. `places` are those of the moves to each node.
+    """
+
+    item: Instance
+    own: tuple[Node | None, ...]
+    crowds: tuple[Mapping[str, frozenset[int]], ...]
+    moves: tuple[InstanceMove, ...]
+    found: list[Trial | FailReason | None]
+    places: dict[int, list[int]]
+    candidates: list[PossibleMove] | None = None
+
+
+Part = tuple[int, bool]
+"""Moves of one instance, by its number: those that copy disks (true), or the others."""
+
+
+@dataclass(slots=True)
+class Trials:
+    """What is known of the moves of instances in the layout that was asked for last. `stop` counts each trial."""
+
+    movers: Movers
+    stop: Stop
+    _known: dict[Part, _Known] = field(default_factory=dict)
+    _nodes: Nodes = field(default_factory=dict)
+
+    def candidates(self, layout: Layout, part: Part) -> list[PossibleMove]:
+        """Return the moves that may help, the best first."""
+        known = self._of(layout, part)
+        if known.candidates is None:
+            self.stop.spend()  # it may be time to end
+            known.candidates = self._judged(layout, known)
+        return known.candidates
+
+    def move(self, part: Part, place: int) -> InstanceMove:
+        """Return a move by its place."""
+        return self._known[part].moves[place]
+
+    def at(self, layout: Layout, part: Part, place: int) -> Trial | FailReason:
+        """Return what the move at a place does, or why its nodes do not take the instance."""
+        known = self._known[part]
+        found = known.found[place]
+        if found is None:
+            self.stop.spend(1)
+            found = known.found[place] = self.movers.try_move(layout, known.moves[place])
+        return found
+
+    def all(self, layout: Layout, number: int) -> Iterator[tuple[InstanceMove, Trial | FailReason]]:
+        """Yield each move of an instance and what it does, or why its nodes do not take the instance."""
+        for part in ((number, False), (number, True)):
+            for place, move in enumerate(self._of(layout, part).moves):
+                yield move, self.at(layout, part, place)
+
+    def possible(self, layout: Layout, number: int) -> Iterator[Trial]:
+        """Yield the moves of an instance that its nodes take."""
+        return (found for _, found in self.all(layout, number) if isinstance(found, Trial))
+
+    def _of(self, layout: Layout, part: Part) -> _Known:
+        self._follow(layout)
+        number, copying = part
+        item = layout.instances[number]
+        own = tuple(layout.nodes.get(index) for index in (item.primary, item.secondary))
+        crowds = tuple(layout.tagged[tag] for tag in item.exclusion_tags)
+        known = self._known.get(part)
+        if known is None or known.item is not item:
+            chosen = (dropwhile if copying else takewhile)(
+                lambda move: not copied_by(move), self.movers.moves(layout, number)
+            )
+            moves, places = tuple(chosen), dict[int, list[int]]()
+            for place, move in enumerate(moves):
+                places.setdefault(move.target, []).append(place)
+            known = self._known[part] = _Known(item, own, crowds, moves, [None] * len(moves), places)
+        elif not _same(known.own, own) or not _same(known.crowds, crowds):
+            known.found = [None] * len(known.moves)
+            if not _same(known.crowds, crowds) or any(lack(node) for node in (*known.own, *own) if node):
+                known.candidates = None
+            known.own, known.crowds = own, crowds
+        return known
+
+    def _follow(self, layout: Layout) -> None:
+        """Forget the moves to nodes that are not as they were."""
+        before, self._nodes = self._nodes, layout.nodes
+        if before is self._nodes:
+            return
+        for index in [index for index, node in layout.nodes.items() if before.get(index) is not node]:
+            lacks = any(lack(node) for node in (before.get(index), layout.nodes[index]) if node)
+            for known in self._known.values():
+                for place in known.places.get(index, ()):
+                    known.found[place] = None
+                if lacks and index in known.places:
+                    known.candidates = None
+
+    def _judged(self, layout: Layout, known: _Known) -> list[PossibleMove]:
+        item, places = known.item, self.movers.places
+        now = places.units(item, layout.nodes)
+        own = [node for node in known.own if node is not None]
+        short, lacking = sum(shortage(node) > 0 for node in own), sum(map(lack, own))
+        targets = {index: layout.nodes[index] for index in known.places if index != NO_NODE}
+        lacks_at = {index: much for index, node in targets.items() if (much := lack(node))}
+        short_at = {index for index in lacks_at if shortage(targets[index])}
+        of_tags: dict[int, int] = {item.primary: 0}
+        found = []
+        for place, move in enumerate(known.moves):
+            primary, secondary = _after(move)
+            wrong = places.wrong_at(primary, secondary, item.template, layout.nodes)
+            units = now - sum(number for _, number in wrong) if wrong else now
+            if item.exclusion_tags:
+                if primary not in of_tags:
+                    of_tags[primary] = tag_units(layout, item, primary)
+                units += of_tags[primary]
+            units, less = units + short + (move.target in short_at), lacking + lacks_at.get(move.target, 0)
+            if (units, less) > (0, 0):
+                found.append(PossibleMove(key_of(units, less, copied_by(move)), place))
+        return sorted(found)
+
+
+def _same(these: tuple[object, ...], those: tuple[object, ...]) -> bool:
+    return all(this is that for this, that in zip(these, those, strict=True))
+
+
+def _after(move: InstanceMove) -> tuple[int, int]:
+    """Return the primary and the secondary after a move."""
+    item, target = move.instance, move.target
+    match move.kind:
+        case MoveKind.FAILOVER:
+            return item.secondary, item.primary
+        case MoveKind.REPLACE_SECONDARY:
+            return item.primary, target
+        case MoveKind.REPLACE_AND_FAILOVER:
+            return target, item.primary
+        case MoveKind.FAILOVER_AND_REPLACE:
+            return item.secondary, target
+    return target, item.secondary  # FAILOVER_TO, REPLACE_PRIMARY

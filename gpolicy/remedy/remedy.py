@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import floor
 from typing import Final
 
 from gpolicy.allocator.balancing import Balanced
-from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, FailReason, InstanceStatus
 from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.placement import Nodes
@@ -28,11 +26,13 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, limits_in_force
 from gpolicy.ganeti.commands import Command
 from gpolicy.printable import count, listed, some
+from gpolicy.progress import Tell, silent
 from gpolicy.remedy.commands import commands_back, commands_of, downtime, sets_of
 from gpolicy.remedy.faults import RATIOS, Fault, FaultKind, Layout, Places
 from gpolicy.remedy.legal_sizes import SizeCure, size_cure
 from gpolicy.remedy.moving import Movers, copied_by, why_fixed
 from gpolicy.remedy.search import Moves, Search
+from gpolicy.stopping import Stop, never
 
 DEFAULT_RATE: Final = 60
 """MiB a second: Ganeti's own `resync-rate` of DRBD."""
@@ -130,47 +130,51 @@ def begin_remedy(state: ClusterState, loaded: LoadedState) -> Beginning:
     """Return what is wrong with the cluster in `state`, and which of its instances may move where."""
     cluster = loaded.whole.cluster
     movers = _movers(state, loaded)
-    unprotected = frozenset(
-        group.index for group in loaded.data.groups if loaded.groups[group.name].limits.max_node_failures == 0
+    limits = {group.index: loaded.groups[group.name].limits for group in loaded.data.groups}
+    start = Layout(
+        cluster.nodes,
+        # none runs on a node that is offline: it may be so only in a plan
+        {
+            index: replace(item, status=InstanceStatus.NODE_OFFLINE)
+            if item.primary in movers.silent and item.status is InstanceStatus.RUNNING
+            else item
+            for index, item in cluster.instances.items()
+        },
+        {index: item.cpus_after_failure is not False for index, item in limits.items()},
+        frozenset(index for index, item in limits.items() if item.max_node_failures == 0),
     )
-    instances = _as_they_run(cluster.instances, movers.silent)
-    start = Layout(cluster.nodes, instances, _cpus(loaded), unprotected=unprotected)
     return Beginning(loaded, movers, Moves((), start, movers.faults(start)))
 
 
-def find_remedy(  # noqa: PLR0913 (each is a choice of its own)
+def find_remedy(
     state: ClusterState,
     names: PairNames,
     *,
     beginning: Beginning | None = None,
     rate: int,
     declared: bool = False,
-    seconds: float = float("inf"),
-    most_work: float = float("inf"),
     explain: bool = True,
-    tell: Callable[[str], None],
+    tell: Tell = silent,
+    stop: Stop | None = None,
 ) -> RemedyReport:
     """Return what cures the cluster in `state`. `names` are those of the policy's spec pairs.
 
     `beginning` is that of the state, where it is known already; else `declared` is that of `load_state`. The search
-    ends after `seconds`, or after `most_work` (`Search`). `explain`: what is left has its reasons, and sizes are looked
-    for. Raise GpolicyError if figures of nodes are missing in all groups.
+    ends after a `stop` (`Search` counts the work). `explain`: what is left has its reasons, and sizes are looked for.
+    Raise GpolicyError if figures of nodes are missing in all groups.
     """
-    until = time.monotonic() + seconds
     if beginning is None:
         tell("what is wrong")
         beginning = begin_remedy(state, load_state(state, declared=declared))
     loaded, movers, before = beginning.loaded, beginning.movers, beginning.before
     start = before.layout
     grounds = basis_notes(loaded.settled, loaded.whole.cluster, declared=True) if declared else []
-    search = Search(start, movers, until, tell, most_work)
+    search = Search(start, movers, stop or never(), tell)
     found = search.find(before)
     measured = {item.name: item.status for item in loaded.data.instances}
     done = [_as_measured(step, measured[step.instance.name]) for step in found.steps]
     steps, total = _steps(state, start, before, replace(found, steps=tuple(done)), movers, rate)
     tries = _MOST_TRIES if search.exhaustive else min(_FEW_TRIES, _FEW_LOOKS // max(1, len(start.nodes)))
-    reasons = _left(before, found, movers, state, tries) if explain else ()
-    left = tuple(Left(fault=fault, reason=reason) for fault, reason in reasons)
     return RemedyReport(
         source=state.source,
         cluster_name=state.name,
@@ -178,7 +182,7 @@ def find_remedy(  # noqa: PLR0913 (each is a choice of its own)
         basis=loaded.basis(),
         faults=before.faults,
         steps=steps,
-        left=left,
+        left=tuple(_left(before, found, movers, state, tries)) if explain else (),
         faults_after=found.faults,
         sizes=tuple(_sizes(state, names, found.layout)) if explain else (),
         rate=rate,
@@ -186,13 +190,7 @@ def find_remedy(  # noqa: PLR0913 (each is a choice of its own)
         score_before=score_of(start.nodes.values()),
         score_after=score_of(found.layout.nodes.values()),
         exhaustive=search.exhaustive,
-        notes=(
-            *state.notes,
-            *grounds,
-            *loaded.notes,
-            *_unjudged(loaded),
-            *_into_closed_groups(state, steps),
-        ),
+        notes=(*state.notes, *grounds, *loaded.notes, *_unjudged(loaded), *_into_closed_groups(state, steps)),
         snapshot=state.snapshot,
         what_if=state.supposed,
         limits=limits_in_force(state, NO_LIMITS),
@@ -237,22 +235,6 @@ def _movers(state: ClusterState, loaded: LoadedState) -> Movers:
     limits = {group.index: loaded.groups[group.name].limits for group in loaded.data.groups}
     shared = {index: rules_of(item, tests=True) for index, item in limits.items() if item.oversubscription is not None}
     return Movers(Places(cluster.nodes), fixed, silent, shared)
-
-
-def _as_they_run(instances: Mapping[int, Instance], silent: frozenset[int]) -> dict[int, Instance]:
-    """Return the instances, of which none runs on a node that is offline: it may be so only in a plan."""
-    return {
-        index: replace(item, status=InstanceStatus.NODE_OFFLINE)
-        if item.primary in silent and item.status is InstanceStatus.RUNNING
-        else item
-        for index, item in instances.items()
-    }
-
-
-def _cpus(loaded: LoadedState) -> dict[int, bool]:
-    return {
-        group.index: loaded.groups[group.name].limits.cpus_after_failure is not False for group in loaded.data.groups
-    }
 
 
 def _steps(
@@ -323,9 +305,7 @@ def _refused(nodes: Nodes, move: InstanceMove, reason: FailReason) -> str:
     return _REFUSED.get(reason, reason.title)
 
 
-def _left(
-    before: Moves, found: Moves, movers: Movers, state: ClusterState, most_tries: int
-) -> Iterator[tuple[Fault, str]]:
+def _left(before: Moves, found: Moves, movers: Movers, state: ClusterState, most_tries: int) -> Iterator[Left]:
     crowded = tuple(LocationFacts(state, {}).unsatisfiable())
     numbers = {item.name: index for index, item in found.layout.instances.items()}
     known, tries = set(before.faults), 0
@@ -335,13 +315,13 @@ def _left(
         if reason := next(
             (_crowding(item) for item in crowded if _explains(item, fault)), _excess(fault, found.layout)
         ):
-            yield fault, reason
+            yield Left(fault=fault, reason=reason)
         elif tries > most_tries:
-            yield fault, "why was not looked into: too much is left"
+            yield Left(fault=fault, reason="why was not looked into: too much is left")
         else:
             reason, tried = _reason([numbers[name] for name in fault.instances], found.layout, movers, most_tries)
             tries += tried
-            yield fault, reason
+            yield Left(fault=fault, reason=reason)
 
 
 def _explains(item: ExclusionUnsatisfiable, fault: Fault) -> bool:

@@ -1,21 +1,90 @@
-"""The moves of a remedy as steps that `gpolicy apply` carries out: one job for Ganeti each, with its way back."""
+"""The moves of a remedy as steps that `gpolicy apply` carries out: one job for Ganeti each, with its way back.
+
+Their commands are known word by word: their requests to RAPI, and where each leads. The file of a remedy, or of a plan,
+is not trusted: its commands must be those that follow from the moves.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from gpolicy.ganeti.releases import release_of
+from gpolicy import __version__
+from gpolicy.cluster.record import Record, shown
+from gpolicy.cluster.snapshot import read_part
+from gpolicy.cluster.state import Unreadable
+from gpolicy.errors import InputError
+from gpolicy.ganeti.commands import Command, call
+from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.releases import VERSIONS, release_of
+from gpolicy.json_shape import Key, Shape
+from gpolicy.json_values import plain
 from gpolicy.plan.change import NODES, words
 from gpolicy.plan.effects import ADMIN_STATE, Contents, Effect, Observed, contents, observed, relocated
+from gpolicy.plan.plan_file import (
+    check_text,
+    checked_object,
+    plan_in,
+    read_effect,
+    read_observed,
+    read_procedure_file,
+    read_snapshot,
+)
+from gpolicy.plan.plan_json import OBSERVED, effect_shape
+from gpolicy.plan.rebuilding import first_difference
+from gpolicy.plan.signature import Signers
 from gpolicy.plan.step import Inverse, PlannedCommand, Procedure, Step, Wave, planned
 from gpolicy.printable import count
-from gpolicy.remedy.move_commands import command_of, places_of, target_of
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
     from gpolicy.remedy.remedy import RemedyReport
+
+_WITHOUT_TARGET: Final = {"migrate", "failover"}
+_WITH_TARGET: Final = {"migrate", "failover", "move", "replace-disks"}
+
+
+def target_of(argv: Sequence[str]) -> str | None:
+    """Return the node that a command names."""
+    return argv[argv.index("-n") + 1] if "-n" in argv else None
+
+
+def command_of(argv: tuple[str, ...]) -> Command:
+    """Return a command that moves an instance, and the same as a request to RAPI; that has none for `move`."""
+    verb, name, target = argv[1], argv[-1], target_of(argv)
+    if verb == "move":
+        return Command(argv)
+    if verb == "replace-disks":
+        body: dict[str, Value] = {"mode": "replace_new_secondary", "remote_node": target}
+        return Command(argv, call("POST", ("instances", name, verb), body))
+    return Command(argv, call("PUT", ("instances", name, verb), {} if target is None else {"target_node": target}))
+
+
+def is_move(argv: Sequence[str], instance: str) -> bool:
+    """Whether `argv` is, word by word, a command that remedies have for moves of `instance`."""
+    verb = argv[1] if len(argv) > 1 else ""
+    force = () if verb == "replace-disks" else ("-f",)
+    where = ("-n", argv[-2]) if verb in _WITH_TARGET and len(argv) == 5 + len(force) else ()
+    if not where and verb not in _WITHOUT_TARGET:
+        return False
+    return (*argv,) == ("gnt-instance", verb, *force, *where, instance)
+
+
+def places_of(nodes: Sequence[str], commands: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Return the nodes of an instance, primary and secondary, before and after each of the commands."""
+    found = [tuple(nodes)]
+    for argv in commands:
+        target, (primary, *secondary) = target_of(argv), found[-1]
+        if target is None:
+            found.append((*secondary, primary))
+        elif argv[1] == "replace-disks":
+            found.append((primary, target))
+        else:
+            found.append((target, *secondary))
+    return found
+
 
 Words = tuple[str, ...]
 
@@ -182,3 +251,150 @@ def _title(argv: Words, before: Words, after: Words, *, up: bool) -> str:
             return f"fail {name} over from {before[0]} to {after[0]}" + ("; it stops and starts again" if up else "")
     downtime = "; it is down while its disks are copied" if up else ""
     return f"move {name} from {before[0]} to {after[0]}{downtime}"
+
+
+KIND: Final = "gpolicy-remedy"
+FORMAT_VERSION: Final = "1.1"
+
+_REMAKE: Final = "make it again: gpolicy remedy --state SRC -o FILE"
+
+
+_SUPPOSES: Final = Shape(Supposed).with_keys(
+    file="The plan file, or the policy.",
+    is_plan="Whether it is a plan file.",
+    effects=Key("What it makes of the cluster, leaf by leaf.", effect_shape(Key("cluster, group/NAME or node/NAME."))),
+)
+SAVED: Final = Shape(SavedRemedy).with_keys(
+    kind=Key(f"Always {KIND}.", {"const": KIND}, lambda _: KIND),
+    gpolicy=Key("Version of gpolicy.", str, lambda _: __version__),
+    cluster_uuid="UUID of the cluster, null where the source does not show it.",
+    ganeti_version=Key("The Ganeti release of the cluster.", str | None, lambda remedy: remedy.version or None),
+    observed=Key(
+        "The instances that move and the nodes that they leave or go to, as they were read: apply compares them.",
+        OBSERVED,
+    ),
+    not_shown=Key("Values that the source does not show.", of="gaps"),
+    residents="The instances on each of the nodes.",
+    supposes=Key(
+        "What must hold before the first move; null for a remedy for the cluster as it is.", _SUPPOSES, "supposed"
+    ),
+)
+"""What apply needs of a remedy beside its moves."""
+
+
+def read_procedure(path: FilePath, signers: Signers | None = None) -> Procedure:
+    """Return the plan or the remedy in a file. Raise InputError if it is neither, as `read_plan` does."""
+    hint = "make a plan with `gpolicy plan -o FILE`, or a remedy with `gpolicy remedy -o FILE`"
+
+    def procedure(written: Record) -> Procedure:
+        return _remedy(written) if written.fields.get("kind") == KIND else plan_in(written)
+
+    return read_procedure_file(path, signers, procedure, hint)
+
+
+def _remedy(written: Record) -> SavedRemedy:
+    version, made_by = written.text("format_version"), written.text("gpolicy")
+    if version != FORMAT_VERSION:
+        by = f" (gpolicy {shown(made_by)} made it, this is {__version__})"
+        raise InputError(f"{written.where}: its format is {shown(version)!r}{by}", hint=_REMAKE)
+    if what_if := written.texts("what_if"):
+        message = f"{written.where}: it was worked out for a supposed cluster: {shown(', '.join(what_if))}"
+        raise InputError(message, hint="make it again, without options that suppose something")
+    release = written.text_or_none("ganeti_version") or ""
+    if release and release not in VERSIONS:
+        raise InputError(f"{written.where}: there is no Ganeti release {shown(release)!r}", hint=_REMAKE)
+    moves = [_move(item) for item in written.objects("steps")]
+    observed = {name: read_observed(item) for name, item in written.records("observed")}
+    residents = written.record("residents")
+    found = SavedRemedy(
+        cluster=check_text(written, "cluster_name"),
+        cluster_uuid=written.text_or_none("cluster_uuid"),
+        source=check_text(written, "source"),
+        version=release,
+        observed=observed,
+        gaps=tuple(read_part(Unreadable, gap) for gap in written.objects("not_shown")),
+        snapshot=read_snapshot(written),
+        supposed=_supposed(written),
+        residents={name: residents.texts(name) for name in residents.fields},
+    )
+    if wrong := next(_contradictions(moves, found), None):
+        raise InputError(f"{written.where}: {wrong}", hint=f"the file was changed after it was made: {_REMAKE}")
+    return replace(found, steps=steps_of(moves, observed))
+
+
+def _move(written: Record) -> SavedMove:
+    """Return a move whose commands are those that its words say."""
+    instance = check_text(written, "instance")
+    commands, back = (tuple(_words(item, instance) for item in written.objects(key)) for key in ("commands", "back"))
+    move = SavedMove(
+        job_set=written.whole("job_set"),
+        instance=instance,
+        nodes=written.texts("nodes_before"),
+        commands=commands,
+        back=back,
+        no_way_back=written.text_or_none("no_way_back") or "",
+    )
+    if wrong := next(_wrong(move, written.texts("nodes_after")), None):
+        raise InputError(f"{written.where}: {wrong}", hint=f"the file was changed after it was made: {_REMAKE}")
+    return move
+
+
+def _words(written: Record, instance: str) -> Words:
+    argv = written.texts("argv")
+    if not is_move(argv, instance):
+        message = f"{written.where}: {shown(' '.join(argv))} is no command by which a remedy moves {shown(instance)}"
+        raise InputError(message, hint=_REMAKE)
+    if difference := first_difference(written.fields.get("rapi"), plain(command_of(argv).rapi), "rapi"):
+        raise InputError(f"{written.where}: {difference}", hint=_REMAKE)
+    return argv
+
+
+def _wrong(move: SavedMove, nodes_after: Sequence[str]) -> Iterator[str]:
+    """Yield why a move does not lead where it says, or its way back not to where it began."""
+    for nodes, commands in ((move.nodes, move.commands), (tuple(nodes_after), move.back)):
+        mirrored = any(argv[1] == "replace-disks" or "-n" not in argv for argv in commands)
+        alone = any(argv[1] != "replace-disks" and "-n" in argv for argv in commands)
+        if not 1 <= len(nodes) <= 2 or (mirrored and len(nodes) == 1) or (alone and len(nodes) == 2):
+            yield f"its commands are not for an instance on {len(nodes)} nodes"
+            return
+    places = move.places
+    if not move.commands or places[-1] != tuple(nodes_after) or any(len({*place}) < len(place) for place in places):
+        yield f"its commands lead to {' and '.join(places[-1])}"
+    back = SavedMove(
+        job_set=move.job_set, instance=move.instance, nodes=places[-1], commands=move.back, back=(), no_way_back=""
+    )
+    if bool(move.back) is bool(move.no_way_back) or (move.back and back.places != places[::-1]):
+        yield "its way back does not lead to where it began"
+
+
+def _contradictions(moves: Sequence[SavedMove], remedy: SavedRemedy) -> Iterator[str]:
+    """Yield why no remedy has these moves for the observed objects."""
+    here: dict[str, Words] = {}
+    instances = [f"instance/{move.instance}" for move in moves]
+    nodes = nodes_of(moves)
+    expected = {*instances, *(f"node/{name}" for name in nodes)}
+    if remedy.observed.keys() != expected or remedy.residents.keys() != {*nodes}:
+        yield "`observed` and `residents` are not of the instances that move and of their nodes"
+        return
+    for name in instances:
+        values = remedy.observed[name].values
+        if values.keys() != {NODES, ADMIN_STATE} or not isinstance(values[NODES], list):
+            yield f"`observed` has no nodes and state of {shown(name)}"
+            return
+        here.setdefault(name, tuple(words(values[NODES])))
+    for name, move in zip(instances, moves, strict=True):
+        if here[name] != move.nodes:
+            yield f"{shown(move.instance)} is on {' and '.join(here[name])} then, not on {' and '.join(move.nodes)}"
+        here[name] = move.places[-1]
+
+
+def _supposed(written: Record) -> Supposed | None:
+    if written.fields.get("supposes") is None:
+        return None
+    supposes = written.record("supposes")
+    effects: list[Effect] = []
+    for item in supposes.objects("effects"):
+        effect = read_effect(item)
+        checked_object(effect.object, item.where)
+        effects.append(effect)
+    return Supposed(check_text(supposes, "file"), supposes.flag("is_plan"), tuple(effects))

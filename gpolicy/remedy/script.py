@@ -14,9 +14,8 @@ from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
 from gpolicy.plan.effects import Effect, effect_words
 from gpolicy.printable import count
 from gpolicy.remedy.commands import command_line
-from gpolicy.remedy.move_commands import places_of
 from gpolicy.remedy.remedy import RemedyReport, RemedyStep
-from gpolicy.remedy.saved_remedy import Supposed
+from gpolicy.remedy.saved_remedy import Supposed, places_of
 from gpolicy.render.script import name_for_script, script_environment
 
 
@@ -55,11 +54,9 @@ def remedy_script(report: RemedyReport, supposed: Supposed | None = None) -> str
     checks = [(effect, _check(effect)) for effect in effects]
     template = script_environment().get_template("remedy.sh.j2")
     steps = report.steps
-    sets = [list(jobs) for _, jobs in groupby((_job(step, steps) for step in steps), key=lambda job: _set(job, steps))]
-    back = [
-        [_way_back(step, steps) for step in jobs]
-        for jobs in reversed([list(jobs) for _, jobs in groupby(steps, key=attrgetter("job_set"))])
-    ]
+    by_set = [list(jobs) for _, jobs in groupby(steps, key=attrgetter("job_set"))]
+    sets = [[_job(step, steps) for step in jobs] for jobs in by_set]
+    back = [[_way_back(step, steps) for step in jobs] for jobs in reversed(by_set)]
     heading = f"Move instances of cluster {report.cluster_name}: {count(len(steps), 'move')}, {count(len(sets), 'set')}"
     return template.render(
         heading=heading,
@@ -90,10 +87,6 @@ def _check(effect: Effect) -> ScriptCheck | None:
         case _:
             return None
     return ScriptCheck(effect_words(effect), wanted, line, shell_line(argv))
-
-
-def _set(job: ScriptJob, steps: Sequence[RemedyStep]) -> int:
-    return steps[job.number - 1].job_set
 
 
 def _job(step: RemedyStep, steps: Sequence[RemedyStep]) -> ScriptJob:

@@ -7,8 +7,7 @@ as far as it is safe, is a second way; what it does not need is taken out of eve
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
@@ -21,9 +20,10 @@ from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, is_split
 from gpolicy.analysis.losses import Homeless
 from gpolicy.printable import count
+from gpolicy.progress import Tell
 from gpolicy.remedy.faults import RATIOS, Fault, Layout, lack
-from gpolicy.remedy.moving import ANY_MOVE, Movers, Trial, copied_by
-from gpolicy.remedy.trials import Key, Part, Trials, key_of
+from gpolicy.remedy.moving import ANY_MOVE, Key, Movers, Part, Trial, Trials, copied_by, key_of
+from gpolicy.stopping import Stop, until_stopped
 
 MOST_TRIALS: Final = 20_000
 """How many second moves a search tries where no single one helps."""
@@ -33,10 +33,6 @@ MOST_LOSSES: Final = 300
 """How many moves a search tries, each with all losses of nodes, where only losses are left."""
 MOST_BALANCING: Final = 400
 """How many of hbal's moves are looked at in each group."""
-
-
-class TimeOverError(Exception):
-    """The time of the search is over; the best list so far is the answer."""
 
 
 class _Waiting(NamedTuple):
@@ -77,48 +73,37 @@ class Moves:
 class Search:
     """One search; `exhaustive` says at the end whether it ended by itself.
 
-    It ends at `until` (of the monotonic clock), or after `most_work`: moves that are tried, nodes and instances that
-    are looked at anew.
+    The work that `stop` counts are moves that are tried, nodes and instances that are looked at anew.
     """
 
     start: Layout
     movers: Movers
-    until: float
-    tell: Callable[[str], None]
-    most_work: float = float("inf")
+    stop: Stop
+    tell: Tell
     exhaustive: bool = True
-    _spent: int = field(default=0, init=False)
     _tried: int = field(default=0, init=False)
     _tried_losses: int = field(default=0, init=False)
     _trials: Trials = field(init=False)
 
     def __post_init__(self) -> None:
-        self._trials = Trials(self.movers, self._spend)
+        self._trials = Trials(self.movers, self.stop)
 
     def find(self, best: Moves) -> Moves:
         """Return the best list of moves that is found; `best` is the one without a move."""
-        try:
-            for way in (self._step_by_step, self._as_hbal):
+        with until_stopped():
+            for way in (lambda _: self._improved((), self.start), self._as_hbal):
                 if best.faults:
                     for found in way(best):
                         best = min(best, found, key=lambda moves: moves.rank)
-        except (TimeOverError, KeyboardInterrupt):
-            self.exhaustive = False
+            return best
+        self.exhaustive = False
         return best
 
     def _moves(self, steps: tuple[Balanced, ...], layout: Layout) -> Moves:
-        self._spend(len(layout.instances) // 16)
+        self.stop.spend(len(layout.instances) // 16)
         return Moves(steps, layout, self.movers.faults(layout))
 
-    def _spend(self, work: int = 0) -> None:
-        self._spent += work
-        if self._spent > self.most_work or time.monotonic() > self.until:
-            raise TimeOverError
-
     # --- one move after the other --------------------------------------------------------------------------------
-
-    def _step_by_step(self, _best: Moves) -> Iterator[Moves]:
-        yield from self._improved((), self.start)
 
     def _improved(self, steps: tuple[Balanced, ...], layout: Layout) -> Iterator[Moves]:
         """Yield the list after each step, and at the end without what it does not need."""
@@ -145,15 +130,15 @@ class Search:
         """
         queue: list[_Waiting] = []
         offers = self._offers(layout)
-        for rank, (least, part) in enumerate([*offers, ((2, 0.0), (0, False))]):
-            while queue and queue[0].key[:2] < least:
+        for rank, (_, part) in enumerate(offers):
+            candidates = self._trials.candidates(layout, part)
+            if candidates:
+                heappush(queue, _Waiting(candidates[0].key, rank, 0))
+            following = [least for least, _ in offers[rank + 1 : rank + 2]]
+            while queue and all(queue[0].key[:2] < least for least in following):
                 found = self._best_of_equal(layout, queue, offers)
                 if found is not None:
                     return (found,)
-            if rank < len(offers):
-                candidates = self._trials.candidates(layout, part)
-                if candidates:
-                    heappush(queue, _Waiting(candidates[0].key, rank, 0))
         return ()
 
     def _best_of_equal(self, layout: Layout, queue: list[_Waiting], offers: Sequence[tuple[Key, Part]]) -> Trial | None:
@@ -203,7 +188,7 @@ class Search:
         return sorted(found, key=lambda offer: offer[0])
 
     def _is_safe(self, layout: Layout, trial: Trial) -> bool:
-        self._spend(len(layout.nodes) // 16)
+        self.stop.spend(len(layout.nodes) // 16)
         return self.movers.is_safe(layout, trial)
 
     def _concerned(self, layout: Layout) -> list[int]:
@@ -258,7 +243,7 @@ class Search:
     def _may_try(self) -> bool:
         self._tried += 1
         if not self._tried % 64:
-            self._spend()
+            self.stop.spend()
         if self._tried > MOST_TRIALS:
             self.exhaustive = False
         return self._tried <= MOST_TRIALS
@@ -267,7 +252,8 @@ class Search:
         """Return the instances on the nodes that a refused move leads to, which may move themselves."""
         item = move.instance
         places = {move.target, item.secondary} - {NO_NODE}
-        there = (number for index in sorted(places) for number in _residents(layout, index))
+        nodes = [layout.nodes[index] for index in sorted(places)]
+        there = (number for node in nodes for number in (*node.primaries, *node.secondaries))
         return [number for number in dict.fromkeys(there) if number not in {*self.movers.fixed, item.index}]
 
     # --- losses of nodes ------------------------------------------------------------------------------------------
@@ -287,7 +273,7 @@ class Search:
                 continue
             trials = (trial for trial in self._trials.possible(layout, item.index) if trial.gain.units >= 0)
             for trial in _ranked(layout, trials):
-                self._spend()
+                self.stop.spend()
                 self._tried_losses += 1
                 if self._tried_losses > MOST_LOSSES:
                     self.exhaustive = False
@@ -331,7 +317,7 @@ class Search:
         goal = Goal(float("-inf"), MOST_BALANCING, min_gain=0.0)
         search = EngineSearch(own, instances, movable, ANY_MOVE)
         for done in balance(own, instances, ANY_MOVE, goal, search):
-            self._spend()
+            self.stop.spend()
             trial = self.movers.try_move(layout, done.move)
             if not isinstance(trial, Trial) or not self.movers.is_safe(layout, trial):
                 return
@@ -351,7 +337,7 @@ class Search:
                 idle.append(place)
             layout = layout.reached(step.nodes, step.instances)
         for place in reversed(idle):
-            self._spend()
+            self.stop.spend()
             shorter = self._replayed([*kept[:place], *kept[place + 1 :]], checked=False)
             if shorter is not None and shorter.wrong <= moves.wrong:
                 kept = list(shorter.steps)
@@ -399,11 +385,6 @@ def _by_score(layout: Layout, trials: Iterable[Trial]) -> list[Trial]:
 
 def _weight(homeless: Mapping[int, tuple[Homeless, ...]]) -> tuple[int, int]:
     return sum(map(len, homeless.values())), len(homeless)
-
-
-def _residents(layout: Layout, index: int) -> tuple[int, ...]:
-    node = layout.nodes[index]
-    return (*node.primaries, *node.secondaries)
 
 
 def _step(move: InstanceMove, layout: Layout) -> Balanced:

@@ -12,7 +12,7 @@ from gpolicy.analysis.capacity import GroupCapacity
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.pair_names import pair_title
 from gpolicy.analysis.stranded import Stranded
-from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
+from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.report.answer import (
     NOTHING,
     Bar,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpolicy.cluster.volume_pools import VolumesFrom
-from gpolicy.impact.storage_findings import (
+from gpolicy.impact.exclusive_storage_change import (
     DiskFinding,
     ExclusiveStorageChange,
     GroupVolumes,

@@ -11,8 +11,7 @@ from gpolicy.plan.plan_json import rapi_shape
 from gpolicy.remedy.faults import Fault
 from gpolicy.remedy.legal_sizes import SizeCure
 from gpolicy.remedy.remedy import Left, RemedyReport, RemedyStep
-from gpolicy.remedy.remedy_file import FORMAT_VERSION, SAVED
-from gpolicy.remedy.saved_remedy import SavedRemedy
+from gpolicy.remedy.saved_remedy import FORMAT_VERSION, SAVED, SavedRemedy
 from gpolicy.report.capacity_json import UNKNOWN, WHAT_IF, head
 
 _NOT_NEGATIVE: Final = {"type": "number", "minimum": 0}

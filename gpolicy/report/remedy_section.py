@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.impact.remedy_change import MOST_NODES, RemedyChange
+from gpolicy.impact.impact import MOST_NODES, RemedyChange
 from gpolicy.printable import count
 from gpolicy.report.answer import Number, Section, Table, Weight, number, size
 from gpolicy.report.remedy_answer import KINDS, duration

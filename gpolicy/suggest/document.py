@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from gpolicy.allocator.cluster_data import SpecPair
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.capacity import spec_values
 from gpolicy.ganeti.parameter import Path, Values
 from gpolicy.ganeti.parameters import parameter_at
@@ -12,7 +14,7 @@ from gpolicy.ganeti.units import exact_size, format_size
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.ganeti.volume_arithmetic import usable_size
 from gpolicy.printable import count, some
-from gpolicy.suggest.node_hardware import ALIKE
+from gpolicy.suggest.grounds import ALIKE
 from gpolicy.suggest.suggestion import NodeKind, Size, Suggestion, SuggestReport, SuggestRequest
 from gpolicy.writing.documents import SCHEMA_FILE, file_text, modelines
 from gpolicy.writing.written import written_value
@@ -22,17 +24,17 @@ _NODES_SHOWN: Final = 6
 _MINMAX: Final = ("ipolicy", "minmax")
 
 
-def declared_values(suggestion: Suggestion) -> Values:
-    """Return the own values of the group in the document."""
+def declared_values(
+    template: DiskTemplate, ratio: float | None, pairs: Iterable[SpecPair], *, exclusive: bool
+) -> Values:
+    """Return the own values of the group in the document; `ratio` None: its vcpu-ratio stays."""
     values: Values = {}
-    if suggestion.exclusive:
+    if exclusive:
         values["ndparams", "exclusive_storage"] = True
-        values["ipolicy", "disk-templates"] = [suggestion.template.value]
-    if suggestion.writes_ratio:
-        values["ipolicy", "vcpu-ratio"] = float(suggestion.vcpu_ratio)
-    values[_MINMAX] = [
-        {"min": dict(spec_values(size.pair.min)), "max": dict(spec_values(size.pair.max))} for size in suggestion.sizes
-    ]
+        values["ipolicy", "disk-templates"] = [template.value]
+    if ratio is not None:
+        values["ipolicy", "vcpu-ratio"] = float(ratio)
+    values[_MINMAX] = [{"min": dict(spec_values(pair.min)), "max": dict(spec_values(pair.max))} for pair in pairs]
     return values
 
 
@@ -61,7 +63,7 @@ def _lines(made: Suggestion, request: SuggestRequest, source: str) -> Iterator[s
     hardware = _hardware(made)
     if hardware:
         yield from entry("hardware", hardware, as_flow=True)
-    values = declared_values(made)
+    values = made.values
     if made.exclusive:
         yield ""
         yield from comment_lines(

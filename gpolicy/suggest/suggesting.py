@@ -6,9 +6,6 @@ same numbers.
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -26,13 +23,12 @@ from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
+from gpolicy.progress import Tell, silent
+from gpolicy.stopping import Stop, never
 from gpolicy.suggest.document import declared_values, document
-from gpolicy.suggest.grounds import Grounds
-from gpolicy.suggest.mixes import count_mix, under_policy
-from gpolicy.suggest.node_hardware import emptied
-from gpolicy.suggest.real_mix import RealMix, needs_of
-from gpolicy.suggest.size_names import size_name
-from gpolicy.suggest.size_pairs import holding, pairs, standard
+from gpolicy.suggest.grounds import Grounds, emptied
+from gpolicy.suggest.mixes import RealMix, count_mix, needs_of, under_policy
+from gpolicy.suggest.size_pairs import holding, pairs, size_name, standard
 from gpolicy.suggest.suggestion import (
     Bounds,
     Choice,
@@ -57,17 +53,17 @@ def suggest(
     *,
     group: str | None = None,
     limits: Limits = NO_LIMITS,
-    seconds: float = math.inf,
-    tell: Callable[[str], None] = lambda _what: None,
+    stop: Stop | None = None,
+    tell: Tell = silent,
 ) -> SuggestReport:
     """Return suggestions for `group`, or for every group that has nodes.
 
-    `limits` go before those of the policy. After `seconds`, or with Ctrl-C, the best of the sizes that were compared
+    `limits` go before those of the policy. After a `stop`, or with Ctrl-C, the best of the sizes that were compared
     are the answer. Raise UsageError for an impossible request, GpolicyError if nothing is known of the group, or no
     size fits.
     """
     _check(state, request, group)
-    until, observed = time.monotonic() + seconds, state
+    stop, observed = stop or never(), state
     loaded = load_state(limited(state, limits), group=group)
     settled, state = loaded.settled, loaded.state
     data = with_configured_resources(as_hail_reads(state, settled.data), settled.resources)
@@ -80,7 +76,7 @@ def suggest(
             alone = group_data(data, item.index)
             if state.terms_of(item.name).limits.oversubscription is not None:
                 alone = guaranteed(alone, state)
-            found.append(_Maker(state, request, alone, loaded.groups[item.name], until, tell).suggestion())
+            found.append(_Maker(state, request, alone, loaded.groups[item.name], stop, tell).suggestion())
         except GpolicyError as error:
             if group is not None or len(data.groups) == 1:
                 raise
@@ -126,8 +122,8 @@ class _Maker:
     request: SuggestRequest
     data: ClusterData
     counted: CountedCluster
-    until: float
-    tell: Callable[[str], None]
+    stop: Stop
+    tell: Tell
 
     def suggestion(self) -> Suggestion:
         name = self.data.groups[0].name
@@ -164,7 +160,7 @@ class _Maker:
             needs = needs_of(self.data, ground, local=template.local)
             if not needs:
                 raise GpolicyError(f"group {name} has no instances to choose sizes by", hint="leave out --real-mix")
-            mix = RealMix(kinds, ground, needs, filled_with, self.until, self.tell)
+            mix = RealMix(kinds, ground, needs, filled_with, self.stop, self.tell)
             best, exhaustive = mix.choices(self.request.divisors)
             if not exhaustive:
                 notes.append("the search ended early, by --seconds or Ctrl-C: other sizes may leave less unused")
@@ -176,9 +172,16 @@ class _Maker:
         found, policy = made_of(tiles)
         counts = _Counts(now=now, then=under_policy(now, policy), empty=under_policy(without_instances, policy))
         sizes = tuple(self._size(divisor, found[divisor], kinds, tiles, ground, counts) for divisor in tiles.sizes)
-        order = list(found.values())
+        order, writes_ratio = list(found.values()), dedicated or self.request.vcpu_ratio is not None
         inside = holding(order, today.std)
-        std = standard(order[-1])
+        values = declared_values(template, ratio if writes_ratio else None, order, exclusive=dedicated)
+        newly_forbidden = self._newly_forbidden(group, values)
+        stuck = [size for size in sizes if not size.then.fits and size.empty.fits]
+        if newly_forbidden and stuck and template is not DiskTemplate.DRBD:
+            notes.append(
+                "N+1 restarts the instances of a lost node under the policy: while instances violate the sizes, hail"
+                " accepts no others (the column empty shows the capacity without them)"
+            )
         made = Suggestion(
             group=name,
             template=template,
@@ -186,7 +189,8 @@ class _Maker:
             ground=ground,
             bounds=bounds,
             vcpu_ratio=ratio,
-            writes_ratio=dedicated or self.request.vcpu_ratio is not None,
+            writes_ratio=writes_ratio,
+            values=values,
             volume=volume,
             kinds=kinds,
             measure=tiles.measure,
@@ -194,34 +198,20 @@ class _Maker:
             today=self._today(counts),
             stranded=_stranded(kinds, sizes, ground),
             std_in=None if inside is None else sizes[inside].name,
-            std=std,
-            newly_forbidden=(),
+            std=standard(order[-1]),
+            newly_forbidden=newly_forbidden,
             instances=len(self.data.instances),
             mix=self._mix(counts.empty if self.request.empty else counts.then, sizes),
             choices=choices,
             document="",
             notes=tuple(notes),
         )
-        made = replace(made, newly_forbidden=self._newly_forbidden(group, declared_values(made)))
-        stuck = [size for size in sizes if not size.then.fits and size.empty.fits]
-        if made.newly_forbidden and stuck and template is not DiskTemplate.DRBD:
-            notes.append(
-                "N+1 restarts the instances of a lost node under the policy: while instances violate the sizes, hail"
-                " accepts no others (the column empty shows the capacity without them)"
-            )
-            made = replace(made, notes=tuple(notes))
         return replace(made, document=document(made, self.request, self.state.read_from))
 
     # --- capacity ------------------------------------------------------------------------------------------------
 
     def _size(
-        self,
-        divisor: int,
-        pair: SpecPair,
-        kinds: tuple[NodeKind, ...],
-        tiles: Tiling,
-        ground: Ground,
-        counts: _Counts,
+        self, divisor: int, pair: SpecPair, kinds: tuple[NodeKind, ...], tiles: Tiling, ground: Ground, counts: _Counts
     ) -> Size:
         name = size_name(divisor)
         instance = counts.then.largest(pair)

@@ -12,6 +12,7 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import Fit
+from gpolicy.ganeti.parameter import Values
 from gpolicy.suggest.tiling import Amounts, Ground
 
 Bounds = Literal["fixed", "ranges"]
@@ -163,10 +164,10 @@ class Suggestion:
     """Sizes for one group.
 
     `measure` is the node of which they are parts. `writes_ratio`: the document sets vcpu-ratio, otherwise today's
-    stays. `std_in` names the pair that allows the cluster's std, None if none does; `std` is one that the smallest pair
-    allows. `choices` are the best sets of sizes for the instances that exist, if they were asked for: the first is this
-    one. `newly_forbidden` are instances of the group that are allowed today but by none of the pairs. `document` is
-    the NodeGroup as YAML.
+    stays. `values` are the own values of the group in it. `std_in` names the pair that allows the cluster's std,
+    None if none does; `std` is one that the smallest pair allows. `choices` are the best sets of sizes for the
+    instances that exist, if they were asked for: the first is this one. `newly_forbidden` are instances of the
+    group that are allowed today but by none of the pairs. `document` is the NodeGroup as YAML.
     """
 
     group: str
@@ -176,6 +177,7 @@ class Suggestion:
     bounds: Bounds
     vcpu_ratio: float
     writes_ratio: bool
+    values: Values
     volume: int | None
     kinds: tuple[NodeKind, ...]
     measure: Amounts

@@ -200,8 +200,15 @@ def tilings(
 
 
 def rounded(found: Tiling, ground: Ground) -> Tiling:
-    """Return the sizes with memory and disk rounded down, so that they are easy to read."""
-    return Tiling(found.measure, _rounded(found.sizes, ground))
+    """Return the sizes with memory and disk rounded down to a common multiple, so that they nest and read easily."""
+    memory = _grain([size.memory for size in found.sizes.values()])
+    disks = [size.disk for size in found.sizes.values() if size.disk is not None]
+    disk = _grain(disks) if disks else _STEP
+    sizes = {
+        k: Amounts(_floor(size.memory, memory), size.cpus, _round_disk(size, disk, ground), size.volumes)
+        for k, size in found.sizes.items()
+    }
+    return Tiling(found.measure, sizes)
 
 
 def _measures(kinds: Sequence[tuple[Amounts, int]]) -> list[Amounts]:
@@ -243,17 +250,6 @@ def _strangeness(divisors: tuple[int, ...]) -> float:
     far = sum(abs(log2(k) - log2(usual)) for k, usual in zip(divisors, USUAL, strict=False))
     crossed = sum(small % big > 0 for big, small in pairwise(divisors))
     return far * _UNUSUAL + crossed * _NOT_NESTED + (len(USUAL) - len(divisors)) * _MISSING
-
-
-def _rounded(sizes: dict[int, Amounts], ground: Ground) -> dict[int, Amounts]:
-    """Return the sizes with memory and disk rounded down to a common multiple, so that sizes nest."""
-    memory = _grain([size.memory for size in sizes.values()])
-    disks = [size.disk for size in sizes.values() if size.disk is not None]
-    disk = _grain(disks) if disks else _STEP
-    return {
-        k: Amounts(_floor(size.memory, memory), size.cpus, _round_disk(size, disk, ground), size.volumes)
-        for k, size in sizes.items()
-    }
 
 
 def _round_disk(size: Amounts, grain: int, ground: Ground) -> int | None:

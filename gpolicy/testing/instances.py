@@ -10,7 +10,7 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import policy_of
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
 from gpolicy.analysis.pair_names import find_pair, pair_names
-from gpolicy.analysis.volume_sizes import smallest_volume
+from gpolicy.analysis.volume_resources import smallest_volume
 from gpolicy.analysis.wanted_instance import spec_disks
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode, Resources
 from gpolicy.ganeti.volume_arithmetic import SpindleFault, spindle_refusal
@@ -121,9 +121,5 @@ def _check_spindles(existing: Existing, made: LiveInstance, state: ClusterState,
 
 
 def _overfull(resources: Resources) -> str:
-    left = {
-        "memory": resources.memory_free,
-        "disk": resources.disk_free,
-        "physical volumes": resources.spindles_free,
-    }
+    left = {"memory": resources.memory_free, "disk": resources.disk_free, "physical volumes": resources.spindles_free}
     return next((name for name, amount in left.items() if amount is not None and amount < 0), "")

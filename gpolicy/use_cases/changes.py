@@ -110,5 +110,5 @@ def _impact(
     failures = max(asked.max_node_failures or 1, failures_asked(policy.guards))
     hardware = {group.name: group.hardware for group in policy.groups.values() if group.hardware}
     with working("working out what the changes do") as tell:
-        found = impact(before, after, names=names, hardware=hardware, failures=failures, observer=tell)
+        found = impact(before, after, names=names, hardware=hardware, failures=failures, tell=tell)
     return replace(found, limits=limits_in_force(after, asked), what_if=after.supposed)

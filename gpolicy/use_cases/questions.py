@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest
     from gpolicy.plan.plan import Plan
     from gpolicy.remedy.remedy import RemedyReport
+    from gpolicy.stopping import Stop
     from gpolicy.suggest.suggestion import SuggestReport, SuggestRequest
     from gpolicy.what_if.filling import FullReport
     from gpolicy.what_if.sizing import SizeReport, SizeRequest
@@ -124,7 +124,7 @@ def count_capacity(
             weights=weights or WEIGHTS,
             declared=cluster.resource_model,
             other_values=other_values,
-            observer=tell,
+            tell=tell,
         )
 
 
@@ -162,66 +162,69 @@ def suggest_sizes(
     request: SuggestRequest,
     *,
     group: str | None = None,
-    seconds: float = inf,
+    stop: Stop | None = None,
     working: Working = quietly,
 ) -> SuggestReport:
     """Return sizes of instances that tile the nodes of each group, or of `group`, with what they would let fit.
 
-    The search ends after `seconds`. Raise UsageError for a request that is impossible on these nodes.
+    `stop` may end the search early (default: never). Raise UsageError for a request that is impossible on these nodes.
     """
     from gpolicy.suggest.suggesting import suggest  # noqa: PLC0415
 
     with working("trying sizes") as tell:
-        return suggest(cluster.state, request, group=group, limits=cluster.limits, seconds=seconds, tell=tell)
+        return suggest(cluster.state, request, group=group, limits=cluster.limits, stop=stop, tell=tell)
 
 
-def size_group(cluster: OpenedCluster, request: SizeRequest, *, working: Working = quietly) -> SizeReport:
+def size_group(
+    cluster: OpenedCluster, request: SizeRequest, *, stop: Stop | None = None, working: Working = quietly
+) -> SizeReport:
     """Return the cheapest numbers of nodes to buy until the wanted instances fit.
 
-    Raise UsageError for a question without sense on this cluster, GpolicyError if no number of nodes is enough.
+    `stop` may end the search early. Raise UsageError for a question without sense on this cluster, GpolicyError if no
+    number of nodes is enough.
     """
     from gpolicy.what_if.sizing import find_size  # noqa: PLC0415
 
     with working("trying numbers of nodes") as tell:
-        return find_size(cluster.state, request, cluster.names, cluster.limits, tell)
+        return find_size(cluster.state, request, cluster.names, cluster.limits, tell, stop)
 
 
 def fill_group(
-    cluster: OpenedCluster, group: str | None = None, *, seconds: float = inf, working: Working = quietly
+    cluster: OpenedCluster, group: str | None = None, *, stop: Stop | None = None, working: Working = quietly
 ) -> FullReport:
     """Return how many more instances fit in `group`, or in the only one with instances, at today's mix of sizes.
 
-    The count ends after `seconds`. Raise UsageError where the group is not clear, or has no instances.
+    `stop` may end the count early. Raise UsageError where the group is not clear, or has no instances.
     """
     from gpolicy.what_if.filling import count_until_full, only_group  # noqa: PLC0415
 
     with working("counting until it is full") as tell:
-        return count_until_full(cluster.state, only_group(cluster.state, group), cluster.limits, seconds, tell)
+        return count_until_full(cluster.state, only_group(cluster.state, group), cluster.limits, tell, stop)
 
 
 def find_evacuation(
-    cluster: OpenedCluster, request: EvacuationRequest, *, seconds: float = inf, working: Working = quietly
+    cluster: OpenedCluster, request: EvacuationRequest, *, stop: Stop | None = None, working: Working = quietly
 ) -> EvacuationReport:
     """Return what moves where, by hail's own evacuation, to empty nodes or a group, and what stays.
 
-    After `seconds` the rest stays. Raise UsageError for a request without sense on this cluster.
+    What is left when `stop` ends the search stays. Raise UsageError for a request without sense on this cluster.
     """
     from gpolicy.evacuate.evacuating import find_evacuation as find  # noqa: PLC0415
 
     with working("asking hail") as tell:
-        return find(cluster.state, request, tell, seconds)
+        return find(cluster.state, request, tell, stop)
 
 
 def find_remedy(
-    cluster: OpenedCluster, *, rate: int = 60, seconds: float = inf, working: Working = quietly
+    cluster: OpenedCluster, *, rate: int = 60, stop: Stop | None = None, working: Working = quietly
 ) -> RemedyReport:
     """Return the moves that cure the cluster, in job sets, and what nothing cures.
 
-    `rate` is how many MiB of disk a job copies a second. The search ends after `seconds`. Raise GpolicyError if figures
-    of nodes are missing in all groups.
+    `rate` is how many MiB of disk a job copies a second. `stop` may end the search early. Raise GpolicyError if
+    figures of nodes are missing in all groups.
     """
     from gpolicy.remedy.remedy import find_remedy as find  # noqa: PLC0415
 
     state, names, declared = cluster.state, cluster.names, cluster.resource_model
     with working("looking for moves") as tell:
-        return find(state, names, rate=rate, declared=declared, seconds=seconds, tell=tell)
+        return find(state, names, rate=rate, declared=declared, stop=stop, tell=tell)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -23,6 +21,8 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.printable import some
+from gpolicy.progress import Tell, silent
+from gpolicy.stopping import Stop, never, until_stopped
 from gpolicy.what_if.words import one_of
 
 
@@ -60,18 +60,19 @@ class FillingGroup:
         return self._for(instance).place(state, instance, limit)
 
     def place_by_parts(
-        self, state: AllocationState, instance: Instance, limit: float, check: Callable[[], None]
+        self, state: AllocationState, instance: Instance, limit: float, stop: Stop, share: float = 1.0
     ) -> AllocationState:
-        """Return the same, placed a few at a time; `check` is called before each time and may raise."""
+        """Return the same, placed a few at a time. Raise StoppedError after that share of the time of `stop`."""
         size, left = 1, limit
+        most = max(1, _PART_WORK // max(1, len(state.nodes)))
         while left > 0:
-            check()
-            begun, before = time.monotonic(), len(state.placed)
+            stop.spend(share=share)
+            before = len(state.placed)
             state = self.place(state, instance, int(min(size, left)))
             if len(state.placed) - before < min(size, left):
                 break
             left -= size
-            size = size * 2 if time.monotonic() - begun < _PART_SECONDS else max(1, size // 2)
+            size = min(2 * size, most)
         return state
 
     def binding(self, state: AllocationState, instance: Instance) -> Binding:
@@ -79,7 +80,8 @@ class FillingGroup:
         return self._for(instance).find_binding(state, instance)
 
 
-_PART_SECONDS: Final = 0.2
+_PART_WORK: Final = 100_000
+"""Nodes times instances that are placed before the stop is asked again: some tenths of a second."""
 
 
 def room_of(state: ClusterState, group: str) -> tuple[FillingGroup, Basis]:
@@ -125,15 +127,15 @@ MOST_MORE: Final = 5_000
 
 
 def count_until_full(
-    state: ClusterState, group: str, limits: Limits, seconds: float, tell: Callable[[str], None]
+    state: ClusterState, group: str, limits: Limits, tell: Tell = silent, stop: Stop | None = None
 ) -> FullReport:
     """Return how many more instances fit in `group` at the mix of sizes that run there, one after the other.
 
     At any number the sizes are as near to the mix as whole instances can be. The first that does not fit ends the
-    count, or the time or Ctrl-C does. Instances that the policy does not allow are left out. Raise UsageError for a
+    count, or the `stop` or Ctrl-C does. Instances that the policy does not allow are left out. Raise UsageError for a
     group without instances.
     """
-    until = time.monotonic() + seconds
+    stop = stop or never()
     room, basis = room_of(limited(state, limits), group)
     sizes = Counter(map(_size_alone, room.counted.data.instances))
     allowed = {size: number for size, number in sizes.items() if _is_allowed(room, size)}
@@ -143,8 +145,9 @@ def count_until_full(
 
     def fill(room: FillingGroup) -> _Filled:
         reached, more, full, last = room.initial, Counter[Instance](), None, next(iter(allowed))
-        with suppress(KeyboardInterrupt):
-            while full is None and len(reached.placed) < MOST_MORE and time.monotonic() < until:
+        with until_stopped():
+            while full is None and len(reached.placed) < MOST_MORE:
+                stop.spend()
                 last = max(
                     allowed, key=lambda item: (allowed[item] / (more[item] + 1), item.memory, item.disk, item.vcpus)
                 )

@@ -1,16 +1,23 @@
-"""Instances that come or go in a state, with their resources taken from the nodes or freed there."""
+"""Nodes that are added, upgraded or moved in a state, and instances that come or go, with what they take of nodes."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.analysis.allocator_input import LOCAL, MIXED, disks_of, why_unreadable
+from gpolicy.analysis.declared_resources import declared_by_policy, declared_numbers, prefixes
 from gpolicy.analysis.hail_document import hails_cluster
-from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode, Resources
+from gpolicy.analysis.volume_resources import smallest_volume
+from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode, PhysicalVolume, Resources
+from gpolicy.errors import UsageError
+from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.units import exact_size
+from gpolicy.printable import some
 
 
 def with_all(state: ClusterState, instances: Sequence[LiveInstance]) -> ClusterState:
@@ -64,7 +71,9 @@ def failed_over(state: ClusterState, lost: Collection[str]) -> tuple[ClusterStat
             continue
         other = next(iter(item.secondary_nodes), None)
         needed = memory_of(replace(item, oper_ram=None))
-        if other is None or other in lost or not nodes[other].is_usable or not _has_memory(nodes[other], item, needed):
+        free = nodes[other].resources.memory_free if other is not None else None
+        too_little = free is not None and min(needed, item.minmem) > free
+        if other is None or other in lost or not nodes[other].is_usable or too_little:
             stay.append(item.name)
             continue
         instances[item.name] = replace(item, primary_node=other, secondary_nodes=(item.primary_node,), oper_ram=None)
@@ -93,11 +102,6 @@ def restarted(
     force = settled.hail.ignore_soft_errors
     moved = evacuate_nodes(cluster.nodes, cluster.instances, EvacuationMode.PRIMARY, wanted, force=force).moved
     return elsewhere(state, {item.name: (cluster.nodes[where[0]].facts.name,) for item, _, where, _ in moved})
-
-
-def _has_memory(node: LiveNode, instance: LiveInstance, needed: int) -> bool:
-    free = node.resources.memory_free
-    return free is None or min(needed, instance.minmem) <= free
 
 
 def offline(state: ClusterState, names: Collection[str]) -> ClusterState:
@@ -149,3 +153,167 @@ def _less(resources: Resources, memory: int, disk: int, spindles: int) -> Resour
         disk_free=None if resources.disk_free is None else resources.disk_free - disk,
         spindles_free=None if resources.spindles_free is None else resources.spindles_free - spindles,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number (MiB, CPUs or physical volumes): `more` of them than now, or in all."""
+
+    number: int
+    more: bool
+
+    def total(self, now: int) -> int:
+        """Return the number in all, of which there are `now`."""
+        return now + self.number if self.more else self.number
+
+
+UPGRADES: Final[Mapping[str, tuple[str, str]]] = {
+    "memory": ("memory_total", "memory_free"),
+    "disk": ("disk_total", "disk_free"),
+    "cpus": ("cpu_total", ""),
+    "pvs": ("spindles_total", "spindles_free"),
+}
+"""What an upgrade can change: the total of it, and what is free, in `Resources`."""
+
+
+def nodes_like(state: ClusterState, like: str, number: int, group: str) -> ClusterState:
+    """Return `state` with more nodes in `group`: empty ones, with the hardware, parameters and tags of `like`.
+
+    They are named LIKE+1, LIKE+2, …. Raise UsageError where the hardware is not known, or where the group has other
+    storage.
+    """
+    node = state.nodes[like]
+    if not node.is_measured:
+        raise UsageError(f"{like} is offline or takes no instances: nobody measures its hardware")
+    if node.group != group:
+        _check_storage(state, node, group)
+    bare = emptied_node(state, like)
+    resources, volume = bare.resources, smallest_volume(state, node)
+    if state.has_exclusive_storage(node) and volume and resources.spindles_free is not None:
+        # disks leave parts of their volumes unused, which an empty node has
+        free = max(resources.disk_free or 0, resources.spindles_free * volume.usable)
+        resources = replace(resources, disk_free=min(free, resources.disk_total or free))
+    volumes = node.physical_volumes and tuple(replace(item, free=item.size, used=0) for item in node.physical_volumes)
+    listed = all(item.position is not None for item in state.nodes.values())
+    nodes, declared = dict(state.nodes), dict(state.declared)
+    for name in free_names(like, number, state.nodes):
+        nodes[name] = LiveNode(
+            name=name,
+            group=group,
+            own=node.own,
+            tags=node.tags,
+            resources=resources,
+            physical_volumes=volumes,
+            position=len(nodes) if listed else None,
+        )
+        if (own := state.declared.get(f"node/{like}")) is not None:
+            declared[f"node/{name}"] = own
+    return replace(state, nodes=nodes, declared=declared)
+
+
+def moved(state: ClusterState, name: str, group: str) -> ClusterState:
+    """Return `state` with a node in another group. Raise UsageError where that would change its storage."""
+    node = state.nodes[name]
+    _check_storage(state, node, group)
+    return replace(state, nodes={**state.nodes, name: replace(node, group=group)})
+
+
+def _check_storage(state: ClusterState, node: LiveNode, group: str) -> None:
+    if state.has_exclusive_storage(node) != state.has_exclusive_storage(replace(node, group=group)):
+        raise UsageError(
+            f"exclusive storage is on in only one of the groups {node.group} and {group}",
+            hint=f"what {node.name} has free in {group} is not known before it is measured there",
+        )
+
+
+def upgraded(state: ClusterState, name: str, amounts: dict[str, Amount]) -> ClusterState:
+    """Return `state` with more (or less) memory, disk, CPUs or physical volumes in a node.
+
+    A total that hv_state or disk_state declares for the node changes as the measured one. Raise UsageError where the
+    figure is not measured, where exclusive storage counts volumes, and where the instances need what goes.
+    """
+    for what, amount in amounts.items():
+        state = _upgraded(state, state.nodes[name], what, amount)
+    return state
+
+
+def _upgraded(state: ClusterState, node: LiveNode, what: str, amount: Amount) -> ClusterState:
+    exclusive, now = state.has_exclusive_storage(node), node.resources
+    if exclusive and what == "disk":
+        hint = "say how many physical volumes: pvs=+1"
+        raise UsageError(f"{node.name} has exclusive storage: its disk is counted in physical volumes", hint=hint)
+    if not exclusive and what == "pvs":
+        raise UsageError(f"{node.name} has no exclusive storage: volumes do not count", hint="say disk=+1T")
+    total, left = UPGRADES[what]
+    shown, free = getattr(now, total), getattr(now, left) if left else None
+    if shown is None:
+        raise UsageError(f"{node.name}: its {what} is not measured, so there is nothing to add to")
+    more = amount.total(shown) - shown
+    if free is not None and free + more < 0:
+        used = shown - free
+        text = str(used) if what == "pvs" else exact_size(used)
+        raise UsageError(f"{node.name} uses {text} of its {what}: no less can be there", hint="write a larger amount")
+    if amount.total(shown) < 1:
+        raise UsageError(f"{node.name} would have no {what} left")
+    if what == "pvs":
+        return _with_volumes(state, node, more)
+    made: dict[str, Any] = {total: shown + more} | ({} if free is None else {left: free + more})
+    node = replace(node, resources=replace(now, **made), own=_redeclared(state, node, what, more))
+    after = replace(state, nodes={**state.nodes, node.name: node})
+    return replace(after, declared=_redeclared_by_policy(state, node, what, more))
+
+
+def _plus(number: int | None, more: int) -> int | None:
+    return None if number is None else number + more
+
+
+def _with_volumes(state: ClusterState, node: LiveNode, more: int) -> ClusterState:
+    """Return `state` with more physical volumes in a node, each as large as its smallest one."""
+    volume = smallest_volume(state, node)
+    if volume is None:
+        hint = "read them (--state snapshot with --physical-volumes), or write pv_size in the group's hardware"
+        raise UsageError(f"{node.name}: the size of its physical volumes is not known", hint=hint)
+    now, disk = node.resources, more * volume.usable
+    made = replace(
+        now,
+        spindles_total=_plus(now.spindles_total, more),
+        spindles_free=_plus(now.spindles_free, more),
+        disk_total=_plus(now.disk_total, disk),
+        disk_free=_plus(now.disk_free, disk),
+    )
+    volumes = node.physical_volumes
+    if volumes is not None:
+        empty = [item for item in volumes if item.free == item.size]
+        new = (PhysicalVolume(name=f"new{n}", size=volume.smallest, free=volume.smallest, used=0) for n in range(more))
+        volumes = (*volumes, *new) if more >= 0 else tuple(item for item in volumes if item not in empty[more:])
+    changed = replace(node, resources=made, physical_volumes=volumes)
+    return replace(state, nodes={**state.nodes, node.name: changed})
+
+
+_DECLARED = {"memory": (0, "mem_total"), "cpus": (0, "cpu_total"), "disk": (1, "disk_total")}
+"""Where hv_state (0) or disk_state (1) declares a total."""
+
+
+def _redeclared(state: ClusterState, node: LiveNode, what: str, more: int) -> Values:
+    """Return the node's own values, with the declared total that counts for it changed by `more`."""
+    place, name = _DECLARED[what]
+    prefix, now = prefixes(state)[place], declared_numbers(state, node).get(name)
+    return node.own if prefix is None or now is None else {**node.own, (*prefix, name): now + more}
+
+
+def _redeclared_by_policy(state: ClusterState, node: LiveNode, what: str, more: int) -> dict[str, Values]:
+    place, name = _DECLARED[what]
+    prefix, now = prefixes(state)[place], declared_by_policy(state, node).get(name)
+    declared = dict(state.declared)
+    if prefix is not None and now is not None:
+        declared[f"node/{node.name}"] = {**declared.get(f"node/{node.name}", {}), (*prefix, name): now + more}
+    return declared
+
+
+def without_node(state: ClusterState, name: str) -> ClusterState:
+    """Return `state` without a node. Raise UsageError if an instance is on it."""
+    users = [item.name for item in instances_on(state, name)]
+    if users:
+        said = f"instance {users[0]} is" if len(users) == 1 else f"instances {some(users, 3)} are"
+        raise UsageError(f"{said} on node {name}", hint="take instances away first")
+    return replace(state, nodes={key: node for key, node in state.nodes.items() if key != name})

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -26,8 +25,10 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.printable import count, some
+from gpolicy.progress import Tell, silent
+from gpolicy.stopping import Stop, StoppedError, never, until_stopped
 from gpolicy.what_if.filling import FillingGroup, room_of
-from gpolicy.what_if.hardware import nodes_like
+from gpolicy.what_if.load import nodes_like
 from gpolicy.what_if.supposing import spec_instance
 from gpolicy.what_if.words import MOST_NODES, More, matching, one_of
 
@@ -111,12 +112,11 @@ def _cost(kinds: Sequence[NodeOffer], nodes: Sequence[int]) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeRequest:
-    """What must fit in which group, on which kinds of nodes, in how much time."""
+    """What must fit in which group, on which kinds of nodes."""
 
     wanted: tuple[More, ...]
     kinds: tuple[NodeOffer, ...]
     group: str | None = None
-    seconds: float = 60.0
 
 
 MOST_KINDS: Final = 3
@@ -130,30 +130,33 @@ def find_size(
     request: SizeRequest,
     names: PairNames,
     limits: Limits,
-    tell: Callable[[str], None],
+    tell: Tell = silent,
+    stop: Stop | None = None,
 ) -> SizeReport:
     """Return the cheapest number of nodes of each kind; of equally cheap ones that with the fewest nodes.
 
     Raise UsageError for a question that makes no sense on this cluster, GpolicyError if no number of nodes is enough,
-    or if the time ends before one is found.
+    or if the `stop` comes before one is found.
     """
     group = _group(state, request)
     kinds = tuple(replace(kind, like=one_of("--like", kind.like, state.nodes, "node")) for kind in request.kinds)
     if len({kind.like for kind in kinds}) < len(kinds):
         raise UsageError("--like names a node twice", hint="name each kind of nodes once")
-    begun = time.monotonic()
-    until = begun + _SEARCH * request.seconds
-    search = _Search(limited(state, limits), group, kinds, names, _together(request.wanted), until, tell)
+    stop = stop or never()
+    counts = Counter[More]()
+    for more in request.wanted:
+        counts[replace(more, count=1)] += more.count
+    asked = tuple(replace(more, count=number) for more, number in counts.items())
+    search = _Search(limited(state, limits), group, kinds, names, asked, stop, tell)
     nodes, exhaustive = search.cheapest()
-    search.deadline = begun + request.seconds
-    found, shortage, instead = search.trial(nodes), None, None
-    more: list[int] = []
-    try:
+    search.share = 1.0
+    found, shortage, instead, complete = search.trial(nodes), None, None, False
+    still: list[int] = []
+    with until_stopped():
         shortage = search.shortage(nodes)
         instead = None if shortage is None else search.instead(shortage.nodes, _cost(kinds, nodes))
-        more += (search.more_of(found, item) for item in found.wanted)
-    except (_OutOfTimeError, KeyboardInterrupt):
-        exhaustive = False
+        still += (search.more_of(found, item) for item in found.wanted)
+        complete = True
     return SizeReport(
         source=state.source,
         cluster_name=state.name,
@@ -165,9 +168,9 @@ def find_size(
         failures=found.room.counted.rules.max_node_failures,
         shortage=shortage,
         instead=instead,
-        more=(*more, *[None] * (len(found.wanted) - len(more))),
+        more=(*still, *[None] * (len(found.wanted) - len(still))),
         trials=len(search.known),
-        exhaustive=exhaustive,
+        exhaustive=exhaustive and complete,
         snapshot=state.snapshot,
         what_if=state.supposed,
         limits=limits_in_force(state, limits, group),
@@ -209,24 +212,24 @@ class _Search:
     kinds: tuple[NodeOffer, ...]
     names: PairNames
     asked: tuple[More, ...]
-    deadline: float
-    tell: Callable[[str], None]
+    stop: Stop
+    tell: Tell
+    share: float = _SEARCH
     relax: Callable[[CountedCluster], CountedCluster] | None = None
     known: dict[tuple[int, ...], _Trial] = field(default_factory=dict)
     best: tuple[int, ...] | None = None
 
     def cheapest(self) -> tuple[tuple[int, ...], bool]:
         """Return the cheapest numbers that are enough, and whether the search ended by itself."""
-        try:
+        ended = False
+        with until_stopped():
             self._find_any()
             self._improve(())
-        except (_OutOfTimeError, KeyboardInterrupt):
-            if self.best is None:
-                hint = "give it longer: --seconds"
-                raise GpolicyError(f"no answer after {count(len(self.known), 'trial')}", hint=hint) from None
-            return self.best, False
-        assert self.best is not None  # noqa: S101 (else _find_any has raised)
-        return self.best, True
+            ended = True
+        if self.best is None:
+            hint = "give it longer: --seconds"
+            raise GpolicyError(f"no answer after {count(len(self.known), 'trial')}", hint=hint)
+        return self.best, ended
 
     def _find_any(self) -> None:
         """Find numbers that are enough: as many of each kind, by doubling."""
@@ -273,19 +276,14 @@ class _Search:
     def trial(self, nodes: tuple[int, ...]) -> _Trial:
         """Return the wanted instances placed with so many more nodes."""
         if nodes not in self.known:
-            self.check()
+            self.stop.spend(share=self.share)
             self.tell(count(sum(nodes), "more node"))
             self.known[nodes] = self._tried(nodes)
         return self.known[nodes]
 
-    def check(self) -> None:
-        """Raise _OutOfTimeError when the time is over."""
-        if time.monotonic() > self.deadline:
-            raise _OutOfTimeError
-
     def more_of(self, trial: _Trial, item: WantedSize) -> int:
         """Return how many more of a size alone fit beside all the wanted ones."""
-        after = trial.room.place_by_parts(trial.reached, item.instance, math.inf, self.check)
+        after = trial.room.place_by_parts(trial.reached, item.instance, math.inf, self.stop, self.share)
         return len(after.placed) - len(trial.reached.placed)
 
     def _tried(self, nodes: tuple[int, ...]) -> _Trial:
@@ -295,11 +293,13 @@ class _Search:
                 state = nodes_like(state, kind.like, number, self.group)
         room, basis = room_of(state, self.group)
         room = room if self.relax is None else FillingGroup(self.relax(room.counted))
-        wanted = sorted(_wanted(state, self.asked, self.group, self.names), key=_size, reverse=True)
+        titles = ((more, *spec_instance(state, more, self.group, self.names)) for more in self.asked)
+        wanted = [WantedSize(title, more.count, instance) for more, title, instance in titles]
+        wanted.sort(key=lambda one: (one.instance.memory, one.instance.disk, one.instance.vcpus), reverse=True)
         reached, missing = room.initial, None
         for item in wanted:
             before = len(reached.placed)
-            reached = room.place_by_parts(reached, item.instance, item.count, self.check)
+            reached = room.place_by_parts(reached, item.instance, item.count, self.stop, self.share)
             if (fits := len(reached.placed) - before) < item.count:
                 missing = item, fits
                 break
@@ -343,30 +343,8 @@ class _Search:
         message = f"{count(sum(nodes), 'more node')} are not enough: {fits} of {item.count} {item.title} fit"
         hint = f"the limit is {cause.key}: {cause.sentence}"
         if self.relax is None:
-            with suppress(GpolicyError, _OutOfTimeError):
+            with suppress(GpolicyError, StoppedError):
                 instead = self.instead(nodes, math.inf)
         if instead is not None:
             hint += f"; with {instead.other.words} it needs {count(sum(instead.nodes), 'more node')}"
         return GpolicyError(message, hint=hint)
-
-
-def _together(wanted: Sequence[More]) -> tuple[More, ...]:
-    """Return what is wanted, each size once."""
-    counts = Counter[More]()
-    for more in wanted:
-        counts[replace(more, count=1)] += more.count
-    return tuple(replace(more, count=number) for more, number in counts.items())
-
-
-class _OutOfTimeError(Exception):
-    """The time for the search is over."""
-
-
-def _wanted(state: ClusterState, asked: Sequence[More], group: str, names: PairNames) -> Iterator[WantedSize]:
-    for more in asked:
-        title, instance = spec_instance(state, more, group, names)
-        yield WantedSize(title, more.count, instance)
-
-
-def _size(wanted: WantedSize) -> tuple[int, int, int]:
-    return wanted.instance.memory, wanted.instance.disk, wanted.instance.vcpus

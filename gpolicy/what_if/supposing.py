@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from functools import partial
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import NO_NODE
@@ -17,8 +18,19 @@ from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.units import exact_size
 from gpolicy.printable import count, some
-from gpolicy.what_if.hardware import Amount, moved, nodes_like, upgraded, without_node
-from gpolicy.what_if.load import failed_over, free_names, offline, restarted, with_all, without
+from gpolicy.what_if.load import (
+    Amount,
+    failed_over,
+    free_names,
+    moved,
+    nodes_like,
+    offline,
+    restarted,
+    upgraded,
+    with_all,
+    without,
+    without_node,
+)
 from gpolicy.what_if.words import (
     MOST_INSTANCES,
     MOST_NODES,
@@ -52,49 +64,38 @@ Step = Callable[[ClusterState], tuple[ClusterState, str]]
 
 
 def _steps(what_if: WhatIf, names: PairNames, *, declared: bool) -> Iterator[Step]:
-    yield from (_nodes(item, item.like) for item in what_if.more if item.like is not None)
-    yield from map(_move, what_if.moves)
-    yield from map(_upgrade, what_if.upgrades)
-    yield from map(_offline, what_if.offline)
-    yield from (_lost(words, declared=declared) for words in what_if.lost)
-    yield from map(_less, what_if.less)
+    yield from (partial(_nodes, item, item.like) for item in what_if.more if item.like is not None)
+    yield from (partial(_move, item) for item in what_if.moves)
+    yield from (partial(_upgrade, item) for item in what_if.upgrades)
+    yield from (partial(_offline, words) for words in what_if.offline)
+    yield from (partial(_lost, words, declared=declared) for words in what_if.lost)
+    yield from (partial(_less, words) for words in what_if.less)
     more = (item for item in what_if.more if item.spec is not None)
-    yield from (_instances(item, item.spec or "", names, declared=declared) for item in more)
+    yield from (partial(_instances, item, item.spec or "", names, declared=declared) for item in more)
 
 
-def _nodes(more: More, like: str) -> Step:
-    def step(state: ClusterState) -> tuple[ClusterState, str]:
-        node = one_of("--with", like, state.nodes, "node")
-        _check_number("nodes", more.count, state.nodes, MOST_NODES)
-        group = state.nodes[node].group if more.group is None else one_of("--with", more.group, state.groups, "group")
-        return (
-            nodes_like(state, node, more.count, group),
-            f"{count(more.count, 'more node')} like {node} in group {group}",
-        )
-
-    return step
+def _nodes(more: More, like: str, state: ClusterState) -> tuple[ClusterState, str]:
+    node = one_of("--with", like, state.nodes, "node")
+    _check_number("nodes", more.count, state.nodes, MOST_NODES)
+    group = state.nodes[node].group if more.group is None else one_of("--with", more.group, state.groups, "group")
+    said = f"{count(more.count, 'more node')} like {node} in group {group}"
+    return nodes_like(state, node, more.count, group), said
 
 
-def _move(move: Move) -> Step:
-    def step(state: ClusterState) -> tuple[ClusterState, str]:
-        group = one_of("--move", move.group, state.groups, "group")
-        nodes = matching("--move", move.nodes, state.nodes, "node")
-        for name in nodes:
-            state = moved(state, name, group)
-        return state, f"{some(nodes)} in group {group}"
-
-    return step
+def _move(move: Move, state: ClusterState) -> tuple[ClusterState, str]:
+    group = one_of("--move", move.group, state.groups, "group")
+    nodes = matching("--move", move.nodes, state.nodes, "node")
+    for name in nodes:
+        state = moved(state, name, group)
+    return state, f"{some(nodes)} in group {group}"
 
 
-def _upgrade(upgrade: Upgrade) -> Step:
-    def step(state: ClusterState) -> tuple[ClusterState, str]:
-        nodes = matching("--upgrade", upgrade.nodes, state.nodes, "node")
-        for name in nodes:
-            state = upgraded(state, name, dict(upgrade.amounts))
-        amounts = " and ".join(_amount(key, amount) for key, amount in upgrade.amounts.items())
-        return state, f"{amounts} in {'each of ' if len(nodes) > 1 else ''}{some(nodes)}"
-
-    return step
+def _upgrade(upgrade: Upgrade, state: ClusterState) -> tuple[ClusterState, str]:
+    nodes = matching("--upgrade", upgrade.nodes, state.nodes, "node")
+    for name in nodes:
+        state = upgraded(state, name, dict(upgrade.amounts))
+    amounts = " and ".join(_amount(key, amount) for key, amount in upgrade.amounts.items())
+    return state, f"{amounts} in {'each of ' if len(nodes) > 1 else ''}{some(nodes)}"
 
 
 _UPGRADED = {"memory": "of memory", "disk": "of disk", "cpus": "CPUs", "pvs": "physical volumes"}
@@ -105,35 +106,25 @@ def _amount(key: str, amount: Amount) -> str:
     return f"{number} {'more ' if amount.more else ''}{_UPGRADED[key]}"
 
 
-def _offline(words: str) -> Step:
-    def step(state: ClusterState) -> tuple[ClusterState, str]:
-        nodes = matching("--offline", words, state.nodes, "node")
-        return offline(state, nodes), f"{some(nodes)} offline"
-
-    return step
+def _offline(words: str, state: ClusterState) -> tuple[ClusterState, str]:
+    nodes = matching("--offline", words, state.nodes, "node")
+    return offline(state, nodes), f"{some(nodes)} offline"
 
 
-def _lost(words: str, *, declared: bool) -> Step:
-    def step(state: ClusterState) -> tuple[ClusterState, str]:
-        nodes = matching("--lost", words, state.nodes, "node")
-        state, homeless = failed_over(state, set(nodes))
-        state = offline(restarted(state, nodes, homeless, declared=declared), nodes)
-        stay = [name for name in homeless if state.instances[name].primary_node in nodes]
-        rest = f" (without failover of {some(stay, 3)})" if stay else ""
-        return state, f"{some(nodes)} lost{rest}"
-
-    return step
+def _lost(words: str, state: ClusterState, *, declared: bool) -> tuple[ClusterState, str]:
+    nodes = matching("--lost", words, state.nodes, "node")
+    state, homeless = failed_over(state, set(nodes))
+    state = offline(restarted(state, nodes, homeless, declared=declared), nodes)
+    stay = [name for name in homeless if state.instances[name].primary_node in nodes]
+    return state, f"{some(nodes)} lost{f' (without failover of {some(stay, 3)})' if stay else ''}"
 
 
-def _less(words: str) -> Step:
-    def step(state: ClusterState) -> tuple[ClusterState, str]:
-        nodes, instances = nodes_and_instances(words, state.nodes, state.instances)
-        state = without(state, instances)
-        for name in nodes:
-            state = without_node(state, name)
-        return state, f"{some([*nodes, *instances])} gone"
-
-    return step
+def _less(words: str, state: ClusterState) -> tuple[ClusterState, str]:
+    nodes, instances = nodes_and_instances(words, state.nodes, state.instances)
+    state = without(state, instances)
+    for name in nodes:
+        state = without_node(state, name)
+    return state, f"{some([*nodes, *instances])} gone"
 
 
 def spec_instance(state: ClusterState, more: More, group: str, names: PairNames) -> tuple[str, Instance]:
@@ -149,24 +140,23 @@ def spec_instance(state: ClusterState, more: More, group: str, names: PairNames)
     return title, wanted_instance(request, wanted_group(request, settled.data), state, settled.data)
 
 
-def _instances(more: More, spec: str, names: PairNames, *, declared: bool) -> Step:
-    def step(state: ClusterState) -> tuple[ClusterState, str]:
-        group = _group_for(more, state)
-        _check_number("instances", more.count, state.instances, MOST_INSTANCES)
-        title, wanted = spec_instance(state, more, group, names)
-        counted = load_state(state, template=wanted.template, declared=declared, group=group).groups[group]
-        if (refusal := counted.refusal(wanted)) is not None:
-            raise GpolicyError(f"--with: {title} in group {group}: {refusal.sentence}")
-        placed = counted.place(counted.initial, wanted, more.count)
-        if len(placed.placed) < more.count:
-            binding = counted.find_binding(placed, wanted)
-            message = f"--with: only {len(placed.placed):,} of {more.count:,} {title} fit in group {group}"
-            raise GpolicyError(message, hint=f"the limit is {binding.cause.key}: {binding.cause.sentence}")
-        called = free_names(spec if more.request is None else "instance", more.count, state.instances)
-        made = [_observed(item, counted, name) for item, name in zip(reversed(placed.placed), called, strict=True)]
-        return with_all(state, made), f"{more.count:,} more {title} in group {group}"
-
-    return step
+def _instances(
+    more: More, spec: str, names: PairNames, state: ClusterState, *, declared: bool
+) -> tuple[ClusterState, str]:
+    group = _group_for(more, state)
+    _check_number("instances", more.count, state.instances, MOST_INSTANCES)
+    title, wanted = spec_instance(state, more, group, names)
+    counted = load_state(state, template=wanted.template, declared=declared, group=group).groups[group]
+    if (refusal := counted.refusal(wanted)) is not None:
+        raise GpolicyError(f"--with: {title} in group {group}: {refusal.sentence}")
+    placed = counted.place(counted.initial, wanted, more.count)
+    if len(placed.placed) < more.count:
+        binding = counted.find_binding(placed, wanted)
+        message = f"--with: only {len(placed.placed):,} of {more.count:,} {title} fit in group {group}"
+        raise GpolicyError(message, hint=f"the limit is {binding.cause.key}: {binding.cause.sentence}")
+    called = free_names(spec if more.request is None else "instance", more.count, state.instances)
+    made = [_observed(item, counted, name) for item, name in zip(reversed(placed.placed), called, strict=True)]
+    return with_all(state, made), f"{more.count:,} more {title} in group {group}"
 
 
 def _check_number(what: str, count: int, known: Collection[str], most: int) -> None:

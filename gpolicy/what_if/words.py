@@ -13,7 +13,7 @@ from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.units import parse_size
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
-from gpolicy.what_if.hardware import UPGRADES, Amount
+from gpolicy.what_if.load import UPGRADES, Amount
 
 MOST_NODES: Final = 1000
 """Nodes that one supposition may add."""

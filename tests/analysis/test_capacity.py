@@ -22,7 +22,7 @@ from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import compare, load
-from gpolicy.what_if.hardware import moved
+from gpolicy.what_if.load import moved
 from tests.analysis.hspace_cases import DATA, FULL, from_text, hspace_keys, recorded_cases, tiered
 
 ROOT = Path(__file__).parent.parent.parent
@@ -215,7 +215,7 @@ def test_a_spec_without_memory_is_refused() -> None:
 
 def test_progress_is_reported() -> None:
     told: list[str] = []
-    capacity(from_text(FULL), observer=told.append)
+    capacity(from_text(FULL), tell=told.append)
     for what in ("group default", "the whole cluster"):  # counted side by side: in any order
         assert told.index(f"{what}: spec pair 1 of 1") < told.index(f"{what}: standard instances")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, SpecPair
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.cure import Cure, find_cure
+from gpolicy.analysis.policy_limits import Cure, find_cure
 from tests.allocator.helpers import instance, node, policy, spec
 
 GIB = 1024

@@ -247,7 +247,5 @@ def test_a_plan_that_declares_figures_first_changes_no_capacity(tmp_path: Path) 
     assert group.before is not None
     assert group.after is not None
     assert group.after.standard.fits == 14
-    section = resource_model_section(
-        resource_model_change(load(compare(before, after)), load(compare(before, after), declared=True), lambda _: None)
-    )
+    section = resource_model_section(resource_model_change(load(compare(before, after)), lambda _: None))
     assert section.summary == "nodes report nothing to compare with"

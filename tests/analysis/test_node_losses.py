@@ -24,15 +24,14 @@ from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.hail_document import as_hail_reads
 from gpolicy.analysis.loaded_state import group_data
-from gpolicy.analysis.losses import lose
+from gpolicy.analysis.losses import SureLosses, lose
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
-from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import GroupTerms, Limits
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Values
-from gpolicy.what_if.hardware import moved
+from gpolicy.what_if.load import moved
 from tests.analysis.hspace_cases import FULL, from_text, recorded_cases, text_of
 from tests.htools.random_clusters import TEMPLATES, random_cluster
 from tests.impact.changes import redundancy_change
@@ -435,7 +434,7 @@ def test_new_losses_are_shown_and_equal_groups_examined_once() -> None:
     rows = ["i1|3000|1024|1|running|Y|a||plain||1|-|N", "i2|3000|1024|1|running|Y|b||plain||1|-|N"]
     before = cluster([node("a", free=5192), node("b", free=5192)], rows)
     told: list[str] = []
-    same = redundancy_change(before, before, observer=told.append)
+    same = redundancy_change(before, before, tell=told.append)
     assert same.groups[0].newly_lost == ()
     assert len(told) == 1
     group = before.groups["g"]

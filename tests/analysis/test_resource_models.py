@@ -25,9 +25,10 @@ from gpolicy.impact import impact
 from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import compare, load
 from gpolicy.impact.impact import ResourceModelChange
+from gpolicy.progress import silent
 from gpolicy.report.resource_model_section import resource_model_section
 from tests.analysis.hspace_cases import DATA, from_text, text_of
-from tests.impact.changes import resource_model_change, silent
+from tests.impact.changes import resource_model_change
 
 POLICY = "1024,1,5120,1,1,1|512,1,2560,1,1,1;4096,4,20480,1,1,4|plain|2.0|32.0"
 
@@ -202,12 +203,10 @@ def test_capacity_under_the_measured_model_is_not_counted_again(monkeypatch: pyt
 
     monkeypatch.setattr("gpolicy.allocator.extended.make_allocator", counted)
     state = cluster(nodes={"a": hv("mem_node", 8000)})
-    states = compare(state, state)
-    loaded = load(states)
+    loaded = load(compare(state, state))
     capacity = capacity_change(loaded, PairNames(), silent)
     counts = len(asked)
-    declared = load(states, like=loaded.after.clusters, declared=True)
-    (model,) = impact.resource_model_change(loaded, declared, silent).after.groups
+    (model,) = impact.resource_model_change(loaded, silent).after.groups
     assert capacity.groups[0].standard.after is not None
     assert model.measured_fits == capacity.groups[0].standard.after.fits != model.configured_fits
     assert len(asked) == counts + 1  # the declared one alone
@@ -216,7 +215,7 @@ def test_capacity_under_the_measured_model_is_not_counted_again(monkeypatch: pyt
 def test_equal_clusters_before_and_after_are_counted_once() -> None:
     told: list[str] = []
     before = cluster(nodes={"a": hv("mem_node", 8000)})
-    change = resource_model_change(before, before, observer=told.append)
+    change = resource_model_change(before, before, tell=told.append)
     assert change.before == change.after
     assert told == ["group g: standard instances under both resource models"] * 2  # one for each model
     after: ResourceModel = resource_model_change(before, cluster(nodes={"a": hv("mem_node", 500)})).after

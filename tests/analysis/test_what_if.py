@@ -18,7 +18,7 @@ from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place
-from gpolicy.analysis.score_weights import other_weights, read_weights
+from gpolicy.analysis.shown_score import other_weights, read_weights
 from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState

@@ -29,8 +29,7 @@ from gpolicy.plan.effects import Effect, contents
 from gpolicy.plan.projection import prospect
 from gpolicy.plan.step import Procedure
 from gpolicy.remedy.remedy import RemedyReport, find_remedy
-from gpolicy.remedy.remedy_file import read_procedure
-from gpolicy.remedy.saved_remedy import Supposed, save_remedy
+from gpolicy.remedy.saved_remedy import Supposed, read_procedure, save_remedy
 from gpolicy.report.remedy_json import remedy_data
 from tests.apply import pretend_rapi
 from tests.apply.model_runner import (  # noqa: F401 (mortal is a fixture)
@@ -54,7 +53,7 @@ def crowded() -> tuple[ClusterState, RemedyReport]:
     """Return a cluster under its new policy, and the moves that cure it, but for the one that RAPI has not."""
     state = read_snapshot(ROOT / "policies" / "two-groups.snapshot.json")
     state = prospect(checked_policy(ROOT / "policies" / "two-groups", state).policy, state).after
-    report = find_remedy(state, PairNames(), rate=60, tell=lambda _: None)
+    report = find_remedy(state, PairNames(), rate=60)
     return state, replace(report, steps=tuple(step for step in report.steps if all(one.rapi for one in step.commands)))
 
 

@@ -348,7 +348,7 @@ def test_a_remedy_moves_an_instance_where_it_may_burst(ratio: float, new_primary
     least = {name: replace(instance, minmem=1024) for name, instance in state.instances.items()}
     terms = {"g": GroupTerms(limits=Limits(oversubscription=ratio, max_node_failures=0))}
     state = replace(state, terms=terms, instances=least)
-    report = find_remedy(state, PairNames(), rate=60, tell=lambda _what: None)
+    report = find_remedy(state, PairNames(), rate=60)
     assert [step.nodes_after[0] for step in report.steps] == [new_primary]
     (in_force,) = report.limits
     assert in_force.limits == terms["g"].limits

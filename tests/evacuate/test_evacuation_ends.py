@@ -10,6 +10,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.evacuate.evacuating import find_evacuation
 from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest
 from gpolicy.report.evacuate_answer import evacuate_answer
+from gpolicy.stopping import after
 
 REQUEST = EvacuationRequest(nodes="node2", mode=EvacuationMode.PRIMARY, ignore_soft_errors=True)
 
@@ -24,8 +25,8 @@ def moved(report: EvacuationReport) -> dict[str, tuple[str, ...]]:
 
 
 def test_without_time_everything_stays() -> None:
-    whole = find_evacuation(two_groups(), REQUEST, lambda _: None)
-    report = find_evacuation(two_groups(), REQUEST, lambda _: None, seconds=0)
+    whole = find_evacuation(two_groups(), REQUEST)
+    report = find_evacuation(two_groups(), REQUEST, stop=after(0))
     assert whole.exhaustive
     assert whole.moved
     assert (report.moved, report.exhaustive) == ((), False)
@@ -45,5 +46,5 @@ def test_ctrl_c_keeps_what_hail_has_answered() -> None:
     report = find_evacuation(two_groups(), REQUEST, stop)
     assert not report.exhaustive
     assert set(moved(report)) == set(told[:2])
-    assert moved(report).items() <= moved(find_evacuation(two_groups(), REQUEST, lambda _: None)).items()
+    assert moved(report).items() <= moved(find_evacuation(two_groups(), REQUEST)).items()
     assert told[2] in {item.instance for item in report.stays}

@@ -47,7 +47,7 @@ def opcodes(moved: MovedInstance) -> list[dict[str, object]]:
 def compare(state: ClusterState, wanted: EvacuationRequest, folder: Path) -> Counter[str]:
     """Hold each request of an evacuation against hail; return what was seen."""
     try:
-        report = find_evacuation(state, wanted, lambda _: None)
+        report = find_evacuation(state, wanted)
     except GpolicyError:
         return Counter(refused=1)
     seen = Counter(stays=len(report.stays), decisive=len(report.parameters))

@@ -2,48 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.violations import Verdict, allowed_sizes, verdict_on
 from gpolicy.impact import capacity_change as capacity
 from gpolicy.impact import exclusive_storage_change as storage
-from gpolicy.impact import fit_change, impact, storage_findings
+from gpolicy.impact import impact
 from gpolicy.impact import location_change as location
 from gpolicy.impact import redundancy_change as redundancy
 from gpolicy.impact import violation_change as violations
 from gpolicy.impact.comparison import compare, load
+from gpolicy.progress import Tell, silent
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, LiveInstance
     from gpolicy.ganeti.parameter import Path, Value
     from gpolicy.policy.model import Hardware
 
-Observer = Callable[[str], None]
-
-
-def silent(_what: str) -> None:
-    pass
-
 
 def capacity_change(
-    before: ClusterState, after: ClusterState, *, names: PairNames | None = None, observer: Observer = silent
-) -> fit_change.CapacityChange:
-    return capacity.capacity_change(load(compare(before, after)), names or PairNames(), observer)
+    before: ClusterState, after: ClusterState, *, names: PairNames | None = None, tell: Tell = silent
+) -> capacity.CapacityChange:
+    return capacity.capacity_change(load(compare(before, after)), names or PairNames(), tell)
 
 
 def redundancy_change(
-    before: ClusterState, after: ClusterState, *, failures: int = 1, observer: Observer = silent
+    before: ClusterState, after: ClusterState, *, failures: int = 1, tell: Tell = silent
 ) -> redundancy.RedundancyChange:
-    return redundancy.redundancy_change(load(compare(before, after)), failures, observer)
+    return redundancy.redundancy_change(load(compare(before, after)), failures, tell)
 
 
 def resource_model_change(
-    before: ClusterState, after: ClusterState, *, observer: Observer = silent
+    before: ClusterState, after: ClusterState, *, tell: Tell = silent
 ) -> impact.ResourceModelChange:
     states = compare(before, after)
-    return impact.resource_model_change(load(states), load(states, declared=True), observer)
+    return impact.resource_model_change(load(states), tell)
 
 
 def location_change(before: ClusterState, after: ClusterState) -> location.LocationChange:
@@ -52,7 +47,7 @@ def location_change(before: ClusterState, after: ClusterState) -> location.Locat
 
 def exclusive_storage_change(
     before: ClusterState, after: ClusterState, hardware: Mapping[str, Hardware] | None = None
-) -> storage_findings.ExclusiveStorageChange:
+) -> storage.ExclusiveStorageChange:
     return storage.exclusive_storage_change(compare(before, after), hardware or {})
 
 

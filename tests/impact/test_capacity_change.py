@@ -21,7 +21,7 @@ from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, Identity, LiveGroup
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
-from gpolicy.impact.fit_change import CapacityChange, GroupCapacityChange, matched_pairs
+from gpolicy.impact.capacity_change import CapacityChange, GroupCapacityChange, matched_pairs
 from gpolicy.report.capacity_section import headline
 from tests.analysis.hspace_cases import DATA, from_text, text_of
 from tests.impact.changes import capacity_change
@@ -197,7 +197,7 @@ def test_another_standard_size_shows_how_many_of_the_old_one_fit() -> None:
 def test_equal_clusters_are_counted_once() -> None:
     told: list[str] = []
     before = cluster()
-    change = capacity_change(before, cluster(), observer=told.append)
+    change = capacity_change(before, cluster(), tell=told.append)
     assert all(row.delta == 0 for row in (*only(change).rows, only(change).tiered, only(change).standard))
     assert told == [
         "group g, now: spec pair 1 of 2",

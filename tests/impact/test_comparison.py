@@ -14,8 +14,8 @@ from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import compare, load
 from gpolicy.impact.impact import resource_model_change
 from gpolicy.impact.redundancy_change import redundancy_change
+from gpolicy.progress import silent
 from tests.analysis.hspace_cases import FULL, from_text
-from tests.impact.changes import silent
 
 
 def test_equal_clusters_are_one_and_the_same() -> None:
@@ -43,19 +43,19 @@ def test_all_measures_load_each_cluster_once(monkeypatch: pytest.MonkeyPatch) ->
         loads.append(data)
         return merge(data, **options)
 
-    monkeypatch.setattr("gpolicy.analysis.counted_cluster.merge", counted)
+    monkeypatch.setattr("gpolicy.analysis.allocator_input.merge", counted)
     before = from_text(FULL)
     states = compare(before, replace(before, notes=("read again",)))
     compared = load(states)
     capacity = capacity_change(compared, PairNames(), silent)
     redundancy = redundancy_change(compared, 1, silent)
-    model = resource_model_change(compared, load(states, like=compared.after.clusters, declared=True), silent)
+    model = resource_model_change(compared, silent)
     assert len(loads) == 2 * (len(before.groups) + 1) - 1  # as hail and as hspace reads them: one group is the same
     monkeypatch.undo()
     again = load(compare(before, before))
     assert capacity == capacity_change(again, PairNames(), silent)
     assert redundancy == redundancy_change(again, 1, silent)
-    assert model == resource_model_change(again, again, silent)
+    assert model == resource_model_change(again, silent)
 
 
 def test_a_new_group_may_have_the_name_that_another_had() -> None:

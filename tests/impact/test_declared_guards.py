@@ -13,8 +13,8 @@ from gpolicy.analysis.node_losses import GroupRedundancy, Loss
 from gpolicy.analysis.node_violations import RatioBreach
 from gpolicy.analysis.shown_score import Score
 from gpolicy.analysis.violations import PolicyViolation, Verdict
+from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.impact.declared_guards import TAKES_INSTANCES, declared_guards, failures_asked
-from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.impact.violation_change import (

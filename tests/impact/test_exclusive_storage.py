@@ -16,7 +16,7 @@ from gpolicy.cluster.terms import GroupTerms, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Values
-from gpolicy.impact.storage_findings import (
+from gpolicy.impact.exclusive_storage_change import (
     DiskTrouble,
     ExclusiveStorageChange,
     GroupVolumes,

@@ -7,7 +7,7 @@ import pytest
 from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import Fit
-from gpolicy.impact.fit_change import FitChange
+from gpolicy.impact.capacity_change import FitChange
 
 SMALL, LARGE = Spec(1024, 1, 5120, 1, 1, 1), Spec(2048, 1, 5120, 1, 1, 1)
 

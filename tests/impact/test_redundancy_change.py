@@ -55,7 +55,7 @@ def test_a_renamed_group_is_examined_under_both_names() -> None:
     nodes = {name: replace(node, group="h") for name, node in before.nodes.items()}
     after = replace(before, groups={"h": replace(group, name="h")}, nodes=nodes)
     told: list[str] = []
-    (item,) = redundancy_change(before, after, observer=told.append).groups
+    (item,) = redundancy_change(before, after, tell=told.append).groups
     assert (item.group, item.renamed_from) == ("h", "g")
     assert item.before is not None
     assert item.after is not None

@@ -43,4 +43,4 @@ def remedy_of(seed: int) -> RemedyReport:
 
 def remedied(state: ClusterState) -> RemedyReport:
     """Return the remedy of a cluster."""
-    return find_remedy(state, PairNames(), rate=60, seconds=600, tell=lambda _: None)
+    return find_remedy(state, PairNames(), rate=60)

@@ -12,8 +12,7 @@ from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.colour import Tone
 from gpolicy.remedy.remedy import RemedyReport
 from gpolicy.report.remedy_answer import remedy_answer
-from gpolicy.what_if.hardware import moved
-from gpolicy.what_if.load import offline
+from gpolicy.what_if.load import moved, offline
 from tests.remedy.broken_clusters import remedied
 
 SNAPSHOT = Path(__file__).resolve().parents[2] / "policies/two-groups.snapshot.json"

@@ -8,13 +8,14 @@ from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.terms import Limits, limited
 from gpolicy.remedy.remedy import find_remedy
 from gpolicy.report.remedy_answer import remedy_answer
+from gpolicy.stopping import after
 from tests.remedy.broken_clusters import broken, remedied, remedy_of
 
 SEED = 14  # several moves, and something left
 
 
 def test_without_time_there_is_no_move_and_all_is_left() -> None:
-    report = find_remedy(broken(SEED), PairNames(), rate=60, seconds=0, tell=lambda _: None)
+    report = find_remedy(broken(SEED), PairNames(), rate=60, stop=after(0))
     assert (report.steps, report.exhaustive) == ((), False)
     assert len(report.left) == len(report.faults) > 0
     assert any("the search ended early" in note for note in remedy_answer(report).notes)
@@ -30,7 +31,7 @@ def test_ctrl_c_leaves_the_best_so_far(turn: int) -> None:
         if turns == turn + 1:
             raise KeyboardInterrupt
 
-    report = find_remedy(state, PairNames(), rate=60, seconds=600, tell=stop)
+    report = find_remedy(state, PairNames(), rate=60, tell=stop)
     assert not report.exhaustive
     assert 0 < report.cured <= remedy_of(SEED).cured
 

@@ -28,12 +28,8 @@ from gpolicy.analysis.stranded import Room, Stranded
 from gpolicy.analysis.violations import ParameterBreach, PolicyViolation, Verdict
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom
-from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange
-from gpolicy.impact.impact import Impact, ResourceModelChange
-from gpolicy.impact.location_change import Compared, LocationChange
-from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
-from gpolicy.impact.remedy_change import KindChange, RemedyChange
-from gpolicy.impact.storage_findings import (
+from gpolicy.impact.capacity_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange
+from gpolicy.impact.exclusive_storage_change import (
     DiskFinding,
     DiskTrouble,
     ExclusiveStorageChange,
@@ -45,6 +41,9 @@ from gpolicy.impact.storage_findings import (
     Turn,
     VolumeGroup,
 )
+from gpolicy.impact.impact import Impact, KindChange, RemedyChange, ResourceModelChange
+from gpolicy.impact.location_change import Compared, LocationChange
+from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.impact.violation_change import (
     InstanceViolation,
     NodeViolation,

@@ -8,11 +8,12 @@ from gpolicy.evacuate.evacuating import find_evacuation
 from gpolicy.report.answer import Entries, Section
 from gpolicy.report.evacuate_answer import evacuate_answer
 from gpolicy.report.evacuate_json import evacuate_data
+from gpolicy.stopping import after
 from tests.evacuate.test_evacuation_ends import REQUEST, two_groups
 
 
 def _commands(seconds: float) -> Section:
-    report = find_evacuation(two_groups(), REQUEST, lambda _: None, seconds=seconds)
+    report = find_evacuation(two_groups(), REQUEST, stop=after(seconds))
     (section,) = (item for item in evacuate_answer(report).sections if item.key == "commands")
     return section
 
@@ -32,7 +33,7 @@ def test_where_nothing_moves_there_is_no_command_and_no_word_on_any() -> None:
 
 
 def test_json_has_the_candidates_where_they_are_listed() -> None:
-    report = find_evacuation(two_groups(), REQUEST, lambda _: None)
+    report = find_evacuation(two_groups(), REQUEST)
     data = evacuate_data(report)
     listed = [item["candidates"] for item in data["moved"]]
     assert [item and len(item) for item in listed] == [

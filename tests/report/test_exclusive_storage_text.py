@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpolicy.impact.storage_findings import ExclusiveStorageChange, GroupVolumes
+from gpolicy.impact.exclusive_storage_change import ExclusiveStorageChange, GroupVolumes
 from gpolicy.report.answer import plain_text
 from gpolicy.report.exclusive_storage_section import exclusive_storage_section
 from tests.report.impact_samples import full_impact

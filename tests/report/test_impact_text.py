@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from gpolicy.analysis.binding import Binding, Cause
-from gpolicy.impact.fit_change import GroupCapacityChange
+from gpolicy.impact.capacity_change import GroupCapacityChange
 from gpolicy.impact.impact import PARTS, Impact, ResourceModelChange
 from gpolicy.impact.location_change import LocationChange
 from gpolicy.impact.violation_change import ViolationChange

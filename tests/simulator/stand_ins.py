@@ -33,7 +33,7 @@ from gpolicy.cluster import https, json_input, master, process, rapi, rapi_clien
 from gpolicy.fleet import workers
 from gpolicy.plan import effects, plan_file
 from gpolicy.provenance import Provenance
-from gpolicy.remedy import remedy_file
+from gpolicy.remedy import saved_remedy
 from gpolicy.rollout import rollout_run
 from tests.simulator.scenarios import PLANS
 from tests.simulator.simulated_children import Pipe
@@ -186,7 +186,7 @@ def _remembering() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     yield once(rapi, "_group", lambda record, own: (id(record.fields), id(own)))
     yield once(master, "parse_config", lambda data, **options: (data, *options.values()))
     yield once(effects, "_leaves", lambda own, tags: (id(own), tags))
-    for module in (plan_file, remedy_file):
+    for module in (plan_file, saved_remedy):
         yield module, "read_procedure_file", _read_plan
 
 

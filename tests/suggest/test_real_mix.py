@@ -10,7 +10,8 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import LiveDisk, LiveInstance
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.suggest import real_mix
+from gpolicy.stopping import after
+from gpolicy.suggest import mixes
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import Suggestion, SuggestRequest
 from gpolicy.what_if.load import with_all
@@ -90,7 +91,7 @@ def test_the_choice_is_the_best_of_all_sets(monkeypatch: pytest.MonkeyPatch) -> 
         best = found(text).choices
         order = [(item.outside, item.mean_unused) for item in best]
         assert order == sorted(order)
-        monkeypatch.setattr(real_mix, "MOST_WORK", 0)
+        monkeypatch.setattr(mixes, "MOST_WORK", 0)
         few = found(text).choices[0]
         assert few.outside == best[0].outside
         assert best[0].mean_unused <= few.mean_unused <= best[0].mean_unused + 0.1
@@ -125,4 +126,4 @@ def test_ctrl_c_leaves_the_best_so_far_and_says_so() -> None:
     assert any("the search ended early" in note for note in made.notes)
     assert not any("ended early" in note for note in suggest(state, request).groups[0].notes)
     with pytest.raises(GpolicyError, match="group g: no sizes were compared in time"):
-        suggest(state, request, seconds=-1)
+        suggest(state, request, stop=after(-1))

@@ -26,7 +26,6 @@ from gpolicy.plan.plan import make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
-from gpolicy.suggest.document import declared_values
 from gpolicy.suggest.suggesting import suggest, with_values
 from gpolicy.suggest.suggestion import Size, Suggestion, SuggestRequest
 from tests.suggest.groups_of_nodes import Hardware, group, hardware
@@ -60,7 +59,7 @@ def test_the_spindle_ratio_limits_how_many_fill_a_node(ratio: float) -> None:
     state = group(*[Hardware()] * 4, spindle_ratio=ratio)
     found = one(state, template="plain", divisors=(1, 4, 8))
     assert found.sizes[-1].a_node == (min(8, int(ratio * 12)),)
-    nodes = merge(cluster_data(with_values(state, "g", declared_values(found)))).nodes
+    nodes = merge(cluster_data(with_values(state, "g", found.values))).nodes
     for size in found.sizes:
         count, full = fill(nodes[0], size, state, found)
         assert (count,) == size.a_node
@@ -84,7 +83,7 @@ def test_sizes_tile_an_empty_node_within_the_stated_waste(node: Hardware, nodes:
         found = one(state, template="plain")
     except GpolicyError:
         return
-    after = with_values(state, "g", declared_values(found))
+    after = with_values(state, "g", found.values)
     for place, size in enumerate(found.sizes):
         for empty in merge(cluster_data(after)).nodes.values():
             count, full = fill(empty, size, after, found)

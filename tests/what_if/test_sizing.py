@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpolicy import stopping
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.sources import read_state
@@ -18,9 +19,10 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.report.size_answer import full_answer, size_answer
-from gpolicy.what_if import filling, sizing
+from gpolicy.stopping import after, never
+from gpolicy.what_if import sizing
 from gpolicy.what_if.filling import count_until_full, room_of
-from gpolicy.what_if.hardware import Amount, nodes_like, upgraded
+from gpolicy.what_if.load import Amount, nodes_like, upgraded
 from gpolicy.what_if.sizing import NodeOffer, SizeReport, SizeRequest, find_size, read_kind
 from gpolicy.what_if.supposing import spec_instance, suppose
 from gpolicy.what_if.words import More, WhatIf, read_more, read_wanted
@@ -38,7 +40,7 @@ def state() -> ClusterState:
 def ask(
     state: ClusterState, *wants: str, likes: tuple[str, ...] = ("node1",), limits: Limits = NO_LIMITS
 ) -> SizeReport:
-    request = SizeRequest(wanted=tuple(map(read_wanted, wants)), kinds=tuple(map(read_kind, likes)), seconds=600)
+    request = SizeRequest(wanted=tuple(map(read_wanted, wants)), kinds=tuple(map(read_kind, likes)))
     return find_size(state, request, PairNames(), limits, lambda _what: None)
 
 
@@ -69,7 +71,7 @@ def test_no_cheaper_choice_is_enough(small: int, large: int, costs: tuple[int, i
     state = upgraded(state, "node4.example.org", {"memory": Amount(64 * GIB, more=True)})
     asked = [More(number, None, spec="1", bound=bound) for number, bound in ((large, "max"), (small, "min")) if number]
     kinds = (NodeOffer("node1.example.org", costs[0]), NodeOffer("node4.example.org", costs[1]))
-    found = find_size(state, SizeRequest(wanted=tuple(asked), kinds=kinds), PairNames(), NO_LIMITS, lambda _what: None)
+    found = find_size(state, SizeRequest(wanted=tuple(asked), kinds=kinds), PairNames(), NO_LIMITS)
     assert is_enough(state, "default", kinds, found.nodes, asked)
     for nodes in itertools.product(range(sum(found.nodes) * 9 + 1), repeat=2):
         cost = sum(kind.cost * number for kind, number in zip(kinds, nodes, strict=True))
@@ -115,20 +117,18 @@ def test_when_no_number_is_enough_it_says_what_binds(state: ClusterState, monkey
 
 def test_when_the_time_ends_the_best_so_far_counts(state: ClusterState, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(sizing, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(stopping, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def tell(_what: str) -> None:
         now[0] += 1  # each trial takes a second
 
-    request = SizeRequest(
-        wanted=(read_wanted("30x 1:max"),), kinds=(NodeOffer("node1"), NodeOffer("node4", 3)), seconds=6
-    )
-    found = find_size(state, request, PairNames(), NO_LIMITS, tell)
+    request = SizeRequest(wanted=(read_wanted("30x 1:max"),), kinds=(NodeOffer("node1"), NodeOffer("node4", 3)))
+    found = find_size(state, request, PairNames(), NO_LIMITS, tell, after(6))
     assert not found.exhaustive
     assert found.nodes == (4, 4)
-    late = SizeRequest(wanted=(read_wanted("30x 1:max"),), kinds=(NodeOffer("node1"),), seconds=2)
+    late = SizeRequest(wanted=(read_wanted("30x 1:max"),), kinds=(NodeOffer("node1"),))
     with pytest.raises(GpolicyError, match="no answer after 1 trial"):
-        find_size(state, late, PairNames(), NO_LIMITS, tell)
+        find_size(state, late, PairNames(), NO_LIMITS, tell, after(2))
 
 
 @pytest.mark.parametrize("why", ["time", "interrupt"])
@@ -142,11 +142,10 @@ def test_a_single_trial_ends_with_the_time(state: ClusterState, why: str, monkey
             raise KeyboardInterrupt
         return found
 
-    for module in (sizing, filling):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=look))
-    request = SizeRequest(wanted=(read_wanted("2000x 1"),), kinds=(NodeOffer("node1"),), seconds=10)
+    monkeypatch.setattr(stopping, "time", SimpleNamespace(monotonic=look))
+    request = SizeRequest(wanted=(read_wanted("2000x 1"),), kinds=(NodeOffer("node1"),))
     with pytest.raises(GpolicyError, match="no answer after 0 trials"):
-        find_size(state, request, PairNames(), NO_LIMITS, lambda _what: None)
+        find_size(state, request, PairNames(), NO_LIMITS, stop=after(6))
     assert next(looks) < 15
 
 
@@ -155,7 +154,7 @@ def test_a_run_in_parts_is_the_run_at_once(state: ClusterState) -> None:
     _, instance = spec_instance(state, read_wanted("1x 1"), "default", PairNames())
     for number in (1, 7, 1000):
         whole = room.place(room.initial, instance, number)
-        parts = room.place_by_parts(room.initial, instance, number, lambda: None)
+        parts = room.place_by_parts(room.initial, instance, number, never())
         assert parts.placed == whole.placed
         assert room.binding(parts, instance) == room.binding(whole, instance)
 
@@ -164,7 +163,7 @@ def test_a_group_with_both_kinds_of_storage_is_refused(state: ClusterState) -> N
     node = replace(state.nodes["node1.example.org"], own={("ndparams", "exclusive_storage"): True})
     mixed = replace(state, nodes={**state.nodes, node.name: node})
     with pytest.raises(GpolicyError, match="group default: exclusive storage is on for only some of its nodes"):
-        count_until_full(mixed, "default", NO_LIMITS, 600, lambda _what: None)
+        count_until_full(mixed, "default", NO_LIMITS)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +190,7 @@ def test_a_question_without_sense_is_refused(
 
 
 def test_until_it_is_full_the_mix_stays(state: ClusterState) -> None:
-    found = count_until_full(state, "default", NO_LIMITS, 600, lambda _what: None)
+    found = count_until_full(state, "default", NO_LIMITS)
     now, more = (sum(getattr(part, name) for part in found.parts) for name in ("now", "more"))
     assert now + found.left_out == sum(
         item.primary_node in {node.name for node in state.nodes_of("default")} for item in state.instances.values()
@@ -223,7 +222,7 @@ def test_what_ganeti_does_not_make_on_exclusive_storage_does_not_fit(state: Clus
 def test_a_forthcoming_instance_counts_in_the_mix_as_the_others(state: ClusterState) -> None:
     name, item = next((name, item) for name, item in state.instances.items() if item.primary_node.startswith("node1."))
     planned = replace(state, instances={**state.instances, name: replace(item, forthcoming=True)})
-    real, other = (count_until_full(each, "default", NO_LIMITS, 600, lambda _what: None) for each in (state, planned))
+    real, other = (count_until_full(each, "default", NO_LIMITS) for each in (state, planned))
     assert [(part.instance, part.now) for part in real.parts] == [(part.instance, part.now) for part in other.parts]
 
 
@@ -235,23 +234,23 @@ def test_a_count_that_is_stopped_says_what_it_has(
         if what == "3 more":
             if why == "interrupt":
                 raise KeyboardInterrupt
-            monkeypatch.setattr("gpolicy.what_if.sizing.time.monotonic", lambda: float("inf"))
+            monkeypatch.setattr("gpolicy.stopping.time.monotonic", lambda: float("inf"))
 
-    found = count_until_full(state, "default", NO_LIMITS, 600, tell)
+    found = count_until_full(state, "default", NO_LIMITS, tell, after(600))
     assert sum(part.more for part in found.parts) == 3
     assert found.binding is None
 
 
 def test_a_group_without_instances_has_no_mix(state: ClusterState) -> None:
     with pytest.raises(UsageError, match="group spare has no instances whose sizes its policy allows"):
-        count_until_full(state, "spare", NO_LIMITS, 600, lambda _what: None)
+        count_until_full(state, "spare", NO_LIMITS)
 
 
 def test_sizes_that_look_alike_are_told_apart(state: ClusterState) -> None:
     first, second = [item for item in state.instances.values() if item.name.startswith("dns")]
     other = replace(second, spindle_use=2, disks=tuple(replace(disk, size=disk.size // 2) for disk in second.disks * 2))
     changed = replace(state, instances={**state.instances, other.name: other})
-    report = count_until_full(changed, "default", NO_LIMITS, 600, lambda _what: None)
+    report = count_until_full(changed, "default", NO_LIMITS)
     rows = [row[0] for table in full_answer(report).sections[0].tables for row in table.rows]
     assert len(set(rows)) == len(rows)
     assert f"1G · 1 CPU · 10G ({first.disks[0].size // GIB}G, spindle use 1)" in rows
@@ -292,12 +291,10 @@ def test_hardware_that_costs_nodes_is_no_number_of_the_policy(state: ClusterStat
 
 def test_a_number_of_the_policy_that_ends_a_mix_is_named(state: ClusterState) -> None:
     tight = with_ratio(state, "default", "spindle-ratio", 10)
-    found = count_until_full(tight, "default", NO_LIMITS, 600, lambda _what: None).policy_limit
+    found = count_until_full(tight, "default", NO_LIMITS).policy_limit
     assert found is not None
     assert found.other is not None
     assert isinstance(found.other.then, float)
-    eased = count_until_full(
-        with_ratio(tight, "default", "spindle-ratio", found.other.then), "default", NO_LIMITS, 600, lambda _what: None
-    )
+    eased = count_until_full(with_ratio(tight, "default", "spindle-ratio", found.other.then), "default", NO_LIMITS)
     assert sum(part.more for part in eased.parts) == found.would_fit > found.fits
     assert "today's mix: the limit is a number of the policy: with ipolicy.spindle-ratio" in found.sentence

@@ -12,6 +12,7 @@ from gpolicy.cli.output import Report
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
+from gpolicy.stopping import after
 
 if TYPE_CHECKING:
     from gpolicy.cli.targets import Target
@@ -98,7 +99,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
 
     def work(target: Target) -> Report:
         cluster = open_target(target, what_if, resource_model=resource_model)
-        report = find_evacuation(cluster, request, seconds=seconds, working=working)
+        report = find_evacuation(cluster, request, stop=after(seconds), working=working)
         return Report(
             exit_code=int(ExitCode.FINDINGS if report.stays or report.objections else ExitCode.FINE),
             answer=lambda: evacuate_answer(report),

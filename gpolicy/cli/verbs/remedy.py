@@ -24,6 +24,7 @@ from gpolicy.cli.output import Report, check_no_file_is_lost
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
+from gpolicy.stopping import after
 
 if TYPE_CHECKING:
     from gpolicy.cli.targets import Target
@@ -102,7 +103,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
             plan_file=plan or Path(),
             working=working,
         )
-        report = find_remedy(cluster, rate=mib, seconds=seconds, working=working)
+        report = find_remedy(cluster, rate=mib, stop=after(seconds), working=working)
         supposed = None if given is None else _supposed(state, cluster.state, given, plan)
         saved = save_remedy(report, cluster.state, supposed)
         following: list[str] = []

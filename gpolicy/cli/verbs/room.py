@@ -26,6 +26,7 @@ from gpolicy.cli.output import Report
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.json_values import json_text
+from gpolicy.stopping import after
 
 if TYPE_CHECKING:
     from gpolicy.cli.targets import Target
@@ -85,7 +86,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     rows are what hspace says of the whole cluster.
     """
     from gpolicy.analysis.health import cluster_health  # noqa: PLC0415
-    from gpolicy.analysis.score_weights import read_weights  # noqa: PLC0415
+    from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
     from gpolicy.cli.checking import checked_policy, named_policy_of  # noqa: PLC0415
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
@@ -187,7 +188,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     Ganeti would refuse it all the same.
     """
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
-    from gpolicy.analysis.score_weights import read_weights  # noqa: PLC0415
+    from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
     from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer  # noqa: PLC0415
@@ -288,7 +289,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.report.suggest_answer import suggest_answer  # noqa: PLC0415
     from gpolicy.report.suggest_json import suggest_data  # noqa: PLC0415
     from gpolicy.suggest.document import documents  # noqa: PLC0415
-    from gpolicy.suggest.size_names import parse_mix, parse_sizes  # noqa: PLC0415
+    from gpolicy.suggest.size_pairs import parse_mix, parse_sizes  # noqa: PLC0415
     from gpolicy.suggest.suggestion import SuggestRequest  # noqa: PLC0415
     from gpolicy.use_cases.questions import suggest_sizes  # noqa: PLC0415
 
@@ -309,7 +310,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     def work(target: Target) -> Report:
         file = target.output(output, ".yaml")
         cluster = open_target(target, what_if, limits)
-        report = suggest_sizes(cluster, request, group=group, seconds=seconds, working=working)
+        report = suggest_sizes(cluster, request, group=group, stop=after(seconds), working=working)
         text = documents(report)
         if file is not None:
             from gpolicy.writing.new_files import write_new_file  # noqa: PLC0415

@@ -23,6 +23,7 @@ from gpolicy.cli.output import Report
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
+from gpolicy.stopping import after
 
 if TYPE_CHECKING:
     from gpolicy.cli.targets import Target
@@ -92,7 +93,6 @@ def size(  # noqa: PLR0913 (one parameter an option)
             wanted=tuple(map(read_wanted, want or ())),
             kinds=tuple(map(read_kind, like or ())),
             group=group,
-            seconds=seconds,
         )
         if want
         else None
@@ -101,9 +101,9 @@ def size(  # noqa: PLR0913 (one parameter an option)
     def work(target: Target) -> Report:
         cluster = open_target(target, what_if, limits)
         if request is None:
-            full = fill_group(cluster, group, seconds=seconds, working=working)
+            full = fill_group(cluster, group, stop=after(seconds), working=working)
             return _report(lambda: full_answer(full), lambda: full_data(full), given)
-        report = size_group(cluster, request, working=working)
+        report = size_group(cluster, request, stop=after(seconds), working=working)
         return _report(lambda: size_answer(report), lambda: size_data(report), given)
 
     return run(work, clusters, given, display, verb="size")

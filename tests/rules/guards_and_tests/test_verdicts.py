@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.rules.examples import bounds
-from gpolicy.testing.small_tests import MOST_TESTS
+from gpolicy.testing.running_tests import MOST_TESTS
 from tests.rules.run_rules import check, codes
 
 HEAD = "gpolicy: v1\nkind: "
