@@ -46,6 +46,15 @@ class SureLosses:
                 total[target] = before[0] + memory, before[1] + cpus
         return all(target in lost or self._takes(self._nodes[target], *needs) for target, needs in total.items())
 
+    def strains_nothing(self, lost: int) -> bool:
+        """Whether losing one node is surely absorbed within the policy: within exclusion tags, and CPUs if `cpus`."""
+        if not self.absorb((lost,)):
+            return False
+        moved = (self._instances[number] for number in self._nodes[lost].primaries)
+        mirrored = (instance for instance in moved if instance.template is DiskTemplate.DRBD)
+        tags = [(instance.secondary, tag) for instance in mirrored for tag in instance.exclusion_tags]
+        return len(set(tags)) == len(tags) and not any(tag in self._nodes[one].exclusion_tags for one, tag in tags)
+
     def _takes(self, node: Node, memory: int, cpus: int) -> bool:
         too_many = 0 <= node.facts.vcpu_ratio < divide(node.used_cpus + cpus, node.facts.total_cpus)
         return memory < node.unallocated_memory and not (self._cpus and cpus and too_many)
