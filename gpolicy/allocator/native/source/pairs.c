@@ -34,16 +34,6 @@ struct primary_score { int64_t search; double alone, terms[COMPONENTS]; struct d
  * value exists. */
 struct ranked { double low, alone; int64_t row; };
 
-/* Between which numbers a variance changes. */
-struct range { double low, high; };
-static const struct range NOTHING = {INFINITY, -INFINITY};
-
-/* By how much the sides of a list change the variance of a component: the range of `own` - sum of all values * `slope`,
- * and that of `slope`. From search to search it moves with the sum, and only changed sides are added: it may be wider
- * than needed, and is made anew after some searches. */
-struct reach { struct range parts, slopes; };
-enum { SEARCHES_OF_REACH = 32 };
-
 /* The nodes as primaries, or as secondaries. The nodes of a list of candidates have neighbouring columns, from `begin`
  * of the list on. By component, then column: the numbers `own` and `slope` of a side, or NaN if the node does not take
  * the instance. By list, then component: the reach of the sides. By column: what the node's counts change, the lower
@@ -197,40 +187,19 @@ static void write_column(struct side_rows *side, int64_t column, const double *o
 
 static bool is_left_out(const struct side_rows *side, int64_t column) { return isnan(side->own[column]); }
 
-/* The sum of a component's values; 0 if it is not finite, as its deviation gets no bound then. */
-static double finite_sum(const struct statistics *statistics, int component) {
-    return isfinite(statistics->sums[component]) ? statistics->sums[component] : 0.0;
-}
-
-static void widen(struct range *range, double value) {
-    range->low = lesser(value, range->low); /* NaN changes nothing */
-    range->high = greater(value, range->high);
-}
-
 /* Begin with no reach, or move that of the last search to the present sums: by `moved`, for each component. */
 static void move_reaches(const struct engine *engine, struct side_rows *side, bool anew, const double *moved) {
     for (int64_t place = 0; place < engine->list_count * side->components; place++) {
-        struct reach *reach = &side->reaches[place];
-        double change = moved[side->components_of[place % side->components]];
-        double one = change * reach->slopes.low, other = change * reach->slopes.high;
-        double rounding = 0x1p-50 * (fabs(reach->parts.low) + fabs(reach->parts.high) + fabs(one) + fabs(other));
-        if (anew) {
-            *reach = (struct reach){NOTHING, NOTHING};
-        } else if (reach->parts.low <= reach->parts.high) {
-            reach->parts.low -= greater(one, other) + rounding;
-            reach->parts.high -= lesser(one, other) - rounding;
-        }
+        move_reach(&side->reaches[place], anew, moved[side->components_of[place % side->components]]);
     }
 }
 
 /* Extend the reaches of a list by the sides of a node that takes the instance. */
 static void extend_reaches(const struct pair_search *search, struct side_rows *side, int64_t list, int64_t column) {
     for (int place = 0; place < side->components; place++) {
-        struct reach *reach = &side->reaches[list * side->components + place];
-        double slope = side->slope[place * side->columns + column];
+        double own = side->own[place * side->columns + column], slope = side->slope[place * side->columns + column];
         double sum = finite_sum(&search->statistics, side->components_of[place]);
-        widen(&reach->parts, side->own[place * side->columns + column] - sum * slope);
-        widen(&reach->slopes, slope);
+        extend_reach(&side->reaches[list * side->components + place], own, slope, sum);
     }
 }
 
