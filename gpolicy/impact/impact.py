@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
-from gpolicy.analysis.basis import Basis, BasisKind
+from gpolicy.analysis.basis import Basis, BasisKind, Settled
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.resource_models import ResourceModel, resource_models
 from gpolicy.cluster.state import ClusterState
@@ -90,6 +90,8 @@ class _Input:
     hardware: Mapping[str, Hardware]
     failures: int
     tell: Callable[[str], None]
+    settled: tuple[Settled | None, Settled | None] = (None, None)
+    """What the states come to by measured figures, where that is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +115,7 @@ class _Counted(_Input):
 
 
 _MEASURES: Final[dict[str, Callable[[_Input], object]]] = {
-    "violations": lambda given: violation_change(given.states, given.names),
+    "violations": lambda given: violation_change(given.states, given.names, given.settled),
     "location": lambda given: location_change(given.states),
     "exclusive_storage": lambda given: exclusive_storage_change(given.states, given.hardware),
 }
@@ -158,6 +160,8 @@ def impact(  # noqa: PLR0913 (each is a choice of its own)
         try:
             sides = load(given.states, declared=declared)
             counted = _Counted(**vars(given), loaded=sides if whole else replace(sides, whole=None))
+            if not declared:
+                given = replace(given, settled=(sides.before.readable, sides.after.readable))
         except GpolicyError as error:
             unknown = error.message
     found: dict[str, Any] = {}
