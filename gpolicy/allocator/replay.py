@@ -136,7 +136,7 @@ def _with_all(node: Node, added: Sequence[_Added], sizes: _Sizes) -> Node:
 def _add_up_exactly(node: Node, instance: Instance) -> bool:
     """Whether several such instances change the node as one of their total size: no sum of floats is rounded."""
     floats = (*node.load, *node.forth_load, *instance.load, node.instance_spindles, node.forth_instance_spindles)
-    exact = all(number.is_integer() and abs(number) < MOST_EXACT for number in floats)
+    exact = all(map(float.is_integer, floats)) and max(map(abs, floats)) < MOST_EXACT
     return exact and instance.spindle_use < MOST_EXACT and not instance.exclusion_tags and not instance.desired_tags
 
 

@@ -56,6 +56,11 @@ class LoadedState:
         return self.settled.data
 
     @property
+    def readable(self) -> Settled | None:
+        """What `settle_readable` makes of the state, unless groups or instances are left out of it here."""
+        return None if self.settled.unknown or self.settled.split else self.settled
+
+    @property
     def limits_differ(self) -> bool:
         """Whether groups with nodes have different limits: none are those of requests that name no group."""
         return len({self.state.terms_of(node.group).limits for node in self.state.nodes.values()}) > 1

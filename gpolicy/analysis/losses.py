@@ -294,7 +294,7 @@ class SureLosses:
         total: dict[int, tuple[int, int]] = {}
         for index in lost:
             if index not in self._known:
-                self._known[index] = self._needs_of(self._nodes, self._instances, index)
+                self._known[index] = self._needs_of(index)
             needs = self._known[index]
             if needs is None:
                 return False
@@ -303,22 +303,29 @@ class SureLosses:
                 total[target] = before[0] + memory, before[1] + cpus
         return all(target in lost or self._takes(self._nodes[target], *needs) for target, needs in total.items())
 
+    def strains_nothing(self, lost: int) -> bool:
+        """Whether losing one node is surely absorbed within the policy: within exclusion tags, and CPUs if `cpus`."""
+        if not self.absorb((lost,)):
+            return False
+        moved = (self._instances[number] for number in self._nodes[lost].primaries)
+        mirrored = (instance for instance in moved if instance.template is DiskTemplate.DRBD)
+        tags = [(instance.secondary, tag) for instance in mirrored for tag in instance.exclusion_tags]
+        return len(set(tags)) == len(tags) and not any(tag in self._nodes[one].exclusion_tags for one, tag in tags)
+
     def _takes(self, node: Node, memory: int, cpus: int) -> bool:
         too_many = 0 <= node.facts.vcpu_ratio < divide(node.used_cpus + cpus, node.facts.total_cpus)
         return memory < node.unallocated_memory and not (self._cpus and cpus and too_many)
 
-    def _needs_of(
-        self, nodes: Nodes, instances: Mapping[int, Instance], lost: int
-    ) -> dict[int, tuple[int, int]] | None:
+    def _needs_of(self, lost: int) -> dict[int, tuple[int, int]] | None:
         """Return the memory (MiB) and CPUs that fail-overs from a node take, by target; None if it is not easy."""
-        node = nodes[lost]
+        node = self._nodes[lost]
         needs: dict[int, tuple[int, int]] = {}
         for number in node.primaries:
-            instance = instances[number]
+            instance = self._instances[number]
             if instance.template is not DiskTemplate.DRBD:
                 if sum(index != lost for index in self._takers_of(instance)) < self._enough:
                     return None
-            elif needs_only_memory(nodes, instance, node) and instance.vcpus >= 0:
+            elif needs_only_memory(self._nodes, instance, node) and instance.vcpus >= 0:
                 memory, cpus = needs.get(instance.secondary, (0, 0))
                 memory += instance.memory if instance.uses_memory else 0
                 needs[instance.secondary] = memory, cpus + (instance.vcpus if instance.online else 0)

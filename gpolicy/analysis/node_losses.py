@@ -137,7 +137,7 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
     losses: list[Loss] = []
     examined, simulated, survives, unavailable = 0, 0, failures, None
     cpus = counted.limits.cpus_after_failure is not False
-    engine = engine_cluster(nodes, instances)
+    sure, engine = SureLosses(nodes, instances, 1), None
     for size in range(1, min(failures, len(nodes)) + 1):
         sets = _new_sets(tuple(nodes), size, lost, MOST_SETS - examined)
         unsure = _unsure(nodes, instances, sets or [], cpus=cpus)
@@ -156,6 +156,9 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
         examined += len(sets)
         simulated += len(unsure)
         for chosen in unsure:
+            if size == 1 and sure.strains_nothing(*chosen):
+                continue
+            engine = engine or engine_cluster(nodes, instances)
             outcome = lose(nodes, instances, chosen, engine, cpus=cpus)
             if outcome.homeless:
                 lost.add(chosen)

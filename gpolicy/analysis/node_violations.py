@@ -15,7 +15,7 @@ from typing import Final
 
 from gpolicy.allocator.node import Node
 from gpolicy.analysis.allocator_input import merged
-from gpolicy.analysis.basis import MEMORY_AND_CPUS, settle_readable
+from gpolicy.analysis.basis import MEMORY_AND_CPUS, Settled, settle_readable
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.printable import count
@@ -64,18 +64,18 @@ class NodeVerdict:
     reason: str = ""
 
 
-def node_verdicts(state: ClusterState) -> dict[str, NodeVerdict]:
+def node_verdicts(state: ClusterState, settled: Settled | None = None) -> dict[str, NodeVerdict]:
     """Return the verdict on each node by name, by measured figures and, where they are missing, declared ones.
 
-    What cannot be counted is unknown.
+    What cannot be counted is unknown. `settled` is what `settle_readable` makes of the state, if it is known.
     """
     both = (VCPU_RATIO, SPINDLE_RATIO)
     try:
-        settled, _ = settle_readable(state)
+        counted = settled or settle_readable(state)[0]
     except GpolicyError as error:
         reasons = dict.fromkeys(state.groups, error.message)
     else:
-        reasons = {group: item.reason for group, item in settled.unknown.items()}
+        reasons = {group: item.reason for group, item in counted.unknown.items()}
     found = {
         node.name: NodeVerdict(group=node.group, unknown=both, reason=reasons[node.group])
         for node in state.nodes.values()
@@ -83,10 +83,10 @@ def node_verdicts(state: ClusterState) -> dict[str, NodeVerdict]:
     }
     if len(found) == len(state.nodes):
         return found
-    for node in merged(settled.data, settled.resources).nodes.values():
+    for node in merged(counted.data, counted.resources).nodes.values():
         name = node.facts.name
         observed, breaches = state.nodes[name], ratio_breaches(node)
-        figures = (*settled.measured.get(name, ()), *settled.declared.get(name, ()))
+        figures = (*counted.measured.get(name, ()), *counted.declared.get(name, ()))
         if not observed.is_measured or MEMORY_AND_CPUS in figures:
             found[name] = NodeVerdict(group=observed.group, breaches=breaches)
         else:

@@ -204,8 +204,9 @@ def impact(
             raise unknown
         return loaded
 
+    settled = (loaded.before.readable, loaded.after.readable) if loaded else (None, None)
     measures: Mapping[str, Callable[[], object]] = {
-        "violations": lambda: violation_change(states, names),
+        "violations": lambda: violation_change(states, names, settled),
         "capacity": lambda: capacity_change(counted(), names, tell),
         "redundancy": lambda: redundancy_change(counted(), failures, tell),
         "location": lambda: location_change(states),

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 
+from gpolicy.analysis.basis import Settled
 from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, NodeVerdict, RatioBreach, node_verdicts
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.violations import PolicyJudge, PolicyViolation, Verdict, allowed_sizes
@@ -114,10 +115,13 @@ def violators(instances: int, nodes: int) -> str:
     return listed([count(number, word) for number, word in known if number])
 
 
-def violation_change(compared: StateComparison, names: PairNames) -> ViolationChange:
+def violation_change(
+    compared: StateComparison, names: PairNames, settled: tuple[Settled | None, Settled | None] = (None, None)
+) -> ViolationChange:
     """Return whose verdict the changes between two states of a cluster change, and who violates the policy anyway.
 
-    `names` are those of the spec pairs after the changes. Raise GpolicyError where a group has no instance policy.
+    `names` are those of the spec pairs after the changes, `settled` those of both states for `node_verdicts`. Raise
+    GpolicyError where a group has no instance policy.
     """
     before, after = compared.before, compared.after
     then = PolicyJudge(after, {name: names.groups.get(name, ()) for name in after.groups})
@@ -153,7 +157,7 @@ def violation_change(compared: StateComparison, names: PairNames) -> ViolationCh
                     after=will.violation,
                 )
                 found.setdefault(f"{prefix}{kind}", []).append(item)
-    earlier, later = node_verdicts(before), node_verdicts(after)
+    earlier, later = node_verdicts(before, settled[0]), node_verdicts(after, settled[1])
     nodes = [
         NodeViolation(node=name, group=verdict.group, before=earlier[name].breaches, after=verdict.breaches)
         for name, verdict in sorted(later.items())

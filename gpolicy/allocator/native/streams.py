@@ -18,7 +18,7 @@ from gpolicy.light_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
     from typing import Any
 
     from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec
@@ -58,15 +58,11 @@ class Numbering:
     """Numbers for items, from 0 on in the order of their appearance."""
 
     def __init__(self) -> None:
-        self.number: dict[Hashable, int] = {}
+        self.number: dict[Any, int] = {}
 
     def of(self, item: Hashable) -> int:
         """Return the number of `item`, a new number for a new item."""
         return self.number.setdefault(item, len(self.number))
-
-    def table(self, other: Numbering, relation: Callable[[Any, Any], int]) -> list[int]:
-        """Return `relation` of every item with every item of `other`, row by row."""
-        return [int(relation(a, b)) for a in self.number for b in other.number]
 
 
 class ClusterNumbers:
@@ -282,14 +278,15 @@ class ClusterNumbers:
         return integers
 
     def _tables(self) -> list[int]:
-        places, moves, desired = self._locations, self._migrations, self._desired
+        """Return the tables of common locations, of allowed migrations, and of desired locations that lack."""
+        places, moves, desired = (one.number for one in (self._locations, self._migrations, self._desired))
         return [
-            max(1, len(places.number)),
-            max(1, len(moves.number)),
-            len(desired.number),
-            *(places.table(places, lambda a, b: len(a & b)) or [0]),
-            *(moves.table(moves, lambda source, target: source[0] <= target[1]) or [1]),
-            *(desired.table(places, lambda wanted, offered: len(wanted - offered)) or [0] * len(desired.number)),
+            max(1, len(places)),
+            max(1, len(moves)),
+            len(desired),
+            *([number for one in places for number in map(len, map(one.__and__, places))] or [0]),
+            *([int(sent <= received) for sent, _ in moves for _, received in moves] or [1]),
+            *([number for wanted in desired for number in map(len, map(wanted.__sub__, places))] or [0] * len(desired)),
         ]
 
 

@@ -110,6 +110,7 @@ const struct counts *look_at_candidates(struct engine *engine, const struct inst
     if (known && outcomes->as_of == engine->clock) return &outcomes->counts;
     int64_t as_of = known ? outcomes->as_of : -1;
     if (!known) memset(outcomes->verdicts, INTERNAL, (size_t)(2 * engine->policy_count)); /* not yet asked */
+    outcomes->demands += !known;
     for (int64_t row = 0; row < engine->node_count; row++) {
         if (engine->changed[row] <= as_of) continue;
         int8_t code = primary_code(engine, instance, unbounded, row);

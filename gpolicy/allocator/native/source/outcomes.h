@@ -16,7 +16,8 @@ struct outcomes {
     int8_t *verdicts;       /* for each policy, without and with exclusive storage */
     struct instance demand;
     unsigned unbounded;
-    int64_t as_of; /* the engine's clock at that time */
+    int64_t as_of;   /* the engine's clock at that time */
+    int64_t demands; /* how often all rows were checked, for another demand than before */
     bool known;
     struct counts counts;
 };

@@ -34,16 +34,16 @@ struct primary_score { int64_t search; double alone, terms[COMPONENTS]; struct d
  * value exists. */
 struct ranked { double low, alone; int64_t row; };
 
-enum { LANES = 4 }; /* columns whose least and greatest numbers are found side by side */
-
 /* The nodes as primaries, or as secondaries. The nodes of a list of candidates have neighbouring columns, from `begin`
- * of the list on, filled up to a multiple of LANES. By component, then column: the numbers `own` and `slope` of a side,
- * or NaN if the node does not take the instance. By column: what the node's counts change, the lower bound of its side,
- * the part of it that depends on this side alone, and `parts`: by how much it changes one variance. Then the rows of
- * one list that fit. */
+ * of the list on. By component, then column: the numbers `own` and `slope` of a side, or NaN if the node does not take
+ * the instance. By list, then component: the reach of the sides. By column: what the node's counts change, the lower
+ * bound of its side, and the part of it that depends on this side alone. Then the rows of one list that fit. */
 struct side_rows {
+    const int *components_of;
+    int components;
     int64_t *begin, *column_of, *row_of, columns;
-    double *own, *slope, *counts, *low, *alone, *parts;
+    struct reach *reaches;
+    double *own, *slope, *counts, *low, *alone;
     struct ranked *rows, *close;
     int64_t count, close_count, *next, *slots, best;
 };
@@ -56,7 +56,7 @@ struct pair_search {
     struct specials *specials;
     struct statistics statistics;
     double squared_count, inverse_square, inverse_others; /* from the count of online nodes */
-    int64_t searches;
+    int64_t searches, prepared, demands; /* `prepared`: the engine's clock at the last search, for a count of demands */
     struct primary_score *scores;
     struct side_rows p, s;
     int64_t slot_count;
@@ -79,7 +79,7 @@ static bool give_columns(struct engine *engine, struct side_rows *side, const in
     }
     for (int64_t list = 0; list < engine->list_count; list++) {
         end[list] = side->begin[list];
-        side->begin[list + 1] = side->begin[list] + (side->begin[list + 1] + LANES - 1) / LANES * LANES;
+        side->begin[list + 1] += side->begin[list];
     }
     side->columns = side->begin[engine->list_count];
     side->row_of = zeroed(engine, side->columns, sizeof *side->row_of);
@@ -93,15 +93,18 @@ static bool give_columns(struct engine *engine, struct side_rows *side, const in
     return true;
 }
 
-static bool open_rows(struct engine *engine, struct side_rows *side, const int64_t *list_of, int components) {
+static bool open_rows(struct engine *engine, struct side_rows *side, const int64_t *list_of, const int *components_of,
+                      int components) {
     int64_t nodes = engine->node_count;
     if (!give_columns(engine, side, list_of)) return false;
+    side->components_of = components_of;
+    side->components = components;
+    side->reaches = zeroed(engine, engine->list_count * components, sizeof *side->reaches);
     side->own = zeroed(engine, side->columns, (size_t)components * sizeof *side->own);
     side->slope = zeroed(engine, side->columns, (size_t)components * sizeof *side->slope);
     side->counts = zeroed(engine, side->columns, sizeof *side->counts);
     side->low = zeroed(engine, side->columns, sizeof *side->low);
     side->alone = zeroed(engine, side->columns, sizeof *side->alone);
-    side->parts = zeroed(engine, side->columns, sizeof *side->parts);
     side->rows = zeroed(engine, nodes, sizeof *side->rows);
     side->close = zeroed(engine, nodes, sizeof *side->close);
     side->next = zeroed(engine, nodes, sizeof *side->next);
@@ -126,8 +129,8 @@ bool open_pair_search(struct engine *engine) {
         bool candidate = engine->list_of_primary[row] != NOWHERE || engine->list_of_secondary[row] != NOWHERE;
         search->any_offline = search->any_offline || (candidate && engine->facts[row].offline);
     }
-    return open_rows(engine, &search->p, engine->list_of_primary, OF_PRIMARY) &&
-           open_rows(engine, &search->s, engine->list_of_secondary, OF_SECONDARY);
+    return open_rows(engine, &search->p, engine->list_of_primary, PRIMARY_COMPONENTS, OF_PRIMARY) &&
+           open_rows(engine, &search->s, engine->list_of_secondary, SECONDARY_COMPONENTS, OF_SECONDARY);
 }
 
 /* Compute the side of a secondary that reserves `peer` MiB for the primary already. */
@@ -175,9 +178,8 @@ static void make_secondary(struct engine *engine, int64_t row) {
 }
 
 /* Write the numbers of a side, one for each component, into the node's column, or leave the node out. */
-static void write_column(struct side_rows *side, int64_t column, int components, const double *own,
-                         const double *slope) {
-    for (int place = 0; place < components; place++) {
+static void write_column(struct side_rows *side, int64_t column, const double *own, const double *slope) {
+    for (int place = 0; place < side->components; place++) {
         side->own[place * side->columns + column] = own != NULL ? own[place] : NAN;
         side->slope[place * side->columns + column] = own != NULL ? slope[place] : 0.0;
     }
@@ -185,55 +187,109 @@ static void write_column(struct side_rows *side, int64_t column, int components,
 
 static bool is_left_out(const struct side_rows *side, int64_t column) { return isnan(side->own[column]); }
 
+/* Begin with no reach, or move that of the last search to the present sums: by `moved`, for each component. */
+static void move_reaches(const struct engine *engine, struct side_rows *side, bool anew, const double *moved) {
+    for (int64_t place = 0; place < engine->list_count * side->components; place++) {
+        move_reach(&side->reaches[place], anew, moved[side->components_of[place % side->components]]);
+    }
+}
+
+/* Extend the reaches of a list by the sides of a node that takes the instance. */
+static void extend_reaches(const struct pair_search *search, struct side_rows *side, int64_t list, int64_t column) {
+    for (int place = 0; place < side->components; place++) {
+        double own = side->own[place * side->columns + column], slope = side->slope[place * side->columns + column];
+        double sum = finite_sum(&search->statistics, side->components_of[place]);
+        extend_reach(&side->reaches[list * side->components + place], own, slope, sum);
+    }
+}
+
+/* How the reservation changes its variance if the secondary keeps `after` (a share of its memory). */
+static double kept_part(const struct pair_search *search, double before, double after) {
+    double change = after - before, sum = search->statistics.sums[RESERVED];
+    return (search->statistics.count * (change * (after + before)) - (2.0 * sum) * change - change * change) *
+           search->inverse_square;
+}
+
+/* Where the change of the reservation's variance is least: it is a parabola of what the secondary keeps. */
+static double bottom_of(const struct pair_search *search, double before) {
+    return (search->statistics.sums[RESERVED] - before) * search->inverse_others;
+}
+
+/* Extend the reach of the reservations by the special pairs of a secondary. */
+static void extend_by_specials(const struct pair_search *search, struct reach *reach, const struct specials *specials) {
+    double before = specials->before, bottom = bottom_of(search, before);
+    if (specials->count == 0) return;
+    widen(&reach->parts, kept_part(search, before, specials->low));
+    widen(&reach->parts, kept_part(search, before, specials->high));
+    if (specials->low < bottom && bottom < specials->high) widen(&reach->parts, kept_part(search, before, bottom));
+    widen(&reach->slopes, 2.0 * (specials->low - before) * search->inverse_square);
+    widen(&reach->slopes, 2.0 * (specials->high - before) * search->inverse_square);
+}
+
 static void update_primary(struct engine *engine, int64_t row) {
     struct pair_search *search = engine->pair_search;
     const double *weights = engine->weights;
     int64_t column = search->p.column_of[row];
     bool stale = search->sides->as_of[row] <= engine->changed[row], left_out = is_left_out(&search->p, column);
     if (engine->outcomes->primary_codes[row] != FITS) {
-        if (!left_out) write_column(&search->p, column, OF_PRIMARY, NULL, NULL);
-    } else if (stale || left_out) {
+        if (!left_out) write_column(&search->p, column, NULL, NULL);
+        return;
+    }
+    if (stale || left_out) {
         const struct primary_side *side = primary_side(engine, search->sides, row);
-        write_column(&search->p, column, OF_PRIMARY, side->own, side->slope);
+        write_column(&search->p, column, side->own, side->slope);
         search->p.counts[column] = weights[N1_COUNT] * side->n1_change + weights[PRIMARY_TAGS] * side->tags_change +
                                    weights[LOCATION] * side->location_change;
     }
+    extend_reaches(search, &search->p, engine->list_of_primary[row], column);
 }
 
 static void update_secondary(struct engine *engine, int64_t row) {
     struct pair_search *search = engine->pair_search;
     const double *weights = engine->weights;
     const struct secondary_side *side = &search->secondaries[row];
-    int64_t column = search->s.column_of[row];
+    int64_t column = search->s.column_of[row], list = engine->list_of_secondary[row];
     bool stale = search->as_of[row] <= engine->changed[row], left_out = is_left_out(&search->s, column);
     if (engine->outcomes->secondary_codes[row] != FITS) {
-        if (!left_out) write_column(&search->s, column, OF_SECONDARY, NULL, NULL);
-    } else if (stale || left_out) {
+        if (!left_out) write_column(&search->s, column, NULL, NULL);
+        return;
+    }
+    if (stale || left_out) {
         if (stale) make_secondary(engine, row);
         search->as_of[row] = engine->clock + 1;
-        write_column(&search->s, column, OF_SECONDARY, side->own, side->slope);
+        write_column(&search->s, column, side->own, side->slope);
         search->s.counts[column] = weights[N1_COUNT] * side->n1_change +
                                    weights[RESERVED_TOTAL] * (side->after[KEPT] - side->before[KEPT]);
     }
+    extend_reaches(search, &search->s, list, column);
+    extend_by_specials(search, &search->s.reaches[list * OF_SECONDARY + KEPT], &search->specials[row]);
 }
 
 void prepare_pairs(struct engine *engine, const struct instance *instance) {
     struct pair_search *search = engine->pair_search;
     struct instance wanted = *instance;
+    double moved[COMPONENTS];
     wanted.location_score = 0; /* it depends on the pair: the locations that both nodes have in common */
+    for (int place = 0; place < COMPONENTS; place++) moved[place] = -finite_sum(&search->statistics, place);
     take_statistics(engine, EVERYWHERE, &search->statistics);
-    if (begin_sides(engine, search->sides, &wanted, search->statistics.count)) {
-        memset(search->as_of, 0, (size_t)engine->node_count * sizeof *search->as_of);
-    }
+    for (int place = 0; place < COMPONENTS; place++) moved[place] += finite_sum(&search->statistics, place);
+    bool anew = begin_sides(engine, search->sides, &wanted, search->statistics.count);
+    if (anew) memset(search->as_of, 0, (size_t)engine->node_count * sizeof *search->as_of);
+    anew = anew || search->demands != engine->outcomes->demands || search->searches % SEARCHES_OF_REACH == 0;
     search->instance = &search->sides->demand;
     search->squared_count = search->sides->squared_count;
     search->inverse_square = search->sides->inverse_square;
     search->inverse_others = search->statistics.count > 1.0 ? 1.0 / (search->statistics.count - 1.0) : 0.0;
     search->searches++;
+    move_reaches(engine, &search->p, anew, moved);
+    move_reaches(engine, &search->s, anew, moved);
     for (int64_t row = 0; row < engine->node_count; row++) {
+        if (!anew && engine->changed[row] <= search->prepared) continue;
         if (engine->list_of_primary[row] != NOWHERE) update_primary(engine, row);
         if (engine->list_of_secondary[row] != NOWHERE) update_secondary(engine, row);
     }
+    search->prepared = engine->clock;
+    search->demands = engine->outcomes->demands;
 }
 
 static struct deviation deviation_of(const struct statistics *statistics, int component) {
@@ -353,64 +409,15 @@ static double limit_of(const struct pair_search *search) {
     return search->best.primary == NOWHERE ? INFINITY : search->best.score + search->margin;
 }
 
-/* Between which numbers a variance changes. */
-struct range { double low, high; };
-
-static void widen(struct range *range, double value) {
-    range->low = lesser(value, range->low); /* NaN changes nothing */
-    range->high = greater(value, range->high);
-}
-
-/* How the reservation changes its variance if the secondary keeps `after` (a share of its memory). */
-static double kept_part(const struct pair_search *search, double before, double after) {
-    double change = after - before, sum = search->statistics.sums[RESERVED];
-    return (search->statistics.count * (change * (after + before)) - (2.0 * sum) * change - change * change) *
-           search->inverse_square;
-}
-
-/* Where the change of the reservation's variance is least: it is a parabola of what the secondary keeps. */
-static double bottom_of(const struct pair_search *search, double before) {
-    return (search->statistics.sums[RESERVED] - before) * search->inverse_others;
-}
-
-/* Extend the range by the changes that special pairs make to the variance of the reservations. */
-static void widen_by_specials(const struct pair_search *search, struct range *range) {
-    for (int64_t number = 0; number < search->s.count; number++) {
-        const struct specials *specials = &search->specials[search->s.rows[number].row];
-        double before = specials->before, bottom = bottom_of(search, before);
-        if (specials->count == 0) continue;
-        widen(range, kept_part(search, before, specials->low));
-        widen(range, kept_part(search, before, specials->high));
-        if (specials->low < bottom && bottom < specials->high) widen(range, kept_part(search, before, bottom));
-    }
-}
-
-/* Compute by how much each node of a list changes the variance of a component, and the range of these changes. */
-static struct range work_out_parts(const struct pair_search *search, struct side_rows *side, int64_t list, int place,
-                                   int component) {
-    const double *own = &side->own[place * side->columns], *slope = &side->slope[place * side->columns];
-    double sum = search->statistics.sums[component];
-    struct range ranges[LANES], all = {INFINITY, -INFINITY};
-    if (!isfinite(sum)) sum = 0.0; /* the deviation is NaN, which gets no bound */
-    for (int lane = 0; lane < LANES; lane++) ranges[lane] = all;
-    for (int64_t column = side->begin[list]; column < side->begin[list + 1]; column += LANES) {
-        for (int lane = 0; lane < LANES; lane++) {
-            double part = side->parts[column + lane] = own[column + lane] - sum * slope[column + lane];
-            widen(&ranges[lane], part);
-        }
-    }
-    for (int lane = 0; lane < LANES; lane++) {
-        widen(&all, ranges[lane].low);
-        widen(&all, ranges[lane].high);
-    }
-    return all;
-}
-
-/* Add to a bound of each node of a list how far the node climbs the chord of a component. */
-static void climb(const struct side_rows *side, int64_t list, double slope, double from, double *bounds) {
+/* Add to a bound of each node of a list how far the node climbs the chord of a component, from 0 on; NaN if the node is
+ * left out. */
+static void climb(const struct side_rows *side, int64_t list, int place, double sum, double slope, double *bounds) {
+    const double *own = &side->own[place * side->columns], *slopes = &side->slope[place * side->columns];
+    int64_t end = side->begin[list + 1];
+    double back = slope * sum;
     if (slope == 0.0) return;
-    for (int64_t column = side->begin[list]; column < side->begin[list + 1]; column++) {
-        bounds[column] += slope * (side->parts[column] - from);
+    for (int64_t column = side->begin[list]; column < end; column++) {
+        bounds[column] += slope * own[column] - back * slopes[column];
     }
 }
 
@@ -464,27 +471,29 @@ static void bound_sides(struct engine *engine, int64_t list) {
         int place = search->distinct.places[number], component = PRIMARY_COMPONENTS[place];
         bool both = number < search->distinct.shared;
         double widest = sides->widest[component], weight = search->distinct.weights[number];
-        struct range of_p = work_out_parts(search, p, list, place, component), of_s = {0.0, 0.0};
-        if (both) of_s = work_out_parts(search, s, list, place, component);
+        double sum = finite_sum(statistics, component);
+        struct range of_p = p->reaches[list * OF_PRIMARY + place].parts, of_s = {0.0, 0.0};
+        if (both) of_s = s->reaches[list * OF_SECONDARY + place].parts;
         search->bases[number] = safe_variance(sides, statistics, component, 2.0 * widest);
         /* a deviation that is NaN becomes 0 once a node is replaced */
         if (!isfinite(statistics->variances[component])) search->bases[number] = -INFINITY;
         double base = search->bases[number] + of_p.low + of_s.low;
         if (both) base -= 2.0 * widest * widest / search->squared_count; /* the cross term */
         double root = lay_chord(base, of_p.high - of_p.low + (of_s.high - of_s.low), &slope);
-        *(both ? &shared : &of_primary) += weight * root;
-        climb(p, list, weight * slope, of_p.low, both ? p->low : p->alone);
-        if (both) climb(s, list, weight * slope, of_s.low, s->low);
+        root -= slope * (of_p.low + of_s.low); /* at 0 */
+        if (both) shared += weight * root;
+        if (!both) of_primary += weight * root;
+        climb(p, list, place, sum, weight * slope, both ? p->low : p->alone);
+        if (both) climb(s, list, place, sum, weight * slope, s->low);
     }
-    struct range kept = work_out_parts(search, s, list, KEPT, RESERVED);
-    widen_by_specials(search, &kept);
+    struct range kept = s->reaches[list * OF_SECONDARY + KEPT].parts;
     double base = safe_variance(sides, statistics, RESERVED, 2.0 * sides->widest[RESERVED]) + kept.low;
     search->reserved_root = weights[RESERVED] * lay_chord(base, kept.high - kept.low, &slope);
     search->reserved_slope = weights[RESERVED] * slope;
-    climb(s, list, search->reserved_slope, kept.low, s->alone);
+    climb(s, list, KEPT, finite_sum(statistics, RESERVED), search->reserved_slope, s->alone);
     search->margin = 0.0;
     read_bounds(engine, p, of_primary, shared);
-    read_bounds(engine, s, search->reserved_root, 0.0);
+    read_bounds(engine, s, search->reserved_root - search->reserved_slope * kept.low, 0.0);
 }
 
 /* Bound the special pairs of a secondary by the least value of a parabola in a range. `shift` is how far the sum of
@@ -704,6 +713,7 @@ static void guess_with(struct engine *engine, int64_t row, const struct side_row
     struct pair best = {NOWHERE, NOWHERE, INFINITY};
     for (int64_t number = 0; number < others->count; number++) {
         struct pair pair = {row, others->rows[number].row, others->rows[number].low};
+        if (pair.score >= best.score) continue;
         if (others == &search->p) pair = (struct pair){pair.secondary, row, pair.score};
         pair.score += engine->weights[LOCATION] * common_locations_of(engine, pair.primary, pair.secondary);
         if (pair.score < best.score && pair_fits(engine, search->instance, pair.primary, pair.secondary)) best = pair;

@@ -133,6 +133,21 @@ const struct primary_side *primary_side(const struct engine *engine, struct side
     return side;
 }
 
+void move_reach(struct reach *reach, bool anew, double change) {
+    double one = change * reach->slopes.low, other = change * reach->slopes.high;
+    double rounding = 0x1p-50 * (fabs(reach->parts.low) + fabs(reach->parts.high) + fabs(one) + fabs(other));
+    if (anew) {
+        *reach = (struct reach){{INFINITY, -INFINITY}, {INFINITY, -INFINITY}};
+    } else if (reach->parts.low <= reach->parts.high) {
+        reach->parts.low -= greater(one, other) + rounding;
+        reach->parts.high -= lesser(one, other) - rounding;
+    }
+}
+
+double finite_sum(const struct statistics *statistics, int component) {
+    return isfinite(statistics->sums[component]) ? statistics->sums[component] : 0.0;
+}
+
 double safe_variance(const struct sides *sides, const struct statistics *statistics, int component, double reach) {
     double variance = statistics->variances[component], sum = statistics->sums[component];
     double size = 2.0 * sides->greatest[component];

@@ -33,6 +33,28 @@ struct sides {
     double greatest[COMPONENTS], widest[COMPONENTS];
 };
 
+/* Between which numbers a variance changes. */
+struct range { double low, high; };
+static inline void widen(struct range *range, double value) {
+    range->low = lesser(value, range->low); /* NaN changes nothing */
+    range->high = greater(value, range->high);
+}
+
+/* By how much sides change the variance of a component: the range of `own` - sum of all values * `slope`, and that of
+ * `slope`. From search to search it moves with the sum, and only changed sides are added: it may be wider than needed,
+ * and is made anew after SEARCHES_OF_REACH. */
+struct reach { struct range parts, slopes; };
+enum { SEARCHES_OF_REACH = 32 };
+/* Begin with no reach, or move one by as much as the sum has changed. */
+void move_reach(struct reach *reach, bool anew, double change);
+/* Add the numbers of a side to a reach. */
+static inline void extend_reach(struct reach *reach, double own, double slope, double sum) {
+    widen(&reach->parts, own - sum * slope);
+    widen(&reach->slopes, slope);
+}
+/* The sum of a component's values; 0 if it is not finite, as its deviation gets no bound then. */
+double finite_sum(const struct statistics *statistics, int component);
+
 /* Return empty sides, or NULL after fail(). */
 struct sides *open_sides(struct engine *engine, bool compared);
 

@@ -5,7 +5,6 @@
 
 #include "sides.h"
 
-enum { LANES = 4 };         /* rows whose least and greatest numbers are found side by side */
 enum { MOST_CHANGES = 64 }; /* of nodes, after which statistics are taken anew */
 
 /* Statistics of a scope that follow the changes of nodes, `changes` since they were taken from all nodes. `values` are
@@ -31,14 +30,17 @@ struct exact_values {
 };
 
 /* A search for the best row. By component, then row: the numbers `own` and `slope` of a side, or NaN for a row that is
- * no candidate. By row: what the node's counts add to the score, how much it changes one variance (`parts`), the lower
- * bound of its score (`lows`), the last search of which it was a candidate, and which side is written there: its clock. */
+ * no candidate, and the reach of the sides, with the sum of all values that it is for. By row: what the node's counts
+ * add to the score, the lower bound of its score (`lows`), the last search of which it was a candidate, and which side is
+ * written there: its clock. */
 struct whole_search {
     struct near near;
     struct exact_values exact;
     struct sides *sides;
-    int64_t scope, columns, searches, *listed, *written;
-    double *own, *slope, *counts, *parts, *lows;
+    struct reach reaches[OF_PRIMARY];
+    int64_t scope, searches, *listed, *written;
+    double *own, *slope, *counts, *lows, sums[OF_PRIMARY];
+    bool anew; /* whether the reaches begin again with the next search */
 };
 
 bool open_whole_search(struct engine *engine) {
@@ -46,19 +48,17 @@ bool open_whole_search(struct engine *engine) {
     int64_t nodes = engine->node_count;
     if (search == NULL) return false;
     search->sides = open_sides(engine, false);
-    search->columns = (nodes + LANES - 1) / LANES * LANES;
     search->near.as_of = search->exact.as_of = -1;
     search->near.values = zeroed(engine, nodes, sizeof *search->near.values);
     search->exact.place_of = zeroed(engine, nodes, sizeof *search->exact.place_of);
     search->listed = zeroed(engine, nodes, sizeof *search->listed);
     search->written = zeroed(engine, nodes, sizeof *search->written);
-    search->own = zeroed(engine, search->columns, OF_PRIMARY * sizeof *search->own);
-    search->slope = zeroed(engine, search->columns, OF_PRIMARY * sizeof *search->slope);
-    search->counts = zeroed(engine, search->columns, sizeof *search->counts);
-    search->parts = zeroed(engine, search->columns, sizeof *search->parts);
-    search->lows = zeroed(engine, search->columns, sizeof *search->lows);
+    search->own = zeroed(engine, nodes, OF_PRIMARY * sizeof *search->own);
+    search->slope = zeroed(engine, nodes, OF_PRIMARY * sizeof *search->slope);
+    search->counts = zeroed(engine, nodes, sizeof *search->counts);
+    search->lows = zeroed(engine, nodes, sizeof *search->lows);
     if (failed(engine)) return false;
-    for (int64_t place = 0; place < OF_PRIMARY * search->columns; place++) search->own[place] = NAN;
+    for (int64_t place = 0; place < OF_PRIMARY * nodes; place++) search->own[place] = NAN;
     return true;
 }
 
@@ -363,13 +363,20 @@ static bool is_better(struct engine *engine, struct contender *other, struct con
     return other->high < best->low || (other->low == best->low && other->row > best->row);
 }
 
+/* Add a side to the reaches. */
+static void extend_reaches(struct whole_search *search, const struct primary_side *side) {
+    for (int place = 0; place < OF_PRIMARY; place++) {
+        extend_reach(&search->reaches[place], side->own[place], side->slope[place], search->sums[place]);
+    }
+}
+
 /* Write the numbers of a side, or leave the row out. */
 static void write_row(struct engine *engine, int64_t row, const struct primary_side *side) {
     struct whole_search *search = engine->whole_search;
     const double *weights = engine->weights;
     for (int place = 0; place < OF_PRIMARY; place++) {
-        search->own[place * search->columns + row] = side != NULL ? side->own[place] : NAN;
-        search->slope[place * search->columns + row] = side != NULL ? side->slope[place] : 0.0;
+        search->own[place * engine->node_count + row] = side != NULL ? side->own[place] : NAN;
+        search->slope[place * engine->node_count + row] = side != NULL ? side->slope[place] : 0.0;
     }
     if (side == NULL) return;
     search->counts[row] = weights[N1_COUNT] * side->n1_change + weights[PRIMARY_TAGS] * side->tags_change +
@@ -379,36 +386,27 @@ static void write_row(struct engine *engine, int64_t row, const struct primary_s
 /* Write the candidates' rows that have changed; offline candidates get no bound. */
 static void write_rows(struct engine *engine, const int64_t *rows, int64_t count) {
     struct whole_search *search = engine->whole_search;
+    for (int place = 0; place < OF_PRIMARY; place++) {
+        double sum = finite_sum(&search->near.statistics, PRIMARY_COMPONENTS[place]);
+        move_reach(&search->reaches[place], search->anew, sum - search->sums[place]);
+        search->sums[place] = sum;
+    }
     search->searches++;
     for (int64_t number = 0; number < count; number++) {
         int64_t row = rows[number];
         if (engine->facts[row].offline) continue;
         search->listed[row] = search->searches;
         const struct primary_side *side = primary_side(engine, search->sides, row);
-        if (search->written[row] == search->sides->as_of[row] && !isnan(search->own[row])) continue;
+        bool written = search->written[row] == search->sides->as_of[row] && !isnan(search->own[row]);
+        if (!written || search->anew) extend_reaches(search, side);
+        if (written) continue;
         write_row(engine, row, side);
         search->written[row] = search->sides->as_of[row];
     }
     for (int64_t row = 0; row < engine->node_count; row++) {
         if (search->listed[row] != search->searches && !isnan(search->own[row])) write_row(engine, row, NULL);
     }
-}
-
-/* Compute by how much each candidate changes the variance of a component; return the range of these changes. */
-static void work_out_parts(const struct whole_search *search, int place, double sum, double *low, double *high) {
-    const double *own = &search->own[place * search->columns], *slope = &search->slope[place * search->columns];
-    double lows[LANES], highs[LANES];
-    if (!isfinite(sum)) sum = 0.0; /* the deviation is NaN, which gets no bound */
-    for (int lane = 0; lane < LANES; lane++) lows[lane] = INFINITY, highs[lane] = -INFINITY;
-    for (int64_t row = 0; row < search->columns; row += LANES) {
-        for (int lane = 0; lane < LANES; lane++) {
-            double part = search->parts[row + lane] = own[row + lane] - sum * slope[row + lane];
-            lows[lane] = lesser(part, lows[lane]); /* NaN changes nothing */
-            highs[lane] = greater(part, highs[lane]);
-        }
-    }
-    *low = INFINITY, *high = -INFINITY;
-    for (int lane = 0; lane < LANES; lane++) *low = lesser(lows[lane], *low), *high = greater(highs[lane], *high);
+    search->anew = false;
 }
 
 /* Compute lower bounds of the scores of all candidates by chords of the square roots (sides.h); offline candidates get
@@ -420,17 +418,21 @@ static double bound_rows(struct engine *engine, const int64_t *rows, int64_t cou
     struct statistics rest = *statistics; /* without what a primary changes by itself */
     struct distinct distinct = distinct_components(search->sides, statistics);
     double changes = (double)near->changes, common = 0.0, greatest, *lows = search->lows;
-    memcpy(lows, search->counts, (size_t)search->columns * sizeof *lows);
+    int64_t nodes = engine->node_count;
+    memcpy(lows, search->counts, (size_t)nodes * sizeof *lows);
     for (int number = 0; number < distinct.count; number++) {
         int place = distinct.places[number], component = PRIMARY_COMPONENTS[place];
-        double low, high, slope, widest = search->sides->widest[component];
-        work_out_parts(search, place, statistics->sums[component], &low, &high);
-        double base = safe_variance(search->sides, statistics, component, widest) + low;
+        const double *own = &search->own[place * nodes], *slopes = &search->slope[place * nodes];
+        double slope, widest = search->sides->widest[component];
+        struct range parts = search->reaches[place].parts;
+        double base = safe_variance(search->sides, statistics, component, widest) + parts.low;
         base -= variance_error(&near->greatest, statistics, component, changes);
-        common += distinct.weights[number] * lay_chord(base, high - low, &slope);
-        slope *= distinct.weights[number];
+        double root = lay_chord(base, parts.high - parts.low, &slope), back = slope * search->sums[place];
+        double weight = distinct.weights[number];
+        common += weight * root;
         if (slope == 0.0) continue;
-        for (int64_t row = 0; row < search->columns; row++) lows[row] += slope * (search->parts[row] - low);
+        common -= weight * slope * parts.low;
+        for (int64_t row = 0; row < nodes; row++) lows[row] += weight * (slope * own[row] - back * slopes[row]);
     }
     for (int place = 0; place < OF_PRIMARY; place++) rest.variances[PRIMARY_COMPONENTS[place]] = 0.0;
     rest.exclusions = 0.0;
@@ -447,10 +449,12 @@ static double bound_rows(struct engine *engine, const int64_t *rows, int64_t cou
 
 static void begin_search(struct engine *engine, int64_t scope, const struct instance *instance) {
     struct whole_search *search = engine->whole_search;
+    search->anew = search->anew || search->scope != scope || search->searches % SEARCHES_OF_REACH == 0;
     search->scope = scope;
     follow_changes(engine, scope);
     if (begin_sides(engine, search->sides, instance, search->near.statistics.count)) {
         memset(search->written, 0, (size_t)engine->node_count * sizeof *search->written);
+        search->anew = true;
     }
 }
 
