@@ -153,9 +153,10 @@ def end(process: subprocess.Popen[bytes], *, grace: float = 0) -> None:
                 os.killpg(process.pid, number)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=grace if number == signal.SIGTERM else None)
-    for pipe in (process.stdout, process.stderr):
+    for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
-            pipe.close()
+            with suppress(OSError):  # what was not read
+                pipe.close()
 
 
 @contextmanager

@@ -66,7 +66,10 @@ def value_schema() -> Schema:
     keywords: dict[str, tuple[str, Schema]] = {
         "title": ("For people; it has no effect.", _TEXT),
         "description": ("For people; it has no effect.", _TEXT),
-        "$ref": ("The schema of this name below `definitions`.", {"type": "string", "pattern": "^#/definitions/"}),
+        "$ref": (
+            "The schema of this name below `definitions`.",
+            {"type": "string", "pattern": "^#/definitions/[^/~%]+$"},
+        ),
         "type": (
             "The type of the value, or a list of types.",
             {"anyOf": [type_name, {"type": "array", "items": type_name, "minItems": 1}]},
@@ -83,10 +86,7 @@ def value_schema() -> Schema:
         ),
         "minLength": ("The least number of characters.", _LENGTH),
         "maxLength": ("The greatest number of characters.", _LENGTH),
-        "pattern": (
-            "Regular expression that a part of the text matches, without back references and look-around.",
-            _TEXT,
-        ),
+        "pattern": ("Regular expression (of Python) that a part of the text matches.", _TEXT),
         "properties": ("The schema of each value, by its path (ipolicy.vcpu-ratio) or key.", by_name),
         "required": ("Paths or keys that must be there.", name_list),
         "additionalProperties": (

@@ -1,8 +1,7 @@
-"""The bounded judge of schemas says what jsonschema says; patterns are matched as `re` does, in one pass."""
+"""The process that judges by schemas says what jsonschema says, within its limits."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -10,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
-from gpolicy.checking.linear_pattern import LONGEST, PatternError, linear_pattern
-from gpolicy.checking.value_schema import Budget, SchemaReader, TooCostlyError, breaches
+from gpolicy.checking import value_schema as asking
+from gpolicy.checking.schema_worker import breaches
+from gpolicy.checking.value_schema import Breach, judge
+from gpolicy.errors import UnreachableError
 from gpolicy.policy.conformance import compile_schema
 from gpolicy.policy.schema_rules import value_schema
 from tests.laws import examples
-from tests.processor_time import takes_less
 
 IS_SCHEMA = compile_schema({"$ref": "#/definitions/valueSchema", "definitions": {"valueSchema": value_schema()}})
 PATTERNS = ["a", "^a", "b$", "^[ab]+$", "(a|bc)*d", "x{2,3}", "^$", "^(ab?)+$"]
@@ -67,65 +67,60 @@ SCHEMAS: st.SearchStrategy[dict[str, Any]] = st.recursive(st.just({}), schemas, 
 def test_the_judge_says_what_jsonschema_says(schema: dict[str, Any], one: dict[str, Any], value: Any) -> None:
     whole = {**schema, "definitions": {"one": one, "two": {"type": "string"}}}
     assert IS_SCHEMA(whole)
-    if SchemaReader(whole).mistakes:
-        return  # a definition that refers to itself
-    assert (list(breaches(whole, value, Budget())) == []) == Draft7Validator(whole).is_valid(value)
-
-
-ATOMS = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", "\\d", "\\.", "(a|b)", "(?:ab)", "^", "$", "(a|)", "[a-c0]"])
-QUANTIFIERS = st.sampled_from(["", "", "*", "+", "?", "{2}", "{1,2}", "{2,}", "*?", "{0,3}"])
-REGULAR = st.lists(st.tuples(ATOMS, QUANTIFIERS), max_size=6).map(
-    lambda parts: "".join(atom + ("" if atom in "^$" else how) for atom, how in parts)
-)
-
-
-@settings(max_examples=examples(300))
-@given(st.lists(REGULAR, min_size=1, max_size=3).map("|".join), st.text("ab.c1\n", max_size=8))
-def test_a_pattern_matches_as_re_does(pattern: str, text: str) -> None:
-    expected = re.search(
-        pattern.replace("$", "\\Z").replace(".", "[^\\n\\r]").replace("\\[^\\n\\r]", "\\."), text, re.ASCII
-    )
-    assert linear_pattern(pattern).is_in(text, lambda _: None) == (expected is not None)
-
-
-@pytest.mark.parametrize("pattern", ["(a+)+$", "(a*)*b", "(a|a)*b", "a*a*a*a*a*a*a*b", "(.*,){20}x", "((a?){30}){30}b"])
-def test_no_pattern_takes_long(pattern: str) -> None:
-    def refuse() -> None:
-        assert not linear_pattern(pattern).is_in("a" * 20_000 + "!", lambda _: None)
-
-    assert takes_less(3, refuse)
+    found = breaches(whole, {0: value})
+    if found is not None:  # else a definition refers to itself
+        assert (found == []) == Draft7Validator(whole).is_valid(value)
 
 
 @pytest.mark.parametrize(
-    "pattern",
+    ("schema", "value", "expected"),
     [
-        *("(", ")", "[a", "*a", "a**", "a{3}{4}", "a{3,2}", "\\", "\\b", "\\1", "(?=a)", "(?P<n>a)", "(?i)a", "[[a]]"),
-        *(
-            "[a--b]",
-            "[b-a]",
-            "\\é",
-            "a" * (LONGEST + 1),
-            "(a{50}){50}",
-            "((a{99}){99}){99}",
-            "(" * 30 + ")" * 30,
-            "a{3000}",
-        ),
+        ({"required": ["a", "b", "c"]}, {"b": 1}, Breach((), "required", ["a", "c"], {"b": 1})),
+        ({"propertyNames": {"maxLength": 1}}, {"ab": 1}, Breach(("ab",), "propertyNames", {"maxLength": 1}, "ab")),
+        ({"additionalProperties": False, "properties": {"a": {}}}, {"a": 1, "b": 2}, Breach(("b",), "false", False, 2)),
+        ({"additionalProperties": {"const": 1}}, {"a": 1, "b": 2}, Breach(("b",), "const", 1, 2)),
+        ({"items": {"pattern": "^(?!x)"}}, ["a", "x"], Breach((1,), "pattern", "^(?!x)", "x")),
     ],
 )
-def test_other_patterns_are_refused(pattern: str) -> None:
-    with pytest.raises(PatternError):
-        linear_pattern(pattern)
+def test_breaches_have_their_place_and_their_part(schema: dict[str, Any], value: Any, expected: Breach) -> None:
+    assert list(judge([None, value], [(schema, [1])])) == [([], [(1, expected)])]
 
 
-@pytest.mark.parametrize("pattern", ["((){2000}){2000}", "(((()*)*)*)*", "(|){9}"])
-def test_nothing_repeated_is_nothing(pattern: str) -> None:
-    assert linear_pattern(f"^{pattern}$").is_in("", lambda _: None)
-    assert not linear_pattern(f"^{pattern}$").is_in("a", lambda _: None)
+LONG = "a" * 60 + "!"
 
 
-def test_steps_are_counted() -> None:
-    schema = {"items": {"pattern": "(a|b)*c"}}
-    with pytest.raises(TooCostlyError):
-        list(breaches(schema, ["ab" * 100] * 100, Budget(left=1000)))
-    with pytest.raises(TooCostlyError):
-        list(breaches({"const": [[1] * 2000]}, [[1] * 2000], Budget(left=1000)))
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"pattern": "^(a+)+$"}, LONG),
+        ({"patternProperties": {"(a|a)*b": {}}}, {LONG: 1}),
+        ({"items": {"enum": ["x" * 40_000_000]}}, [1] * 20),
+        ({"$ref": "#/definitions/a", "definitions": {"a": {"allOf": [{"$ref": "#/definitions/a"}]}}}, 1),
+    ],
+)
+def test_a_schema_that_takes_too_much_is_useless_alone(
+    schema: dict[str, Any], value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "SECONDS", 0)
+    sound = ({"items": {"const": 2}}, [1])
+    before, costly, after = judge([value, [1]], [sound, (schema, [0]), sound])
+    assert before == after == ([], [(1, Breach((0,), "const", 2, 1))])
+    assert [message for _, message, _ in costly[0]] == ["its schema takes too much time, memory or depth"]
+
+
+@pytest.mark.parametrize("pattern", ["(", ")", "[a", "*a", "a{3,2}", "\\", "(?<!a+)b", "a{99999999999}"])
+def test_what_is_no_pattern_is_a_mistake(pattern: str) -> None:
+    (found,) = judge([], [({"not": {"pattern": pattern}}, [])])
+    assert [pointer for pointer, _, _ in found[0]] == [("not", "pattern")]
+
+
+def test_one_process_judges_for_all_policies() -> None:
+    workers = [[*judge(["a"], [({"const": "a"}, [0])])] and dict(asking._workers) for _ in range(2)]
+    assert workers[0] == workers[1]
+
+
+def test_a_process_that_cannot_begin_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "_PROGRAM", "exit()")
+    monkeypatch.setattr(asking, "_workers", {})
+    with pytest.raises(UnreachableError, match="cannot begin"):
+        list(judge([1], [({"const": 1}, [0])]))

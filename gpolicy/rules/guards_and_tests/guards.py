@@ -275,13 +275,12 @@ class GuardCovered(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         strictest: dict[tuple[object, ...], Guard] = {}
         for guard in context.policy.guards:
-            first = strictest.setdefault(_subject(guard, *_about(guard)), guard)
-            if not _is_as_strict(first, guard):
-                strictest[_subject(guard, *_about(guard))] = guard
+            if not _is_as_strict(strictest.setdefault(_about(guard), guard), guard):
+                strictest[_about(guard)] = guard
         for guard in context.policy.guards:
-            group, spec = _about(guard)
-            wider = dict.fromkeys((each, every) for each in (None, group) for every in (None, spec))
-            others = (strictest.get(_subject(guard, *about)) for about in wider)
+            *measured, group, spec = _about(guard)
+            wider = dict.fromkeys((*measured, each, every) for each in (None, group) for every in (None, spec))
+            others = map(strictest.get, wider)
             stricter = next((one for one in others if one not in (None, guard) and _is_as_strict(one, guard)), None)
             is_twin = stricter is not None and stricter.name.value == guard.name.value  # GP803
             if stricter is not None and not copied(guard.span, stricter.span if is_twin else None):
@@ -291,13 +290,10 @@ class GuardCovered(Rule):
                 yield self.hit(_label(guard), message, guard.span, hint=hint, related=related)
 
 
-def _subject(guard: Guard, group: str | None, spec: str | None) -> tuple[object, ...]:
-    """Return what guards must have in common to be compared: the measure, and what they are about."""
+def _about(guard: Guard) -> tuple[object, ...]:
+    """Return what guards must have in common to be compared: the measure, the group and the spec."""
+    group, spec = (item.value if item else None for item in (guard.group, guard.spec))
     return guard.measure, guard.percent, group, spec
-
-
-def _about(guard: Guard) -> tuple[str | None, str | None]:
-    return (guard.group.value if guard.group else None, guard.spec.value if guard.spec else None)
 
 
 def _is_as_strict(guard: Guard, other: Guard) -> bool:

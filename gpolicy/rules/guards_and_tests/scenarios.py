@@ -24,8 +24,6 @@ _GROUP: Final = (
     "  minmax:\n    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T")
 )
 _CHECK: Final = "check_instance: {group: gold, memory-size: 2G, cpu-count: 2, disks: [10G]}"
-
-
 _BY_SPEC: Final = (("specs",), ("tiered",), ("binding",), ("lost_allocations",))
 
 

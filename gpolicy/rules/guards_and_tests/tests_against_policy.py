@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
@@ -13,8 +14,7 @@ from gpolicy.guessing import MOST_KNOWN
 from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import written_out
-from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup, Sizes
-from gpolicy.policy.source_file import Located
+from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
 from gpolicy.rules.examples import GROUP, bounds
@@ -49,16 +49,11 @@ def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
     """Return the declared group that a test is about; None where that is not said, or it is not the policy's."""
     if scenario.stage.snapshot is not None:
         return None
-    simulated = {part.group.value for part in scenario.stage.simulated if part.group is not None}
+    named = {part.group.value for part in scenario.stage.simulated if part.group is not None}
     if scenario.group is not None:
-        name = scenario.group.value
-    elif len(simulated) == 1:
-        name = next(iter(simulated))
-    elif len(context.groups) == 1 and not simulated:
-        name = context.groups[0].name
-    else:
-        return None
-    return next((group for group in context.groups if group.name == name), None)
+        named = {scenario.group.value}
+    asked = [group for group in context.groups if not named or group.name in named]
+    return asked[0] if len(named or asked) == 1 and asked else None
 
 
 class TemplateOfTest(MoreWithState):
@@ -74,7 +69,8 @@ class TemplateOfTest(MoreWithState):
     def check(self, context: Context) -> Iterator[Hit]:
         enabled = context.enabled_templates()
         for scenario in context.policy.scenarios:
-            template = _template(scenario)
+            given = scenario.sizes if scenario.sizes is not None else scenario.capacity
+            template = given.template if given is not None else None
             if template is None or scenario.stage.snapshot is not None:
                 continue
             declared = asked_of(context, scenario) or context.policy.cluster
@@ -95,12 +91,6 @@ class TemplateOfTest(MoreWithState):
                 yield self.hit(f"test/{scenario.name.value}", message, template.span, hint=hint, missing=missing)
 
 
-def _template(scenario: Scenario) -> Located[str] | None:
-    if scenario.sizes is not None:
-        return scenario.sizes.template
-    return scenario.capacity.template if scenario.capacity is not None else None
-
-
 class SpindlesOfTest(WholePolicyRule):
     info = warning_rule("GP818", "test-spindles")(
         summary="A test gives the spindles of a disk, but its group has no exclusive storage.",
@@ -119,20 +109,14 @@ class SpindlesOfTest(WholePolicyRule):
                 continue
             leaf = context.effective(group, EXCLUSIVE_STORAGE)
             said = "is off" if leaf is not None else "is not declared"
-            for sizes in _asked(scenario):
-                if any(disk.spindles for disk in sizes.disks or ()):
-                    message = f"the disk has spindles, but exclusive storage {said} in {name_of(group)}"
-                    hint = "write ndparams: {exclusive_storage: true} in the group, or leave spindles out"
-                    related = (Related(leaf.span, "it is off here"),) if leaf is not None else ()
-                    yield self.hit(f"test/{scenario.name.value}", message, sizes.span, hint=hint, related=related)
-                    break
-
-
-def _asked(scenario: Scenario) -> Iterator[Sizes]:
-    if scenario.sizes is not None:
-        yield scenario.sizes
-    for part in scenario.stage.simulated:
-        yield from (existing.sizes for existing in part.instances)
+            asked = [scenario.sizes] if scenario.sizes is not None else []
+            asked += [existing.sizes for part in scenario.stage.simulated for existing in part.instances]
+            with_spindles = (sizes for sizes in asked if any(disk.spindles for disk in sizes.disks or ()))
+            for sizes in islice(with_spindles, 1):
+                message = f"the disk has spindles, but exclusive storage {said} in {name_of(group)}"
+                hint = "write ndparams: {exclusive_storage: true} in the group, or leave spindles out"
+                related = (Related(leaf.span, "it is off here"),) if leaf is not None else ()
+                yield self.hit(f"test/{scenario.name.value}", message, sizes.span, hint=hint, related=related)
 
 
 def _simulated(first: str, second: str) -> str:

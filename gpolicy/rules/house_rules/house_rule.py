@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice, zip_longest
 from typing import Any, Final
 
 from gpolicy.checking.context import MINMAX, Context, name_of
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.value_schema import MOST_STEPS, Breach, Budget, SchemaReader, TooCostlyError, breaches
+from gpolicy.checking.value_schema import Breach, Judgement, judge
 from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Related, RuleInfo, Severity, Span, error_rule, warning_rule
-from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.house_rule import SCHEMA, HouseRule
 from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
-from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
-from gpolicy.policy.source_file import Located, Pointer, YamlDocument, place_name
+from gpolicy.policy.model import Declared, GroupPolicy, Leaf, Policy
+from gpolicy.policy.source_file import Pointer, YamlDocument, place_name
 from gpolicy.policy.structure import ALIAS_BOMB
 from gpolicy.printable import clipped, count
 from gpolicy.resolve.desired import is_glob
@@ -26,17 +25,15 @@ from gpolicy.rules.examples import GROUP
 from gpolicy.rules.house_rules.named_values import (
     KINDS,
     fits_any,
-    idle_keywords,
-    impossible_words,
+    idle_parts,
     known_values,
     objects_of,
-    sound_rules,
     subjects,
     tags_of,
     unknown_values,
 )
 from gpolicy.rules.shapes import WholePolicyRule
-from gpolicy.show.effective_policy import EffectiveObject, Origin, effective_view
+from gpolicy.show.effective_policy import EffectiveObject, effective_view
 
 RATIO: Final = "properties: {ipolicy.vcpu-ratio: {maximum: 1}}"
 GOLD: Final = f"{GROUP}ipolicy: {{vcpu-ratio: 1}}\n"
@@ -92,83 +89,81 @@ class OfHouse(WholePolicyRule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        policy, budget = context.policy, Budget()
-        house_rules = [item for item in sound_rules(policy) if not any(unknown_values(item))]
-        by_label: dict[str, list[EffectiveObject]] = defaultdict(list)
-        for item in effective_view(policy).objects if house_rules else ():
-            by_label[item.label].append(item)
-        for house_rule in house_rules:
+        for house_rule, looked_at, judgement in context.once(_judged_rules):
             info = replace(self.info, name=house_rule.word, severity=house_rule.severity)
-            try:
-                for declared in subjects(house_rule, policy):
-                    for item in by_label[declared.label]:  # a node set is there once for each group of its nodes
-                        yield from _broken(info, house_rule, _Subject(policy, declared, item), budget)
-            except TooCostlyError:
-                message = f"the house rules of this policy take more than {MOST_STEPS:,} steps"
+            if judgement is None:
+                message = "the house rules of this policy take too long, or find too much"
                 hint = "write plainer schemas, or let them look at fewer objects"
-                yield Hit(f"rule/{house_rule.name.value}", ALIAS_BOMB.finding(message, house_rule.name.span, hint=hint))
+                yield Hit(_label(house_rule), ALIAS_BOMB.finding(message, house_rule.name.span, hint=hint))
                 return
+            for number, breach in judgement[1]:
+                yield _broken(context.policy, info, house_rule, breach, *looked_at[number])
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
-    """An object that a house rule looks at, as it is declared and as it will be."""
-
-    policy: Policy
-    declared: Declared
-    effective: EffectiveObject
-
-    @property
-    def title(self) -> str:
-        within = f" in group {self.effective.group}" if self.effective.group is not None else ""
-        return f"{name_of(self.declared)}{within}"
+Judged = tuple[HouseRule, dict[int, tuple[Declared, EffectiveObject]], Judgement | None]
+"""A house rule, the objects that it looks at, by number, and what is found; None if no time was left for it."""
 
 
-def _broken(info: RuleInfo, house_rule: HouseRule, subject: _Subject, budget: Budget) -> Iterator[Hit]:
-    found = breaches(house_rule.schema, subject.effective.effective, budget)
-    for breach in islice(found, 20):  # findings of one rule about one object
-        budget.spend(200)  # what a finding takes
-        document, span = _place(breach, subject)
-        related, missing = [Related(house_rule.name.span, "the rule is here")], ""
-        if document is not subject.declared.document:
-            related.append(Related(subject.declared.span, f"{subject.title} has this value"))
-            missing = f"{house_rule.word} at {span}"  # one value of several objects
-        elif breach.keyword == "required" and not breach.path:
-            missing = f"{house_rule.word} without {', '.join(breach.argument)}"
-        message, reason = f"{subject.title}: {house_rule.message}", _reason(breach)
-        finding = info.finding(message, span, hint=reason, related=tuple(related), missing=missing)
-        yield Hit(subject.declared.label, finding)
+def _judged_rules(context: Context) -> list[Judged]:
+    policy = context.policy
+    first = {rule.word: rule for rule in reversed(policy.house_rules)}
+    objects = effective_view(policy).objects if first and context.whole else ()
+    by_label: dict[str, list[int]] = defaultdict(list)
+    for number, item in enumerate(objects):  # a node set is there once for each group of its nodes
+        by_label[item.label].append(number)
+    looked_at: list[dict[int, tuple[Declared, EffectiveObject]]] = []
+    for rule in policy.house_rules:
+        is_judged = first[rule.word] is rule and not any(unknown_values(rule))
+        named = subjects(rule, policy) if is_judged else ()
+        looked_at.append({number: (one, objects[number]) for one in named for number in by_label[one.label]})
+    questions = ((rule.schema, [*numbers]) for rule, numbers in zip(policy.house_rules, looked_at, strict=True))
+    judgements = judge([item.effective for item in objects], questions)
+    return [*zip_longest(policy.house_rules, looked_at, judgements)]
+
+
+def _sound_rules(context: Context) -> list[HouseRule]:
+    """Return the house rules whose schema has no mistake; of several with one name the first."""
+    judged = context.once(_judged_rules)
+    first = {rule.word: rule for rule, _, _ in reversed(judged)}
+    return [rule for rule, _, found in judged if first[rule.word] is rule and not (found and found[0])]
+
+
+def _broken(
+    policy: Policy, info: RuleInfo, rule: HouseRule, breach: Breach, declared: Declared, effective: EffectiveObject
+) -> Hit:
+    document, span = _place(breach, declared, effective, policy)
+    title = name_of(declared) + (f" in group {effective.group}" if effective.group is not None else "")
+    related, missing = [Related(rule.name.span, "the rule is here")], ""
+    if document is not declared.document:
+        related.append(Related(declared.span, f"{title} has this value"))
+        missing = f"{rule.word} at {span}"  # one value of several objects
+    elif breach.keyword == "required" and not breach.path:
+        missing = f"{rule.word} without {', '.join(breach.argument)}"
+    message, reason = f"{title}: {rule.message}", _reason(breach)
+    finding = info.finding(message, span, hint=reason, related=tuple(related), missing=missing)
+    return Hit(declared.label, finding)
 
 
 # --- where it stands -----------------------------------------------------------------------------------------------
 
 
-def _place(breach: Breach, subject: _Subject) -> tuple[YamlDocument | None, Span]:
+def _place(
+    breach: Breach, declared: Declared, effective: EffectiveObject, policy: Policy
+) -> tuple[YamlDocument | None, Span]:
     """Return the place of the value that breaks a rule, and its document; the object where nothing is written."""
-    declared = subject.declared
     if not breach.path:
         return declared.document, declared.span
     first, *rest = breach.path
-    lists: dict[str | int, Sequence[Located[str]] | None] = {"tags": declared.tags}
-    if isinstance(declared, ClusterPolicy):
-        lists["tags"] = subject.policy.cluster_tags
-    elif isinstance(declared, GroupPolicy):
-        lists["nodes"] = declared.nodes
-    items = lists.get(first)
+    nodes = declared.nodes if isinstance(declared, GroupPolicy) else ()
+    items = {"tags": tags_of(declared, policy), "nodes": nodes}.get(str(first))
     if items and rest:
         return None, items[int(rest[0])].span
-    for value in subject.effective.values:
-        if ".".join(value.path) == first and value.origin is not None:
-            return _place_of_part(value.origin, value.path, rest, subject.policy)
+    for value in effective.values:
+        if ".".join(value.path) == first and (origin := value.origin) is not None:
+            holder = next(item for item in policy.objects if item.label == origin.object)
+            leaf = holder.leaves.get(value.path)
+            return (None, origin.span) if leaf is None else (leaf.document, leaf.at(*_written(leaf, rest)))
     return declared.document, declared.document.key_span((first,)) if first in ("tags", "nodes") else declared.span
-
-
-def _place_of_part(
-    origin: Origin, path: Path, rest: list[str | int], policy: Policy
-) -> tuple[YamlDocument | None, Span]:
-    holder = next(item for item in policy.objects if item.label == origin.object)
-    leaf = holder.leaves.get(path)
-    return (None, origin.span) if leaf is None else (leaf.document, leaf.at(*_written(leaf, rest)))
 
 
 def _written(leaf: Leaf, rest: list[str | int]) -> Pointer:
@@ -224,20 +219,21 @@ def _label(house_rule: HouseRule) -> str:
 class RuleSchema(Rule):
     info = error_rule("GP951", "rule-schema")(
         summary="The schema of a house rule cannot be used.",
-        rationale="It refers to a definition that is missing or refers to itself, is nested too deep, or has a pattern"
-        " that cannot be matched in one pass of a text: a pattern with back references or look-around may take years."
-        " Nothing is checked by this rule.",
+        rationale="It refers to a definition that is missing, has a pattern that is no regular expression, or takes too"
+        " much time, memory or depth: some patterns may take years. Nothing is checked by this rule.",
         source="JSON Schema draft 7; gpolicy",
-        bad=GOLD + rule('properties: {name: {pattern: "(?=g)old"}}'),
+        bad=GOLD + rule('properties: {name: {pattern: "^gold(-[0-9]+$"}}'),
         good=GOLD + rule('properties: {name: {pattern: "^gold(-[0-9]+)?$"}}'),
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for house_rule in context.policy.house_rules:
-            for mistake in SchemaReader(house_rule.schema).mistakes:
-                message = f"house rule {house_rule.name.value}: {mistake.message}"
-                span = house_rule.document.value_span((SCHEMA, *mistake.pointer))
-                yield self.hit(_label(house_rule), message, span, hint=mistake.hint)
+        for house_rule, _, judgement in context.once(_judged_rules):
+            for pointer, what, hint in judgement[0] if judgement is not None else ():
+                yield _hit(self, house_rule, what, house_rule.document.value_span((SCHEMA, *pointer)), hint)
+
+
+def _hit(asking: Rule, house_rule: HouseRule, what: str, span: Span, hint: str) -> Hit:
+    return asking.hit(_label(house_rule), f"house rule {house_rule.name.value}: {what}", span, hint=hint)
 
 
 class RuleUnknownValue(Rule):
@@ -250,7 +246,7 @@ class RuleUnknownValue(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for house_rule in sound_rules(context.policy):
+        for house_rule in _sound_rules(context):
             known, kind = known_values(house_rule.kind.value), house_rule.kind.value
             unknown: dict[str, Pointer] = {}  # each with the first of its places
             for name, pointer in unknown_values(house_rule):
@@ -258,14 +254,13 @@ class RuleUnknownValue(Rule):
             others = KINDS if len(unknown) > 1 else ()
             other = next((word for word in others if unknown.keys() <= known_values(word).keys()), None)
             if other is not None:
-                message = f"house rule {house_rule.name.value}: no {kind} has values {', '.join(sorted(unknown))}"
-                yield self.hit(_label(house_rule), message, house_rule.kind.span, hint=f"Did you mean `{other}`?")
+                what = f"no {kind} has values {', '.join(sorted(unknown))}"
+                yield _hit(self, house_rule, what, house_rule.kind.span, f"Did you mean `{other}`?")
                 continue
             for name, pointer in unknown.items():
-                message = f"house rule {house_rule.name.value}: no {kind} has a value {name!r}"
                 ends = [path for path in known if path.endswith(f".{name}")]
                 guess = f"Did you mean `{ends[0]}`?" if ends else did_you_mean(name, known, _SHOW)
-                yield self.hit(_label(house_rule), message, _at(house_rule, pointer), hint=guess)
+                yield _hit(self, house_rule, f"no {kind} has a value {name!r}", _at(house_rule, pointer), guess)
 
 
 def _at(house_rule: HouseRule, pointer: Pointer) -> Span:
@@ -284,19 +279,12 @@ class RuleKeywordIdle(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for house_rule in sound_rules(context.policy):
-            for pointer, what, hint in self._idle(house_rule):
-                message = f"house rule {house_rule.name.value}: {what}"
-                yield self.hit(_label(house_rule), message, _at(house_rule, pointer), hint=hint)
-
-    def _idle(self, house_rule: HouseRule) -> Iterator[tuple[Pointer, str, str]]:
-        if not house_rule.schema.keys() - {"description", "title", "definitions"}:
-            yield (), "its schema demands nothing", "write `required` or `properties`"
-        for name, word, choices, pointer in impossible_words(house_rule):
-            yield pointer, f"{name} is never {word!r}", did_you_mean_one_of(word, "values", choices)
-        for name, kind, keyword, pointer in idle_keywords(house_rule):
-            what = f"{name} is {kind}, and {keyword} accepts every such value"
-            yield pointer, what, f"write a keyword for {kind}, or `const`"
+        for house_rule in _sound_rules(context):
+            if not house_rule.schema.keys() - {"description", "title", "definitions"}:
+                hint = "write `required` or `properties`"
+                yield _hit(self, house_rule, "its schema demands nothing", _at(house_rule, ()), hint)
+            for pointer, what, hint in idle_parts(house_rule):
+                yield _hit(self, house_rule, what, _at(house_rule, pointer), hint)
 
 
 class RuleMatchesNothing(WholePolicyRule):
@@ -322,8 +310,8 @@ class RuleMatchesNothing(WholePolicyRule):
                 for glob in house_rule.names:  # another policy may have a name that is like none here
                     near = None if is_glob(glob.value) or glob.value in names else name_meant(glob.value, names)
                     if near is not None:
-                        message = f"house rule {house_rule.name.value}: no {kind.value} is called {glob.value!r}"
-                        yield self.hit(_label(house_rule), message, glob.span, hint=f"Did you mean `{near}`?")
+                        what = f"no {kind.value} is called {glob.value!r}"
+                        yield _hit(self, house_rule, what, glob.span, f"Did you mean `{near}`?")
                 continue
             message, span, hint = f"the policy has no {kind.value}", kind.span, "remove the rule, or correct its kind"
             if names and not any(fits_any(name, house_rule.names) for name in names) and house_rule.names:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from gpolicy.checking.value_schema import SchemaReader, children, referred
+from gpolicy.checking.value_schema import REFERENCE, children
 from gpolicy.cluster.terms import STATES
 from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import parameter_at, parameters_of
+from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.house_rule import HouseRule
 from gpolicy.policy.model import ClusterPolicy, Declared, Policy
 from gpolicy.policy.schema_files import schema_of
@@ -32,10 +33,11 @@ def known_values(kind: str) -> dict[str, None]:
     return dict.fromkeys(["name", "tags", *_FACTS[kind], *paths, *terms])
 
 
-def _of_the_object(schema: Any) -> Iterator[tuple[Mapping[str, Any], Pointer]]:
-    """Yield a schema and those in it that are about the object itself, each with its place."""
-    definitions = schema.get("definitions", {}) if isinstance(schema, Mapping) else {}
-    todo: list[tuple[Any, Pointer]] = [(schema, ())]
+def _about_one_value(
+    house_rule: HouseRule, schema: Any, start: Pointer = ()
+) -> Iterator[tuple[Mapping[str, Any], Pointer]]:
+    """Yield a schema of a rule and those in it that are about the same value, each with its place in the rule's."""
+    todo = [(schema, start)]
     seen = set[int]()
     while todo:
         found, place = todo.pop()
@@ -43,17 +45,10 @@ def _of_the_object(schema: Any) -> Iterator[tuple[Mapping[str, Any], Pointer]]:
             continue
         seen.add(id(found))
         yield found, place
-        below = ((inner, (*place, *step)) for step, inner in children(found) if step[0] in _OF_THE_SAME)
-        todo += below
+        todo += ((inner, (*place, *step)) for step, inner in children(found) if step[0] in _OF_THE_SAME)
         if "$ref" in found:
-            todo.append((referred(found, definitions), ("definitions", found["$ref"].rpartition("/")[2])))
-
-
-def _named_values(schema: Any) -> Iterator[tuple[str, Pointer]]:
-    """Yield the values that a schema names for the object itself, each with its place in the schema."""
-    for found, place in _of_the_object(schema):
-        yield from ((name, (*place, "properties", name)) for name in found.get("properties", ()))
-        yield from ((name, (*place, "required", index)) for index, name in enumerate(found.get("required", ())))
+            name = found["$ref"].removeprefix(REFERENCE)
+            todo.append((house_rule.schema.get("definitions", {}).get(name), ("definitions", name)))
 
 
 _OF_THE_SAME: Final = {"allOf", "anyOf", "oneOf", "not", "if", "then", "else"}
@@ -61,11 +56,13 @@ _OF_THE_SAME: Final = {"allOf", "anyOf", "oneOf", "not", "if", "then", "else"}
 
 
 def unknown_values(house_rule: HouseRule) -> Iterator[tuple[str, Pointer]]:
-    """Yield the values that a sound schema names and no object of its kind has, each with its place in the schema."""
+    """Yield the values that a schema names and no object of its kind has, each with its place in the schema."""
     known = known_values(house_rule.kind.value)
-    for name, pointer in _named_values(house_rule.schema):
-        if name not in known and not name.startswith("disk_state."):  # which has names of volume groups in it
-            yield name, pointer
+    for found, place in _about_one_value(house_rule, house_rule.schema):
+        named = [(name, (*place, "properties", name)) for name in found.get("properties", ())]
+        named += [(name, (*place, "required", index)) for index, name in enumerate(found.get("required", ()))]
+        # disk_state has names of volume groups in it
+        yield from (item for item in named if item[0] not in known and not item[0].startswith("disk_state."))
 
 
 _NUMBER, _TEXT, _LIST, _TABLE = "a number", "a text", "a list", "a table"
@@ -87,37 +84,36 @@ _KINDS: Final = {
 _KINDS_OF_FACTS: Final = {"name": _TEXT, "group": _TEXT, "tags": _LIST, "nodes": _LIST}
 
 
-def _schemas_of_values(house_rule: HouseRule) -> Iterator[tuple[str, Parameter | None, Mapping[str, Any], Pointer]]:
-    """Yield the schemas about values of the object: the value's path and parameter, the schema and its place."""
-    for found, place in _of_the_object(house_rule.schema):
-        for name, schema in found.get("properties", {}).items():
+def idle_parts(house_rule: HouseRule) -> Iterator[tuple[Pointer, str, str]]:
+    """Yield the parts of a sound schema that are about what their value never is: place, what is so, what to do."""
+    for around, place in _about_one_value(house_rule, house_rule.schema):
+        for name, whole in around.get("properties", {}).items():
             parameter = parameter_at(tuple(name.split(".")))
-            for inner, step in _of_the_object(schema):
-                yield name, parameter, inner, (*place, "properties", name, *step)
+            for schema, at in _about_one_value(house_rule, whole, (*place, "properties", name)):
+                yield from _impossible_words(name, parameter, schema, at)
+                yield from _idle_keywords(name, parameter, schema, at)
 
 
-def idle_keywords(house_rule: HouseRule) -> Iterator[tuple[str, str, str, Pointer]]:
-    """Yield the keywords of a sound schema that are about another kind of value than the one they stand at.
-
-    Each is the path of the value, its kind in words, the keyword, and the place in the schema.
-    """
-    for name, parameter, schema, place in _schemas_of_values(house_rule):
-        kind = _KINDS_OF_FACTS.get(name) or (_KINDS[parameter.type] if parameter is not None else "")
-        for keyword, bound in schema.items() if kind else ():
-            if _KEYWORDS.get(keyword, kind) != kind or _demands_nothing(parameter, keyword, bound):
-                yield name, kind, keyword, (*place, keyword)
+def _idle_keywords(
+    name: str, parameter: Parameter | None, schema: Mapping[str, Any], place: Pointer
+) -> Iterator[tuple[Pointer, str, str]]:
+    kind = _KINDS_OF_FACTS.get(name) or (_KINDS[parameter.type] if parameter is not None else "")
+    for keyword, bound in schema.items() if kind else ():
+        if _KEYWORDS.get(keyword, kind) != kind or _demands_nothing(parameter, keyword, bound):
+            what = f"{name} is {kind}, and {keyword} accepts every such value"
+            yield (*place, keyword), what, f"write a keyword for {kind}, or `const`"
 
 
-def impossible_words(house_rule: HouseRule) -> Iterator[tuple[str, str, tuple[str, ...], Pointer]]:
-    """Yield the words of a sound schema that a value never is: its path, the word, what it can be, and the place."""
-    for name, parameter, schema, place in _schemas_of_values(house_rule):
-        if parameter is None or parameter.type is not Type.CHOICE:
-            continue
-        wanted = [("const", schema["const"])] if "const" in schema else []
-        wanted += [("enum", word) for word in schema.get("enum", ())]
-        for keyword, word in wanted:
-            if word not in parameter.choices:
-                yield name, str(word), parameter.choices, (*place, keyword)
+def _impossible_words(
+    name: str, parameter: Parameter | None, schema: Mapping[str, Any], place: Pointer
+) -> Iterator[tuple[Pointer, str, str]]:
+    choices = parameter.choices if parameter is not None and parameter.type is Type.CHOICE else ()
+    wanted = [("const", schema["const"])] if "const" in schema else []
+    wanted += [("enum", word) for word in schema.get("enum", ())]
+    for keyword, word in wanted if choices else ():
+        if word not in choices:
+            hint = did_you_mean_one_of(str(word), "values", choices)
+            yield (*place, keyword), f"{name} is never {str(word)!r}", hint
 
 
 def _demands_nothing(parameter: Parameter | None, keyword: str, bound: object) -> bool:
@@ -125,14 +121,7 @@ def _demands_nothing(parameter: Parameter | None, keyword: str, bound: object) -
     sensible = parameter.sensible if parameter is not None else None
     if sensible is None or not isinstance(bound, int | float):
         return False
-    beyond = {"maximum": bound > sensible.most, "minimum": bound < min(sensible.least, 0)}
-    return beyond.get(keyword, False)
-
-
-def sound_rules(policy: Policy) -> list[HouseRule]:
-    """Return the house rules whose schema has no mistake; of several with one name the first."""
-    first = {rule.word: rule for rule in reversed(policy.house_rules)}
-    return [rule for rule in policy.house_rules if first[rule.word] is rule and not SchemaReader(rule.schema).mistakes]
+    return bound > sensible.most if keyword == "maximum" else keyword == "minimum" and bound < min(sensible.least, 0)
 
 
 def subjects(house_rule: HouseRule, policy: Policy) -> Iterator[Declared]:
