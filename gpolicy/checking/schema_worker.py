@@ -11,7 +11,7 @@ import re
 import resource
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ _MOST_BREACHES: Final = 20
 
 def serve() -> None:
     """Answer each question: wrong patterns, breaches, and seconds taken. A question that takes too much ends it."""
+    breaches({}, {0: None})  # older releases of jsonschema read files at their first validation
     for kind, most in ((resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_NOFILE, 0), (resource.RLIMIT_CORE, 0)):
         allowed = resource.getrlimit(kind)[1]
         limit = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
@@ -38,7 +39,8 @@ def serve() -> None:
             values = question
             continue
         began = time.process_time()
-        resource.setrlimit(resource.RLIMIT_CPU, (int(began) + 2 + question["seconds"], -1))
+        cpu = int(began) + 2 + question["seconds"]
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu, resource.getrlimit(resource.RLIMIT_CPU)[1]))
         wrong = [*_wrong_patterns(question["patterns"])]
         found = [] if wrong else breaches(question["schema"], {n: values[n] for n in question["numbers"]})
         _say([wrong, found, time.process_time() - began])
@@ -97,5 +99,17 @@ def _additional(judge: Any, schema: Any, value: Any, around: Mapping[str, Any]) 
 
 
 _KEYWORDS: Final = {"required": _required, "propertyNames": _property_names, "additionalProperties": _additional}
-_extend: Any = validators.extend
-_VALIDATOR: Final = _extend(Draft7Validator, _KEYWORDS)
+
+
+def _applicable(schema: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Return the keywords that count: beside `$ref` none (`extend` forgets that in older releases of jsonschema)."""
+    return [("$ref", schema["$ref"])] if "$ref" in schema else schema.items()
+
+
+_create: Any = validators.create
+_VALIDATOR: Final = _create(
+    Draft7Validator.META_SCHEMA,
+    {**Draft7Validator.VALIDATORS, **_KEYWORDS},
+    type_checker=Draft7Validator.TYPE_CHECKER,
+    applicable_validators=_applicable,
+)
