@@ -191,11 +191,7 @@ def engine_cluster(nodes: Nodes, instances: Instances) -> EngineCluster | None:
 
 
 def _open(
-    nodes: Nodes,
-    instances: Instances | None,
-    candidates: Candidates,
-    rules: CapacityRules | None = None,
-    **more: Any,
+    nodes: Nodes, instances: Instances | None, candidates: Candidates, rules: CapacityRules | None = None, **more: Any
 ) -> EngineCluster | None:
     """Return a cluster in a new engine; None if there is no engine or it cannot represent the cluster."""
     library = loaded_library()

@@ -50,13 +50,7 @@ class DiskTemplate(Enum):
 
 _LOCAL = frozenset({DiskTemplate.PLAIN, DiskTemplate.DRBD})
 _MOVABLE_FOREIGN = frozenset(
-    {
-        DiskTemplate.DISKLESS,
-        DiskTemplate.SHARED_FILE,
-        DiskTemplate.RBD,
-        DiskTemplate.EXT,
-        DiskTemplate.GLUSTER,
-    }
+    {DiskTemplate.DISKLESS, DiskTemplate.SHARED_FILE, DiskTemplate.RBD, DiskTemplate.EXT, DiskTemplate.GLUSTER}
 )
 _EXTERNALLY_MIRRORED = _MOVABLE_FOREIGN | {DiskTemplate.BLOCK}
 _BALANCED = _EXTERNALLY_MIRRORED - {DiskTemplate.DISKLESS} | {DiskTemplate.DRBD}

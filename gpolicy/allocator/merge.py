@@ -102,10 +102,7 @@ def no_loads(_instance: Instance) -> Load:
 
 
 def _resolved(
-    data: ClusterData,
-    locations: Mapping[int, frozenset[str]],
-    exclusion_prefixes: tuple[str, ...],
-    loads: Loads | None,
+    data: ClusterData, locations: Mapping[int, frozenset[str]], exclusion_prefixes: tuple[str, ...], loads: Loads | None
 ) -> dict[int, Instance]:
     """Return the instances with their tags resolved, by index."""
     exclusion = _Prefixes((*tagged_values(data.tags, EXCLUSION_PREFIX), *exclusion_prefixes))

@@ -33,9 +33,9 @@ class GroupState:
 
 def cluster_head(cluster: Cluster) -> str:
     """Return the lines on the whole cluster of `-v`."""
-    from gpolicy.htools.haskell_records import shown_policy  # noqa: PLC0415 - only what is needed
+    from gpolicy.htools.haskell_records import shown  # noqa: PLC0415 - only what is needed
 
-    tags, policy = ",".join(cluster.tags), shown_policy(cluster.policy)
+    tags, policy = ",".join(cluster.tags), shown(cluster.policy)
     return f"Loaded cluster tags: {tags}\nLoaded cluster ipolicy: {policy}\n"
 
 

@@ -8,13 +8,7 @@ from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec
 from gpolicy.allocator.compiled_allocation import Budget, make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.placement import (
-    Candidates,
-    NoCandidatesError,
-    PairCandidates,
-    SingleCandidates,
-    candidate_nodes,
-)
+from gpolicy.allocator.placement import Candidates, NoCandidatesError, PairCandidates, SingleCandidates, candidate_nodes
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.allocator.usable import Usable, usable_groups
 from gpolicy.errors import InputError
@@ -131,12 +125,7 @@ def _show_bad(cluster: Cluster, nodes: Mapping[int, Node], options: Options) -> 
         sys.stderr.write(f"Bad groups: {shown_strings(cluster.groups[index].name for index in sorted(failing))}\n")
 
 
-def _allocator(
-    nodes: Mapping[int, Node],
-    count: int,
-    usable: Usable,
-    options: Options,
-) -> Allocator | None:
+def _allocator(nodes: Mapping[int, Node], count: int, usable: Usable, options: Options) -> Allocator | None:
     """Return the allocator, or None if the state of the cluster forbids any allocation.
 
     Raises NoCandidatesError.

@@ -29,11 +29,7 @@ if TYPE_CHECKING:
 
 NIC_MODES = frozenset({"bridged", "routed", "openvswitch"})
 _UNMANAGED = Nic()
-_STATES = {
-    "up": InstanceStatus.RUNNING,
-    "down": InstanceStatus.STATUS_DOWN,
-    "offline": InstanceStatus.STATUS_OFFLINE,
-}
+_STATES = {"up": InstanceStatus.RUNNING, "down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +74,7 @@ def _no_places() -> tuple[int, int]:
 
 
 def parse_instance(
-    index: int,
-    name: str,
-    values: dict[str, Json],
-    places: Callable[[], tuple[int, int]] = _no_places,
+    index: int, name: str, values: dict[str, Json], places: Callable[[], tuple[int, int]] = _no_places
 ) -> Instance:
     """Read the fields that an instance entry and an allocation request have in common.
 
