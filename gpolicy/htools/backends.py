@@ -114,28 +114,28 @@ class _SourceError(InputError):
 
 def load_data(options: Options) -> ClusterData:
     """Read the cluster that the options name. Raises InputError without htools' prefix of messages."""
-    if sum(source is not None for source in (options.rapi, options.luxi, options.text_file)) > 1:
+    if sum(source is not None for source in (options.master, options.luxi, options.text_data)) > 1:
         raise _SourceError("Only one of the rapi, luxi, and data files options should be given.")
-    if options.rapi is not None:
+    if options.master is not None:
         from gpolicy.htools.rapi import read_rapi  # noqa: PLC0415 - only what is needed
 
-        return read_rapi(options.rapi)
+        return read_rapi(options.master)
     if options.luxi is not None:
         instead = "; instead of -X, write the commands to a file (-CFILE) and run it on the master"
         raise InputError(
             "luxi: this socket is for Ganeti's own programs; use -m (RAPI), -t (text) or -I (iallocator)"
-            f"{instead if options.execute else ''}"
+            f"{instead if options.exec else ''}"
         )
     if options.simulate:
         from gpolicy.htools.simulation import simulate  # noqa: PLC0415 - only what is needed
 
         return simulate(options.simulate)
-    if options.text_file is not None:
+    if options.text_data is not None:
         from gpolicy.htools.text_format import parse_cluster  # noqa: PLC0415 - only what is needed
 
-        return parse_cluster(read_file(options.text_file))
-    if options.iallocator_file is not None:
-        return _read_document(read_file(options.iallocator_file))
+        return parse_cluster(read_file(options.text_data))
+    if options.ialloc_src is not None:
+        return _read_document(read_file(options.ialloc_src))
     raise InputError("No backend selected! Exiting.")
 
 
@@ -172,7 +172,7 @@ def load_cluster(
     except InputError as error:
         raise InputError(f"failed to load data, aborting: {error}") from None
     found: Callable[[Instance], Load] | None = None
-    if options.ignore_load:
+    if options.ignore_dynu:
         found = no_loads
     elif loads:
         found = partial(_load_of, loads)
@@ -182,7 +182,7 @@ def load_cluster(
         loads=found,
         exclusion_prefixes=tuple(f"{prefix}:" for prefix in options.exclusion_tags),
         # an iallocator document is loaded once as a request, and its result once more as a cluster
-        twice=options.iallocator_file is not None and not (options.rapi or options.simulate or options.text_file),
+        twice=options.ialloc_src is not None and not (options.master or options.simulate or options.text_data),
     )
 
 

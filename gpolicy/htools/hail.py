@@ -62,9 +62,9 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     sys.stderr.write(backends.node_status("Initial cluster", cluster.nodes, options))
     backends.save_cluster(options, "pre-ialloc", "before iallocator run", cluster, cluster.nodes, cluster.instances)
     rules = RequestOptions(
-        capacity_checks=options.capacity_checks,
+        capacity_checks=not options.no_capacity_checks,
         ignore_soft_errors=options.ignore_soft_errors,
-        restriction=frozenset(options.restriction) if options.restriction is not None else None,
+        restriction=frozenset(options.restrict_allocation_to) if options.restrict_allocation_to is not None else None,
     )
     try:
         answer = request.answer(cluster, rules)
@@ -84,7 +84,7 @@ def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, HailRequ
         raise InputError("This program needs an input file.")
     if len(arguments) > 1:
         raise InputError("Only one argument is accepted (the input file)")
-    if options.monitored and not options.ignore_load:
+    if options.mond and not options.ignore_dynu:
         raise InputError("--mond: gpolicy does not query monitoring daemons")
     document, installed = parse_document(backends.read_input(arguments[0])), _installed_release()
     # without another source of the cluster, the original ignores --ignore-dynu
@@ -94,7 +94,7 @@ def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, HailRequ
     if options.verbosity > 0:
         sys.stderr.write(backends.warnings(cluster))
     shown: IallocatorDocument | None = document
-    if options.text_file is not None or options.simulate:
+    if options.text_data is not None or options.simulate:
         cluster, shown = backends.load_cluster(options, installed=installed), None
         if options.verbosity > 0:
             sys.stderr.write(backends.warnings(cluster))

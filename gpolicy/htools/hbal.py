@@ -94,7 +94,7 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
 
 
 def _load(options: Options) -> Cluster:
-    loads = read_loads(options.load_file) if options.load_file is not None else None
+    loads = read_loads(options.dynu_file) if options.dynu_file is not None else None
     cluster = load_cluster(options, loads, partial(check_names, options))
     try:
         cluster, message = with_monitored_loads(options, cluster)
@@ -140,9 +140,9 @@ def _show_tables(options: Options, when: str, nodes: Mapping[int, Node], instanc
 def _balance(options: Options, group: GroupState, movable: frozenset[int], optimum: float) -> list[Balanced]:
     """Take the moves, and print the line of each at once."""
     given = (
-        (not options.disk_moves, MoveRules.NO_DISK_MOVES),
-        (not options.instance_moves, MoveRules.NO_INSTANCE_MOVES),
-        (options.evacuation, MoveRules.EVACUATION),
+        (options.no_disk_moves, MoveRules.NO_DISK_MOVES),
+        (options.no_instance_moves, MoveRules.NO_INSTANCE_MOVES),
+        (options.evac_mode, MoveRules.EVACUATION),
         (options.restricted_migration, MoveRules.RESTRICTED_MIGRATION),
         (options.ignore_soft_errors, MoveRules.FORCE),
     )
@@ -165,25 +165,25 @@ def _finish(options: Options, cluster: Cluster, group: GroupState, moves: Sequen
     nodes = moves[-1].nodes if moves else group.nodes
     instances = moves[-1].instances if moves else group.instances
     write(outcome(group, nodes, len(moves), options))
-    if options.commands is not None:
+    if options.print_commands is not None:
         _write_commands(options, group, moves)
     if options.verbosity > 3:
         write(resources("Original:", group.nodes) + resources("Final:", nodes))
     save_cluster(options, "balanced", "after balancing", cluster, nodes, instances)
     _show_tables(options, "Final", nodes, instances)
-    if options.execute and moves:
+    if options.exec and moves:
         raise InputError("hbal: Execution of commands possible only on LUXI")
 
 
 def _write_commands(options: Options, group: GroupState, moves: Sequence[Balanced]) -> None:
     sets = job_sets(moves, touched_nodes)
-    if options.first_job_set:
+    if options.first_job_group:
         sets = sets[:1]
-    if options.commands in {None, "-"}:
-        title = "First set of jobs:" if options.first_job_set else "Commands to run to reach the above solution:"
+    if options.print_commands in {None, "-"}:
+        title = "First set of jobs:" if options.first_job_group else "Commands to run to reach the above solution:"
         lines = ["", title, *command_lines(sets, group.aliases, group.nodes)]
         sys.stdout.write("".join(f"{line}\n" for line in lines))
         return
-    name = str(options.commands)
+    name = str(options.print_commands)
     write_file(name, script_text(command_lines(sets, group.aliases, group.nodes, script=True)))
     sys.stdout.write(f"The commands have been written to file '{name}'\n")

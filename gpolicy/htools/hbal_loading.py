@@ -51,7 +51,9 @@ def read_loads(path: str) -> dict[str, Load]:
 def check_names(options: Options, data: ClusterData) -> None:
     """Raise InputError if an instance that is named on the command line does not exist."""
     names = {instance.index: instance.name for instance in data.instances}
-    unknown = [name for name in (*options.selected, *options.excluded) if find_name(name, names) is None]
+    unknown = [
+        name for name in (*options.select_instances, *options.exclude_instances) if find_name(name, names) is None
+    ]
     if unknown:
         raise InputError(f"Unknown instance(s): {shown_strings(unknown)}")
 
@@ -63,14 +65,14 @@ def movable_instances(options: Options, cluster: Cluster) -> frozenset[int]:
     def found(wanted: Iterable[str]) -> set[int | None]:
         return {find_name(name, names) for name in wanted}
 
-    selected, excluded = found(options.selected), found(options.excluded)
+    selected, excluded = found(options.select_instances), found(options.exclude_instances)
     return frozenset(
         index
         for index, instance in cluster.instances.items()
         if instance.template.balanced
         and instance.auto_balance
         and index not in excluded
-        and (index in selected or not options.selected)
+        and (index in selected or not options.select_instances)
         and not is_split(instance, cluster.nodes)
     )
 
@@ -81,22 +83,22 @@ def with_monitored_loads(options: Options, cluster: Cluster) -> tuple[Cluster, s
     If a load is not reported, or all are ignored, nothing changes. Raises InputError, and MissingReportError if all
     loads are required.
     """
-    if not options.monitored:
+    if not options.mond:
         return cluster, ""
-    if options.monitored_file is None:
+    if options.mond_data is None:
         raise InputError(
             "--mond: gpolicy does not query monitoring daemons; write their answers to a file and name it with"
             " --mond-data=FILE"
         )
-    collector = XEN_COLLECTOR if options.monitored_xen else CPU_COLLECTOR
-    reports = _read_reports(options.monitored_file, collector)
-    if options.ignore_load:
+    collector = XEN_COLLECTOR if options.mond_xen else CPU_COLLECTOR
+    reports = _read_reports(options.mond_data, collector)
+    if options.ignore_dynu:
         return cluster, ""
     try:
-        loads = (_xen_loads if options.monitored_xen else _cpu_loads)(cluster, reports)
+        loads = (_xen_loads if options.mond_xen else _cpu_loads)(cluster, reports)
     except _UnreportedError as error:
         message = str(error) or f"Didn't receive an answer by all MonDs, {collector}'s data will be ignored."
-        if options.monitored_required:
+        if options.exit_on_missing_mond_data:
             raise MissingReportError(f"{message}\n") from None
         return cluster, f"{message}\n"
     return _with_cpu_loads(cluster, *loads), ""

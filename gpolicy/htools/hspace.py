@@ -40,8 +40,8 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
         sys.stderr.write(warnings(cluster))
     nodes = with_node_options(cluster.nodes, options)
     template = _template(options, cluster.policy)
-    specs = [options.tiered] if options.tiered is not None else _tiered_specs(cluster.policy)
-    standard = options.standard or cluster.policy.std
+    specs = [options.tiered_alloc] if options.tiered_alloc is not None else _tiered_specs(cluster.policy)
+    standard = options.standard_alloc or cluster.policy.std
     spindle_use = options.spindle_use if options.spindle_use is not None else cluster.policy.std.spindle_use
     if options.verbosity > 1 and cluster.common_suffix:
         sys.stderr.write(f"Note: Stripping common suffix of '{cluster.common_suffix}' from names\n")
@@ -95,8 +95,8 @@ def _tiered(
 
 
 def _template(options: Options, policy: InstancePolicy) -> DiskTemplate:
-    if options.template is not None:
-        return options.template
+    if options.disk_template is not None:
+        return options.disk_template
     if not policy.templates:
         raise InputError("null list of disk templates received from cluster")
     return policy.templates[0]
@@ -109,7 +109,7 @@ def _tiered_specs(policy: InstancePolicy) -> list[Spec]:
 
 
 def _usable(cluster: Cluster, nodes: Mapping[int, Node], options: Options, *, independent: bool) -> Usable:
-    accept = options.accept_existing
+    accept = options.accept_existing_errors
     return usable_groups(cluster.groups, nodes, cluster.instances, accept_existing=accept, independent=independent)
 
 
@@ -145,7 +145,7 @@ def _allocator(nodes: Mapping[int, Node], count: int, usable: Usable, options: O
     if missing is not None:
         raise missing
     budget = Budget(each=_MOST_STEPS)
-    return make_allocator(candidates, usable.rules, capacity_checks=options.capacity_checks, budget=budget)
+    return make_allocator(candidates, usable.rules, capacity_checks=not options.no_capacity_checks, budget=budget)
 
 
 def _after(options: Options, cluster: Cluster, state: AllocationState, kind: str) -> None:
