@@ -238,10 +238,10 @@ def save_cluster(
     """Write `cluster` with other `nodes` and `instances` where `--save` says, if it does. Raises InputError."""
     if options.save is None:
         return
-    from gpolicy.htools.text_writing import format_cluster  # noqa: PLC0415 - only what is needed
+    from gpolicy.htools.text_format import format_cluster  # noqa: PLC0415 - only what is needed
 
     name = f"{options.save}.{kind}"
-    write_file(name, format_cluster(cluster.groups.values(), nodes, instances.values(), cluster.tags, cluster.policy))
+    write_file(name, format_cluster(cluster, nodes, instances))
     sys.stderr.write(f"The cluster state {when} has been written to file '{name}'\n")
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 
 from gpolicy.allocator.cluster_data import Spec
-from gpolicy.allocator.cluster_score import cluster_score
+from gpolicy.allocator.cluster_score import cluster_score, ordered_sum
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide, fixed, shown_float, truncate
 from gpolicy.errors import InputError
@@ -20,63 +21,49 @@ if TYPE_CHECKING:
 Write = Callable[[str], object]
 
 
-@dataclass(frozen=True, slots=True)
 class Totals:
-    """Cluster-wide sums (MiB) over all nodes, offline ones included; `largest_*` are maxima over the nodes."""
+    """Sums (MiB) over all nodes of a cluster, offline ones included; `largest_*` are maxima over the nodes."""
 
-    free_memory: int
-    available_memory: int
-    free_disk: int
-    available_disk: int
-    free_spindles: int
-    largest_memory: int
-    largest_disk: int
-    instance_memory: int
-    instance_disk: int
-    instance_spindles: int
-    instance_cpus: int
-    total_memory: float
-    total_disk: float
-    total_spindles: float
-    total_cpus: float
-    virtual_cpus: int
-    normalised_cpus: float
-    overhead_memory: int
-    instances: int
+    def __init__(self, nodes: Mapping[int, Node]) -> None:
+        """Add up `nodes`, doubles in index order."""
+        everything, facts = list(nodes.values()), [node.facts for node in nodes.values()]
+        self.free_memory = sum(node.unallocated_memory for node in everything)
+        self.available_memory = sum(node.available_memory for node in everything)
+        self.free_disk = sum(node.free_disk for node in everything)
+        self.available_disk = sum(node.available_disk for node in everything)
+        self.free_spindles = sum(node.free_spindles for node in everything)
+        self.largest_memory = max((node.available_memory for node in everything), default=0)
+        self.largest_disk = max((node.available_disk for node in everything), default=0)
+        self.instance_memory = sum(node.instance_memory for node in everything)
+        self.instance_disk = sum(truncate(node.facts.total_disk) - node.free_disk for node in everything)
+        self.instance_spindles = sum(node.facts.spindles - node.free_spindles for node in everything)
+        self.instance_cpus = sum(node.used_cpus for node in everything)
+        self.total_memory = ordered_sum(own.total_memory for own in facts)
+        self.total_disk = ordered_sum(own.total_disk for own in facts)
+        self.total_spindles = ordered_sum(float(own.spindles) for own in facts)
+        self.total_cpus = ordered_sum(own.total_cpus for own in facts)
+        self.virtual_cpus = sum(own.high_cpus for own in facts)
+        self.normalised_cpus = ordered_sum(divide(node.used_cpus, node.facts.vcpu_ratio) for node in everything)
+        self.overhead_memory = sum(own.unaccounted_memory + own.node_memory for own in facts)
+        self.instances = sum(len(node.primaries) for node in everything)
 
+    @property
+    def used(self) -> tuple[float, ...]:
+        """What instances use: CPUs, these by the ratios of their nodes, memory, disk, spindles."""
+        return (
+            *(self.instance_cpus, self.normalised_cpus),
+            *(self.instance_memory, self.instance_disk, self.instance_spindles),
+        )
 
-def cluster_totals(nodes: Mapping[int, Node]) -> Totals:
-    """Add up `nodes`, doubles in index order."""
-    everything = list(nodes.values())
-    total_memory = total_disk = total_spindles = total_cpus = normalised = 0.0
-    for node in everything:
-        facts = node.facts
-        total_memory += facts.total_memory
-        total_disk += facts.total_disk
-        total_spindles += float(facts.spindles)
-        total_cpus += facts.total_cpus
-        normalised += divide(float(node.used_cpus), facts.vcpu_ratio)
-    return Totals(
-        free_memory=sum(node.unallocated_memory for node in everything),
-        available_memory=sum(node.available_memory for node in everything),
-        free_disk=sum(node.free_disk for node in everything),
-        available_disk=sum(node.available_disk for node in everything),
-        free_spindles=sum(node.free_spindles for node in everything),
-        largest_memory=max((node.available_memory for node in everything), default=0),
-        largest_disk=max((node.available_disk for node in everything), default=0),
-        instance_memory=sum(node.instance_memory for node in everything),
-        instance_disk=sum(truncate(node.facts.total_disk) - node.free_disk for node in everything),
-        instance_spindles=sum(node.facts.spindles - node.free_spindles for node in everything),
-        instance_cpus=sum(node.used_cpus for node in everything),
-        total_memory=total_memory,
-        total_disk=total_disk,
-        total_spindles=total_spindles,
-        total_cpus=total_cpus,
-        virtual_cpus=sum(node.facts.high_cpus for node in everything),
-        normalised_cpus=normalised,
-        overhead_memory=sum(node.facts.unaccounted_memory + node.facts.node_memory for node in everything),
-        instances=sum(len(node.primaries) for node in everything),
-    )
+    @property
+    def efficiencies(self) -> dict[str, float]:
+        """The used shares of memory, disk, virtual CPUs and spindles."""
+        return {
+            "memory": divide(self.instance_memory, self.total_memory),
+            "disk": divide(self.instance_disk, self.total_disk),
+            "vcpu": divide(self.instance_cpus, float(self.virtual_cpus)),
+            "spindles": divide(self.instance_spindles, self.total_spindles),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +85,11 @@ class Run:
     @property
     def spec_counts(self) -> list[tuple[Spec, int]]:
         """Runs of equal sizes in the order of allocation."""
-        runs: list[tuple[Spec, int]] = []
-        for instance in reversed(self.final.placed):
-            spindles = instance.disks[0].spindles if len(instance.disks) == 1 else 0
-            size = Spec(
-                instance.memory, instance.vcpus, instance.disk, disk_count=1, nic_count=1, spindle_use=spindles or 0
-            )
-            if runs and runs[-1][0] == size:
-                runs[-1] = (size, runs[-1][1] + 1)
-            else:
-                runs.append((size, 1))
-        return runs
+        sizes = []
+        for item in reversed(self.final.placed):
+            spindles = item.disks[0].spindles if len(item.disks) == 1 else 0
+            sizes.append(Spec(item.memory, item.vcpus, item.disk, disk_count=1, nic_count=1, spindle_use=spindles or 0))
+        return [(size, len(list(same))) for size, same in groupby(sizes)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +108,7 @@ class MachineReport(_Printed):
 
     def cluster(self) -> None:
         """Print totals and the initial state."""
-        totals = cluster_totals(self.nodes)
+        totals = Totals(self.nodes)
         self._keys(
             "CLUSTER",
             MEM=fixed(totals.total_memory, 0),
@@ -142,49 +123,30 @@ class MachineReport(_Printed):
     def tiered(self, size: Spec, run: Run) -> None:
         """Print the tiered phase and the resources in three parts: used, allocable, unavailable."""
         self._size("TSPEC_INI", size)
-        before, after = cluster_totals(self.nodes), cluster_totals(run.final.nodes)
+        before, after = Totals(self.nodes), Totals(run.final.nodes)
         self._block("TRL", run.final.nodes, after)
         counts = (
             f"{size.memory},{size.disk_size},{size.cpus},{size.spindle_use}={count}" for size, count in run.spec_counts
         )
         self._key("TSPEC", " ".join(counts))
-        self._keys(
-            "KM_USED",
-            CPU=before.instance_cpus,
-            NPU=shown_float(before.normalised_cpus),
-            MEM=before.instance_memory,
-            DSK=before.instance_disk,
-            SPN=before.instance_spindles,
-        )
-        self._keys(
-            "KM_POOL",
-            CPU=after.instance_cpus - before.instance_cpus,
-            NPU=shown_float(after.normalised_cpus - before.normalised_cpus),
-            MEM=after.instance_memory - before.instance_memory,
-            DSK=after.instance_disk - before.instance_disk,
-            SPN=after.instance_spindles - before.instance_spindles,
-        )
+        self._resources("KM_USED", before.used)
+        self._resources("KM_POOL", [a - b for a, b in zip(after.used, before.used, strict=True)])
         # with infinite ratios, the virtual CPUs left do not fit into the original's Int (RSpec), their sum above does
-        self._keys(
-            "KM_UNAV",
-            CPU=wrapped(after.virtual_cpus - after.instance_cpus),
-            NPU=shown_float(after.total_cpus - after.normalised_cpus),
-            MEM=truncate(after.total_memory) - after.instance_memory,
-            DSK=truncate(after.total_disk) - after.instance_disk,
-            SPN=truncate(after.total_spindles) - after.instance_spindles,
-        )
+        limits = (after.total_cpus, *map(truncate, (after.total_memory, after.total_disk, after.total_spindles)))
+        left = (a - b for a, b in zip(limits, after.used[1:], strict=True))
+        self._resources("KM_UNAV", [wrapped(after.virtual_cpus - after.instance_cpus), *left])
 
     def standard(self, size: Spec, run: Run) -> None:
         """Print the standard phase. Raises InputError if the numbers of instances disagree."""
         self._size("SPEC", size)
         placed = len(run.final.placed)
-        totals = cluster_totals(run.final.nodes)
+        totals = Totals(run.final.nodes)
         if self.instances + placed != totals.instances:
             raise InputError(
                 f"internal inconsistency, allocated ({self.instances + placed}) != counted ({totals.instances})\n"
             )
         self._block("FIN", run.final.nodes, totals)
-        usage = divide(float(self.instances), float(self.instances + placed))
+        usage = divide(self.instances, float(self.instances + placed))
         self._key("ALLOC_USAGE", fixed(usage, 8))
         self._key("ALLOC_INSTANCES", str(placed))
         self._key("ALLOC_FAIL_REASON", run.failures[0][0].title.upper())
@@ -203,6 +165,11 @@ class MachineReport(_Printed):
         for name, value in values.items():
             self._key(f"{prefix}_{name}", str(value))
 
+    def _resources(self, prefix: str, values: Sequence[float]) -> None:
+        """Print CPUs, these by the ratios of their nodes, memory, disk and spindles."""
+        for name, value in zip(("CPU", "NPU", "MEM", "DSK", "SPN"), values, strict=True):
+            self._key(f"{prefix}_{name}", shown_float(value) if isinstance(value, float) else str(value))
+
     def _size(self, prefix: str, size: Spec) -> None:
         self._keys(
             prefix,
@@ -215,7 +182,7 @@ class MachineReport(_Printed):
         )
 
     def _block(self, prefix: str, nodes: Mapping[int, Node], totals: Totals) -> None:
-        used = efficiencies(totals)
+        used = totals.efficiencies
         self._keys(
             prefix,
             SCORE=fixed(cluster_score(nodes.values()), 8),
@@ -246,7 +213,7 @@ class HumanReport(_Printed):
 
     def cluster(self) -> None:
         """Print the cluster's resources and how many instances it has."""
-        totals = cluster_totals(self.nodes)
+        totals = Totals(self.nodes)
         spindles = f", SPN {fixed(totals.total_spindles, 0)}" if self._exclusive else ""
         self.write(
             f"The cluster has {len(self.nodes)} nodes and the following resources:\n"
@@ -291,8 +258,8 @@ class HumanReport(_Printed):
         self.write(f"{kind} instance spec is:\n  {self._spec(size)}, using disk template '{self.template.value}'.\n")
 
     def _tail(self, run: Run) -> None:
-        totals = cluster_totals(run.final.nodes)
-        shown = efficiencies(totals)
+        totals = Totals(run.final.nodes)
+        shown = totals.efficiencies
         if not self._exclusive:
             del shown["spindles"]
         width = max(map(len, shown))
@@ -307,13 +274,3 @@ class HumanReport(_Printed):
 
 Report = MachineReport | HumanReport
 """The parts of the output are asked for in their order: cluster, tiered, standard, end."""
-
-
-def efficiencies(totals: Totals) -> dict[str, float]:
-    """Return the used shares of memory, disk, virtual CPUs and spindles."""
-    return {
-        "memory": divide(float(totals.instance_memory), totals.total_memory),
-        "disk": divide(float(totals.instance_disk), totals.total_disk),
-        "vcpu": divide(float(totals.instance_cpus), float(totals.virtual_cpus)),
-        "spindles": divide(float(totals.instance_spindles), totals.total_spindles),
-    }
