@@ -92,12 +92,7 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
 def _load(options: Options) -> Cluster:
     loads = hbal_loading.read_loads(options.dynu_file) if options.dynu_file is not None else None
     cluster = backends.load_cluster(options, loads, partial(hbal_loading.check_names, options))
-    try:
-        cluster, message = hbal_loading.with_monitored_loads(options, cluster)
-    except hbal_loading.MissingReportError as error:
-        sys.stderr.write(str(error))
-        raise InputError("Not all required data available") from None
-    sys.stderr.write(message)
+    cluster = hbal_loading.with_monitored_loads(options, cluster)
     if options.verbosity != 0:
         sys.stderr.write(backends.warnings(cluster))
     return cluster

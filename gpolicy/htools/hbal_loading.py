@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 
 from gpolicy.allocator.cluster_score import ordered_sum
@@ -77,14 +78,13 @@ def movable_instances(options: Options, cluster: Cluster) -> frozenset[int]:
     )
 
 
-def with_monitored_loads(options: Options, cluster: Cluster) -> tuple[Cluster, str]:
-    """Return the cluster with the CPU loads of the `--mond-data` file, and what to write to stderr.
+def with_monitored_loads(options: Options, cluster: Cluster) -> Cluster:
+    """Return the cluster with the CPU loads of the `--mond-data` file.
 
-    If a load is not reported, or all are ignored, nothing changes. Raises InputError, and MissingReportError if all
-    loads are required.
+    If a load is not reported, which is noted on stderr, or all are ignored, nothing changes. Raises InputError.
     """
     if not options.mond:
-        return cluster, ""
+        return cluster
     if options.mond_data is None:
         raise InputError(
             "--mond: gpolicy does not query monitoring daemons; write their answers to a file and name it with"
@@ -93,19 +93,24 @@ def with_monitored_loads(options: Options, cluster: Cluster) -> tuple[Cluster, s
     collector = XEN_COLLECTOR if options.mond_xen else CPU_COLLECTOR
     reports = _read_reports(options.mond_data, collector)
     if options.ignore_dynu:
-        return cluster, ""
+        return cluster
     try:
         loads = (_xen_loads if options.mond_xen else _cpu_loads)(cluster, reports)
     except _UnreportedError as error:
         message = str(error) or f"Didn't receive an answer by all MonDs, {collector}'s data will be ignored."
+        sys.stderr.write(f"{message}\n")
         if options.exit_on_missing_mond_data:
-            raise MissingReportError(f"{message}\n") from None
-        return cluster, f"{message}\n"
-    return _with_cpu_loads(cluster, *loads), ""
-
-
-class MissingReportError(Exception):
-    """A node has no report although all are required; the message is for stderr."""
+            raise InputError("Not all required data available") from None
+        return cluster
+    of_nodes, of_instances = loads
+    nodes = {}
+    for index, node in cluster.nodes.items():
+        nodes[index] = node.copy()
+        nodes[index].load = (of_nodes[index], *node.load[1:])
+    instances = {
+        index: replace(item, load=(of_instances[index], *item.load[1:])) for index, item in cluster.instances.items()
+    }
+    return replace(cluster, nodes=nodes, instances=instances)
 
 
 class _UnreportedError(Exception):
@@ -142,12 +147,8 @@ def _as_reports(value: Json) -> list[dict[str, Json]]:
         fields = Fields("", report)
         fields.get("name", as_text)
         for key in ("version", "format_version", "timestamp", "kind", "data"):
-            fields.get(key, _as_it_is)
+            fields.get(key, lambda value: value)
     return reports
-
-
-def _as_it_is(value: Json) -> Json:
-    return value
 
 
 def _cpu_loads(cluster: Cluster, reports: Mapping[str, Json]) -> tuple[dict[int, float], dict[int, float]]:
@@ -169,10 +170,8 @@ def _xen_loads(cluster: Cluster, reports: Mapping[str, Json]) -> tuple[dict[int,
     if missing:
         raise _UnreportedError(f"No CPU information available for {shown_strings(missing)}")
     of_instances = {index: named[item.name] for index, item in cluster.instances.items()}
-    of_nodes = {
-        index: ordered_sum(of_instances[number] for number in node.primaries) for index, node in cluster.nodes.items()
-    }
-    return of_nodes, of_instances
+    sums = {index: ordered_sum(of_instances[one] for one in node.primaries) for index, node in cluster.nodes.items()}
+    return sums, of_instances
 
 
 def _reported(read: Callable[[Json], Item], reports: Mapping[str, Json], node: Node) -> Item:
@@ -192,14 +191,3 @@ def _as_cpu_load(value: Json) -> float:
 
 def _as_loads(value: Json) -> dict[str, float]:
     return {name: as_float(load) for name, load in as_object(value).items()}
-
-
-def _with_cpu_loads(cluster: Cluster, of_nodes: Mapping[int, float], of_instances: Mapping[int, float]) -> Cluster:
-    nodes = {}
-    for index, node in cluster.nodes.items():
-        nodes[index] = node.copy()
-        nodes[index].load = (of_nodes[index], *node.load[1:])
-    instances = {
-        index: replace(item, load=(of_instances[index], *item.load[1:])) for index, item in cluster.instances.items()
-    }
-    return replace(cluster, nodes=nodes, instances=instances)
