@@ -7,16 +7,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from gpolicy.allocator import node_changes
 from gpolicy.allocator.ghc_numbers import divide, floor, truncate
 from gpolicy.allocator.node import NO_LOAD, Node, NodeFacts
-from gpolicy.allocator.node_changes import (
-    add_disk_load,
-    add_load,
-    desired_misses,
-    spindle_use_after,
-    spindles_after_adding,
-    with_counts,
-)
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
@@ -88,9 +81,9 @@ def merge(
         nodes[node.index] = _empty_node(facts, node, used)
     for instance in (instance for table in passes for instance in table.values()):
         if instance.primary in nodes:
-            _load_primary(nodes[instance.primary], instance)
+            _load(nodes[instance.primary], instance, primary=True)
         if instance.secondary in nodes:
-            _load_secondary(nodes[instance.secondary], instance)
+            _load(nodes[instance.secondary], instance, primary=False)
     for node_state in nodes.values():
         _settle(node_state, instances, by_unallocated=data.n1_by_unallocated)
     return Cluster(groups, nodes, instances, data.tags, data.policy, suffix)
@@ -265,42 +258,34 @@ def _empty_node(facts: NodeFacts, node: NodeData, memory_used: int) -> Node:
     )
 
 
-def _load_primary(node: Node, instance: Instance) -> None:
-    cpus = instance.vcpus if instance.online else 0
-    node.exclusion_tags = with_counts(node.exclusion_tags, instance.exclusion_tags, 1)
+def _load(node: Node, instance: Instance, *, primary: bool) -> None:
+    """Count the instance on its primary or secondary node."""
+    add = node_changes.add_load if primary else node_changes.add_disk_load
+    cpus = instance.vcpus if primary and instance.online else 0
     if not instance.forthcoming:
-        node.primaries = (instance.index, *node.primaries)
         node.used_cpus += cpus
-        node.load = add_load(node.load, instance.load)
-        node.instance_spindles = spindle_use_after(node, instance, node.instance_spindles, 1)
-        node.location_score += instance.location_score + desired_misses(node, instance)
-        if instance.exclusion_tags:
-            keys = tuple((location, tag) for location in node.facts.location_tags for tag in instance.exclusion_tags)
-            node.location_exclusions = with_counts(node.location_exclusions, keys, 1)
+        node.load = add(node.load, instance.load)
+        node.instance_spindles = node_changes.spindle_use_after(node, instance, node.instance_spindles, 1)
     node.forth_used_cpus += cpus
-    node.forth_load = add_load(node.forth_load, instance.load)
-    node.forth_instance_spindles = spindle_use_after(node, instance, node.forth_instance_spindles, 1)
+    node.forth_load = add(node.forth_load, instance.load)
+    node.forth_instance_spindles = node_changes.spindle_use_after(node, instance, node.forth_instance_spindles, 1)
+    if instance.forthcoming:
+        if instance.template.local:
+            node.forth_free_disk -= instance.disk
+        node.forth_free_spindles = node_changes.spindles_after(node, instance, node.forth_free_spindles)
+    if not primary:
+        if not instance.forthcoming:
+            node.secondaries = (instance.index, *node.secondaries)
+        return
+    node.exclusion_tags = node_changes.with_counts(node.exclusion_tags, instance.exclusion_tags, 1)
     if not instance.uses_memory:
         node.forth_free_memory -= instance.memory
-    if instance.forthcoming:
-        _load_forth_disk(node, instance)
-
-
-def _load_secondary(node: Node, instance: Instance) -> None:
     if not instance.forthcoming:
-        node.secondaries = (instance.index, *node.secondaries)
-        node.load = add_disk_load(node.load, instance.load)
-        node.instance_spindles = spindle_use_after(node, instance, node.instance_spindles, 1)
-    node.forth_load = add_disk_load(node.forth_load, instance.load)
-    node.forth_instance_spindles = spindle_use_after(node, instance, node.forth_instance_spindles, 1)
-    if instance.forthcoming:
-        _load_forth_disk(node, instance)
-
-
-def _load_forth_disk(node: Node, instance: Instance) -> None:
-    if instance.template.local:
-        node.forth_free_disk -= instance.disk
-    node.forth_free_spindles = spindles_after_adding(node, instance, node.forth_free_spindles)
+        node.primaries = (instance.index, *node.primaries)
+        node.location_score += instance.location_score + node_changes.desired_misses(node, instance)
+        node.location_exclusions = node_changes.with_counts(
+            node.location_exclusions, node_changes.exclusion_keys(node, instance), 1
+        )
 
 
 def _settle(node: Node, instances: Mapping[int, Instance], *, by_unallocated: bool) -> None:

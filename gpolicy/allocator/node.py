@@ -6,6 +6,8 @@ free memory. A `Node` is a value: the functions in `gpolicy.allocator.node_chang
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from gpolicy.allocator.ghc_numbers import divide, truncate
 from gpolicy.light_dataclasses import dataclass, field
 
@@ -101,36 +103,7 @@ class Node:
 
     def copy(self) -> Node:
         """Return a shallow copy. Its mappings are shared: replace a mapping instead of changing it."""
-        return Node(
-            self.facts,
-            self.instance_memory,
-            self.free_disk,
-            self.free_spindles,
-            self.used_cpus,
-            self.instance_spindles,
-            self.primaries,
-            self.secondaries,
-            self.peers,
-            self.reserved_memory,
-            self.fails_n1,
-            self.load,
-            self.exclusion_tags,
-            self.location_score,
-            self.location_exclusions,
-            self.ratio_memory,
-            self.ratio_disk,
-            self.ratio_reserved,
-            self.ratio_cpu,
-            self.forth_free_memory,
-            self.forth_free_disk,
-            self.forth_free_spindles,
-            self.forth_used_cpus,
-            self.forth_instance_spindles,
-            self.forth_load,
-            self.forth_ratio_memory,
-            self.forth_ratio_disk,
-            self.forth_ratio_cpu,
-        )
+        return Node(*_values(self))
 
     def with_facts(self, facts: NodeFacts) -> Node:
         """Return a copy with other facts."""
@@ -182,3 +155,6 @@ class Node:
     def memory_ratio(self, memory: int) -> float:
         """`memory` as a share of the node's total."""
         return divide(memory, self.facts.total_memory)
+
+
+_values = attrgetter(*(name for name in Node.__match_args__ if name != "score_values"))
