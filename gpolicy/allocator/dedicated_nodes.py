@@ -109,7 +109,7 @@ def _search_all(nodes: Nodes, instance: Instance, candidates: Candidates, option
                 failures.append(trial)
                 continue
             successes += 1
-            if best is None or not _smaller(best, trial):
+            if best is None or best.metric >= trial.metric:
                 best = trial
     return Attempt(count_failures(failures), successes, best)
 
@@ -185,7 +185,3 @@ def try_each_dedicated(
             ((primary, other), with_secondary(first, node, nodes[other]) if isinstance(first, Placement) else first)
             for other in others
         ]
-
-
-def _smaller(left: Placement, right: Placement) -> bool:
-    return (left.lost or (), left.disk_left) < (right.lost or (), right.disk_left)

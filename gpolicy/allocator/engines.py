@@ -9,10 +9,8 @@ Without a compiled engine every question warns (SlowAllocatorWarning).
 from __future__ import annotations
 
 import warnings
-from functools import partial
 
 from gpolicy.allocator import redundancy
-from gpolicy.allocator.cluster_score import total_score
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, node_at
@@ -68,8 +66,7 @@ def find_placement(
     if found is not None:
         return found
     predicate = redundancy_predicate(nodes, instances, rules) if capacity_checks else None
-    score = partial(total_score, weights=rules.weights)
-    return try_allocate(nodes, instance, candidates, force=force, predicate=predicate, score=score)
+    return try_allocate(nodes, instance, candidates, force=force, predicate=predicate, weights=rules.weights)
 
 
 def compiled_attempt(

@@ -124,13 +124,6 @@ class FailReason(IntEnum):
 
 
 _REASON_TITLES = (
-    "FailMem",
-    "FailDisk",
-    "FailCPU",
-    "FailN1",
-    "FailTags",
-    "FailMig",
-    "FailDiskCount",
-    "FailSpindles",
+    *("FailMem", "FailDisk", "FailCPU", "FailN1", "FailTags", "FailMig", "FailDiskCount", "FailSpindles"),
     "FailInternal",
 )

@@ -8,7 +8,7 @@ from gpolicy.allocator.cluster_data import Group, Instance
 from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import fixed, sorted_by_score
-from gpolicy.allocator.placement import Attempt, FailCounts, NoCandidatesError, Nodes, Placement, candidates_among
+from gpolicy.allocator.placement import Attempt, NoCandidatesError, Nodes, Placement, candidates_among
 from gpolicy.allocator.redundancy import CapacityRules, Instances
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.light_dataclasses import dataclass
@@ -54,27 +54,14 @@ def search_ordinary(
 
 def describe(attempt: Attempt, nodes: Nodes) -> str:
     """Describe the result of an attempt, in htools' words."""
+    failures = attempt.failures
+    counts = ", ".join(f"{reason.title}: {failures[reason]}" for reason in FailReason if failures[reason])
     if attempt.solution is None:
-        counts = describe_failures(attempt.failures) or "unknown reasons"
-        return f"No valid allocation solutions, failure reasons: {counts}"
+        return f"No valid allocation solutions, failure reasons: {counts or 'unknown reasons'}"
     names = "/".join(nodes[index].facts.name for index in attempt.solution.nodes)
-    counts = describe_failures(attempt.failures)
-    return (
-        f"score: {metric_text(attempt.solution)}, successes {attempt.successes},"
-        f" failures {sum(attempt.failures)} ({counts}) for node(s) {names}"
-    )
-
-
-def metric_text(placement: Placement) -> str:
-    """Return the score, or the dedicated metric, as text."""
-    if placement.lost is None:
-        return fixed(placement.score, 8)
-    return f"([{','.join(map(str, placement.lost))}],{placement.disk_left})"
-
-
-def describe_failures(failures: FailCounts) -> str:
-    """List the reasons that occurred with their counts."""
-    return ", ".join(f"{reason.title}: {failures[reason]}" for reason in FailReason if failures[reason])
+    lost, left = attempt.solution.lost, attempt.solution.disk_left
+    metric = fixed(attempt.solution.score, 8) if lost is None else f"([{','.join(map(str, lost))}],{left})"
+    return f"score: {metric}, successes {attempt.successes}, failures {sum(failures)} ({counts}) for node(s) {names}"
 
 
 def connected(group: Group, instance: Instance) -> bool:
@@ -174,4 +161,4 @@ def _least(items: list[tuple[int, Attempt]]) -> tuple[int, Attempt]:
     solutions = [(item, item[1].solution) for item in items if item[1].solution is not None]
     if all(solution.lost is None for _, solution in solutions):
         return sorted_by_score(solutions, lambda pair: pair[1].score)[0][0]
-    return min(solutions, key=lambda pair: (pair[1].lost or (), pair[1].disk_left))[0]
+    return min(solutions, key=lambda pair: pair[1].metric)[0]

@@ -6,10 +6,7 @@ work.
 
 from __future__ import annotations
 
-from functools import partial
-
 from gpolicy.allocator.cluster_data import Disk
-from gpolicy.allocator.cluster_score import total_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.placement import NO_FAILURES, Attempt, Candidates, FailCounts, SingleCandidates, try_allocate
@@ -19,21 +16,10 @@ from gpolicy.light_dataclasses import dataclass, replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol
 
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.placement import Nodes, Placement
     from gpolicy.allocator.redundancy import Instances
-
-    class Engine(Protocol):
-        """The operations of the allocation loops: one attempt, and the N+1 test of a state."""
-
-        def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
-            """Try to place `instance` once; with `checked` the N+1 test must pass afterwards."""
-
-        def redundant(self, nodes: Nodes, instances: Instances) -> bool:
-            """Whether the state survives the loss of any one node."""
-
 
 HUGE_STEP_FLOOR = 20
 SMALL_STEP = 10
@@ -86,9 +72,8 @@ class ReferenceEngine:
             self._spend_on_test(nodes, instances)
             return test(placement)
 
-        score = partial(total_score, weights=self.rules.weights)
-        judged = predicate if checked else None
-        return try_allocate(nodes, instance, self.candidates, force=self.force, predicate=judged, score=score)
+        judged, weights = predicate if checked else None, self.rules.weights
+        return try_allocate(nodes, instance, self.candidates, force=self.force, predicate=judged, weights=weights)
 
     def redundant(self, nodes: Nodes, instances: Instances) -> bool:
         """Whether every examined node can be evacuated."""
@@ -107,7 +92,7 @@ class Allocator:
     `capacity_checks`: global N+1 tests; with `each` of every placement, which htools skips for mirrored instances.
     """
 
-    engine: Engine
+    engine: ReferenceEngine
     capacity_checks: bool = True
     each: bool = False
 

@@ -15,7 +15,6 @@ from gpolicy.allocator.group_choice import (
     Wanted,
     choose_group,
     describe,
-    describe_failures,
     find_group,
     one_group,
     search_ordinary,
@@ -112,8 +111,7 @@ def allocate_secondary(
         capacity_checks=options.capacity_checks,
     )
     if attempt.solution is None:
-        counts = describe_failures(attempt.failures) or "unknown reasons"
-        raise RequestError(f"No valid allocation solutions, failure reasons: {counts}")
+        raise RequestError(describe(attempt, state))
     return attempt.solution, describe(attempt, state)
 
 
