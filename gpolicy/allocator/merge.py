@@ -227,34 +227,19 @@ def _facts(
 def _empty_node(facts: NodeFacts, node: NodeData, memory_used: int) -> Node:
     """Return the node without instances; `_settle` fills in the memory and CPU ratios and all `forth_*` values."""
     return Node(
-        facts=facts,
+        facts,
         instance_memory=memory_used,
         free_disk=node.free_disk,
         free_spindles=node.free_spindles,
         used_cpus=node.node_cpus,
-        instance_spindles=0.0,
-        primaries=(),
-        secondaries=(),
         peers={},
-        reserved_memory=0,
-        fails_n1=False,
-        load=NO_LOAD,
         exclusion_tags={},
-        location_score=0,
         location_exclusions={},
-        ratio_memory=0.0,
         ratio_disk=facts.disk_ratio(node.free_spindles, node.free_disk),
-        ratio_reserved=0.0,
-        ratio_cpu=0.0,
         forth_free_memory=node.free_memory,
         forth_free_disk=node.free_disk,
         forth_free_spindles=node.free_spindles,
         forth_used_cpus=node.node_cpus,
-        forth_instance_spindles=0.0,
-        forth_load=NO_LOAD,
-        forth_ratio_memory=0.0,
-        forth_ratio_disk=0.0,
-        forth_ratio_cpu=0.0,
     )
 
 

@@ -76,29 +76,29 @@ class Node:
     free_disk: int
     free_spindles: int
     used_cpus: int
-    instance_spindles: float
-    primaries: tuple[int, ...]
-    secondaries: tuple[int, ...]
     peers: dict[int, int]
-    reserved_memory: int
-    fails_n1: bool
-    load: Load
     exclusion_tags: dict[str, int]
-    location_score: int
     location_exclusions: dict[tuple[str, str], int]
-    ratio_memory: float
     ratio_disk: float
-    ratio_reserved: float
-    ratio_cpu: float
     forth_free_memory: int
     forth_free_disk: int
     forth_free_spindles: int
     forth_used_cpus: int
-    forth_instance_spindles: float
-    forth_load: Load
-    forth_ratio_memory: float
-    forth_ratio_disk: float
-    forth_ratio_cpu: float
+    instance_spindles: float = 0.0
+    primaries: tuple[int, ...] = ()
+    secondaries: tuple[int, ...] = ()
+    reserved_memory: int = 0
+    fails_n1: bool = False
+    load: Load = NO_LOAD
+    location_score: int = 0
+    ratio_memory: float = 0.0
+    ratio_reserved: float = 0.0
+    ratio_cpu: float = 0.0
+    forth_instance_spindles: float = 0.0
+    forth_load: Load = NO_LOAD
+    forth_ratio_memory: float = 0.0
+    forth_ratio_disk: float = 0.0
+    forth_ratio_cpu: float = 0.0
     score_values: tuple[float, ...] | None = field(default=None, compare=False, repr=False)
 
     def copy(self) -> Node:

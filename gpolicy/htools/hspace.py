@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.compiled_allocation import Budget, make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import Cluster
@@ -39,10 +39,15 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     if options.verbosity > 0:
         sys.stderr.write(warnings(cluster))
     nodes = with_node_options(cluster.nodes, options)
-    template = _template(options, cluster.policy)
-    specs = [options.tiered_alloc] if options.tiered_alloc is not None else _tiered_specs(cluster.policy)
-    standard = options.standard_alloc or cluster.policy.std
-    spindle_use = options.spindle_use if options.spindle_use is not None else cluster.policy.std.spindle_use
+    policy = cluster.policy
+    if options.disk_template is None and not policy.templates:
+        raise InputError("null list of disk templates received from cluster")
+    template = options.disk_template or policy.templates[0]
+    specs = [pair.max for pair in policy.minmax] if options.tiered_alloc is None else [options.tiered_alloc]
+    if not specs:
+        raise InputError("Empty list of specs received from the cluster")
+    standard = options.standard_alloc or policy.std
+    spindle_use = options.spindle_use if options.spindle_use is not None else policy.std.spindle_use
     if options.verbosity > 1 and cluster.common_suffix:
         sys.stderr.write(f"Note: Stripping common suffix of '{cluster.common_suffix}' from names\n")
     sys.stderr.write(node_status("Initial cluster", nodes, options))
@@ -92,20 +97,6 @@ def _tiered(
         if limit is None or limit > placed:
             state = allocator.tiered(state, instance, None if limit is None else limit - placed)
     return state
-
-
-def _template(options: Options, policy: InstancePolicy) -> DiskTemplate:
-    if options.disk_template is not None:
-        return options.disk_template
-    if not policy.templates:
-        raise InputError("null list of disk templates received from cluster")
-    return policy.templates[0]
-
-
-def _tiered_specs(policy: InstancePolicy) -> list[Spec]:
-    if not policy.minmax:
-        raise InputError("Empty list of specs received from the cluster")
-    return [pair.max for pair in policy.minmax]
 
 
 def _usable(cluster: Cluster, nodes: Mapping[int, Node], options: Options, *, independent: bool) -> Usable:
