@@ -137,16 +137,9 @@ def ordered_sum(values: Iterable[float]) -> float:
 
 def deviation(values: list[float]) -> Deviation:
     """Return count, sum and population variance, both sums from left to right."""
-    count = float(len(values))
-    total = 0.0
-    for value in values:
-        total += value
+    count, total = float(len(values)), ordered_sum(values)
     mean = total / count
-    squares = 0.0
-    for value in values:
-        difference = value - mean
-        squares += difference * difference
-    return count, total, squares / count
+    return count, total, ordered_sum((value - mean) * (value - mean) for value in values) / count
 
 
 def replaced(stats: tuple[Statistic, ...], old: Node, new: Node) -> tuple[Statistic, ...]:

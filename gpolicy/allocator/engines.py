@@ -14,7 +14,7 @@ from gpolicy.allocator import redundancy
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, node_at
-from gpolicy.allocator.native.library import NativeEngine, Question, Status, load
+from gpolicy.allocator.native.library import Leaving, NativeEngine, Question, Status, Unlisted, load
 from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError
 from gpolicy.allocator.placement import Attempt, Placement, SingleCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate
@@ -29,11 +29,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.native.library import Leaving, MoveRules, NativeResult, Unlisted
+    from gpolicy.allocator.evacuation import Departure
+    from gpolicy.allocator.native.library import MoveRules, NativeResult
     from gpolicy.allocator.placement import Candidates, FailCounts, Nodes
     from gpolicy.allocator.redundancy import Instances
 
 NO_CANDIDATES = SingleCandidates(())
+_LEAVING = {"PRIMARY": Leaving.PRIMARY, "SECONDARY": Leaving.SECONDARY, "ALL": Leaving.BOTH}
+"""What each mode of an evacuation is to the engine."""
 MOST_PLACEMENTS = 1 << 20
 """The greatest number of instances that a run may place (placing.c)."""
 MOST_LEVELS = 1 << 18
@@ -182,6 +185,38 @@ class EngineCluster:
 def engine_cluster(nodes: Nodes, instances: Instances) -> EngineCluster | None:
     """Return the cluster in an engine; None: ask the law."""
     return _open(nodes, instances, NO_CANDIDATES)
+
+
+class Narrowing:
+    """Finds the best move of each instance in turn with the compiled engine, so that the law tries few candidates.
+
+    Without an engine, or if it cannot answer, the law tries all candidates.
+    """
+
+    def __init__(self, nodes: Nodes, instances: Instances) -> None:
+        """Begin with the state before the first move."""
+        self._engine = engine_cluster(nodes, instances)
+
+    def narrow(self, asked: Departure) -> Sequence[int]:
+        """Return the candidates of the best move or, if there is none, those that the error message names."""
+        instance, candidates = asked.instance, asked.candidates
+        if self._engine is None:
+            return candidates
+        # an instance that is named twice moves again by its old record, whose nodes do not list it then
+        primary, secondary, unlisted = asked.nodes[instance.primary], asked.nodes.get(instance.secondary), Unlisted(0)
+        if instance.index not in primary.primaries:
+            unlisted |= Unlisted.PRIMARY
+        if secondary is not None and instance.index not in secondary.secondaries:
+            unlisted |= Unlisted.SECONDARY
+        try:
+            found = self._engine.move(instance, _LEAVING[asked.mode.name], unlisted, candidates, force=asked.force)
+        except UnfitError:
+            self._engine = None
+            return candidates
+        if found:
+            return [node for node in candidates if node in found]
+        # the message names the last pair that failed, or each single node
+        return candidates[-2:] if asked.by_pairs else candidates
 
 
 # --- calls -------------------------------------------------------------------------------------------------------

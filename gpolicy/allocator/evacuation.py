@@ -20,7 +20,7 @@ from gpolicy.light_dataclasses import dataclass, replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.narrowing import Narrowing
+    from gpolicy.allocator.engines import Narrowing
     from gpolicy.allocator.placement import Nodes
     from gpolicy.stopping import Stop
 
@@ -201,7 +201,7 @@ def evacuate_nodes(
 
     engine = None
     if not all(_fails_over(mode, instances[index]) for index in wanted):
-        from gpolicy.allocator.narrowing import Narrowing  # noqa: PLC0415 - a fail-over has no choice
+        from gpolicy.allocator.engines import Narrowing  # noqa: PLC0415 - a fail-over has no choice
 
         engine = Narrowing(nodes, instances)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from gpolicy.allocator.engines import Narrowing
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.evacuation import (
     Departure,
@@ -15,7 +16,6 @@ from gpolicy.allocator.evacuation import (
     unobserved,
 )
 from gpolicy.allocator.group_choice import Wanted, choose_group, search_ordinary
-from gpolicy.allocator.narrowing import Narrowing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from gpolicy.allocator import node_changes
 from gpolicy.allocator.ghc_numbers import divide, floor, truncate
-from gpolicy.allocator.node import NO_LOAD, Node, NodeFacts
+from gpolicy.allocator.node import Node, NodeFacts
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
@@ -87,11 +87,6 @@ def merge(
     for node_state in nodes.values():
         _settle(node_state, instances, by_unallocated=data.n1_by_unallocated)
     return Cluster(groups, nodes, instances, data.tags, data.policy, suffix)
-
-
-def no_loads(_instance: Instance) -> Load:
-    """Return the utilisation of any instance with `--ignore-dynu`."""
-    return NO_LOAD
 
 
 def _resolved(

@@ -128,7 +128,7 @@ class Allocator:
             count = len(reached.placed)
             if limit is None or limit > count:
                 below = None if limit is None else limit - count
-                smaller = shrink(instance, most_frequent(reached.failures))
+                smaller = shrink(instance, most_frequent_first(reached.failures)[0])
                 if smaller is not None:
                     pending.append((reached, instance, below))
                     state, instance, limit = reached, smaller, below
@@ -171,7 +171,7 @@ class Allocator:
 
     def _probe(self, state: AllocationState, instance: Instance) -> Instance | None:
         """Find a smaller instance that fits, shrinking one resource at a time."""
-        for reason in reversed(ascending(state.failures)):
+        for reason in most_frequent_first(state.failures):
             current = instance
             while True:
                 smaller = shrink(current, reason)
@@ -193,14 +193,9 @@ class Allocator:
         return max(HUGE_STEP_FLOOR, available // instance.memory - len(state.nodes))
 
 
-def ascending(failures: FailCounts) -> list[FailReason]:
-    """Return all reasons, the rarest first; equal counts in the order of `FailReason`."""
-    return sorted(FailReason, key=lambda reason: failures[reason])
-
-
-def most_frequent(failures: FailCounts) -> FailReason:
-    """Return the reason to shrink by: the one with most failures, of equals the last one."""
-    return ascending(failures)[-1]
+def most_frequent_first(failures: FailCounts) -> list[FailReason]:
+    """Return all reasons, that to shrink by first: the one with most failures, of equals the last one."""
+    return sorted(FailReason, key=lambda reason: (failures[reason], reason), reverse=True)
 
 
 MEMORY_UNIT = 64

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import partial
 
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.ghc_numbers import DivisionError, floor
-from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge, no_loads
+from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge
+from gpolicy.allocator.node import NO_LOAD
 from gpolicy.cluster.record import LARGEST_FILE
 from gpolicy.errors import InputError, UsageError
 from gpolicy.ganeti.releases import RELEASE_VARIABLE, check_release, n1_by_unallocated
@@ -171,19 +171,20 @@ def load_cluster(
         raise
     except InputError as error:
         raise InputError(f"failed to load data, aborting: {error}") from None
-    found: Callable[[Instance], Load] | None = None
-    if options.ignore_dynu:
-        found = no_loads
-    elif loads:
-        found = partial(_load_of, loads)
     return merge(
         data,
         static_kvm_node_memory=options.static_kvm_node_memory,
-        loads=found,
+        loads=_loads_of(options, loads),
         exclusion_prefixes=tuple(f"{prefix}:" for prefix in options.exclusion_tags),
         # an iallocator document is loaded once as a request, and its result once more as a cluster
         twice=options.ialloc_src is not None and not (options.master or options.simulate or options.text_data),
     )
+
+
+def _loads_of(options: Options, loads: Mapping[str, Load] | None) -> Callable[[Instance], Load] | None:
+    if options.ignore_dynu:
+        return lambda _: NO_LOAD
+    return (lambda item: loads.get(item.name, item.load)) if loads else None
 
 
 def under_release(data: ClusterData, installed: str | None = None) -> ClusterData:
@@ -200,10 +201,6 @@ def under_release(data: ClusterData, installed: str | None = None) -> ClusterDat
         except UsageError as error:
             raise InputError(f"{error.message} ({error.hint})") from None
     return replace(data, n1_by_unallocated=n1_by_unallocated(release))
-
-
-def _load_of(loads: Mapping[str, Load], instance: Instance) -> Load:
-    return loads.get(instance.name, instance.load)
 
 
 def warnings(cluster: Cluster) -> str:

@@ -13,7 +13,7 @@ from gpolicy.allocator.instance_moves import MoveKind, is_split
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.errors import InputError
 from gpolicy.htools import backends, hbal_loading
-from gpolicy.htools.hbal_commands import command_lines, job_sets, script_text, touched_nodes
+from gpolicy.htools.hbal_commands import command_lines, job_sets, touched_nodes
 from gpolicy.htools.program_options import HBAL_OPTIONS, Options
 from gpolicy.htools.tables import aligned, score_table
 from gpolicy.light_dataclasses import dataclass
@@ -286,10 +286,11 @@ def _finish(options: Options, cluster: Cluster, group: _Group, moves: Sequence[B
 def _write_commands(name: str, group: _Group, moves: Sequence[Balanced], *, only_first: bool) -> None:
     """Write the commands of the moves into the file `name`; `-` prints them."""
     sets = job_sets(moves, touched_nodes)[: 1 if only_first else None]
+    lines = command_lines(sets, group.aliases, group.nodes, script=name != "-")
+    text = "".join(f"{line}\n" for line in lines)
     if name == "-":
         title = "First set of jobs:" if only_first else "Commands to run to reach the above solution:"
-        lines = ["", title, *command_lines(sets, group.aliases, group.nodes)]
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        sys.stdout.write(f"\n{title}\n{text}")
         return
-    backends.write_file(name, script_text(command_lines(sets, group.aliases, group.nodes, script=True)))
+    backends.write_file(name, text)
     sys.stdout.write(f"The commands have been written to file '{name}'\n")
