@@ -116,11 +116,17 @@ def choose_group(
     return GroupAnswer(attempt.solution, (heading, *messages.values()), number, messages)
 
 
-def one_group(group: Group, nodes: Nodes, instances: Instances, instance: Instance, search: Search) -> GroupAnswer:
-    """Try the requested group; only its nodes and the instances on them count.
+def one_group(
+    groups: Mapping[int, Group], name: str, nodes: Nodes, instances: Instances, instance: Instance, search: Search
+) -> GroupAnswer:
+    """Try the only group with this name or uuid; only its nodes and the instances on them count.
 
-    Raises RequestError if it is not connected to the instance's networks or has no usable node.
+    Raises RequestError if there is none, or it is not connected to the instance's networks or has no usable node.
     """
+    found = [group for group in groups.values() if name in {group.name, group.uuid}]
+    if len(found) != 1:
+        raise RequestError(f"Wrong number of elems found with name {name}")
+    group = found[0]
     if not connected(group, instance):
         raise RequestError(f"The {_not_connected(group, instance)}")
     scope = {index: node for index, node in nodes.items() if node.facts.group == group.index}
@@ -133,14 +139,6 @@ def one_group(group: Group, nodes: Nodes, instances: Instances, instance: Instan
     return GroupAnswer(attempt.solution, (message,), group.index, {group.index: message})
 
 
-def find_group(groups: Mapping[int, Group], name: str) -> Group:
-    """Return the only group with this name or uuid. Raises RequestError otherwise."""
-    found = [group for group in groups.values() if name in {group.name, group.uuid}]
-    if len(found) != 1:
-        raise RequestError(f"Wrong number of elems found with name {name}")
-    return found[0]
-
-
 def _not_connected(group: Group, instance: Instance) -> str:
     return f"group {group.name} is not connected to a network required by instance {instance.name}"
 
@@ -151,14 +149,10 @@ def _best(groups: Mapping[int, Group], valid: list[tuple[int, Attempt]]) -> tupl
     The list starts in reverse order, so later groups win ties.
     """
     for policy in (AllocPolicy.PREFERRED, AllocPolicy.LAST_RESORT):
-        same = [item for item in reversed(valid) if groups[item[0]].alloc_policy is policy]
-        if same:
-            return _least(same)
+        same = [(item, item[1].solution) for item in reversed(valid) if groups[item[0]].alloc_policy is policy]
+        known = [(item, solution) for item, solution in same if solution is not None]
+        if known and all(solution.lost is None for _, solution in known):
+            return sorted_by_score(known, lambda pair: pair[1].score)[0][0]
+        if known:
+            return min(known, key=lambda pair: pair[1].metric)[0]
     return None
-
-
-def _least(items: list[tuple[int, Attempt]]) -> tuple[int, Attempt]:
-    solutions = [(item, item[1].solution) for item in items if item[1].solution is not None]
-    if all(solution.lost is None for _, solution in solutions):
-        return sorted_by_score(solutions, lambda pair: pair[1].score)[0][0]
-    return min(solutions, key=lambda pair: pair[1].metric)[0]

@@ -14,7 +14,7 @@ from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, Load, NodeData
@@ -77,8 +77,8 @@ def merge(
         if node.tags not in migration:
             own = migration_tags(data.tags, node.tags)
             migration[node.tags] = own, receivable_tags(data.tags, own)
-        facts = _facts(node, groups[node.group].policy, migration[node.tags], locations[node.index], suffix, used)
-        nodes[node.index] = _empty_node(facts, node, used)
+        tags = (locations[node.index], *migration[node.tags])
+        nodes[node.index] = _empty_node(node, groups[node.group].policy, tags, suffix, used)
     for instance in (instance for table in passes for instance in table.values()):
         if instance.primary in nodes:
             _load(nodes[instance.primary], instance, primary=True)
@@ -180,25 +180,23 @@ def common_suffix(names: list[str]) -> str:
     return ""
 
 
-def _facts(
-    node: NodeData,
-    policy: InstancePolicy,
-    migration: tuple[frozenset[str], frozenset[str]],
-    locations: frozenset[str],
-    suffix: str,
-    memory_used: int,
-) -> NodeFacts:
-    recorded = truncate(node.total_memory) - node.node_memory - memory_used
-    return NodeFacts(
+def _empty_node(
+    node: NodeData, policy: InstancePolicy, tags: Sequence[frozenset[str]], suffix: str, memory_used: int
+) -> Node:
+    """Return the node without instances, but with their memory; `_settle` fills in what depends on all of them.
+
+    `tags` are those of its location, and of the migration from it and to it.
+    """
+    facts = NodeFacts(
         index=node.index,
         name=node.name,
-        alias=node.name.removesuffix(suffix) if suffix else node.name,
+        alias=node.name.removesuffix(suffix),
         group=node.group,
         policy=policy,
         total_memory=node.total_memory,
         node_memory=node.node_memory,
         reported_free_memory=node.free_memory,
-        unaccounted_memory=recorded - node.free_memory,
+        unaccounted_memory=truncate(node.total_memory) - node.node_memory - memory_used - node.free_memory,
         total_disk=node.total_disk,
         total_cpus=node.total_cpus,
         node_cpus=node.node_cpus,
@@ -208,19 +206,15 @@ def _facts(
         offline=node.offline,
         master=node.master,
         tags=node.tags,
-        location_tags=locations,
-        migration_tags=migration[0],
-        receivable_tags=migration[1],
+        location_tags=tags[0],
+        migration_tags=tags[1],
+        receivable_tags=tags[2],
         vcpu_ratio=policy.vcpu_ratio,
         high_cpus=floor(policy.vcpu_ratio * node.total_cpus),
         high_spindles=policy.spindle_ratio * node.spindles,
         min_disk_ratio=0.0,
         low_disk=0,
     )
-
-
-def _empty_node(facts: NodeFacts, node: NodeData, memory_used: int) -> Node:
-    """Return the node without instances; `_settle` fills in the memory and CPU ratios and all `forth_*` values."""
     return Node(
         facts,
         instance_memory=memory_used,

@@ -30,10 +30,6 @@ _STEPS = 10
 """What it takes to try one node, for each node that the score is made of."""
 
 
-def _free(_steps: int) -> None:
-    """Allow any work."""
-
-
 @dataclass(frozen=True, slots=True)
 class AllocationState:
     """The state of a run of allocations: nodes, all instances, the placed ones, the last failures.
@@ -60,7 +56,7 @@ class ReferenceEngine:
     candidates: Candidates
     rules: CapacityRules
     force: bool = False
-    spend: Callable[[int], None] = _free
+    spend: Callable[[int], None] = lambda _: None
 
     def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
         """Try every candidate; with `checked` only a placement that passes the N+1 test counts."""
@@ -102,7 +98,12 @@ class Allocator:
             return self._small(state, instance, limit, checked=self.capacity_checks)
         huge = True
         while True:
-            step = self._huge_step(state, instance) if huge else SMALL_STEP
+            step = SMALL_STEP
+            if huge:
+                if instance.memory == 0:
+                    raise DivisionError("divide by zero")
+                available = sum(node.available_memory for node in state.nodes.values())
+                step = max(HUGE_STEP_FLOOR, available // instance.memory - len(state.nodes))
             now = step if limit is None else min(step, limit)
             rest = None if limit is None else max(0, limit - step)
             after = self._small(state, instance, now, checked=False)
@@ -184,13 +185,6 @@ class Allocator:
                     break
                 current = smaller
         return None
-
-    @staticmethod
-    def _huge_step(state: AllocationState, instance: Instance) -> int:
-        if instance.memory == 0:
-            raise DivisionError("divide by zero")
-        available = sum(node.available_memory for node in state.nodes.values())
-        return max(HUGE_STEP_FLOOR, available // instance.memory - len(state.nodes))
 
 
 def most_frequent_first(failures: FailCounts) -> list[FailReason]:

@@ -15,7 +15,6 @@ from gpolicy.allocator.group_choice import (
     Wanted,
     choose_group,
     describe,
-    find_group,
     one_group,
     search_ordinary,
 )
@@ -132,4 +131,4 @@ def answer(
     if wanted.group_name is None:
         separate = not dedicated
         return choose_group(groups, nodes, instances, wanted.instance, search, separate_network_messages=separate)
-    return one_group(find_group(groups, wanted.group_name), nodes, instances, wanted.instance, search)
+    return one_group(groups, wanted.group_name, nodes, instances, wanted.instance, search)

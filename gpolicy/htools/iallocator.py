@@ -23,9 +23,11 @@ from gpolicy.light_dataclasses import dataclass
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
+    from typing import Any, TypeVar
 
     from gpolicy.htools.json_fields import Json
+
+    Item = TypeVar("Item")
 
 NIC_MODES = frozenset({"bridged", "routed", "openvswitch"})
 _UNMANAGED = Nic()
@@ -48,37 +50,30 @@ def parse_document(text: str) -> IallocatorDocument:
         raise InputError("Parsing input IAllocator message: Unable to read JSObject")
     fields = Fields("invalid iallocator message: ", value)
     request = fields.record("request").fields
-    groups = tuple(
-        _group(index, uuid, entry) for index, (uuid, entry) in enumerate(fields.record("nodegroups").fields.items())
-    )
-    by_uuid = {group.uuid: group.index for group in groups}
-    nodes = tuple(
-        _node(index, name, entry, by_uuid) for index, (name, entry) in enumerate(fields.record("nodes").fields.items())
-    )
-    by_name = {node.name: node.index for node in nodes}
-    entries = fields.record("instances").fields
-    instances = tuple(
-        _placed_instance(index, name, entry, by_name) for index, (name, entry) in enumerate(entries.items())
-    )
+    groups = _each(_group, fields.record("nodegroups"))
+    nodes = _each(_node, fields.record("nodes"), {group.uuid: group.index for group in groups})
+    entries = fields.record("instances")
+    instances = _each(_placed_instance, entries, {node.name: node.index for node in nodes})
     tags = fields.texts("cluster_tags")
     hypervisors = fields.get("enabled_hypervisors", lambda names: [as_hypervisor(name) for name in as_list(names)])
     return IallocatorDocument(
         request,
         ClusterData(groups, nodes, instances, tags=tags, hypervisor=hypervisors[0] if hypervisors else None),
-        entries,
+        entries.fields,
     )
 
 
-def _no_places() -> tuple[int, int]:
-    return NO_NODE, NO_NODE
+def _each(read: Callable[..., Item], entries: Fields, *more: Mapping[str, int]) -> tuple[Item, ...]:
+    """Return what `read` makes of each entry, from its number, its name and its object."""
+    return tuple(read(index, name, entry, *more) for index, (name, entry) in enumerate(entries.fields.items()))
 
 
 def parse_instance(
-    index: int, name: str, values: dict[str, Json], places: Callable[[], tuple[int, int]] = _no_places
+    index: int, name: str, values: dict[str, Json], places: Callable[[], tuple[int, int]] | None = None
 ) -> Instance:
     """Read the fields that an instance entry and an allocation request have in common.
 
-    `places` returns its primary and secondary node; it is called last.
+    `places` returns its primary and secondary node (None: it has none); it is called last.
     """
     fields = Fields(f"invalid data for instance '{name}': ", values)
     disk = fields.whole("disk_space_total")
@@ -91,7 +86,7 @@ def parse_instance(
     spindle_use = fields.whole("spindle_use")
     nics = tuple([_nic(name, plain_object(entry)) for entry in _array(fields.get("nics", _unchanged))])
     state = values.get("admin_state")
-    primary, secondary = places()
+    primary, secondary = places() if places is not None else (NO_NODE, NO_NODE)
     return Instance(
         index=index,
         name=name,
