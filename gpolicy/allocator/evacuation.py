@@ -6,7 +6,7 @@ wins. Instance policies, allocation policies and N+1 are not checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from functools import partial
 from itertools import permutations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.engines import Narrowing
     from gpolicy.allocator.placement import Nodes
+    from gpolicy.allocator.redundancy import Instances
     from gpolicy.stopping import Stop
 
 
@@ -49,7 +50,7 @@ class EvacuationResult:
     moved: tuple[tuple[Instance, int, tuple[int, ...], tuple[InstanceMove, ...]], ...]
     failed: tuple[tuple[Instance, str], ...]
     nodes: Nodes
-    instances: Mapping[int, Instance]
+    instances: Instances
 
 
 class EvacuationError(RequestError):
@@ -94,10 +95,13 @@ class Departure:
         for where in self._targets():
             try:
                 if self.by_pairs:
-                    yield where, _chain(self.nodes, self.instance, *where, force=self.force)
+                    yield where, _chain(start, *where, force=self.force)
+                elif self._fails_over:
+                    yield where, _move(start, MoveKind.FAILOVER, NO_NODE, "", force=self.force)
                 else:
-                    kind, target = self._single(where[0])
-                    yield where, _move(start, kind, target, "", force=self.force)
+                    mirrored = self.instance.template is DiskTemplate.DRBD
+                    kind = MoveKind.REPLACE_SECONDARY if mirrored else MoveKind.FAILOVER_TO
+                    yield where, _move(start, kind, where[0], "", force=self.force)
             except EvacuationError as failure:
                 yield where, failure
 
@@ -117,12 +121,6 @@ class Departure:
         """Whether it moves to its secondary node, whatever the candidates are."""
         return _fails_over(self.mode, self.instance)
 
-    def _single(self, target: int) -> tuple[MoveKind, int]:
-        if self._fails_over:
-            return MoveKind.FAILOVER, NO_NODE
-        mirrored = self.instance.template is DiskTemplate.DRBD
-        return MoveKind.REPLACE_SECONDARY if mirrored else MoveKind.FAILOVER_TO, target
-
     def why_none(self, failures: Sequence[tuple[int, EvacuationError]]) -> EvacuationError:
         """Return the error for an instance that no candidate takes, from the last node and the error of each."""
         if self._fails_over:
@@ -138,11 +136,7 @@ Observer = Callable[[Departure], None]
 """Told of each instance of a movable template before it is moved."""
 
 
-def unobserved(_: Departure) -> None:
-    """Observe nothing."""
-
-
-def evacuate(asked: Departure, engine: Narrowing | None, observer: Observer) -> Evacuated:
+def evacuate(asked: Departure, engine: Narrowing | None, observer: Observer | None) -> Evacuated:
     """Move one instance to the best of its candidates; of equal ones the later wins.
 
     `engine` narrows the candidates, one move after the other; None if there is one at most. Raises EvacuationError.
@@ -153,7 +147,8 @@ def evacuate(asked: Departure, engine: Narrowing | None, observer: Observer) -> 
         raise EvacuationError(f"Instances of type {template.value} cannot be relocated")
     if not mirrored and asked.mode is EvacuationMode.SECONDARY:
         raise EvacuationError(f"Instances with disk template '{template.value}' can't execute change secondary")
-    observer(asked)
+    if observer is not None:
+        observer(asked)
     return _best(asked if engine is None else replace(asked, candidates=engine.narrow(asked)))
 
 
@@ -182,12 +177,12 @@ def _fails_over(mode: EvacuationMode, instance: Instance) -> bool:
 
 def evacuate_nodes(
     nodes: Nodes,
-    instances: Mapping[int, Instance],
+    instances: Instances,
     mode: EvacuationMode,
     wanted: Sequence[int],
     *,
     force: bool,
-    observer: Observer = unobserved,
+    observer: Observer | None = None,
     stop: Stop | None = None,
 ) -> EvacuationResult:
     """Move each of the instances `wanted` away from its node(s) within its group; none after a `stop`."""
@@ -205,7 +200,7 @@ def evacuate_nodes(
 
         engine = Narrowing(nodes, instances)
 
-    def go(state: Nodes, _table: Mapping[int, Instance], instance: Instance) -> Evacuated:
+    def go(state: Nodes, _table: Instances, instance: Instance) -> Evacuated:
         group = nodes[instance.primary].facts.group
         candidates = [
             index
@@ -219,15 +214,9 @@ def evacuate_nodes(
 
 
 def relocate(
-    nodes: Nodes,
-    instances: Mapping[int, Instance],
-    index: int,
-    required_nodes: int,
-    leaving: Sequence[int],
-    *,
-    force: bool,
-) -> tuple[Evacuated, int]:
-    """Move one instance from the node `leaving`; return the state and its new node.
+    nodes: Nodes, instances: Instances, index: int, required_nodes: int, leaving: Sequence[int], *, force: bool
+) -> tuple[EvacuationResult, int]:
+    """Move one instance from the node `leaving`; return the result and its new node.
 
     Raises RequestError.
     """
@@ -247,23 +236,20 @@ def relocate(
     result = evacuate_nodes(nodes, instances, mode, [index], force=force)
     if result.failed:
         raise RequestError(result.failed[0][1])
-    _, _, new_nodes, moves = result.moved[0]
-    done = Evacuated(result.nodes, result.instances[index], moves)
-    return done, new_nodes[-1]
+    _, _, new_nodes, _ = result.moved[0]
+    return result, new_nodes[-1]
 
 
 def each_in_turn(
     nodes: Nodes,
-    instances: Mapping[int, Instance],
+    instances: Instances,
     wanted: Sequence[int],
-    go: Callable[[Nodes, Mapping[int, Instance], Instance], Evacuated],
+    go: Callable[[Nodes, Instances, Instance], Evacuated],
     stop: Stop | None,
 ) -> EvacuationResult:
     """Move instances one after the other, each with its original record."""
-    state: Nodes = nodes
-    table = dict(instances)
-    moved = []
-    failed = []
+    state, table = nodes, dict(instances)
+    moved, failed = [], []
     for index in wanted:
         instance = instances[index]
         try:
@@ -271,11 +257,9 @@ def each_in_turn(
         except RequestError as error:
             failed.append((instance, str(error)))
             continue
-        state = done.nodes
-        table[index] = done.instance
-        new = done.instance
-        mirrored = new.template is DiskTemplate.DRBD
-        new_nodes = (new.primary, new.secondary) if mirrored else (new.primary,)
+        state, new = done.nodes, done.instance
+        table[index] = new
+        new_nodes = (new.primary, new.secondary) if new.template is DiskTemplate.DRBD else (new.primary,)
         moved.append((instance, nodes[new.primary].facts.group, new_nodes, done.moves))
     return EvacuationResult(tuple(moved), tuple(failed), state, table)
 
@@ -292,10 +276,9 @@ def _unless_stopped(stop: Stop | None, go: Callable[[], Evacuated]) -> Evacuated
     raise EvacuationError("not looked at: the search ended early")
 
 
-def _chain(nodes: Nodes, instance: Instance, primary: int, secondary: int, *, force: bool) -> Evacuated:
+def _chain(state: Evacuated, primary: int, secondary: int, *, force: bool) -> Evacuated:
     """Move a mirrored instance to a new pair by three or four moves."""
-    state = Evacuated(nodes, instance, ())
-    if node_at(nodes, instance.primary).facts.offline:
+    if node_at(state.nodes, state.instance.primary).facts.offline:
         state = _move(state, MoveKind.FAILOVER, NO_NODE, "Failing over to the secondary: ", force=force)
     state = _move(state, MoveKind.REPLACE_SECONDARY, primary, "Changing secondary to new primary: ", force=force)
     state = _move(state, MoveKind.FAILOVER, NO_NODE, "Failing over to new primary: ", force=force)

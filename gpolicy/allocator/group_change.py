@@ -13,7 +13,6 @@ from gpolicy.allocator.evacuation import (
     EvacuationMode,
     each_in_turn,
     evacuate,
-    unobserved,
 )
 from gpolicy.allocator.group_choice import Wanted, choose_group, search_ordinary
 
@@ -37,7 +36,7 @@ def change_group(  # noqa: PLR0913 (what hail is asked)
     options: RequestOptions,
     *,
     show_groups: Callable[[Sequence[Group]], str],
-    observer: Observer = unobserved,
+    observer: Observer | None = None,
     stop: Stop | None = None,
 ) -> EvacuationResult:
     """Move each of the instances `wanted` to one of the groups `targets` (empty: any other group); none after a `stop`.

@@ -46,9 +46,7 @@ def _relocate(index: int, count: int, leaving: Sequence[int], cluster: Cluster, 
     """Choose the new secondary, or the new node of an instance on shared storage."""
     force = options.ignore_soft_errors
     done, new = relocate(cluster.nodes, cluster.instances, index, count, leaving, force=force)
-    return HailAnswer(
-        "success", [*names_of(cluster.nodes, (new,))], done.nodes, {**cluster.instances, index: done.instance}
-    )
+    return HailAnswer("success", [*names_of(cluster.nodes, (new,))], done.nodes, done.instances)
 
 
 def _allocate_secondary(index: int, cluster: Cluster, options: RequestOptions) -> HailAnswer:
@@ -92,38 +90,16 @@ def _moved(cluster: Cluster, result: EvacuationResult) -> HailAnswer:
 
 def _opcode(move: InstanceMove, nodes: Mapping[int, Node]) -> dict[str, object]:
     """Return the opcode of one move, with its keys in Ganeti's order (htools, Cluster: `iMoveToJob`)."""
-    name = move.instance.name
+    name, same = {"instance_name": move.instance.name}, {"ignore_ipolicy": False}
     target = {} if move.target == NO_NODE else {"target_node": nodes[move.target].facts.name}
     if move.kind is MoveKind.REPLACE_SECONDARY:
-        return {
-            "OP_ID": "OP_INSTANCE_REPLACE_DISKS",
-            "instance_name": name,
-            "early_release": False,
-            "ignore_ipolicy": False,
-            "mode": "replace_new_secondary",
-            "disks": [],
-            "remote_node": target["target_node"],
-        }
+        kind = {"OP_ID": "OP_INSTANCE_REPLACE_DISKS", **name, "early_release": False, **same}
+        return {**kind, "mode": "replace_new_secondary", "disks": [], "remote_node": target["target_node"]}
     if move.instance.forthcoming:
-        return {
-            "OP_ID": "OP_INSTANCE_FAILOVER",
-            "instance_name": name,
-            "shutdown_timeout": 120,
-            "ignore_consistency": False,
-            **target,
-            "ignore_ipolicy": False,
-            "cleanup": False,
-        }
-    return {
-        "OP_ID": "OP_INSTANCE_MIGRATE",
-        "instance_name": name,
-        **target,
-        "allow_runtime_changes": False,
-        "ignore_ipolicy": False,
-        "cleanup": False,
-        "allow_failover": True,
-        "ignore_hvversions": True,
-    }
+        kind = {"OP_ID": "OP_INSTANCE_FAILOVER", **name, "shutdown_timeout": 120, "ignore_consistency": False}
+        return {**kind, **target, **same, "cleanup": False}
+    kind = {"OP_ID": "OP_INSTANCE_MIGRATE", **name, **target, "allow_runtime_changes": False, **same}
+    return {**kind, "cleanup": False, "allow_failover": True, "ignore_hvversions": True}
 
 
 def _exact(cluster: Cluster, name: str) -> int:
