@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 
 from gpolicy.allocator import redundancy
-from gpolicy.allocator.enumerations import NO_NODE
+from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, node_at
 from gpolicy.allocator.native.library import Leaving, NativeEngine, Question, Status, Unlisted, load
@@ -20,15 +20,15 @@ from gpolicy.allocator.placement import Attempt, Placement, SingleCandidates, tr
 from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate
 from gpolicy.allocator.replay import changed_nodes, instance_on_nodes
 from gpolicy.errors import InputError
-from gpolicy.light_dataclasses import dataclass
+from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.allocator.cluster_data import Group, Instance
     from gpolicy.allocator.evacuation import Departure
     from gpolicy.allocator.native.library import MoveRules, NativeResult
     from gpolicy.allocator.placement import Candidates, FailCounts, Nodes
@@ -126,6 +126,36 @@ def compiled_redundancy(nodes: Nodes, instances: Instances, rules: CapacityRules
         return None
     status, result = opened.engine.ask(Question.REDUNDANT)
     return bool(result.successes) if answered(status, opened.engine, nodes) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """The groups, unusable ones as unallocable; the rules of the N+1 test; whether allocation is forbidden."""
+
+    groups: Mapping[int, Group]
+    rules: CapacityRules
+    stopped: bool
+
+
+def usable_groups(
+    groups: Mapping[int, Group], nodes: Nodes, instances: Instances, *, accept_existing: bool, independent: bool
+) -> Usable:
+    """Return the usable groups of the initial state (hspace's `--accept-existing-errors`, `--independent-groups`)."""
+    bad = {node.facts.group for node in nodes.values() if not node.facts.offline and node.fails_n1}
+    rules = CapacityRules(skip_offline=accept_existing)
+    failing = set[int]()
+    for index in groups if independent else ():
+        members = {key: node for key, node in nodes.items() if node.facts.group == index}
+        if not is_redundant(members, instances, rules):
+            failing.add(index)
+    closed = failing if accept_existing else failing | bad
+    result = {
+        index: replace(group, alloc_policy=AllocPolicy.UNALLOCABLE) if index in closed else group
+        for index, group in groups.items()
+    }
+    some_open = any(group.alloc_policy is not AllocPolicy.UNALLOCABLE for group in result.values())
+    stopped = bool(bad) and not accept_existing and not (independent and some_open)
+    return Usable(result, replace(rules, ignored_groups=frozenset(failing)), stopped)
 
 
 # --- clusters for several questions ------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ class Departure:
             try:
                 if self.by_pairs:
                     yield where, _chain(start, *where, force=self.force)
-                elif self._fails_over:
+                elif _fails_over(self.mode, self.instance):
                     yield where, _move(start, MoveKind.FAILOVER, NO_NODE, "", force=self.force)
                 else:
                     mirrored = self.instance.template is DiskTemplate.DRBD
@@ -112,18 +112,13 @@ class Departure:
     def _targets(self) -> Iterable[tuple[int, ...]]:
         if self.by_pairs:
             return permutations(self.candidates, 2)
-        if self._fails_over:
+        if _fails_over(self.mode, self.instance):
             return ((self.instance.secondary,),)
         return ((index,) for index in self.candidates)
 
-    @property
-    def _fails_over(self) -> bool:
-        """Whether it moves to its secondary node, whatever the candidates are."""
-        return _fails_over(self.mode, self.instance)
-
     def why_none(self, failures: Sequence[tuple[int, EvacuationError]]) -> EvacuationError:
         """Return the error for an instance that no candidate takes, from the last node and the error of each."""
-        if self._fails_over:
+        if _fails_over(self.mode, self.instance):
             return failures[0][1]
         if self.by_pairs:
             last = f"Allocation failed: {failures[-1][1]}" if failures else "no nodes available"
@@ -172,6 +167,7 @@ def _best(asked: Departure) -> Evacuated:
 
 
 def _fails_over(mode: EvacuationMode, instance: Instance) -> bool:
+    """Whether the instance moves to its secondary node, whatever the candidates are."""
     return mode is EvacuationMode.PRIMARY and instance.template is DiskTemplate.DRBD
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from gpolicy.allocator.cluster_data import Instance, Load
-    from gpolicy.allocator.node import Node
+    from gpolicy.allocator.node import Node, NodeFacts
 
     Key = TypeVar("Key")
 
@@ -33,17 +33,12 @@ def add_primary(node: Node, instance: Instance, *, force: bool = False) -> Node 
     cpus = node.used_cpus + (instance.vcpus if instance.online else 0)
     cpu_ratio = divide(cpus, facts.total_cpus)
     fails_n1 = unallocated <= node.reserved_memory
-    if unallocated <= 0:
-        return FailReason.MEM
-    if local and disk <= 0:
-        return FailReason.DISK
-    if not force and local and disk < facts.low_disk:
-        return FailReason.DISK
-    if local and facts.exclusive and spindles < 0:
-        return FailReason.SPINDLES
+    short = FailReason.MEM if unallocated <= 0 else None
+    if short is None and local:
+        short = _short_of_disk(facts, disk, spindles, spindle_use, force=force)
+    if short is not None:
+        return short
     if not force:
-        if local and spindle_use > facts.high_spindles:
-            return FailReason.DISK
         if fails_n1 and not node.fails_n1:
             return FailReason.MEM
         if facts.vcpu_ratio >= 0 and facts.vcpu_ratio < cpu_ratio:
@@ -87,15 +82,10 @@ def add_secondary(
     fails_n1 = unallocated <= reserved
     if instance.template is not DiskTemplate.DRBD:
         return FailReason.DISK
-    if not ignore_disk and disk <= 0:
-        return FailReason.DISK
-    if not force and disk < facts.low_disk:
-        return FailReason.DISK
-    if facts.exclusive and spindles < 0:
-        return FailReason.SPINDLES
+    short = _short_of_disk(facts, disk, spindles, spindle_use, force=force, ignore_disk=ignore_disk)
+    if short is not None:
+        return short
     if not force:
-        if spindle_use > facts.high_spindles:
-            return FailReason.DISK
         if needed >= unallocated:
             return FailReason.MEM
         if fails_n1 and not node.fails_n1:
@@ -241,22 +231,39 @@ def exclusion_keys(node: Node, instance: Instance) -> tuple[tuple[str, str], ...
     return tuple((location, tag) for location in locations for tag in instance.exclusion_tags)
 
 
+def _short_of_disk(
+    facts: NodeFacts, disk: int, spindles: int, spindle_use: float, *, force: bool = False, ignore_disk: bool = False
+) -> FailReason | None:
+    """Return the reason against a node that would have this left, and this spindle use; `force` ignores soft limits."""
+    if (disk <= 0 and not ignore_disk) or (disk < facts.low_disk and not force):
+        return FailReason.DISK
+    if facts.exclusive and spindles < 0:
+        return FailReason.SPINDLES
+    return FailReason.DISK if spindle_use > facts.high_spindles and not force else None
+
+
+def _forth_short_of_disk(node: Node, instance: Instance) -> FailReason | None:
+    spindles = spindles_after(node, instance, node.forth_free_spindles)
+    spindle_use = spindle_use_after(node, instance, node.forth_instance_spindles, 1)
+    return _short_of_disk(node.facts, node.forth_free_disk - instance.disk, spindles, spindle_use)
+
+
 def _forth_primary_reason(node: Node, instance: Instance) -> FailReason | None:
-    facts, local = node.facts, instance.template.local
-    disk = node.forth_free_disk - instance.disk if local else node.forth_free_disk
-    cpus = node.forth_used_cpus + (instance.vcpus if instance.online else 0)
     if node.forth_free_memory - instance.memory <= 0:
         return FailReason.MEM
-    if local and (disk <= 0 or disk < facts.low_disk):
-        return FailReason.DISK
-    if local and facts.exclusive and spindles_after(node, instance, node.forth_free_spindles) < 0:
-        return FailReason.SPINDLES
-    spindle_use = spindle_use_after(node, instance, node.forth_instance_spindles, 1)
-    if local and spindle_use > facts.high_spindles:
-        return FailReason.DISK
-    if facts.vcpu_ratio >= 0 and facts.vcpu_ratio < divide(cpus, facts.total_cpus):
+    short = _forth_short_of_disk(node, instance) if instance.template.local else None
+    cpus = node.forth_used_cpus + (instance.vcpus if instance.online else 0)
+    if short is None and 0 <= node.facts.vcpu_ratio < divide(cpus, node.facts.total_cpus):
         return FailReason.CPU
-    return None
+    return short
+
+
+def _forth_secondary_reason(node: Node, instance: Instance) -> FailReason | None:
+    if instance.template is not DiskTemplate.DRBD:
+        return FailReason.DISK
+    needed = instance.memory if instance.needs_secondary_memory else 0
+    short = _forth_short_of_disk(node, instance)
+    return FailReason.MEM if short is None and needed >= node.forth_free_memory else short
 
 
 def _count_primary(new: Node, instance: Instance, sign: int) -> Node:
@@ -283,18 +290,3 @@ def _count_disk(new: Node, instance: Instance, sign: int) -> Node:
     new.forth_instance_spindles = spindle_use_after(new, instance, new.forth_instance_spindles, sign)
     new.forth_ratio_disk = new.facts.disk_ratio(new.forth_free_spindles, new.forth_free_disk)
     return new
-
-
-def _forth_secondary_reason(node: Node, instance: Instance) -> FailReason | None:
-    facts = node.facts
-    needed = instance.memory if instance.needs_secondary_memory else 0
-    disk = node.forth_free_disk - instance.disk
-    if instance.template is not DiskTemplate.DRBD or disk <= 0 or disk < facts.low_disk:
-        return FailReason.DISK
-    if facts.exclusive and spindles_after(node, instance, node.forth_free_spindles) < 0:
-        return FailReason.SPINDLES
-    if spindle_use_after(node, instance, node.forth_instance_spindles, 1) > facts.high_spindles:
-        return FailReason.DISK
-    if needed >= node.forth_free_memory:
-        return FailReason.MEM
-    return None

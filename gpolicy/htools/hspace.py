@@ -8,12 +8,12 @@ from itertools import groupby
 from gpolicy.allocator.cluster_data import Instance, Spec
 from gpolicy.allocator.cluster_score import cluster_score, ordered_sum
 from gpolicy.allocator.compiled_allocation import Budget, make_allocator
+from gpolicy.allocator.engines import Usable, usable_groups
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide, fixed, shown_float, truncate
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import Candidates, NoCandidatesError, PairCandidates, SingleCandidates, candidate_nodes
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
-from gpolicy.allocator.usable import Usable, usable_groups
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_values import wrapped
 from gpolicy.htools.backends import load_cluster, node_status, run_program, save_cluster, warnings, with_node_options
