@@ -1,4 +1,4 @@
-"""Moving existing instances away within their group: relocate, node-evacuate.
+"""Moving existing instances: away within their group (relocate, node-evacuate), or to other groups (change-group).
 
 Candidates are scored by a full computation over the nodes of the target group; of equal scores the later candidate
 wins. Instance policies, allocation policies and N+1 are not checked.
@@ -6,7 +6,7 @@ wins. Instance policies, allocation policies and N+1 are not checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from itertools import permutations
@@ -19,10 +19,11 @@ from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.allocator.cluster_data import Group, Instance
     from gpolicy.allocator.engines import Narrowing
     from gpolicy.allocator.placement import Nodes
     from gpolicy.allocator.redundancy import Instances
+    from gpolicy.allocator.request_options import RequestOptions
     from gpolicy.stopping import Stop
 
 
@@ -131,7 +132,7 @@ Observer = Callable[[Departure], None]
 """Told of each instance of a movable template before it is moved."""
 
 
-def evacuate(asked: Departure, engine: Narrowing | None, observer: Observer | None) -> Evacuated:
+def _evacuate(asked: Departure, engine: Narrowing | None, observer: Observer | None) -> Evacuated:
     """Move one instance to the best of its candidates; of equal ones the later wins.
 
     `engine` narrows the candidates, one move after the other; None if there is one at most. Raises EvacuationError.
@@ -204,9 +205,9 @@ def evacuate_nodes(
             if node.facts.group == group and index not in leaving and index != instance.primary
         ]
         asked = Departure(state, instance, mode, group, candidates, force)
-        return evacuate(asked, engine, observer)
+        return _evacuate(asked, engine, observer)
 
-    return each_in_turn(nodes, instances, wanted, go, stop)
+    return _each_in_turn(nodes, instances, wanted, go, stop)
 
 
 def relocate(
@@ -236,7 +237,54 @@ def relocate(
     return result, new_nodes[-1]
 
 
-def each_in_turn(
+def change_group(  # noqa: PLR0913 (what hail is asked)
+    groups: Mapping[int, Group],
+    nodes: Nodes,
+    instances: Instances,
+    wanted: Sequence[int],
+    targets: Sequence[int],
+    options: RequestOptions,
+    *,
+    show_groups: Callable[[Sequence[Group]], str],
+    observer: Observer | None = None,
+    stop: Stop | None = None,
+) -> EvacuationResult:
+    """Move each of the instances `wanted` to one of the groups `targets` (empty: any other group); none after a `stop`.
+
+    The group is chosen by placing a second copy of the instance, which is then dropped.
+    """
+    from gpolicy.allocator.engines import Narrowing  # noqa: PLC0415 - only what is needed
+    from gpolicy.allocator.group_choice import Wanted, choose_group, search_ordinary  # noqa: PLC0415
+
+    allowed = list(targets) if targets else list(groups)
+    for number in dict.fromkeys(nodes[instances[index].primary].facts.group for index in wanted):
+        if number in allowed:
+            allowed.remove(number)
+
+    engine = Narrowing(nodes, instances)
+
+    def go(state: Nodes, table: Instances, instance: Instance) -> Evacuated:
+        populated = [group for group in groups.values() if any(n.facts.group == group.index for n in state.values())]
+        if not any(group.index in allowed for group in populated):
+            raise EvacuationError(
+                "no groups for evacuation: allowed groups was Just"
+                f" [{','.join(map(str, allowed))}], all groups: {show_groups(populated)}"
+            )
+        count = 2 if instance.template is DiskTemplate.DRBD else 1
+        search = partial(search_ordinary, Wanted(instance, count), options)
+        answer = choose_group(groups, state, table, instance, search, allowed=allowed)
+        if answer.group is None:
+            raise EvacuationError(", ".join(answer.messages))
+        candidates = [
+            index for index, node in state.items() if node.facts.group == answer.group and not node.facts.offline
+        ]
+        asked = Departure(state, instance, EvacuationMode.ALL, answer.group, candidates, force=False)
+        return _evacuate(asked, engine, observer)
+
+    return _each_in_turn(nodes, instances, wanted, go, stop)
+
+
+def _each_in_turn(
     nodes: Nodes,
     instances: Instances,
     wanted: Sequence[int],

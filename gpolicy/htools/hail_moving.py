@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from gpolicy.allocator.enumerations import NO_NODE
-from gpolicy.allocator.evacuation import EvacuationMode, EvacuationResult, evacuate_nodes, relocate
+from gpolicy.allocator.evacuation import EvacuationMode, EvacuationResult, change_group, evacuate_nodes, relocate
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_values import named
@@ -66,8 +66,7 @@ def _evacuate(wanted: Sequence[int], mode: EvacuationMode, cluster: Cluster, opt
 def _change_group(
     wanted: Sequence[int], targets: Sequence[int], cluster: Cluster, options: RequestOptions
 ) -> HailAnswer:
-    from gpolicy.allocator.group_change import change_group  # noqa: PLC0415 - only what is needed
-    from gpolicy.htools.haskell_records import shown  # noqa: PLC0415
+    from gpolicy.htools.haskell_records import shown  # noqa: PLC0415 - only what is needed
 
     groups, nodes, instances = cluster.groups, cluster.nodes, cluster.instances
     result = change_group(
