@@ -117,15 +117,11 @@ class Node:
         return self.facts.index
 
     @property
-    def recorded_free_memory(self) -> int:
-        """The expected free memory: total less node and instances."""
-        facts = self.facts
-        return truncate(facts.total_memory) - facts.node_memory - self.instance_memory
-
-    @property
     def unallocated_memory(self) -> int:
-        """Recorded free memory less unaccounted memory."""
-        return self.recorded_free_memory - max(0, self.facts.unaccounted_memory)
+        """The expected free memory (total less node and instances), less unaccounted memory."""
+        facts = self.facts
+        expected = truncate(facts.total_memory) - facts.node_memory - self.instance_memory
+        return expected - max(0, facts.unaccounted_memory)
 
     @property
     def available_memory(self) -> int:

@@ -8,9 +8,9 @@ from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.evacuation import EvacuationMode, EvacuationResult, change_group, evacuate_nodes, relocate
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.errors import InputError
-from gpolicy.ganeti.htools_values import named
 from gpolicy.htools.hail import HailAnswer, HailRequest, names_of
 from gpolicy.htools.haskell_text import shown_argument, shown_ints
+from gpolicy.htools.json_fields import as_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.request_options import RequestOptions
-    from gpolicy.htools.json_fields import Fields, Json
+    from gpolicy.htools.json_fields import Fields
 
 
 def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:
@@ -34,7 +34,7 @@ def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:
         return HailRequest((index,), lambda: f"AllocateSecondary {index}", partial(_allocate_secondary, index))
     instances = _instances(cluster, fields.texts("instances"))
     if kind == "node-evacuate":
-        mode = fields.get("evac_mode", _mode)
+        mode = fields.get("evac_mode", as_named(EvacuationMode, "EvacMode"))
         shown = f"NodeEvacuate {shown_ints(instances)} Change{mode.name.capitalize()}"
         return HailRequest(instances, lambda: shown, partial(_evacuate, instances, mode))
     targets = _groups(cluster, fields.texts("target_groups"))
@@ -135,9 +135,3 @@ def _instances(cluster: Cluster, names: Iterable[str]) -> tuple[int, ...]:
 
 def _groups(cluster: Cluster, names: Iterable[str]) -> tuple[int, ...]:
     return _find(names, ((group.index, group.name, group.uuid) for group in cluster.groups.values()))
-
-
-def _mode(value: Json) -> EvacuationMode:
-    if not isinstance(value, str):
-        raise InputError("Can't parse value for 'EvacMode': Unable to read String")
-    return named(EvacuationMode, value, "EvacMode")

@@ -14,9 +14,11 @@ from gpolicy.htools.haskell_text import shown_strings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from enum import Enum
     from typing import Any, Final, NoReturn, TypeVar
 
     Item = TypeVar("Item")
+    Member = TypeVar("Member", bound=Enum)
     Json = Any
     """A value as `json.loads` returns it."""
 
@@ -159,9 +161,14 @@ class _Nested(Fields):
         super().refuse(key, wanted)
 
 
-def as_disk_template(value: Json) -> DiskTemplate:
-    """Return a disk template."""
-    return named(DiskTemplate, value if type(value) is str else _inner("DiskTemplate", as_text)(value))
+def as_named(kind: type[Member], name: str) -> Callable[[Json], Member]:
+    """Return what reads a member of `kind`, which htools calls `name`."""
+    read = _inner(name, as_text)
+    return lambda value: named(kind, value if type(value) is str else read(value), name)
+
+
+as_disk_template = as_named(DiskTemplate, "DiskTemplate")
+as_alloc_policy = as_named(AllocPolicy, "AllocPolicy")
 
 
 def as_hypervisor(value: Json) -> str:
@@ -170,12 +177,6 @@ def as_hypervisor(value: Json) -> str:
     if name not in _HYPERVISORS:
         raise InputError(f'Invalid string value for type Hypervisor: "{name}"')
     return name
-
-
-def as_alloc_policy(value: Json) -> AllocPolicy:
-    """Return an allocation policy."""
-    text: str = _inner("AllocPolicy", as_text)(value)
-    return named(AllocPolicy, text)
 
 
 def as_policy(value: Json) -> InstancePolicy:
