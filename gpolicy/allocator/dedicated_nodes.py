@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gpolicy.allocator.cluster_data import Group, Instance, InstancePolicy
 from gpolicy.allocator.engines import compiled_dedicated
-from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, FailReason, InstanceStatus
+from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, FailReason
 from gpolicy.allocator.node import Node
-from gpolicy.allocator.node_changes import add_primary, add_secondary
+from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
 from gpolicy.allocator.placement import (
     Attempt,
     PairCandidates,
@@ -59,20 +59,8 @@ def sample_instances(policy: InstancePolicy) -> list[Instance]:
     They have no list of disks and so use no spindles.
     """
     specs = [policy.minmax[place].min for place in biggest_first(policy)]
-    return [
-        Instance(
-            index=-1,
-            name="sample",
-            memory=spec.memory,
-            disk=spec.disk_size,
-            disks=(),
-            vcpus=spec.cpus,
-            status=InstanceStatus.RUNNING,
-            template=DiskTemplate.PLAIN,
-            auto_balance=False,
-        )
-        for spec in specs
-    ]
+    plain = (Instance.wanted(spec, DiskTemplate.PLAIN, 1) for spec in specs)
+    return [replace(instance, name="sample", disks=(), auto_balance=False) for instance in plain]
 
 
 def allocation_vector(node: Node, samples: Sequence[Instance]) -> tuple[int, ...]:
@@ -94,9 +82,7 @@ def search_dedicated(
         return Attempt(failures, successes, None)
     only = SingleCandidates(best) if len(best) == 1 else PairCandidates(((best[0], best[1:]),))
     (((_, trial),),) = try_each_dedicated(nodes, instance, only, force=options.ignore_soft_errors)
-    if isinstance(trial, FailReason):
-        raise AssertionError(f"the engine and the node model disagree: {trial.title}")  # noqa: TRY004 - no wrong type
-    return Attempt(failures, successes, trial)
+    return Attempt(failures, successes, accepted(trial))
 
 
 def _search_all(nodes: Nodes, instance: Instance, candidates: Candidates, options: RequestOptions) -> Attempt:

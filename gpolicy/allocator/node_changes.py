@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.node import Node, NodeFacts
 
     Key = TypeVar("Key")
+    Result = TypeVar("Result")
 
 
 def add_primary(node: Node, instance: Instance, *, force: bool = False) -> Node | FailReason:
@@ -158,8 +159,8 @@ def keeps_vcpu_ratio(node: Node, instance: Instance) -> bool:
     return cpus <= 0 or not 0 <= ratio < divide(node.used_cpus + cpus, node.facts.total_cpus)
 
 
-def accepted(result: Node | FailReason) -> Node:
-    """Return the changed node of an addition that must be possible."""
+def accepted(result: Result | FailReason) -> Result:
+    """Return the changed node of an addition, or what else must be possible."""
     if isinstance(result, FailReason):
         raise AssertionError(  # noqa: TRY004 - no wrong type, but two engines that disagree
             f"the engine and the node model disagree: {result.title}"

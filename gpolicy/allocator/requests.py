@@ -9,15 +9,7 @@ from gpolicy.allocator.cluster_data import Group, Instance
 from gpolicy.allocator.dedicated_nodes import is_dedicated, search_dedicated
 from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
-from gpolicy.allocator.group_choice import (
-    GroupAnswer,
-    Search,
-    Wanted,
-    choose_group,
-    describe,
-    one_group,
-    search_ordinary,
-)
+from gpolicy.allocator.group_choice import Wanted, choose_group, describe, one_group, search_ordinary
 from gpolicy.allocator.node_changes import remove_primary
 from gpolicy.allocator.placement import PairCandidates, Placement
 from gpolicy.allocator.redundancy import CapacityRules, settled
@@ -26,6 +18,7 @@ from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gpolicy.allocator.group_choice import GroupAnswer, Search
     from gpolicy.allocator.placement import Nodes
     from gpolicy.allocator.redundancy import Instances
     from gpolicy.allocator.request_options import RequestOptions
@@ -58,8 +51,7 @@ def allocate_many(
     names = {item.group_name for item in wanted}
     dedicated = is_dedicated(groups, nodes, next(iter(names)) if len(names) == 1 else None)
     state, table = nodes, dict(instances)
-    placed = []
-    failed = []
+    placed, failed = [], []
     for item in wanted:
         # on dedicated nodes htools solves each request for one group on the initial state
         anew = dedicated and item.group_name is not None

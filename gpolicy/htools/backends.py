@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from gpolicy.allocator.cluster_data import ClusterData, Instance, Load
-    from gpolicy.allocator.node import Node
+    from gpolicy.allocator.placement import Nodes
+    from gpolicy.allocator.redundancy import Instances
     from gpolicy.ganeti.getopt import Option
 
 _STANDARD_INPUT = 0
@@ -215,7 +216,7 @@ def warnings(cluster: Cluster) -> str:
     return f"Warning: cluster has inconsistent data:\n{''.join(lines)}\n"
 
 
-def node_status(what: str, nodes: Mapping[int, Node], options: Options) -> str:
+def node_status(what: str, nodes: Nodes, options: Options) -> str:
     """Return the table of nodes with its heading if `-p` is given, else an empty text."""
     if options.print_nodes is None:
         return ""
@@ -224,14 +225,7 @@ def node_status(what: str, nodes: Mapping[int, Node], options: Options) -> str:
     return f"\n{what} status:\n{node_table(nodes, options.print_nodes)}\n"
 
 
-def save_cluster(
-    options: Options,
-    kind: str,
-    when: str,
-    cluster: Cluster,
-    nodes: Mapping[int, Node],
-    instances: Mapping[int, Instance],
-) -> None:
+def save_cluster(options: Options, kind: str, when: str, cluster: Cluster, nodes: Nodes, instances: Instances) -> None:
     """Write `cluster` with other `nodes` and `instances` where `--save` says, if it does. Raises InputError."""
     if options.save is None:
         return
@@ -242,7 +236,7 @@ def save_cluster(
     sys.stderr.write(f"The cluster state {when} has been written to file '{name}'\n")
 
 
-def with_node_options(nodes: Mapping[int, Node], options: Options) -> dict[int, Node]:
+def with_node_options(nodes: Nodes, options: Options) -> Nodes:
     """Take `-O` nodes offline, and set the disk reserve and the cpu ratio."""
     names = {index: node.facts.name for index, node in nodes.items()}
     named = {name: find_name(name, names) for name in options.offline}
@@ -261,7 +255,7 @@ def with_node_options(nodes: Mapping[int, Node], options: Options) -> dict[int, 
     return result
 
 
-def node_name(nodes: Mapping[int, Node], instance: Instance, index: int) -> str:
+def node_name(nodes: Nodes, instance: Instance, index: int) -> str:
     """Return the name of an instance's node, empty for none. Raises InputError if the node is not among `nodes`."""
     if index == NO_NODE:
         return ""

@@ -7,17 +7,8 @@ import json
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, Nic, NodeData
 from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
 from gpolicy.errors import InputError
-from gpolicy.htools.json_fields import (
-    Fields,
-    as_alloc_policy,
-    as_disk_template,
-    as_hypervisor,
-    as_list,
-    as_policy,
-    as_texts,
-    parse_json,
-    plain_object,
-)
+from gpolicy.htools import json_fields
+from gpolicy.htools.json_fields import Fields, as_list, plain_object
 from gpolicy.light_dataclasses import dataclass
 
 TYPE_CHECKING = False
@@ -45,7 +36,7 @@ class IallocatorDocument:
 
 def parse_document(text: str) -> IallocatorDocument:
     """Read an iallocator document. Raises InputError with htools' own text."""
-    value = parse_json("input IAllocator message", text)
+    value = json_fields.parse_json("input IAllocator message", text)
     if not isinstance(value, dict):
         raise InputError("Parsing input IAllocator message: Unable to read JSObject")
     fields = Fields("invalid iallocator message: ", value)
@@ -55,7 +46,9 @@ def parse_document(text: str) -> IallocatorDocument:
     entries = fields.record("instances")
     instances = _each(_placed_instance, entries, {node.name: node.index for node in nodes})
     tags = fields.texts("cluster_tags")
-    hypervisors = fields.get("enabled_hypervisors", lambda names: [as_hypervisor(name) for name in as_list(names)])
+    hypervisors = fields.get(
+        "enabled_hypervisors", lambda names: [json_fields.as_hypervisor(name) for name in as_list(names)]
+    )
     return IallocatorDocument(
         request,
         ClusterData(groups, nodes, instances, tags=tags, hypervisor=hypervisors[0] if hypervisors else None),
@@ -82,7 +75,7 @@ def parse_instance(
     spindles = [entry.whole_or_none("spindles") for entry in disk_fields]
     memory, vcpus = fields.whole("memory"), fields.whole("vcpus")
     tags = fields.texts("tags")
-    template = fields.get("disk_template", as_disk_template)
+    template = fields.get("disk_template", json_fields.as_disk_template)
     spindle_use = fields.whole("spindle_use")
     nics = tuple([_nic(name, plain_object(entry)) for entry in _array(fields.get("nics", _unchanged))])
     state = values.get("admin_state")
@@ -108,15 +101,15 @@ def parse_instance(
 def _group(index: int, uuid: str, entry: Json) -> Group:
     fields = Fields(f"invalid data for group '{uuid}': ", plain_object(entry))
     name = fields.text("name")
-    policy = fields.get("alloc_policy", as_alloc_policy)
+    policy = fields.get("alloc_policy", json_fields.as_alloc_policy)
     networks = fields.texts("networks")
-    ipolicy = fields.get("ipolicy", as_policy)
+    ipolicy = fields.get("ipolicy", json_fields.as_policy)
     return Group(index, name, uuid, policy, fields.texts("tags"), networks, ipolicy)
 
 
 def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> NodeData:
     fields = Fields(f"invalid data for node '{name}': ", plain_object(entry))
-    tags = fields.optional("tags", as_texts, ())
+    tags = fields.optional("tags", json_fields.as_texts, ())
     offline, drained = fields.flag("offline"), fields.flag("drained")
     vm_capable = fields.flag("vm_capable", default=True)
     uuid = fields.text("group")
