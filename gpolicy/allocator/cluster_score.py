@@ -59,6 +59,7 @@ COMPONENTS = (
     Component("location_exclusion_score", 1.0, Aggregate.TAG_MAP),
     Component("reserved_mem_rtotal", 0.25, Aggregate.SUM),
 )
+"""Name, weight and aggregation of every component, in the order of the sum."""
 
 Weights = tuple[float, ...]
 """A weight for each component, in the order of `COMPONENTS`."""
@@ -66,7 +67,6 @@ WEIGHTS: Weights = tuple(component.weight for component in COMPONENTS)
 """Ganeti's own."""
 MOST_WEIGHT = 1000.0
 """The greatest weight that the engine accepts (input.c)."""
-"""Name, weight and aggregation of every component, in the order of the sum."""
 
 TagMap = Mapping[tuple[str, str], int]
 Deviation = tuple[float, float, float]

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from gpolicy.allocator.node import Node
 
 Instances = Mapping[int, Instance]
-ChooseHome = Callable[[Nodes, Instance, Sequence[int]], int | None]
-"""A choice of a new node, given the state, the instance, and the nodes that may take it."""
 RedundancyTest = Callable[[Nodes, Instances, "CapacityRules"], bool]
 
 
@@ -77,7 +75,7 @@ def evacuate(
     state: dict[int, Node],
     instances: Instances,
     lost: Sequence[int],
-    choose: ChooseHome | None = None,
+    choose: Callable[[Nodes, Instance, Sequence[int]], int | None] | None = None,
     *,
     cpus: bool = False,
 ) -> Iterator[tuple[Instance, int | FailReason | None]]:
