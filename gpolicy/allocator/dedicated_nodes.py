@@ -7,7 +7,7 @@ the node, the biggest size first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpolicy.allocator.cluster_data import Group, Instance, InstancePolicy
 from gpolicy.allocator.engines import compiled_dedicated
@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     from gpolicy.allocator.request_options import RequestOptions
 
 
-def is_dedicated(groups: Mapping[int, Group], nodes: Nodes, group_name: str | None) -> bool:
-    """Whether the dedicated metric applies: every node of every relevant group is exclusive.
+def is_dedicated(groups: Mapping[int, Group], nodes: Nodes, names: Iterable[str | None]) -> bool:
+    """Whether the dedicated metric applies to requests for groups of these names: all nodes of theirs are exclusive.
 
-    The relevant groups are the one of that name, or without a name all that are not unallocable.
+    If all ask for one name, that group counts, otherwise all that are not unallocable.
     """
+    asked = set(names)
+    group_name = asked.pop() if len(asked) == 1 else None
     relevant = {
         group.index
         for group in groups.values()

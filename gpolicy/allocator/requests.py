@@ -48,8 +48,7 @@ def allocate_many(
     groups: Groups, nodes: Nodes, instances: Instances, wanted: Sequence[Wanted], options: RequestOptions
 ) -> MultiAnswer:
     """Place instances one after the other. Raises RequestError if the whole request fails."""
-    names = {item.group_name for item in wanted}
-    dedicated = is_dedicated(groups, nodes, next(iter(names)) if len(names) == 1 else None)
+    dedicated = is_dedicated(groups, nodes, [item.group_name for item in wanted])
     state, table = nodes, dict(instances)
     placed, failed = [], []
     for item in wanted:
@@ -108,7 +107,7 @@ def allocate_secondary(
 
 def search_for(groups: Groups, nodes: Nodes, wanted: Wanted, options: RequestOptions) -> tuple[Search, bool]:
     """Return what tries `wanted` on nodes, and whether it does so by the dedicated metric instead of the score."""
-    dedicated = is_dedicated(groups, nodes, wanted.group_name)
+    dedicated = is_dedicated(groups, nodes, [wanted.group_name])
     return _search(wanted, options, dedicated=dedicated), dedicated
 
 
