@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from gpolicy.allocator.balancing import EngineSearch, Goal, balance
+from gpolicy.allocator.balancing import Goal, balance, engine_search
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, least_reserved
 from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
 from gpolicy.allocator.ghc_numbers import fixed, general
@@ -211,7 +211,7 @@ def _balance(options: Options, group: _Group, movable: frozenset[int], optimum: 
     rules = MoveRules(sum(rule for wanted, rule in given if wanted))
     goal = Goal(optimum, options.limit, options.min_score, options.min_gain, options.min_gain_limit)
     candidates = [index for index in group.instances if index in movable]
-    search = EngineSearch(group.nodes, group.instances, candidates, rules)
+    search = engine_search(group.nodes, group.instances, candidates, rules)
     lines = _MoveLines(group)
     moves: list[Balanced] = []
     for done in balance(group.nodes, group.instances, rules, goal, search):
