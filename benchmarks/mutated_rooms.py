@@ -7,7 +7,7 @@ from typing import Final
 _VERBS: Final = [
     f"cli/test_{verb}_verb.py" for verb in ("capacity", "evacuate", "place", "remedy", "size", "suggest", "test")
 ]
-_ENGINE: Final = ["native/*", "engines", "compiled_allocation", "narrowing"]
+_ENGINE: Final = ["native/*", "engines", "compiled_allocation"]
 ROOMS: Final[dict[str, tuple[list[str], list[str]]]] = {
     "plan": (["plan/*"], ["plan", "render"]),
     "apply": (["apply/*"], ["apply"]),
@@ -30,11 +30,11 @@ EQUIVALENT: Final = {
     "cluster/volume_pools.py VolumePool.differs: 0 → 1": "without volumes the largest has 0",
     "cluster/sources.py (module): 60.0 → 59.0": "a time limit",
     "cluster/master.py (module): 60.0 → 59.0": "a time limit",
-    "allocator/narrowing.py Narrowing.narrow: 2 → 3": "the law tries one pair more, and names the last one",
-    "allocator/narrowing.py _unlisted: result |= Unlisted.SECONDARY → pass": _LEFT,
-    "allocator/narrowing.py _unlisted: instance.index not in secondary.secondaries"
+    "allocator/engines.py Narrowing.narrow: 2 → 3": "the law tries one pair more, and names the last one",
+    "allocator/engines.py Narrowing.narrow: unlisted |= Unlisted.SECONDARY → pass": _LEFT,
+    "allocator/engines.py Narrowing.narrow: instance.index not in secondary.secondaries"
     " → (instance.index in secondary.secondaries)": _LEFT,
-    "allocator/narrowing.py _unlisted: secondary is not None and instance.index not in secondary.secondaries"
+    "allocator/engines.py Narrowing.narrow: secondary is not None and instance.index not in secondary.secondaries"
     " → (secondary is not None or instance.index not in secondary.secondaries)": _LEFT,
     "allocator/engines.py loaded_library: 3 → 2": "the line that a warning names",
     "allocator/native/library.py NativeEngine._call: True → False": "the work has ended before its process does",

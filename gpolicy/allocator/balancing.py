@@ -14,6 +14,7 @@ from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.native.streams import UnfitError
+from gpolicy.allocator.node_changes import accepted
 from gpolicy.light_dataclasses import dataclass
 
 TYPE_CHECKING = False
@@ -65,9 +66,7 @@ def balance(
         move, after = found
         if not (score > goal.min_gain_limit or score - after >= goal.min_gain):
             return
-        moved = apply_move(nodes, move, force=MoveRules.FORCE in rules)
-        if isinstance(moved, FailReason):
-            raise AssertionError(f"the engine and the node model disagree: {moved.title}")  # noqa: TRY004 - no wrong type
+        moved = accepted(apply_move(nodes, move, force=MoveRules.FORCE in rules))
         nodes = {**nodes, **moved.changed}
         instances = {**instances, move.instance.index: moved.instance}
         score, count = cluster_score(nodes.values()), count + 1
@@ -95,30 +94,24 @@ def law_search(movable: Sequence[int], rules: MoveRules) -> Search:
     return search
 
 
-class EngineSearch:
-    """The search by the compiled engine, which keeps the state after each move that it finds.
+def engine_search(nodes: Nodes, instances: Mapping[int, Instance], movable: Sequence[int], rules: MoveRules) -> Search:
+    """Return the search by the compiled engine, which keeps the state after each move that it finds.
 
-    The law searches if there is no engine or it cannot answer.
+    It begins with the state before the first move of the instances `movable` (ascending); each call is about the state
+    after the last move. The law searches if there is no engine or it cannot answer.
     """
+    law, engine = law_search(movable, rules), engine_cluster(nodes, instances)
 
-    def __init__(
-        self, nodes: Nodes, instances: Mapping[int, Instance], movable: Sequence[int], rules: MoveRules
-    ) -> None:
-        """Begin with the state before the first move of the instances `movable` (ascending)."""
-        self._movable, self._rules = movable, rules
-        self._law = law_search(movable, rules)
-        self._engine = engine_cluster(nodes, instances)
-
-    def __call__(
-        self, nodes: Nodes, instances: Mapping[int, Instance], score: float
-    ) -> tuple[InstanceMove, float] | None:
-        """Return the best move from a state: the first one, or the state after the last move."""
+    def search(nodes: Nodes, instances: Mapping[int, Instance], score: float) -> tuple[InstanceMove, float] | None:
+        nonlocal engine
         try:
-            if self._engine is not None:
-                return self._engine.balance(instances, self._movable, self._rules)
+            if engine is not None:
+                return engine.balance(instances, movable, rules)
         except UnfitError:
-            self._engine = None
-        return self._law(nodes, instances, score)
+            engine = None
+        return law(nodes, instances, score)
+
+    return search
 
 
 def possible_moves(nodes: Nodes, instance: Instance, rules: MoveRules) -> Iterator[InstanceMove]:

@@ -6,6 +6,8 @@ Elements refer to each other by index, which is their place in the input.
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.light_dataclasses import dataclass, replace
 
@@ -148,29 +150,8 @@ class Instance:
 
     def at(self, index: int, name: str, primary: int, secondary: int, location_score: int) -> Instance:
         """Return the instance with another number, name and nodes (as `dataclasses.replace`, but faster)."""
-        return Instance(
-            index,
-            name,
-            self.memory,
-            self.disk,
-            self.disks,
-            self.vcpus,
-            self.status,
-            self.template,
-            primary,
-            secondary,
-            self.auto_balance,
-            self.spindle_use,
-            self.tags,
-            self.forthcoming,
-            self.nics,
-            self.load,
-            self.exclusion_tags,
-            self.desired_tags,
-            location_score,
-            self.ignores_policy,
-            self.maximum_memory,
-        )
+        values = (index, name, *_before(self), primary, secondary, *_between(self), location_score, *_after(self))
+        return Instance(*values)
 
     @classmethod
     def wanted(cls, spec: Spec, template: DiskTemplate, spindle_use: int) -> Instance:
@@ -216,6 +197,12 @@ class Instance:
                 return None
             total += disk.spindles
         return total
+
+
+_before, _between, _after = (
+    attrgetter(*Instance.__match_args__[begin:end]) for begin, end in ((2, 8), (10, 18), (19, None))
+)
+"""The fields of an instance before its nodes, between them and its location score, and after that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,7 @@ COMPONENTS = (
     Component("location_exclusion_score", 1.0, Aggregate.TAG_MAP),
     Component("reserved_mem_rtotal", 0.25, Aggregate.SUM),
 )
+"""Name, weight and aggregation of every component, in the order of the sum."""
 
 Weights = tuple[float, ...]
 """A weight for each component, in the order of `COMPONENTS`."""
@@ -66,7 +67,6 @@ WEIGHTS: Weights = tuple(component.weight for component in COMPONENTS)
 """Ganeti's own."""
 MOST_WEIGHT = 1000.0
 """The greatest weight that the engine accepts (input.c)."""
-"""Name, weight and aggregation of every component, in the order of the sum."""
 
 TagMap = Mapping[tuple[str, str], int]
 Deviation = tuple[float, float, float]
@@ -137,16 +137,9 @@ def ordered_sum(values: Iterable[float]) -> float:
 
 def deviation(values: list[float]) -> Deviation:
     """Return count, sum and population variance, both sums from left to right."""
-    count = float(len(values))
-    total = 0.0
-    for value in values:
-        total += value
+    count, total = float(len(values)), ordered_sum(values)
     mean = total / count
-    squares = 0.0
-    for value in values:
-        difference = value - mean
-        squares += difference * difference
-    return count, total, squares / count
+    return count, total, ordered_sum((value - mean) * (value - mean) for value in values) / count
 
 
 def replaced(stats: tuple[Statistic, ...], old: Node, new: Node) -> tuple[Statistic, ...]:

@@ -31,8 +31,19 @@ if TYPE_CHECKING:
 _STOPPED = frozenset({InstanceStatus.STATUS_DOWN, InstanceStatus.USER_DOWN, InstanceStatus.ERROR_DOWN})
 
 
+class _Amounts:
+    """Numbers that are not negative."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} is {getattr(self, name)}, which is less than 0")
+
+
 @dataclass(frozen=True, slots=True)
-class HypervisorResources:
+class HypervisorResources(_Amounts):
     """The configured memory (MiB) and CPUs of one node.
 
     `mem_node` is the memory of the node itself, `mem_hv` that of the hypervisor, which htools finds as unaccounted.
@@ -45,12 +56,9 @@ class HypervisorResources:
     cpu_total: int
     cpu_node: int
 
-    def __post_init__(self) -> None:
-        _refuse_negative(self)
-
 
 @dataclass(frozen=True, slots=True)
-class DiskResources:
+class DiskResources(_Amounts):
     """The configured disk of one node (MiB).
 
     `disk_reserved` is the space that must stay free, `disk_overhead` the space of other volumes.
@@ -60,9 +68,6 @@ class DiskResources:
     disk_reserved: int = 0
     disk_overhead: int = 0
 
-    def __post_init__(self) -> None:
-        _refuse_negative(self)
-
 
 @dataclass(frozen=True, slots=True)
 class NodeResources:
@@ -70,12 +75,6 @@ class NodeResources:
 
     hypervisor: HypervisorResources | None = None
     disk: DiskResources | None = None
-
-
-def _refuse_negative(resources: HypervisorResources | DiskResources) -> None:
-    for name in resources.__slots__:
-        if getattr(resources, name) < 0:
-            raise InputError(f"{name} is {getattr(resources, name)}, which is less than 0")
 
 
 def configured_cluster(data: ClusterData, resources: Mapping[str, NodeResources]) -> Cluster:

@@ -7,13 +7,13 @@ the node, the biggest size first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gpolicy.allocator.cluster_data import Group, Instance, InstancePolicy
 from gpolicy.allocator.engines import compiled_dedicated
-from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, FailReason, InstanceStatus
+from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, FailReason
 from gpolicy.allocator.node import Node
-from gpolicy.allocator.node_changes import add_primary, add_secondary
+from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
 from gpolicy.allocator.placement import (
     Attempt,
     PairCandidates,
@@ -35,11 +35,13 @@ if TYPE_CHECKING:
     from gpolicy.allocator.request_options import RequestOptions
 
 
-def is_dedicated(groups: Mapping[int, Group], nodes: Nodes, group_name: str | None) -> bool:
-    """Whether the dedicated metric applies: every node of every relevant group is exclusive.
+def is_dedicated(groups: Mapping[int, Group], nodes: Nodes, names: Iterable[str | None]) -> bool:
+    """Whether the dedicated metric applies to requests for groups of these names: all nodes of theirs are exclusive.
 
-    The relevant groups are the one of that name, or without a name all that are not unallocable.
+    If all ask for one name, that group counts, otherwise all that are not unallocable.
     """
+    asked = set(names)
+    group_name = asked.pop() if len(asked) == 1 else None
     relevant = {
         group.index
         for group in groups.values()
@@ -59,20 +61,8 @@ def sample_instances(policy: InstancePolicy) -> list[Instance]:
     They have no list of disks and so use no spindles.
     """
     specs = [policy.minmax[place].min for place in biggest_first(policy)]
-    return [
-        Instance(
-            index=-1,
-            name="sample",
-            memory=spec.memory,
-            disk=spec.disk_size,
-            disks=(),
-            vcpus=spec.cpus,
-            status=InstanceStatus.RUNNING,
-            template=DiskTemplate.PLAIN,
-            auto_balance=False,
-        )
-        for spec in specs
-    ]
+    plain = (Instance.wanted(spec, DiskTemplate.PLAIN, 1) for spec in specs)
+    return [replace(instance, name="sample", disks=(), auto_balance=False) for instance in plain]
 
 
 def allocation_vector(node: Node, samples: Sequence[Instance]) -> tuple[int, ...]:
@@ -94,9 +84,7 @@ def search_dedicated(
         return Attempt(failures, successes, None)
     only = SingleCandidates(best) if len(best) == 1 else PairCandidates(((best[0], best[1:]),))
     (((_, trial),),) = try_each_dedicated(nodes, instance, only, force=options.ignore_soft_errors)
-    if isinstance(trial, FailReason):
-        raise AssertionError(f"the engine and the node model disagree: {trial.title}")  # noqa: TRY004 - no wrong type
-    return Attempt(failures, successes, trial)
+    return Attempt(failures, successes, accepted(trial))
 
 
 def _search_all(nodes: Nodes, instance: Instance, candidates: Candidates, options: RequestOptions) -> Attempt:
@@ -109,7 +97,7 @@ def _search_all(nodes: Nodes, instance: Instance, candidates: Candidates, option
                 failures.append(trial)
                 continue
             successes += 1
-            if best is None or not _smaller(best, trial):
+            if best is None or best.metric >= trial.metric:
                 best = trial
     return Attempt(count_failures(failures), successes, best)
 
@@ -185,7 +173,3 @@ def try_each_dedicated(
             ((primary, other), with_secondary(first, node, nodes[other]) if isinstance(first, Placement) else first)
             for other in others
         ]
-
-
-def _smaller(left: Placement, right: Placement) -> bool:
-    return (left.lost or (), left.disk_left) < (right.lost or (), right.disk_left)

@@ -9,33 +9,34 @@ Without a compiled engine every question warns (SlowAllocatorWarning).
 from __future__ import annotations
 
 import warnings
-from functools import partial
 
 from gpolicy.allocator import redundancy
-from gpolicy.allocator.cluster_score import total_score
-from gpolicy.allocator.enumerations import NO_NODE
+from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, node_at
-from gpolicy.allocator.native.library import NativeEngine, Question, Status, load
+from gpolicy.allocator.native.library import Leaving, NativeEngine, Question, Status, Unlisted, load
 from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError
 from gpolicy.allocator.placement import Attempt, Placement, SingleCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate
 from gpolicy.allocator.replay import changed_nodes, instance_on_nodes
 from gpolicy.errors import InputError
-from gpolicy.light_dataclasses import dataclass
+from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.native.library import Leaving, MoveRules, NativeResult, Unlisted
+    from gpolicy.allocator.cluster_data import Group, Instance
+    from gpolicy.allocator.evacuation import Departure
+    from gpolicy.allocator.native.library import MoveRules, NativeResult
     from gpolicy.allocator.placement import Candidates, FailCounts, Nodes
     from gpolicy.allocator.redundancy import Instances
 
 NO_CANDIDATES = SingleCandidates(())
+_LEAVING = {"PRIMARY": Leaving.PRIMARY, "SECONDARY": Leaving.SECONDARY, "ALL": Leaving.BOTH}
+"""What each mode of an evacuation is to the engine."""
 MOST_PLACEMENTS = 1 << 20
 """The greatest number of instances that a run may place (placing.c)."""
 MOST_LEVELS = 1 << 18
@@ -68,8 +69,7 @@ def find_placement(
     if found is not None:
         return found
     predicate = redundancy_predicate(nodes, instances, rules) if capacity_checks else None
-    score = partial(total_score, weights=rules.weights)
-    return try_allocate(nodes, instance, candidates, force=force, predicate=predicate, score=score)
+    return try_allocate(nodes, instance, candidates, force=force, predicate=predicate, weights=rules.weights)
 
 
 def compiled_attempt(
@@ -126,6 +126,36 @@ def compiled_redundancy(nodes: Nodes, instances: Instances, rules: CapacityRules
         return None
     status, result = opened.engine.ask(Question.REDUNDANT)
     return bool(result.successes) if answered(status, opened.engine, nodes) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """The groups, unusable ones as unallocable; the rules of the N+1 test; whether allocation is forbidden."""
+
+    groups: Mapping[int, Group]
+    rules: CapacityRules
+    stopped: bool
+
+
+def usable_groups(
+    groups: Mapping[int, Group], nodes: Nodes, instances: Instances, *, accept_existing: bool, independent: bool
+) -> Usable:
+    """Return the usable groups of the initial state (hspace's `--accept-existing-errors`, `--independent-groups`)."""
+    bad = {node.facts.group for node in nodes.values() if not node.facts.offline and node.fails_n1}
+    rules = CapacityRules(skip_offline=accept_existing)
+    failing = set[int]()
+    for index in groups if independent else ():
+        members = {key: node for key, node in nodes.items() if node.facts.group == index}
+        if not is_redundant(members, instances, rules):
+            failing.add(index)
+    closed = failing if accept_existing else failing | bad
+    result = {
+        index: replace(group, alloc_policy=AllocPolicy.UNALLOCABLE) if index in closed else group
+        for index, group in groups.items()
+    }
+    some_open = any(group.alloc_policy is not AllocPolicy.UNALLOCABLE for group in result.values())
+    stopped = bool(bad) and not accept_existing and not (independent and some_open)
+    return Usable(result, replace(rules, ignored_groups=frozenset(failing)), stopped)
 
 
 # --- clusters for several questions ------------------------------------------------------------------------------
@@ -187,15 +217,43 @@ def engine_cluster(nodes: Nodes, instances: Instances) -> EngineCluster | None:
     return _open(nodes, instances, NO_CANDIDATES)
 
 
+class Narrowing:
+    """Finds the best move of each instance in turn with the compiled engine, so that the law tries few candidates.
+
+    Without an engine, or if it cannot answer, the law tries all candidates.
+    """
+
+    def __init__(self, nodes: Nodes, instances: Instances) -> None:
+        """Begin with the state before the first move."""
+        self._engine = engine_cluster(nodes, instances)
+
+    def narrow(self, asked: Departure) -> Sequence[int]:
+        """Return the candidates of the best move or, if there is none, those that the error message names."""
+        instance, candidates = asked.instance, asked.candidates
+        if self._engine is None:
+            return candidates
+        # an instance that is named twice moves again by its old record, whose nodes do not list it then
+        primary, secondary, unlisted = asked.nodes[instance.primary], asked.nodes.get(instance.secondary), Unlisted(0)
+        if instance.index not in primary.primaries:
+            unlisted |= Unlisted.PRIMARY
+        if secondary is not None and instance.index not in secondary.secondaries:
+            unlisted |= Unlisted.SECONDARY
+        try:
+            found = self._engine.move(instance, _LEAVING[asked.mode.name], unlisted, candidates, force=asked.force)
+        except UnfitError:
+            self._engine = None
+            return candidates
+        if found:
+            return [node for node in candidates if node in found]
+        # the message names the last pair that failed, or each single node
+        return candidates[-2:] if asked.by_pairs else candidates
+
+
 # --- calls -------------------------------------------------------------------------------------------------------
 
 
 def _open(
-    nodes: Nodes,
-    instances: Instances | None,
-    candidates: Candidates,
-    rules: CapacityRules | None = None,
-    **more: Any,
+    nodes: Nodes, instances: Instances | None, candidates: Candidates, rules: CapacityRules | None = None, **more: Any
 ) -> EngineCluster | None:
     """Return a cluster in a new engine; None if there is no engine or it cannot represent the cluster."""
     library = loaded_library()

@@ -50,13 +50,7 @@ class DiskTemplate(Enum):
 
 _LOCAL = frozenset({DiskTemplate.PLAIN, DiskTemplate.DRBD})
 _MOVABLE_FOREIGN = frozenset(
-    {
-        DiskTemplate.DISKLESS,
-        DiskTemplate.SHARED_FILE,
-        DiskTemplate.RBD,
-        DiskTemplate.EXT,
-        DiskTemplate.GLUSTER,
-    }
+    {DiskTemplate.DISKLESS, DiskTemplate.SHARED_FILE, DiskTemplate.RBD, DiskTemplate.EXT, DiskTemplate.GLUSTER}
 )
 _EXTERNALLY_MIRRORED = _MOVABLE_FOREIGN | {DiskTemplate.BLOCK}
 _BALANCED = _EXTERNALLY_MIRRORED - {DiskTemplate.DISKLESS} | {DiskTemplate.DRBD}
@@ -72,10 +66,7 @@ class AllocPolicy(Enum):
     @property
     def rank(self) -> int:
         """The place in the order of preference; 0 is the best."""
-        return _POLICY_RANK[self]
-
-
-_POLICY_RANK = {policy: rank for rank, policy in enumerate(AllocPolicy)}
+        return list(AllocPolicy).index(self)
 
 
 class InstanceStatus(Enum):
@@ -99,15 +90,9 @@ class InstanceStatus(Enum):
         return self in _RUNNING
 
 
-_RUNNING = frozenset(
-    {
-        InstanceStatus.ERROR_UP,
-        InstanceStatus.NODE_DOWN,
-        InstanceStatus.NODE_OFFLINE,
-        InstanceStatus.RUNNING,
-        InstanceStatus.WRONG_NODE,
-    }
-)
+_RUNNING = frozenset(InstanceStatus) - {
+    *(InstanceStatus.STATUS_DOWN, InstanceStatus.STATUS_OFFLINE, InstanceStatus.ERROR_DOWN, InstanceStatus.USER_DOWN)
+}
 
 
 class FailReason(IntEnum):
@@ -130,13 +115,6 @@ class FailReason(IntEnum):
 
 
 _REASON_TITLES = (
-    "FailMem",
-    "FailDisk",
-    "FailCPU",
-    "FailN1",
-    "FailTags",
-    "FailMig",
-    "FailDiskCount",
-    "FailSpindles",
+    *("FailMem", "FailDisk", "FailCPU", "FailN1", "FailTags", "FailMig", "FailDiskCount", "FailSpindles"),
     "FailInternal",
 )

@@ -1,4 +1,4 @@
-"""Moving existing instances away within their group: relocate, node-evacuate.
+"""Moving existing instances: away within their group (relocate, node-evacuate), or to other groups (change-group).
 
 Candidates are scored by a full computation over the nodes of the target group; of equal scores the later candidate
 wins. Instance policies, allocation policies and N+1 are not checked.
@@ -19,9 +19,11 @@ from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.narrowing import Narrowing
+    from gpolicy.allocator.cluster_data import Group, Instance
+    from gpolicy.allocator.engines import Narrowing
     from gpolicy.allocator.placement import Nodes
+    from gpolicy.allocator.redundancy import Instances
+    from gpolicy.allocator.request_options import RequestOptions
     from gpolicy.stopping import Stop
 
 
@@ -49,7 +51,7 @@ class EvacuationResult:
     moved: tuple[tuple[Instance, int, tuple[int, ...], tuple[InstanceMove, ...]], ...]
     failed: tuple[tuple[Instance, str], ...]
     nodes: Nodes
-    instances: Mapping[int, Instance]
+    instances: Instances
 
 
 class EvacuationError(RequestError):
@@ -94,10 +96,13 @@ class Departure:
         for where in self._targets():
             try:
                 if self.by_pairs:
-                    yield where, _chain(self.nodes, self.instance, *where, force=self.force)
+                    yield where, _chain(start, *where, force=self.force)
+                elif _fails_over(self.mode, self.instance):
+                    yield where, _move(start, MoveKind.FAILOVER, NO_NODE, "", force=self.force)
                 else:
-                    kind, target = self._single(where[0])
-                    yield where, _move(start, kind, target, "", force=self.force)
+                    mirrored = self.instance.template is DiskTemplate.DRBD
+                    kind = MoveKind.REPLACE_SECONDARY if mirrored else MoveKind.FAILOVER_TO
+                    yield where, _move(start, kind, where[0], "", force=self.force)
             except EvacuationError as failure:
                 yield where, failure
 
@@ -108,24 +113,13 @@ class Departure:
     def _targets(self) -> Iterable[tuple[int, ...]]:
         if self.by_pairs:
             return permutations(self.candidates, 2)
-        if self._fails_over:
+        if _fails_over(self.mode, self.instance):
             return ((self.instance.secondary,),)
         return ((index,) for index in self.candidates)
 
-    @property
-    def _fails_over(self) -> bool:
-        """Whether it moves to its secondary node, whatever the candidates are."""
-        return _fails_over(self.mode, self.instance)
-
-    def _single(self, target: int) -> tuple[MoveKind, int]:
-        if self._fails_over:
-            return MoveKind.FAILOVER, NO_NODE
-        mirrored = self.instance.template is DiskTemplate.DRBD
-        return MoveKind.REPLACE_SECONDARY if mirrored else MoveKind.FAILOVER_TO, target
-
     def why_none(self, failures: Sequence[tuple[int, EvacuationError]]) -> EvacuationError:
         """Return the error for an instance that no candidate takes, from the last node and the error of each."""
-        if self._fails_over:
+        if _fails_over(self.mode, self.instance):
             return failures[0][1]
         if self.by_pairs:
             last = f"Allocation failed: {failures[-1][1]}" if failures else "no nodes available"
@@ -138,11 +132,7 @@ Observer = Callable[[Departure], None]
 """Told of each instance of a movable template before it is moved."""
 
 
-def unobserved(_: Departure) -> None:
-    """Observe nothing."""
-
-
-def evacuate(asked: Departure, engine: Narrowing | None, observer: Observer) -> Evacuated:
+def _evacuate(asked: Departure, engine: Narrowing | None, observer: Observer | None) -> Evacuated:
     """Move one instance to the best of its candidates; of equal ones the later wins.
 
     `engine` narrows the candidates, one move after the other; None if there is one at most. Raises EvacuationError.
@@ -153,7 +143,8 @@ def evacuate(asked: Departure, engine: Narrowing | None, observer: Observer) -> 
         raise EvacuationError(f"Instances of type {template.value} cannot be relocated")
     if not mirrored and asked.mode is EvacuationMode.SECONDARY:
         raise EvacuationError(f"Instances with disk template '{template.value}' can't execute change secondary")
-    observer(asked)
+    if observer is not None:
+        observer(asked)
     return _best(asked if engine is None else replace(asked, candidates=engine.narrow(asked)))
 
 
@@ -177,17 +168,18 @@ def _best(asked: Departure) -> Evacuated:
 
 
 def _fails_over(mode: EvacuationMode, instance: Instance) -> bool:
+    """Whether the instance moves to its secondary node, whatever the candidates are."""
     return mode is EvacuationMode.PRIMARY and instance.template is DiskTemplate.DRBD
 
 
 def evacuate_nodes(
     nodes: Nodes,
-    instances: Mapping[int, Instance],
+    instances: Instances,
     mode: EvacuationMode,
     wanted: Sequence[int],
     *,
     force: bool,
-    observer: Observer = unobserved,
+    observer: Observer | None = None,
     stop: Stop | None = None,
 ) -> EvacuationResult:
     """Move each of the instances `wanted` away from its node(s) within its group; none after a `stop`."""
@@ -201,11 +193,11 @@ def evacuate_nodes(
 
     engine = None
     if not all(_fails_over(mode, instances[index]) for index in wanted):
-        from gpolicy.allocator.narrowing import Narrowing  # noqa: PLC0415 - a fail-over has no choice
+        from gpolicy.allocator.engines import Narrowing  # noqa: PLC0415 - a fail-over has no choice
 
         engine = Narrowing(nodes, instances)
 
-    def go(state: Nodes, _table: Mapping[int, Instance], instance: Instance) -> Evacuated:
+    def go(state: Nodes, _table: Instances, instance: Instance) -> Evacuated:
         group = nodes[instance.primary].facts.group
         candidates = [
             index
@@ -213,21 +205,15 @@ def evacuate_nodes(
             if node.facts.group == group and index not in leaving and index != instance.primary
         ]
         asked = Departure(state, instance, mode, group, candidates, force)
-        return evacuate(asked, engine, observer)
+        return _evacuate(asked, engine, observer)
 
-    return each_in_turn(nodes, instances, wanted, go, stop)
+    return _each_in_turn(nodes, instances, wanted, go, stop)
 
 
 def relocate(
-    nodes: Nodes,
-    instances: Mapping[int, Instance],
-    index: int,
-    required_nodes: int,
-    leaving: Sequence[int],
-    *,
-    force: bool,
-) -> tuple[Evacuated, int]:
-    """Move one instance from the node `leaving`; return the state and its new node.
+    nodes: Nodes, instances: Instances, index: int, required_nodes: int, leaving: Sequence[int], *, force: bool
+) -> tuple[EvacuationResult, int]:
+    """Move one instance from the node `leaving`; return the result and its new node.
 
     Raises RequestError.
     """
@@ -247,23 +233,67 @@ def relocate(
     result = evacuate_nodes(nodes, instances, mode, [index], force=force)
     if result.failed:
         raise RequestError(result.failed[0][1])
-    _, _, new_nodes, moves = result.moved[0]
-    done = Evacuated(result.nodes, result.instances[index], moves)
-    return done, new_nodes[-1]
+    _, _, new_nodes, _ = result.moved[0]
+    return result, new_nodes[-1]
 
 
-def each_in_turn(
+def change_group(  # noqa: PLR0913 (what hail is asked)
+    groups: Mapping[int, Group],
     nodes: Nodes,
-    instances: Mapping[int, Instance],
+    instances: Instances,
     wanted: Sequence[int],
-    go: Callable[[Nodes, Mapping[int, Instance], Instance], Evacuated],
+    targets: Sequence[int],
+    options: RequestOptions,
+    *,
+    show_groups: Callable[[Sequence[Group]], str],
+    observer: Observer | None = None,
+    stop: Stop | None = None,
+) -> EvacuationResult:
+    """Move each of the instances `wanted` to one of the groups `targets` (empty: any other group); none after a `stop`.
+
+    The group is chosen by placing a second copy of the instance, which is then dropped.
+    """
+    from gpolicy.allocator.engines import Narrowing  # noqa: PLC0415 - only what is needed
+    from gpolicy.allocator.group_choice import Wanted, choose_group, search_ordinary  # noqa: PLC0415
+
+    allowed = list(targets) if targets else list(groups)
+    for number in dict.fromkeys(nodes[instances[index].primary].facts.group for index in wanted):
+        if number in allowed:
+            allowed.remove(number)
+
+    engine = Narrowing(nodes, instances)
+
+    def go(state: Nodes, table: Instances, instance: Instance) -> Evacuated:
+        populated = [group for group in groups.values() if any(n.facts.group == group.index for n in state.values())]
+        if not any(group.index in allowed for group in populated):
+            raise EvacuationError(
+                "no groups for evacuation: allowed groups was Just"
+                f" [{','.join(map(str, allowed))}], all groups: {show_groups(populated)}"
+            )
+        count = 2 if instance.template is DiskTemplate.DRBD else 1
+        search = partial(search_ordinary, Wanted(instance, count), options)
+        answer = choose_group(groups, state, table, instance, search, allowed=allowed)
+        if answer.group is None:
+            raise EvacuationError(", ".join(answer.messages))
+        candidates = [
+            index for index, node in state.items() if node.facts.group == answer.group and not node.facts.offline
+        ]
+        asked = Departure(state, instance, EvacuationMode.ALL, answer.group, candidates, force=False)
+        return _evacuate(asked, engine, observer)
+
+    return _each_in_turn(nodes, instances, wanted, go, stop)
+
+
+def _each_in_turn(
+    nodes: Nodes,
+    instances: Instances,
+    wanted: Sequence[int],
+    go: Callable[[Nodes, Instances, Instance], Evacuated],
     stop: Stop | None,
 ) -> EvacuationResult:
     """Move instances one after the other, each with its original record."""
-    state: Nodes = nodes
-    table = dict(instances)
-    moved = []
-    failed = []
+    state, table = nodes, dict(instances)
+    moved, failed = [], []
     for index in wanted:
         instance = instances[index]
         try:
@@ -271,11 +301,9 @@ def each_in_turn(
         except RequestError as error:
             failed.append((instance, str(error)))
             continue
-        state = done.nodes
-        table[index] = done.instance
-        new = done.instance
-        mirrored = new.template is DiskTemplate.DRBD
-        new_nodes = (new.primary, new.secondary) if mirrored else (new.primary,)
+        state, new = done.nodes, done.instance
+        table[index] = new
+        new_nodes = (new.primary, new.secondary) if new.template is DiskTemplate.DRBD else (new.primary,)
         moved.append((instance, nodes[new.primary].facts.group, new_nodes, done.moves))
     return EvacuationResult(tuple(moved), tuple(failed), state, table)
 
@@ -292,10 +320,9 @@ def _unless_stopped(stop: Stop | None, go: Callable[[], Evacuated]) -> Evacuated
     raise EvacuationError("not looked at: the search ended early")
 
 
-def _chain(nodes: Nodes, instance: Instance, primary: int, secondary: int, *, force: bool) -> Evacuated:
+def _chain(state: Evacuated, primary: int, secondary: int, *, force: bool) -> Evacuated:
     """Move a mirrored instance to a new pair by three or four moves."""
-    state = Evacuated(nodes, instance, ())
-    if node_at(nodes, instance.primary).facts.offline:
+    if node_at(state.nodes, state.instance.primary).facts.offline:
         state = _move(state, MoveKind.FAILOVER, NO_NODE, "Failing over to the secondary: ", force=force)
     state = _move(state, MoveKind.REPLACE_SECONDARY, primary, "Changing secondary to new primary: ", force=force)
     state = _move(state, MoveKind.FAILOVER, NO_NODE, "Failing over to new primary: ", force=force)

@@ -88,7 +88,8 @@ class _OversubscribedAllocator(Allocator):
             count = len(state.placed)
             steps = [] if limit is None else [limit - (count - first)]
             if instance.burst > 0:
-                steps += [int(left[index] // instance.burst) for index in _primaries(fewer)]
+                primaries = fewer.nodes if isinstance(fewer, SingleCandidates) else [one for one, _ in fewer.members]
+                steps += [int(left[index] // instance.burst) for index in primaries]
             step = min(steps, default=None)
             state = limited_allocator(fewer, rules, budget).standard(state, instance, step)
             placed = len(state.placed) - count
@@ -132,12 +133,6 @@ def refuse_minutes(nodes: Nodes, instances: Instances, instance: Instance, rules
             f" for more than {most} nodes; there are {count}",
             hint="ask for fewer failures, or about a smaller group",
         )
-
-
-def _primaries(candidates: Candidates) -> tuple[int, ...]:
-    if isinstance(candidates, SingleCandidates):
-        return candidates.nodes
-    return tuple(index for index, _ in candidates.members)
 
 
 def memory_left(node: Node, instances: Mapping[int, Instance], rules: ExtendedRules) -> float:

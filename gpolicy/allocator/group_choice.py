@@ -8,7 +8,7 @@ from gpolicy.allocator.cluster_data import Group, Instance
 from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import fixed, sorted_by_score
-from gpolicy.allocator.placement import Attempt, FailCounts, NoCandidatesError, Nodes, Placement, candidates_among
+from gpolicy.allocator.placement import Attempt, NoCandidatesError, Nodes, Placement, candidates_among
 from gpolicy.allocator.redundancy import CapacityRules, Instances
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.light_dataclasses import dataclass
@@ -54,27 +54,14 @@ def search_ordinary(
 
 def describe(attempt: Attempt, nodes: Nodes) -> str:
     """Describe the result of an attempt, in htools' words."""
+    failures = attempt.failures
+    counts = ", ".join(f"{reason.title}: {failures[reason]}" for reason in FailReason if failures[reason])
     if attempt.solution is None:
-        counts = describe_failures(attempt.failures) or "unknown reasons"
-        return f"No valid allocation solutions, failure reasons: {counts}"
+        return f"No valid allocation solutions, failure reasons: {counts or 'unknown reasons'}"
     names = "/".join(nodes[index].facts.name for index in attempt.solution.nodes)
-    counts = describe_failures(attempt.failures)
-    return (
-        f"score: {metric_text(attempt.solution)}, successes {attempt.successes},"
-        f" failures {sum(attempt.failures)} ({counts}) for node(s) {names}"
-    )
-
-
-def metric_text(placement: Placement) -> str:
-    """Return the score, or the dedicated metric, as text."""
-    if placement.lost is None:
-        return fixed(placement.score, 8)
-    return f"([{','.join(map(str, placement.lost))}],{placement.disk_left})"
-
-
-def describe_failures(failures: FailCounts) -> str:
-    """List the reasons that occurred with their counts."""
-    return ", ".join(f"{reason.title}: {failures[reason]}" for reason in FailReason if failures[reason])
+    lost, left = attempt.solution.lost, attempt.solution.disk_left
+    metric = fixed(attempt.solution.score, 8) if lost is None else f"([{','.join(map(str, lost))}],{left})"
+    return f"score: {metric}, successes {attempt.successes}, failures {sum(failures)} ({counts}) for node(s) {names}"
 
 
 def connected(group: Group, instance: Instance) -> bool:
@@ -129,11 +116,17 @@ def choose_group(
     return GroupAnswer(attempt.solution, (heading, *messages.values()), number, messages)
 
 
-def one_group(group: Group, nodes: Nodes, instances: Instances, instance: Instance, search: Search) -> GroupAnswer:
-    """Try the requested group; only its nodes and the instances on them count.
+def one_group(
+    groups: Mapping[int, Group], name: str, nodes: Nodes, instances: Instances, instance: Instance, search: Search
+) -> GroupAnswer:
+    """Try the only group with this name or uuid; only its nodes and the instances on them count.
 
-    Raises RequestError if it is not connected to the instance's networks or has no usable node.
+    Raises RequestError if there is none, or it is not connected to the instance's networks or has no usable node.
     """
+    found = [group for group in groups.values() if name in {group.name, group.uuid}]
+    if len(found) != 1:
+        raise RequestError(f"Wrong number of elems found with name {name}")
+    group = found[0]
     if not connected(group, instance):
         raise RequestError(f"The {_not_connected(group, instance)}")
     scope = {index: node for index, node in nodes.items() if node.facts.group == group.index}
@@ -146,14 +139,6 @@ def one_group(group: Group, nodes: Nodes, instances: Instances, instance: Instan
     return GroupAnswer(attempt.solution, (message,), group.index, {group.index: message})
 
 
-def find_group(groups: Mapping[int, Group], name: str) -> Group:
-    """Return the only group with this name or uuid. Raises RequestError otherwise."""
-    found = [group for group in groups.values() if name in {group.name, group.uuid}]
-    if len(found) != 1:
-        raise RequestError(f"Wrong number of elems found with name {name}")
-    return found[0]
-
-
 def _not_connected(group: Group, instance: Instance) -> str:
     return f"group {group.name} is not connected to a network required by instance {instance.name}"
 
@@ -164,14 +149,10 @@ def _best(groups: Mapping[int, Group], valid: list[tuple[int, Attempt]]) -> tupl
     The list starts in reverse order, so later groups win ties.
     """
     for policy in (AllocPolicy.PREFERRED, AllocPolicy.LAST_RESORT):
-        same = [item for item in reversed(valid) if groups[item[0]].alloc_policy is policy]
-        if same:
-            return _least(same)
+        same = [(item, item[1].solution) for item in reversed(valid) if groups[item[0]].alloc_policy is policy]
+        known = [(item, solution) for item, solution in same if solution is not None]
+        if known and all(solution.lost is None for _, solution in known):
+            return sorted_by_score(known, lambda pair: pair[1].score)[0][0]
+        if known:
+            return min(known, key=lambda pair: pair[1].metric)[0]
     return None
-
-
-def _least(items: list[tuple[int, Attempt]]) -> tuple[int, Attempt]:
-    solutions = [(item, item[1].solution) for item in items if item[1].solution is not None]
-    if all(solution.lost is None for _, solution in solutions):
-        return sorted_by_score(solutions, lambda pair: pair[1].score)[0][0]
-    return min(solutions, key=lambda pair: (pair[1].lost or (), pair[1].disk_left))[0]

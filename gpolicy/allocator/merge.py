@@ -7,21 +7,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from gpolicy.allocator import node_changes
 from gpolicy.allocator.ghc_numbers import divide, floor, truncate
-from gpolicy.allocator.node import NO_LOAD, Node, NodeFacts
-from gpolicy.allocator.node_changes import (
-    add_disk_load,
-    add_load,
-    desired_misses,
-    spindle_use_after,
-    spindles_after_adding,
-    with_counts,
-)
+from gpolicy.allocator.node import Node, NodeFacts
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, Load, NodeData
@@ -84,28 +77,20 @@ def merge(
         if node.tags not in migration:
             own = migration_tags(data.tags, node.tags)
             migration[node.tags] = own, receivable_tags(data.tags, own)
-        facts = _facts(node, groups[node.group].policy, migration[node.tags], locations[node.index], suffix, used)
-        nodes[node.index] = _empty_node(facts, node, used)
+        tags = (locations[node.index], *migration[node.tags])
+        nodes[node.index] = _empty_node(node, groups[node.group].policy, tags, suffix, used)
     for instance in (instance for table in passes for instance in table.values()):
         if instance.primary in nodes:
-            _load_primary(nodes[instance.primary], instance)
+            _load(nodes[instance.primary], instance, primary=True)
         if instance.secondary in nodes:
-            _load_secondary(nodes[instance.secondary], instance)
+            _load(nodes[instance.secondary], instance, primary=False)
     for node_state in nodes.values():
         _settle(node_state, instances, by_unallocated=data.n1_by_unallocated)
     return Cluster(groups, nodes, instances, data.tags, data.policy, suffix)
 
 
-def no_loads(_instance: Instance) -> Load:
-    """Return the utilisation of any instance with `--ignore-dynu`."""
-    return NO_LOAD
-
-
 def _resolved(
-    data: ClusterData,
-    locations: Mapping[int, frozenset[str]],
-    exclusion_prefixes: tuple[str, ...],
-    loads: Loads | None,
+    data: ClusterData, locations: Mapping[int, frozenset[str]], exclusion_prefixes: tuple[str, ...], loads: Loads | None
 ) -> dict[int, Instance]:
     """Return the instances with their tags resolved, by index."""
     exclusion = _Prefixes((*tagged_values(data.tags, EXCLUSION_PREFIX), *exclusion_prefixes))
@@ -195,25 +180,23 @@ def common_suffix(names: list[str]) -> str:
     return ""
 
 
-def _facts(
-    node: NodeData,
-    policy: InstancePolicy,
-    migration: tuple[frozenset[str], frozenset[str]],
-    locations: frozenset[str],
-    suffix: str,
-    memory_used: int,
-) -> NodeFacts:
-    recorded = truncate(node.total_memory) - node.node_memory - memory_used
-    return NodeFacts(
+def _empty_node(
+    node: NodeData, policy: InstancePolicy, tags: Sequence[frozenset[str]], suffix: str, memory_used: int
+) -> Node:
+    """Return the node without instances, but with their memory; `_settle` fills in what depends on all of them.
+
+    `tags` are those of its location, and of the migration from it and to it.
+    """
+    facts = NodeFacts(
         index=node.index,
         name=node.name,
-        alias=node.name.removesuffix(suffix) if suffix else node.name,
+        alias=node.name.removesuffix(suffix),
         group=node.group,
         policy=policy,
         total_memory=node.total_memory,
         node_memory=node.node_memory,
         reported_free_memory=node.free_memory,
-        unaccounted_memory=recorded - node.free_memory,
+        unaccounted_memory=truncate(node.total_memory) - node.node_memory - memory_used - node.free_memory,
         total_disk=node.total_disk,
         total_cpus=node.total_cpus,
         node_cpus=node.node_cpus,
@@ -223,87 +206,60 @@ def _facts(
         offline=node.offline,
         master=node.master,
         tags=node.tags,
-        location_tags=locations,
-        migration_tags=migration[0],
-        receivable_tags=migration[1],
+        location_tags=tags[0],
+        migration_tags=tags[1],
+        receivable_tags=tags[2],
         vcpu_ratio=policy.vcpu_ratio,
         high_cpus=floor(policy.vcpu_ratio * node.total_cpus),
         high_spindles=policy.spindle_ratio * node.spindles,
         min_disk_ratio=0.0,
         low_disk=0,
     )
-
-
-def _empty_node(facts: NodeFacts, node: NodeData, memory_used: int) -> Node:
-    """Return the node without instances; `_settle` fills in the memory and CPU ratios and all `forth_*` values."""
     return Node(
-        facts=facts,
+        facts,
         instance_memory=memory_used,
         free_disk=node.free_disk,
         free_spindles=node.free_spindles,
         used_cpus=node.node_cpus,
-        instance_spindles=0.0,
-        primaries=(),
-        secondaries=(),
         peers={},
-        reserved_memory=0,
-        fails_n1=False,
-        load=NO_LOAD,
         exclusion_tags={},
-        location_score=0,
         location_exclusions={},
-        ratio_memory=0.0,
         ratio_disk=facts.disk_ratio(node.free_spindles, node.free_disk),
-        ratio_reserved=0.0,
-        ratio_cpu=0.0,
         forth_free_memory=node.free_memory,
         forth_free_disk=node.free_disk,
         forth_free_spindles=node.free_spindles,
         forth_used_cpus=node.node_cpus,
-        forth_instance_spindles=0.0,
-        forth_load=NO_LOAD,
-        forth_ratio_memory=0.0,
-        forth_ratio_disk=0.0,
-        forth_ratio_cpu=0.0,
     )
 
 
-def _load_primary(node: Node, instance: Instance) -> None:
-    cpus = instance.vcpus if instance.online else 0
-    node.exclusion_tags = with_counts(node.exclusion_tags, instance.exclusion_tags, 1)
+def _load(node: Node, instance: Instance, *, primary: bool) -> None:
+    """Count the instance on its primary or secondary node."""
+    add = node_changes.add_load if primary else node_changes.add_disk_load
+    cpus = instance.vcpus if primary and instance.online else 0
     if not instance.forthcoming:
-        node.primaries = (instance.index, *node.primaries)
         node.used_cpus += cpus
-        node.load = add_load(node.load, instance.load)
-        node.instance_spindles = spindle_use_after(node, instance, node.instance_spindles, 1)
-        node.location_score += instance.location_score + desired_misses(node, instance)
-        if instance.exclusion_tags:
-            keys = tuple((location, tag) for location in node.facts.location_tags for tag in instance.exclusion_tags)
-            node.location_exclusions = with_counts(node.location_exclusions, keys, 1)
+        node.load = add(node.load, instance.load)
+        node.instance_spindles = node_changes.spindle_use_after(node, instance, node.instance_spindles, 1)
     node.forth_used_cpus += cpus
-    node.forth_load = add_load(node.forth_load, instance.load)
-    node.forth_instance_spindles = spindle_use_after(node, instance, node.forth_instance_spindles, 1)
+    node.forth_load = add(node.forth_load, instance.load)
+    node.forth_instance_spindles = node_changes.spindle_use_after(node, instance, node.forth_instance_spindles, 1)
+    if instance.forthcoming:
+        if instance.template.local:
+            node.forth_free_disk -= instance.disk
+        node.forth_free_spindles = node_changes.spindles_after(node, instance, node.forth_free_spindles)
+    if not primary:
+        if not instance.forthcoming:
+            node.secondaries = (instance.index, *node.secondaries)
+        return
+    node.exclusion_tags = node_changes.with_counts(node.exclusion_tags, instance.exclusion_tags, 1)
     if not instance.uses_memory:
         node.forth_free_memory -= instance.memory
-    if instance.forthcoming:
-        _load_forth_disk(node, instance)
-
-
-def _load_secondary(node: Node, instance: Instance) -> None:
     if not instance.forthcoming:
-        node.secondaries = (instance.index, *node.secondaries)
-        node.load = add_disk_load(node.load, instance.load)
-        node.instance_spindles = spindle_use_after(node, instance, node.instance_spindles, 1)
-    node.forth_load = add_disk_load(node.forth_load, instance.load)
-    node.forth_instance_spindles = spindle_use_after(node, instance, node.forth_instance_spindles, 1)
-    if instance.forthcoming:
-        _load_forth_disk(node, instance)
-
-
-def _load_forth_disk(node: Node, instance: Instance) -> None:
-    if instance.template.local:
-        node.forth_free_disk -= instance.disk
-    node.forth_free_spindles = spindles_after_adding(node, instance, node.forth_free_spindles)
+        node.primaries = (instance.index, *node.primaries)
+        node.location_score += instance.location_score + node_changes.desired_misses(node, instance)
+        node.location_exclusions = node_changes.with_counts(
+            node.location_exclusions, node_changes.exclusion_keys(node, instance), 1
+        )
 
 
 def _settle(node: Node, instances: Mapping[int, Instance], *, by_unallocated: bool) -> None:

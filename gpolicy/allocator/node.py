@@ -6,6 +6,8 @@ free memory. A `Node` is a value: the functions in `gpolicy.allocator.node_chang
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from gpolicy.allocator.ghc_numbers import divide, truncate
 from gpolicy.light_dataclasses import dataclass, field
 
@@ -74,63 +76,34 @@ class Node:
     free_disk: int
     free_spindles: int
     used_cpus: int
-    instance_spindles: float
-    primaries: tuple[int, ...]
-    secondaries: tuple[int, ...]
     peers: dict[int, int]
-    reserved_memory: int
-    fails_n1: bool
-    load: Load
     exclusion_tags: dict[str, int]
-    location_score: int
     location_exclusions: dict[tuple[str, str], int]
-    ratio_memory: float
     ratio_disk: float
-    ratio_reserved: float
-    ratio_cpu: float
     forth_free_memory: int
     forth_free_disk: int
     forth_free_spindles: int
     forth_used_cpus: int
-    forth_instance_spindles: float
-    forth_load: Load
-    forth_ratio_memory: float
-    forth_ratio_disk: float
-    forth_ratio_cpu: float
+    instance_spindles: float = 0.0
+    primaries: tuple[int, ...] = ()
+    secondaries: tuple[int, ...] = ()
+    reserved_memory: int = 0
+    fails_n1: bool = False
+    load: Load = NO_LOAD
+    location_score: int = 0
+    ratio_memory: float = 0.0
+    ratio_reserved: float = 0.0
+    ratio_cpu: float = 0.0
+    forth_instance_spindles: float = 0.0
+    forth_load: Load = NO_LOAD
+    forth_ratio_memory: float = 0.0
+    forth_ratio_disk: float = 0.0
+    forth_ratio_cpu: float = 0.0
     score_values: tuple[float, ...] | None = field(default=None, compare=False, repr=False)
 
     def copy(self) -> Node:
         """Return a shallow copy. Its mappings are shared: replace a mapping instead of changing it."""
-        return Node(
-            self.facts,
-            self.instance_memory,
-            self.free_disk,
-            self.free_spindles,
-            self.used_cpus,
-            self.instance_spindles,
-            self.primaries,
-            self.secondaries,
-            self.peers,
-            self.reserved_memory,
-            self.fails_n1,
-            self.load,
-            self.exclusion_tags,
-            self.location_score,
-            self.location_exclusions,
-            self.ratio_memory,
-            self.ratio_disk,
-            self.ratio_reserved,
-            self.ratio_cpu,
-            self.forth_free_memory,
-            self.forth_free_disk,
-            self.forth_free_spindles,
-            self.forth_used_cpus,
-            self.forth_instance_spindles,
-            self.forth_load,
-            self.forth_ratio_memory,
-            self.forth_ratio_disk,
-            self.forth_ratio_cpu,
-        )
+        return Node(*_values(self))
 
     def with_facts(self, facts: NodeFacts) -> Node:
         """Return a copy with other facts."""
@@ -144,15 +117,11 @@ class Node:
         return self.facts.index
 
     @property
-    def recorded_free_memory(self) -> int:
-        """The expected free memory: total less node and instances."""
-        facts = self.facts
-        return truncate(facts.total_memory) - facts.node_memory - self.instance_memory
-
-    @property
     def unallocated_memory(self) -> int:
-        """Recorded free memory less unaccounted memory."""
-        return self.recorded_free_memory - max(0, self.facts.unaccounted_memory)
+        """The expected free memory (total less node and instances), less unaccounted memory."""
+        facts = self.facts
+        expected = truncate(facts.total_memory) - facts.node_memory - self.instance_memory
+        return expected - max(0, facts.unaccounted_memory)
 
     @property
     def available_memory(self) -> int:
@@ -182,3 +151,6 @@ class Node:
     def memory_ratio(self, memory: int) -> float:
         """`memory` as a share of the node's total."""
         return divide(memory, self.facts.total_memory)
+
+
+_values = attrgetter(*(name for name in Node.__match_args__ if name != "score_values"))

@@ -14,36 +14,32 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from gpolicy.allocator.cluster_data import Instance, Load
-    from gpolicy.allocator.node import Node
+    from gpolicy.allocator.node import Node, NodeFacts
 
     Key = TypeVar("Key")
+    Result = TypeVar("Result")
 
 
 def add_primary(node: Node, instance: Instance, *, force: bool = False) -> Node | FailReason:
     """Return `node` with `instance` as a new primary, or the first reason against it."""
     forth = _forth_primary_reason(node, instance) if not force else None
     if instance.forthcoming:
-        return forth if forth is not None else _with_forth_primary(node.copy(), instance)
+        return forth if forth is not None else _count_primary(node.copy(), instance, 1)
     facts, local = node.facts, instance.template.local
     memory = node.instance_memory + (instance.memory if instance.uses_memory else 0)
     unallocated = node.unallocated_memory - (memory - node.instance_memory)
     disk = node.free_disk - instance.disk if local else node.free_disk
-    spindles = spindles_after_adding(node, instance, node.free_spindles)
+    spindles = spindles_after(node, instance, node.free_spindles)
     spindle_use = spindle_use_after(node, instance, node.instance_spindles, 1)
     cpus = node.used_cpus + (instance.vcpus if instance.online else 0)
     cpu_ratio = divide(cpus, facts.total_cpus)
     fails_n1 = unallocated <= node.reserved_memory
-    if unallocated <= 0:
-        return FailReason.MEM
-    if local and disk <= 0:
-        return FailReason.DISK
-    if not force and local and disk < facts.low_disk:
-        return FailReason.DISK
-    if local and facts.exclusive and spindles < 0:
-        return FailReason.SPINDLES
+    short = FailReason.MEM if unallocated <= 0 else None
+    if short is None and local:
+        short = _short_of_disk(facts, disk, spindles, spindle_use, force=force)
+    if short is not None:
+        return short
     if not force:
-        if local and spindle_use > facts.high_spindles:
-            return FailReason.DISK
         if fails_n1 and not node.fails_n1:
             return FailReason.MEM
         if facts.vcpu_ratio >= 0 and facts.vcpu_ratio < cpu_ratio:
@@ -65,8 +61,8 @@ def add_primary(node: Node, instance: Instance, *, force: bool = False) -> Node 
     new.instance_spindles = spindle_use
     new.free_spindles = spindles
     new.location_score = node.location_score + instance.location_score + desired_misses(node, instance)
-    new.location_exclusions = with_counts(node.location_exclusions, _exclusion_keys(node, instance), 1)
-    return _with_forth_primary(new, instance)
+    new.location_exclusions = with_counts(node.location_exclusions, exclusion_keys(node, instance), 1)
+    return _count_primary(new, instance, 1)
 
 
 def add_secondary(
@@ -75,27 +71,22 @@ def add_secondary(
     """Return `node` with `instance`, whose primary node is `primary`, as a new secondary, or a reason."""
     forth = _forth_secondary_reason(node, instance) if not force else None
     if instance.forthcoming:
-        return forth if forth is not None else _with_forth_secondary(node.copy(), instance)
+        return forth if forth is not None else _count_secondary(node.copy(), instance, 1)
     facts = node.facts
     needed = instance.memory if instance.needs_secondary_memory else 0
     peer_memory = node.peers.get(primary, 0) + needed
     disk = node.free_disk - instance.disk
-    spindles = spindles_after_adding(node, instance, node.free_spindles)
+    spindles = spindles_after(node, instance, node.free_spindles)
     spindle_use = spindle_use_after(node, instance, node.instance_spindles, 1)
     reserved = max(node.reserved_memory, peer_memory)
     unallocated = node.unallocated_memory
     fails_n1 = unallocated <= reserved
     if instance.template is not DiskTemplate.DRBD:
         return FailReason.DISK
-    if not ignore_disk and disk <= 0:
-        return FailReason.DISK
-    if not force and disk < facts.low_disk:
-        return FailReason.DISK
-    if facts.exclusive and spindles < 0:
-        return FailReason.SPINDLES
+    short = _short_of_disk(facts, disk, spindles, spindle_use, force=force, ignore_disk=ignore_disk)
+    if short is not None:
+        return short
     if not force:
-        if spindle_use > facts.high_spindles:
-            return FailReason.DISK
         if needed >= unallocated:
             return FailReason.MEM
         if fails_n1 and not node.fails_n1:
@@ -114,49 +105,32 @@ def add_secondary(
     new.load = add_disk_load(node.load, instance.load)
     new.instance_spindles = spindle_use
     new.free_spindles = spindles
-    return _with_forth_secondary(new, instance)
+    return _count_secondary(new, instance, 1)
 
 
 def remove_primary(node: Node, instance: Instance) -> Node:
     """Return `node` without its primary `instance`."""
-    facts, local = node.facts, instance.template.local
     new = node.copy()
-    new.exclusion_tags = with_counts(node.exclusion_tags, instance.exclusion_tags, -1)
     if not instance.forthcoming:
+        _leave(new, node, instance)
         new.primaries = without_first(node.primaries, instance.index)
         new.instance_memory = node.instance_memory - (instance.memory if instance.uses_memory else 0)
-        new.free_disk = node.free_disk + (instance.disk if local else 0)
-        new.free_spindles = spindles_after_removing(node, instance, node.free_spindles)
-        new.instance_spindles = spindle_use_after(node, instance, node.instance_spindles, -1)
         new.used_cpus = node.used_cpus - (instance.vcpus if instance.online else 0)
         new.fails_n1 = new.unallocated_memory <= node.reserved_memory
         new.ratio_memory = node.memory_ratio(new.unallocated_memory)
-        new.ratio_disk = facts.disk_ratio(new.free_spindles, new.free_disk)
-        new.ratio_cpu = divide(new.used_cpus, facts.total_cpus)
-        new.load = subtract_load(node.load, instance.load)
+        new.ratio_cpu = divide(new.used_cpus, node.facts.total_cpus)
+        new.load = add_load(node.load, instance.load, -1)
         new.location_score = node.location_score - instance.location_score - desired_misses(node, instance)
-        new.location_exclusions = with_counts(node.location_exclusions, _exclusion_keys(node, instance), -1)
-    new.forth_free_memory = node.forth_free_memory + instance.memory
-    new.forth_free_disk = node.forth_free_disk + (instance.disk if local else 0)
-    new.forth_free_spindles = spindles_after_removing(node, instance, node.forth_free_spindles)
-    new.forth_instance_spindles = spindle_use_after(node, instance, node.forth_instance_spindles, -1)
-    new.forth_used_cpus = node.forth_used_cpus - (instance.vcpus if instance.online else 0)
-    new.forth_load = subtract_load(node.forth_load, instance.load)
-    new.forth_ratio_memory = node.memory_ratio(new.forth_free_memory)
-    new.forth_ratio_disk = facts.disk_ratio(new.forth_free_spindles, new.forth_free_disk)
-    new.forth_ratio_cpu = divide(new.forth_used_cpus, facts.total_cpus)
-    return new
+        new.location_exclusions = with_counts(node.location_exclusions, exclusion_keys(node, instance), -1)
+    return _count_primary(new, instance, -1)
 
 
 def remove_secondary(node: Node, instance: Instance) -> Node:
     """Return `node` without its secondary `instance` (whose primary is `instance.primary`)."""
-    facts, local = node.facts, instance.template.local
     new = node.copy()
     if not instance.forthcoming:
+        _leave(new, node, instance)
         new.secondaries = without_first(node.secondaries, instance.index)
-        new.free_disk = node.free_disk + (instance.disk if local else 0)
-        new.free_spindles = spindles_after_removing(node, instance, node.free_spindles)
-        new.instance_spindles = spindle_use_after(node, instance, node.instance_spindles, -1)
         old_peer = node.peers.get(instance.primary, 0)
         peer = old_peer - (instance.memory if instance.needs_secondary_memory else 0)
         new.peers = {key: value for key, value in node.peers.items() if key != instance.primary}
@@ -166,14 +140,16 @@ def remove_secondary(node: Node, instance: Instance) -> Node:
             new.reserved_memory = max(new.peers.values(), default=0)
         new.fails_n1 = node.unallocated_memory <= new.reserved_memory
         new.ratio_reserved = node.memory_ratio(new.reserved_memory)
-        new.ratio_disk = facts.disk_ratio(new.free_spindles, new.free_disk)
-        new.load = subtract_disk_load(node.load, instance.load)
-    new.forth_free_disk = node.forth_free_disk + (instance.disk if local else 0)
-    new.forth_free_spindles = spindles_after_removing(node, instance, node.forth_free_spindles)
-    new.forth_instance_spindles = spindle_use_after(node, instance, node.forth_instance_spindles, -1)
-    new.forth_load = subtract_disk_load(node.forth_load, instance.load)
-    new.forth_ratio_disk = facts.disk_ratio(new.forth_free_spindles, new.forth_free_disk)
-    return new
+        new.load = add_disk_load(node.load, instance.load, -1)
+    return _count_secondary(new, instance, -1)
+
+
+def _leave(new: Node, node: Node, instance: Instance) -> None:
+    """Give `new` the disk and the spindles of `node` without `instance`."""
+    new.free_disk = node.free_disk + (instance.disk if instance.template.local else 0)
+    new.free_spindles = spindles_after(node, instance, node.free_spindles, -1)
+    new.instance_spindles = spindle_use_after(node, instance, node.instance_spindles, -1)
+    new.ratio_disk = node.facts.disk_ratio(new.free_spindles, new.free_disk)
 
 
 def keeps_vcpu_ratio(node: Node, instance: Instance) -> bool:
@@ -183,8 +159,8 @@ def keeps_vcpu_ratio(node: Node, instance: Instance) -> bool:
     return cpus <= 0 or not 0 <= ratio < divide(node.used_cpus + cpus, node.facts.total_cpus)
 
 
-def accepted(result: Node | FailReason) -> Node:
-    """Return the changed node of an addition that must be possible."""
+def accepted(result: Result | FailReason) -> Result:
+    """Return the changed node of an addition, or what else must be possible."""
     if isinstance(result, FailReason):
         raise AssertionError(  # noqa: TRY004 - no wrong type, but two engines that disagree
             f"the engine and the node model disagree: {result.title}"
@@ -192,20 +168,17 @@ def accepted(result: Node | FailReason) -> Node:
     return result
 
 
-def spindles_after_adding(node: Node, instance: Instance, free: int) -> int:
-    """Free spindles with `instance` added; -1 (which fails) if its own number is unknown."""
+def spindles_after(node: Node, instance: Instance, free: int, sign: int = 1) -> int:
+    """Free spindles with `instance` added (sign 1) or removed (-1).
+
+    If its own number is unknown, added it makes them -1 (which fails), and removed it changes nothing.
+    """
     if not node.facts.exclusive:
         return 0
     total = instance.total_spindles
-    return -1 if total is None else free - total
-
-
-def spindles_after_removing(node: Node, instance: Instance, free: int) -> int:
-    """Free spindles with `instance` removed."""
-    if not node.facts.exclusive:
-        return 0
-    total = instance.total_spindles
-    return free if total is None else free + total
+    if total is None:
+        return -1 if sign > 0 else free
+    return free - sign * total
 
 
 def spindle_use_after(node: Node, instance: Instance, used: float, sign: int) -> float:
@@ -243,87 +216,78 @@ def without_first(items: tuple[int, ...], item: int) -> tuple[int, ...]:
     return items[:place] + items[place + 1 :]
 
 
-def add_load(load: Load, more: Load) -> Load:
-    """Component-wise sum."""
-    return (load[0] + more[0], load[1] + more[1], load[2] + more[2], load[3] + more[3])
+def add_load(load: Load, more: Load, sign: int = 1) -> Load:
+    """Component-wise sum, with sign -1 difference."""
+    return (load[0] + sign * more[0], load[1] + sign * more[1], load[2] + sign * more[2], load[3] + sign * more[3])
 
 
-def subtract_load(load: Load, less: Load) -> Load:
-    """Component-wise difference."""
-    return (load[0] - less[0], load[1] - less[1], load[2] - less[2], load[3] - less[3])
+def add_disk_load(load: Load, more: Load, sign: int = 1) -> Load:
+    """Sum (with sign -1 difference) of the disk component only: the load of an instance on its secondary."""
+    return (load[0], load[1], load[2] + sign * more[2], load[3])
 
 
-def add_disk_load(load: Load, more: Load) -> Load:
-    """Sum of the disk component only: the load of an instance on its secondary."""
-    return (load[0], load[1], load[2] + more[2], load[3])
-
-
-def subtract_disk_load(load: Load, less: Load) -> Load:
-    """Difference of the disk component only."""
-    return (load[0], load[1], load[2] - less[2], load[3])
-
-
-def _exclusion_keys(node: Node, instance: Instance) -> tuple[tuple[str, str], ...]:
-    if not instance.exclusion_tags or not node.facts.location_tags:
-        return ()
-    locations = sorted(node.facts.location_tags)
+def exclusion_keys(node: Node, instance: Instance) -> tuple[tuple[str, str], ...]:
+    """The pairs of the node's locations and the instance's exclusion tags."""
+    locations = sorted(node.facts.location_tags) if instance.exclusion_tags else ()
     return tuple((location, tag) for location in locations for tag in instance.exclusion_tags)
 
 
+def _short_of_disk(
+    facts: NodeFacts, disk: int, spindles: int, spindle_use: float, *, force: bool = False, ignore_disk: bool = False
+) -> FailReason | None:
+    """Return the reason against a node that would have this left, and this spindle use; `force` ignores soft limits."""
+    if (disk <= 0 and not ignore_disk) or (disk < facts.low_disk and not force):
+        return FailReason.DISK
+    if facts.exclusive and spindles < 0:
+        return FailReason.SPINDLES
+    return FailReason.DISK if spindle_use > facts.high_spindles and not force else None
+
+
+def _forth_short_of_disk(node: Node, instance: Instance) -> FailReason | None:
+    spindles = spindles_after(node, instance, node.forth_free_spindles)
+    spindle_use = spindle_use_after(node, instance, node.forth_instance_spindles, 1)
+    return _short_of_disk(node.facts, node.forth_free_disk - instance.disk, spindles, spindle_use)
+
+
 def _forth_primary_reason(node: Node, instance: Instance) -> FailReason | None:
-    facts, local = node.facts, instance.template.local
-    disk = node.forth_free_disk - instance.disk if local else node.forth_free_disk
-    cpus = node.forth_used_cpus + (instance.vcpus if instance.online else 0)
     if node.forth_free_memory - instance.memory <= 0:
         return FailReason.MEM
-    if local and (disk <= 0 or disk < facts.low_disk):
-        return FailReason.DISK
-    if local and facts.exclusive and spindles_after_adding(node, instance, node.forth_free_spindles) < 0:
-        return FailReason.SPINDLES
-    spindle_use = spindle_use_after(node, instance, node.forth_instance_spindles, 1)
-    if local and spindle_use > facts.high_spindles:
-        return FailReason.DISK
-    if facts.vcpu_ratio >= 0 and facts.vcpu_ratio < divide(cpus, facts.total_cpus):
+    short = _forth_short_of_disk(node, instance) if instance.template.local else None
+    cpus = node.forth_used_cpus + (instance.vcpus if instance.online else 0)
+    if short is None and 0 <= node.facts.vcpu_ratio < divide(cpus, node.facts.total_cpus):
         return FailReason.CPU
-    return None
-
-
-def _with_forth_primary(new: Node, instance: Instance) -> Node:
-    facts = new.facts
-    new.exclusion_tags = with_counts(new.exclusion_tags, instance.exclusion_tags, 1)
-    new.forth_free_memory -= instance.memory
-    if instance.template.local:
-        new.forth_free_disk -= instance.disk
-    new.forth_free_spindles = spindles_after_adding(new, instance, new.forth_free_spindles)
-    new.forth_instance_spindles = spindle_use_after(new, instance, new.forth_instance_spindles, 1)
-    new.forth_used_cpus += instance.vcpus if instance.online else 0
-    new.forth_load = add_load(new.forth_load, instance.load)
-    new.forth_ratio_memory = new.memory_ratio(new.forth_free_memory)
-    new.forth_ratio_disk = facts.disk_ratio(new.forth_free_spindles, new.forth_free_disk)
-    new.forth_ratio_cpu = divide(new.forth_used_cpus, facts.total_cpus)
-    return new
+    return short
 
 
 def _forth_secondary_reason(node: Node, instance: Instance) -> FailReason | None:
-    facts = node.facts
+    if instance.template is not DiskTemplate.DRBD:
+        return FailReason.DISK
     needed = instance.memory if instance.needs_secondary_memory else 0
-    disk = node.forth_free_disk - instance.disk
-    if instance.template is not DiskTemplate.DRBD or disk <= 0 or disk < facts.low_disk:
-        return FailReason.DISK
-    if facts.exclusive and spindles_after_adding(node, instance, node.forth_free_spindles) < 0:
-        return FailReason.SPINDLES
-    if spindle_use_after(node, instance, node.forth_instance_spindles, 1) > facts.high_spindles:
-        return FailReason.DISK
-    if needed >= node.forth_free_memory:
-        return FailReason.MEM
-    return None
+    short = _forth_short_of_disk(node, instance)
+    return FailReason.MEM if short is None and needed >= node.forth_free_memory else short
 
 
-def _with_forth_secondary(new: Node, instance: Instance) -> Node:
-    facts = new.facts
-    new.forth_free_disk -= instance.disk
-    new.forth_free_spindles = spindles_after_adding(new, instance, new.forth_free_spindles)
-    new.forth_instance_spindles = spindle_use_after(new, instance, new.forth_instance_spindles, 1)
-    new.forth_load = add_disk_load(new.forth_load, instance.load)
-    new.forth_ratio_disk = facts.disk_ratio(new.forth_free_spindles, new.forth_free_disk)
+def _count_primary(new: Node, instance: Instance, sign: int) -> Node:
+    """Count a primary more (sign 1) or less (-1) in tags and values with forthcoming instances; return `new`."""
+    new.exclusion_tags = with_counts(new.exclusion_tags, instance.exclusion_tags, sign)
+    new.forth_free_memory -= sign * instance.memory
+    new.forth_used_cpus += sign * (instance.vcpus if instance.online else 0)
+    new.forth_load = add_load(new.forth_load, instance.load, sign)
+    new.forth_ratio_memory = new.memory_ratio(new.forth_free_memory)
+    new.forth_ratio_cpu = divide(new.forth_used_cpus, new.facts.total_cpus)
+    return _count_disk(new, instance, sign)
+
+
+def _count_secondary(new: Node, instance: Instance, sign: int) -> Node:
+    """Count a secondary more (sign 1) or less (-1) in the values with forthcoming instances; return `new`."""
+    new.forth_load = add_disk_load(new.forth_load, instance.load, sign)
+    return _count_disk(new, instance, sign)
+
+
+def _count_disk(new: Node, instance: Instance, sign: int) -> Node:
+    if instance.template.local:
+        new.forth_free_disk -= sign * instance.disk
+    new.forth_free_spindles = spindles_after(new, instance, new.forth_free_spindles, sign)
+    new.forth_instance_spindles = spindle_use_after(new, instance, new.forth_instance_spindles, sign)
+    new.forth_ratio_disk = new.facts.disk_ratio(new.forth_free_spindles, new.forth_free_disk)
     return new

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from gpolicy.allocator.cluster_score import Statistic, node_values, replaced, statistics, total_score
+from gpolicy.allocator.cluster_score import WEIGHTS, Statistic, Weights, node_values, replaced, statistics, total_score
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.node import Node
@@ -66,6 +66,11 @@ class Placement:
     disk_left: int = 0
 
     @property
+    def metric(self) -> tuple[tuple[int, ...], int]:
+        """What is compared on dedicated nodes, the smaller the better."""
+        return self.lost or (), self.disk_left
+
+    @property
     def nodes(self) -> tuple[int, ...]:
         """The indices of the primary and, if there is one, the secondary."""
         return tuple(node.index for node in self.changed)
@@ -84,9 +89,6 @@ Trial = tuple[tuple[int, ...], Placement | FailReason]
 """A candidate (indices of its nodes), and its placement or the first reason against it."""
 
 Statistics = tuple[Statistic, ...]
-Scoring = Callable[[Statistics], float]
-"""The score of a cluster with these statistics."""
-
 Predicate = Callable[[Placement], bool]
 """Whether the state after a placement is acceptable (the N+1 test)."""
 
@@ -134,7 +136,7 @@ def _candidates(nodes: Nodes, indices: Sequence[int], count: int) -> Candidates:
 
 
 def try_each(
-    nodes: Nodes, instance: Instance, candidates: Candidates, *, force: bool = False, score: Scoring = total_score
+    nodes: Nodes, instance: Instance, candidates: Candidates, *, force: bool = False, weights: Weights = WEIGHTS
 ) -> Iterator[list[Trial]]:
     """Try every candidate, and yield the trials with the same primary together, or all trials of single nodes.
 
@@ -142,15 +144,15 @@ def try_each(
     in the statistics, the primary first. `force` ignores soft limits on the primary (`--ignore-soft-errors`).
     """
     if isinstance(candidates, SingleCandidates):
-        yield [((index,), _try_single(nodes, instance, index, force=force, score=score)) for index in candidates.nodes]
+        yield [((index,), _try_single(nodes, instance, index, weights, force=force)) for index in candidates.nodes]
         return
     stats = statistics(nodes.values())
     for primary, others in candidates.pairs:
-        yield list(_try_secondaries(nodes, stats, instance, primary, others, force=force, score=score))
+        yield list(_try_secondaries(nodes, stats, instance, primary, others, weights, force=force))
 
 
 def _try_single(
-    nodes: Nodes, instance: Instance, target: int, *, force: bool, score: Scoring
+    nodes: Nodes, instance: Instance, target: int, weights: Weights, *, force: bool
 ) -> Placement | FailReason:
     node = nodes[target]
     refused = check_policy(node.facts.policy, instance, exclusive=node.facts.exclusive)
@@ -161,7 +163,7 @@ def _try_single(
         return new
     node_values(new)
     after = statistics(new if index == target else other for index, other in nodes.items())
-    return Placement((new,), replace(instance, primary=target), score(after))
+    return Placement((new,), replace(instance, primary=target), total_score(after, weights))
 
 
 def _try_secondaries(
@@ -170,9 +172,9 @@ def _try_secondaries(
     instance: Instance,
     primary: int,
     others: Sequence[int],
+    weights: Weights,
     *,
     force: bool,
-    score: Scoring,
 ) -> Iterator[Trial]:
     """Try a primary with each secondary; the values for each number of common locations are computed once."""
     node = nodes[primary]
@@ -196,7 +198,7 @@ def _try_secondaries(
             continue
         placed = replace(wanted, primary=primary, secondary=other)
         after = replaced(half, secondary, new_secondary)
-        yield (primary, other), Placement((new_primary, new_secondary), placed, score(after))
+        yield (primary, other), Placement((new_primary, new_secondary), placed, total_score(after, weights))
 
 
 def try_allocate(
@@ -206,7 +208,7 @@ def try_allocate(
     *,
     force: bool = False,
     predicate: Predicate | None = None,
-    score: Scoring = total_score,
+    weights: Weights = WEIGHTS,
 ) -> Attempt:
     """Try every candidate and choose the best that satisfies `predicate`.
 
@@ -214,7 +216,7 @@ def try_allocate(
     """
     best: Placement | None = None
     failures, successes = NO_FAILURES, 0
-    for tried in try_each(nodes, instance, candidates, force=force, score=score):
+    for tried in try_each(nodes, instance, candidates, force=force, weights=weights):
         attempt = _choose([trial for _, trial in tried], predicate)
         failures = add_counts(failures, attempt.failures)
         successes += attempt.successes

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import combinations
 
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.cluster_score import WEIGHTS, Weights, cluster_score, total_score
+from gpolicy.allocator.cluster_score import WEIGHTS, Weights, cluster_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import failover, failover_to
 from gpolicy.allocator.node_changes import accepted, add_primary, keeps_vcpu_ratio, remove_primary
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from gpolicy.allocator.node import Node
 
 Instances = Mapping[int, Instance]
-ChooseHome = Callable[[Nodes, Instance, Sequence[int]], int | None]
-"""A choice of a new node, given the state, the instance, and the nodes that may take it."""
 RedundancyTest = Callable[[Nodes, Instances, "CapacityRules"], bool]
 
 
@@ -77,7 +75,7 @@ def evacuate(
     state: dict[int, Node],
     instances: Instances,
     lost: Sequence[int],
-    choose: ChooseHome | None = None,
+    choose: Callable[[Nodes, Instance, Sequence[int]], int | None] | None = None,
     *,
     cpus: bool = False,
 ) -> Iterator[tuple[Instance, int | FailReason | None]]:
@@ -127,8 +125,8 @@ def evacuate(
 def best_home(state: Nodes, instance: Instance, escape: Sequence[int], weights: Weights = WEIGHTS) -> int | None:
     """Return the node of `escape` for the instance or a copy of it; None if none takes it."""
     if not instance.template.movable_foreign:
-        score = partial(total_score, weights=weights)
-        solution = try_allocate(state, instance, SingleCandidates(tuple(escape)), force=True, score=score).solution
+        homes = SingleCandidates(tuple(escape))
+        solution = try_allocate(state, instance, homes, force=True, weights=weights).solution
         return None if solution is None else solution.nodes[0]
     best = None
     best_score = 0.0

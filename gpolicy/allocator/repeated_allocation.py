@@ -6,10 +6,7 @@ work.
 
 from __future__ import annotations
 
-from functools import partial
-
 from gpolicy.allocator.cluster_data import Disk
-from gpolicy.allocator.cluster_score import total_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.placement import NO_FAILURES, Attempt, Candidates, FailCounts, SingleCandidates, try_allocate
@@ -19,21 +16,10 @@ from gpolicy.light_dataclasses import dataclass, replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol
 
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.placement import Nodes, Placement
     from gpolicy.allocator.redundancy import Instances
-
-    class Engine(Protocol):
-        """The operations of the allocation loops: one attempt, and the N+1 test of a state."""
-
-        def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
-            """Try to place `instance` once; with `checked` the N+1 test must pass afterwards."""
-
-        def redundant(self, nodes: Nodes, instances: Instances) -> bool:
-            """Whether the state survives the loss of any one node."""
-
 
 HUGE_STEP_FLOOR = 20
 SMALL_STEP = 10
@@ -42,10 +28,6 @@ SMALL_STEP = 10
 
 _STEPS = 10
 """What it takes to try one node, for each node that the score is made of."""
-
-
-def _free(_steps: int) -> None:
-    """Allow any work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +56,7 @@ class ReferenceEngine:
     candidates: Candidates
     rules: CapacityRules
     force: bool = False
-    spend: Callable[[int], None] = _free
+    spend: Callable[[int], None] = lambda _: None
 
     def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
         """Try every candidate; with `checked` only a placement that passes the N+1 test counts."""
@@ -86,9 +68,8 @@ class ReferenceEngine:
             self._spend_on_test(nodes, instances)
             return test(placement)
 
-        score = partial(total_score, weights=self.rules.weights)
-        judged = predicate if checked else None
-        return try_allocate(nodes, instance, self.candidates, force=self.force, predicate=judged, score=score)
+        judged, weights = predicate if checked else None, self.rules.weights
+        return try_allocate(nodes, instance, self.candidates, force=self.force, predicate=judged, weights=weights)
 
     def redundant(self, nodes: Nodes, instances: Instances) -> bool:
         """Whether every examined node can be evacuated."""
@@ -107,7 +88,7 @@ class Allocator:
     `capacity_checks`: global N+1 tests; with `each` of every placement, which htools skips for mirrored instances.
     """
 
-    engine: Engine
+    engine: ReferenceEngine
     capacity_checks: bool = True
     each: bool = False
 
@@ -117,7 +98,12 @@ class Allocator:
             return self._small(state, instance, limit, checked=self.capacity_checks)
         huge = True
         while True:
-            step = self._huge_step(state, instance) if huge else SMALL_STEP
+            step = SMALL_STEP
+            if huge:
+                if instance.memory == 0:
+                    raise DivisionError("divide by zero")
+                available = sum(node.available_memory for node in state.nodes.values())
+                step = max(HUGE_STEP_FLOOR, available // instance.memory - len(state.nodes))
             now = step if limit is None else min(step, limit)
             rest = None if limit is None else max(0, limit - step)
             after = self._small(state, instance, now, checked=False)
@@ -143,7 +129,7 @@ class Allocator:
             count = len(reached.placed)
             if limit is None or limit > count:
                 below = None if limit is None else limit - count
-                smaller = shrink(instance, most_frequent(reached.failures))
+                smaller = shrink(instance, most_frequent_first(reached.failures)[0])
                 if smaller is not None:
                     pending.append((reached, instance, below))
                     state, instance, limit = reached, smaller, below
@@ -186,7 +172,7 @@ class Allocator:
 
     def _probe(self, state: AllocationState, instance: Instance) -> Instance | None:
         """Find a smaller instance that fits, shrinking one resource at a time."""
-        for reason in reversed(ascending(state.failures)):
+        for reason in most_frequent_first(state.failures):
             current = instance
             while True:
                 smaller = shrink(current, reason)
@@ -200,22 +186,10 @@ class Allocator:
                 current = smaller
         return None
 
-    @staticmethod
-    def _huge_step(state: AllocationState, instance: Instance) -> int:
-        if instance.memory == 0:
-            raise DivisionError("divide by zero")
-        available = sum(node.available_memory for node in state.nodes.values())
-        return max(HUGE_STEP_FLOOR, available // instance.memory - len(state.nodes))
 
-
-def ascending(failures: FailCounts) -> list[FailReason]:
-    """Return all reasons, the rarest first; equal counts in the order of `FailReason`."""
-    return sorted(FailReason, key=lambda reason: failures[reason])
-
-
-def most_frequent(failures: FailCounts) -> FailReason:
-    """Return the reason to shrink by: the one with most failures, of equals the last one."""
-    return ascending(failures)[-1]
+def most_frequent_first(failures: FailCounts) -> list[FailReason]:
+    """Return all reasons, that to shrink by first: the one with most failures, of equals the last one."""
+    return sorted(FailReason, key=lambda reason: (failures[reason], reason), reverse=True)
 
 
 MEMORY_UNIT = 64

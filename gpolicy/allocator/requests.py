@@ -9,17 +9,7 @@ from gpolicy.allocator.cluster_data import Group, Instance
 from gpolicy.allocator.dedicated_nodes import is_dedicated, search_dedicated
 from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
-from gpolicy.allocator.group_choice import (
-    GroupAnswer,
-    Search,
-    Wanted,
-    choose_group,
-    describe,
-    describe_failures,
-    find_group,
-    one_group,
-    search_ordinary,
-)
+from gpolicy.allocator.group_choice import Wanted, choose_group, describe, one_group, search_ordinary
 from gpolicy.allocator.node_changes import remove_primary
 from gpolicy.allocator.placement import PairCandidates, Placement
 from gpolicy.allocator.redundancy import CapacityRules, settled
@@ -28,6 +18,7 @@ from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gpolicy.allocator.group_choice import GroupAnswer, Search
     from gpolicy.allocator.placement import Nodes
     from gpolicy.allocator.redundancy import Instances
     from gpolicy.allocator.request_options import RequestOptions
@@ -57,11 +48,9 @@ def allocate_many(
     groups: Groups, nodes: Nodes, instances: Instances, wanted: Sequence[Wanted], options: RequestOptions
 ) -> MultiAnswer:
     """Place instances one after the other. Raises RequestError if the whole request fails."""
-    names = {item.group_name for item in wanted}
-    dedicated = is_dedicated(groups, nodes, next(iter(names)) if len(names) == 1 else None)
+    dedicated = is_dedicated(groups, nodes, [item.group_name for item in wanted])
     state, table = nodes, dict(instances)
-    placed = []
-    failed = []
+    placed, failed = [], []
     for item in wanted:
         # on dedicated nodes htools solves each request for one group on the initial state
         anew = dedicated and item.group_name is not None
@@ -112,14 +101,13 @@ def allocate_secondary(
         capacity_checks=options.capacity_checks,
     )
     if attempt.solution is None:
-        counts = describe_failures(attempt.failures) or "unknown reasons"
-        raise RequestError(f"No valid allocation solutions, failure reasons: {counts}")
+        raise RequestError(describe(attempt, state))
     return attempt.solution, describe(attempt, state)
 
 
 def search_for(groups: Groups, nodes: Nodes, wanted: Wanted, options: RequestOptions) -> tuple[Search, bool]:
     """Return what tries `wanted` on nodes, and whether it does so by the dedicated metric instead of the score."""
-    dedicated = is_dedicated(groups, nodes, wanted.group_name)
+    dedicated = is_dedicated(groups, nodes, [wanted.group_name])
     return _search(wanted, options, dedicated=dedicated), dedicated
 
 
@@ -134,4 +122,4 @@ def answer(
     if wanted.group_name is None:
         separate = not dedicated
         return choose_group(groups, nodes, instances, wanted.instance, search, separate_network_messages=separate)
-    return one_group(find_group(groups, wanted.group_name), nodes, instances, wanted.instance, search)
+    return one_group(groups, wanted.group_name, nodes, instances, wanted.instance, search)

@@ -16,14 +16,13 @@ from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, Instanc
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.compiled_allocation import Budget, make_allocator
 from gpolicy.allocator.configured_resources import NodeResources
-from gpolicy.allocator.engines import is_redundant
+from gpolicy.allocator.engines import Usable, is_redundant, usable_groups
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason
 from gpolicy.allocator.extended import ExtendedRules, memory_left, refuse_minutes
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import NO_FAILURES, Candidates, NoCandidatesError, candidate_nodes
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
-from gpolicy.allocator.usable import Usable, usable_groups
 from gpolicy.analysis.allocator_input import charged_space, merged
 from gpolicy.analysis.binding import Binding, Cause, binding
 from gpolicy.analysis.disk_templates import Unmade, unmade

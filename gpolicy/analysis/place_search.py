@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.cluster_score import total_score
 from gpolicy.allocator.dedicated_nodes import try_each_dedicated
 from gpolicy.allocator.engines import find_placement, is_redundant
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
@@ -115,8 +113,7 @@ class PlaceSearch:
         force = self.options.ignore_soft_errors
         if self.dedicated:
             return try_each_dedicated(tried.nodes, self.wanted.instance, listed, force=force)
-        score = partial(total_score, weights=self.options.weights)
-        return try_each(tried.nodes, self.wanted.instance, listed, force=force, score=score)
+        return try_each(tried.nodes, self.wanted.instance, listed, force=force, weights=self.options.weights)
 
     def _listed(self, tried: Attempted) -> Candidates:
         listed = candidates_among(tried.nodes, tried.members, self.wanted.count, self.options.restriction)

@@ -14,9 +14,15 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import Group
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
-from gpolicy.allocator.evacuation import Departure, EvacuationError, EvacuationMode, EvacuationResult, evacuate_nodes
+from gpolicy.allocator.evacuation import (
+    Departure,
+    EvacuationError,
+    EvacuationMode,
+    EvacuationResult,
+    change_group,
+    evacuate_nodes,
+)
 from gpolicy.allocator.ghc_numbers import sorted_by_score
-from gpolicy.allocator.group_change import change_group
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import Nodes

@@ -27,6 +27,12 @@ def run(argv: list[str]) -> int:
 
     Writes to stdout and stderr. Raises UsageError for another program's name.
     """
+    if argv and argv[0] in {"--help", "-h"}:
+        sys.stdout.write(_HELP)
+        return 0
+    if not argv or argv[0] not in PROGRAMS:
+        message = f"unknown program '{argv[0]}'" if argv else "no program given"
+        raise UsageError(message, hint="use hspace, hail or hbal")
     # a run makes many objects and hardly a cycle: collecting them would take a good part of the time
     collecting = gc.isenabled()
     gc.disable()
@@ -35,7 +41,8 @@ def run(argv: list[str]) -> int:
             # all there is to warn of is an allocator that is slow, which stdout must not show
             warnings.simplefilter("once")
             warnings.showwarning = _note
-            return _run(argv)
+            code: int = import_module(f"gpolicy.htools.{argv[0]}").main(argv[1:])
+            return code
     finally:
         if collecting:
             gc.enable()
@@ -43,13 +50,3 @@ def run(argv: list[str]) -> int:
 
 def _note(message: Warning | str, *_details: object, **_more: object) -> None:
     sys.stderr.write(f"Note: {message}\n")
-
-
-def _run(argv: list[str]) -> int:
-    if argv and argv[0] in PROGRAMS:
-        code: int = import_module(f"gpolicy.htools.{argv[0]}").main(argv[1:])
-        return code
-    if argv and argv[0] in {"--help", "-h"}:
-        sys.stdout.write(_HELP)
-        return 0
-    raise UsageError(f"unknown program '{argv[0]}'" if argv else "no program given", hint="use hspace, hail or hbal")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import partial
 
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.ghc_numbers import DivisionError, floor
-from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge, no_loads
+from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge
+from gpolicy.allocator.node import NO_LOAD
 from gpolicy.cluster.record import LARGEST_FILE
 from gpolicy.errors import InputError, UsageError
 from gpolicy.ganeti.releases import RELEASE_VARIABLE, check_release, n1_by_unallocated
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from gpolicy.allocator.cluster_data import ClusterData, Instance, Load
-    from gpolicy.allocator.node import Node
+    from gpolicy.allocator.placement import Nodes
+    from gpolicy.allocator.redundancy import Instances
     from gpolicy.ganeti.getopt import Option
 
 _STANDARD_INPUT = 0
@@ -114,34 +115,34 @@ class _SourceError(InputError):
 
 def load_data(options: Options) -> ClusterData:
     """Read the cluster that the options name. Raises InputError without htools' prefix of messages."""
-    if sum(source is not None for source in (options.rapi, options.luxi, options.text_file)) > 1:
+    if sum(source is not None for source in (options.master, options.luxi, options.text_data)) > 1:
         raise _SourceError("Only one of the rapi, luxi, and data files options should be given.")
-    if options.rapi is not None:
+    if options.master is not None:
         from gpolicy.htools.rapi import read_rapi  # noqa: PLC0415 - only what is needed
 
-        return read_rapi(options.rapi)
+        return read_rapi(options.master)
     if options.luxi is not None:
         instead = "; instead of -X, write the commands to a file (-CFILE) and run it on the master"
         raise InputError(
             "luxi: this socket is for Ganeti's own programs; use -m (RAPI), -t (text) or -I (iallocator)"
-            f"{instead if options.execute else ''}"
+            f"{instead if options.exec else ''}"
         )
     if options.simulate:
         from gpolicy.htools.simulation import simulate  # noqa: PLC0415 - only what is needed
 
         return simulate(options.simulate)
-    if options.text_file is not None:
+    if options.text_data is not None:
         from gpolicy.htools.text_format import parse_cluster  # noqa: PLC0415 - only what is needed
 
-        return parse_cluster(read_file(options.text_file))
-    if options.iallocator_file is not None:
-        return _read_document(read_file(options.iallocator_file))
+        return parse_cluster(read_file(options.text_data))
+    if options.ialloc_src is not None:
+        return _read_document(read_file(options.ialloc_src))
     raise InputError("No backend selected! Exiting.")
 
 
 def _read_document(text: str) -> ClusterData:
     """Return the cluster of an iallocator document, whose request must be valid, too."""
-    from gpolicy.htools.hail_requests import parse_request  # noqa: PLC0415 - only what is needed
+    from gpolicy.htools.hail import parse_request  # noqa: PLC0415 - only what is needed
     from gpolicy.htools.iallocator import parse_document  # noqa: PLC0415 - only what is needed
 
     try:
@@ -171,19 +172,20 @@ def load_cluster(
         raise
     except InputError as error:
         raise InputError(f"failed to load data, aborting: {error}") from None
-    found: Callable[[Instance], Load] | None = None
-    if options.ignore_load:
-        found = no_loads
-    elif loads:
-        found = partial(_load_of, loads)
     return merge(
         data,
         static_kvm_node_memory=options.static_kvm_node_memory,
-        loads=found,
+        loads=_loads_of(options, loads),
         exclusion_prefixes=tuple(f"{prefix}:" for prefix in options.exclusion_tags),
         # an iallocator document is loaded once as a request, and its result once more as a cluster
-        twice=options.iallocator_file is not None and not (options.rapi or options.simulate or options.text_file),
+        twice=options.ialloc_src is not None and not (options.master or options.simulate or options.text_data),
     )
+
+
+def _loads_of(options: Options, loads: Mapping[str, Load] | None) -> Callable[[Instance], Load] | None:
+    if options.ignore_dynu:
+        return lambda _: NO_LOAD
+    return (lambda item: loads.get(item.name, item.load)) if loads else None
 
 
 def under_release(data: ClusterData, installed: str | None = None) -> ClusterData:
@@ -202,10 +204,6 @@ def under_release(data: ClusterData, installed: str | None = None) -> ClusterDat
     return replace(data, n1_by_unallocated=n1_by_unallocated(release))
 
 
-def _load_of(loads: Mapping[str, Load], instance: Instance) -> Load:
-    return loads.get(instance.name, instance.load)
-
-
 def warnings(cluster: Cluster) -> str:
     """Return htools' warning about nodes whose sums are inconsistent, last node first (htools, Loader: `checkData`)."""
     found = inconsistent_nodes(cluster)
@@ -218,7 +216,7 @@ def warnings(cluster: Cluster) -> str:
     return f"Warning: cluster has inconsistent data:\n{''.join(lines)}\n"
 
 
-def node_status(what: str, nodes: Mapping[int, Node], options: Options) -> str:
+def node_status(what: str, nodes: Nodes, options: Options) -> str:
     """Return the table of nodes with its heading if `-p` is given, else an empty text."""
     if options.print_nodes is None:
         return ""
@@ -227,25 +225,18 @@ def node_status(what: str, nodes: Mapping[int, Node], options: Options) -> str:
     return f"\n{what} status:\n{node_table(nodes, options.print_nodes)}\n"
 
 
-def save_cluster(
-    options: Options,
-    kind: str,
-    when: str,
-    cluster: Cluster,
-    nodes: Mapping[int, Node],
-    instances: Mapping[int, Instance],
-) -> None:
+def save_cluster(options: Options, kind: str, when: str, cluster: Cluster, nodes: Nodes, instances: Instances) -> None:
     """Write `cluster` with other `nodes` and `instances` where `--save` says, if it does. Raises InputError."""
     if options.save is None:
         return
-    from gpolicy.htools.text_writing import format_cluster  # noqa: PLC0415 - only what is needed
+    from gpolicy.htools.text_format import format_cluster  # noqa: PLC0415 - only what is needed
 
     name = f"{options.save}.{kind}"
-    write_file(name, format_cluster(cluster.groups.values(), nodes, instances.values(), cluster.tags, cluster.policy))
+    write_file(name, format_cluster(cluster, nodes, instances))
     sys.stderr.write(f"The cluster state {when} has been written to file '{name}'\n")
 
 
-def with_node_options(nodes: Mapping[int, Node], options: Options) -> dict[int, Node]:
+def with_node_options(nodes: Nodes, options: Options) -> Nodes:
     """Take `-O` nodes offline, and set the disk reserve and the cpu ratio."""
     names = {index: node.facts.name for index, node in nodes.items()}
     named = {name: find_name(name, names) for name in options.offline}
@@ -264,7 +255,7 @@ def with_node_options(nodes: Mapping[int, Node], options: Options) -> dict[int, 
     return result
 
 
-def node_name(nodes: Mapping[int, Node], instance: Instance, index: int) -> str:
+def node_name(nodes: Nodes, instance: Instance, index: int) -> str:
     """Return the name of an instance's node, empty for none. Raises InputError if the node is not among `nodes`."""
     if index == NO_NODE:
         return ""

@@ -11,41 +11,60 @@ from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.errors import InputError
 from gpolicy.ganeti.hail_parameters import HAIL_OPTIONS
 from gpolicy.ganeti.releases import RELEASE_PATH
-from gpolicy.htools.backends import (
-    load_cluster,
-    node_status,
-    read_file,
-    read_input,
-    run_program,
-    save_cluster,
-    under_release,
-    warnings,
-)
-from gpolicy.htools.hail_requests import parse_request
+from gpolicy.htools import backends
 from gpolicy.htools.iallocator import IallocatorDocument, parse_document
+from gpolicy.htools.json_fields import Fields
 from gpolicy.htools.program_options import Options
+from gpolicy.light_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from gpolicy.htools.hail_requests import HailRequest
-    from gpolicy.htools.json_fields import Json
+    from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.allocator.node import Node
+
+PREFIX = "invalid request dict: "
+
+
+@dataclass(frozen=True, slots=True)
+class HailAnswer:
+    """The content of stdout, and the state of the cluster after the request."""
+
+    info: str
+    result: list[object] | str
+    nodes: Mapping[int, Node]
+    instances: Mapping[int, Instance]
+
+
+@dataclass(frozen=True, slots=True)
+class HailRequest:
+    """A request of any kind about the instances `existing`, names resolved to indices.
+
+    `shown` returns it as Haskell shows it (`-v`), `answer` returns hail's answer, or raises RequestError if the request
+    cannot be granted. `group_names`: the requested group of each new instance, None for any group; None if the request
+    places nothing.
+    """
+
+    existing: tuple[int, ...]
+    shown: Callable[[], str]
+    answer: Callable[[Cluster, RequestOptions], HailAnswer]
+    group_names: tuple[str | None, ...] | None = None
 
 
 def main(argv: Sequence[str]) -> int:
     """Run hail with the arguments `argv` (without the program's name) and return its exit code."""
-    return run_program("hail", HAIL_OPTIONS, "file 1 1\n", argv, _run)
+    return backends.run_program("hail", HAIL_OPTIONS, "file 1 1\n", argv, _run)
 
 
 def _run(options: Options, arguments: Sequence[str]) -> None:
     cluster, request = _load(options, arguments)
-    sys.stderr.write(node_status("Initial cluster", cluster.nodes, options))
-    save_cluster(options, "pre-ialloc", "before iallocator run", cluster, cluster.nodes, cluster.instances)
+    sys.stderr.write(backends.node_status("Initial cluster", cluster.nodes, options))
+    backends.save_cluster(options, "pre-ialloc", "before iallocator run", cluster, cluster.nodes, cluster.instances)
     rules = RequestOptions(
-        capacity_checks=options.capacity_checks,
+        capacity_checks=not options.no_capacity_checks,
         ignore_soft_errors=options.ignore_soft_errors,
-        restriction=frozenset(options.restriction) if options.restriction is not None else None,
+        restriction=frozenset(options.restrict_allocation_to) if options.restrict_allocation_to is not None else None,
     )
     try:
         answer = request.answer(cluster, rules)
@@ -54,10 +73,10 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     except RequestError as error:
         success, nodes, instances = False, cluster.nodes, cluster.instances
         info, result = f"Request failed: {error}", []
-    sys.stderr.write(node_status("Final cluster", nodes, options))
+    sys.stderr.write(backends.node_status("Final cluster", nodes, options))
     line = {"success": success, "info": info, "result": result}
     sys.stdout.write(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n")
-    save_cluster(options, "post-ialloc", "after iallocator run", cluster, nodes, instances)
+    backends.save_cluster(options, "post-ialloc", "after iallocator run", cluster, nodes, instances)
 
 
 def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, HailRequest]:
@@ -65,63 +84,73 @@ def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, HailRequ
         raise InputError("This program needs an input file.")
     if len(arguments) > 1:
         raise InputError("Only one argument is accepted (the input file)")
-    if options.monitored and not options.ignore_load:
+    if options.mond and not options.ignore_dynu:
         raise InputError("--mond: gpolicy does not query monitoring daemons")
-    document, installed = parse_document(read_input(arguments[0])), _installed_release()
+    document, installed = parse_document(backends.read_input(arguments[0])), _installed_release()
     # without another source of the cluster, the original ignores --ignore-dynu
-    own = merge(under_release(document.cluster, installed), static_kvm_node_memory=options.static_kvm_node_memory)
-    request = parse_request(document, own)
+    static = options.static_kvm_node_memory
+    cluster = merge(backends.under_release(document.cluster, installed), static_kvm_node_memory=static)
+    request = parse_request(document, cluster)
     if options.verbosity > 0:
-        sys.stderr.write(warnings(own))
-    if options.text_file is None and not options.simulate:
-        if options.verbosity > 1:
-            _show(request, document, own, options, document.cluster.hypervisor, document.instances)
-        return own, request
-    cluster = load_cluster(options, installed=installed)
-    if options.verbosity > 0:
-        sys.stderr.write(warnings(cluster))
-    _check_indices(request, cluster)
+        sys.stderr.write(backends.warnings(cluster))
+    shown: IallocatorDocument | None = document
+    if options.text_data is not None or options.simulate:
+        cluster, shown = backends.load_cluster(options, installed=installed), None
+        if options.verbosity > 0:
+            sys.stderr.write(backends.warnings(cluster))
+        missing = [index for index in request.existing if index not in cluster.instances]
+        if missing:
+            raise InputError(
+                f"the request is about instance number {missing[0]} of its own document, which the cluster read"
+                " from the other source does not have"
+            )
     if options.verbosity > 1:
-        _show(request, document, cluster, options, None, {})
+        _show(request, cluster, shown, options)
     return cluster, request
 
 
 def _installed_release() -> str | None:
     """Return the release of Ganeti on this node; None where none is installed."""
     try:
-        return read_file(f"{os.environ.get('GANETI_ROOTDIR', '')}{RELEASE_PATH}").strip() or None
+        return backends.read_file(f"{os.environ.get('GANETI_ROOTDIR', '')}{RELEASE_PATH}").strip() or None
     except InputError:
         return None
 
 
-def _show(
-    request: HailRequest,
-    document: IallocatorDocument,
-    cluster: Cluster,
-    options: Options,
-    hypervisor: str | None,
-    entries: Mapping[str, Json],
-) -> None:
-    """Show on stderr the request (`-v`), the cluster (`-v -v`), and the kind of the search."""
-    sys.stderr.write(f"Received request: {request.shown(document.request)}\n")
+def _show(request: HailRequest, cluster: Cluster, document: IallocatorDocument | None, options: Options) -> None:
+    """Show on stderr the request (`-v`), the cluster (`-v -v`), and the kind of the search.
+
+    `document` is that of the cluster, None if it is from another source.
+    """
+    sys.stderr.write(f"Received request: {request.shown()}\n")
     if options.verbosity > 2:
         from gpolicy.htools.haskell_records import shown_cluster  # noqa: PLC0415 - only what is needed
 
+        hypervisor, entries = (document.cluster.hypervisor, document.instances) if document else (None, {})
         sys.stderr.write(f"Received cluster data: {shown_cluster(cluster, hypervisor, entries)}\n")
     if request.group_names is None:
         return
     from gpolicy.allocator.dedicated_nodes import is_dedicated  # noqa: PLC0415 - only what is needed
 
-    names = set(request.group_names)
-    if is_dedicated(cluster.groups, cluster.nodes, names.pop() if len(names) == 1 else None):
+    if is_dedicated(cluster.groups, cluster.nodes, request.group_names):
         sys.stderr.write("Allocation on a dedicated cluster; using lost-allocations metrics.\n")
 
 
-def _check_indices(request: HailRequest, cluster: Cluster) -> None:
-    """Refuse a request about instances that the cluster of another source does not have."""
-    missing = [index for index in request.existing if index not in cluster.instances]
-    if missing:
-        raise InputError(
-            f"the request is about instance number {missing[0]} of its own document, which the cluster read"
-            " from the other source does not have"
-        )
+def names_of(nodes: Mapping[int, Node], indices: Sequence[int]) -> list[str]:
+    """Return the names of the nodes at `indices`."""
+    return [nodes[index].facts.name for index in indices]
+
+
+def parse_request(document: IallocatorDocument, cluster: Cluster) -> HailRequest:
+    """Read the request; names are resolved in `cluster`, the document's own cluster."""
+    fields = Fields(PREFIX, document.request)
+    kind = fields.text("type")
+    if kind in {"allocate", "multi-allocate"}:
+        from gpolicy.htools.hail_placing import parse_placing  # noqa: PLC0415 - only what is needed
+
+        return parse_placing(kind, fields, cluster)
+    if kind in {"relocate", "node-evacuate", "change-group", "allocate-secondary"}:
+        from gpolicy.htools.hail_moving import parse_moving  # noqa: PLC0415 - only what is needed
+
+        return parse_moving(kind, fields, cluster)
+    raise InputError(f"Invalid request type '{kind}'")

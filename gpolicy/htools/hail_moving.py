@@ -2,142 +2,77 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from gpolicy.allocator.enumerations import NO_NODE
-from gpolicy.allocator.evacuation import (
-    EvacuationMode,
-    EvacuationResult,
-    evacuate_nodes,
-    relocate,
-)
+from gpolicy.allocator.evacuation import EvacuationMode, EvacuationResult, change_group, evacuate_nodes, relocate
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.errors import InputError
-from gpolicy.ganeti.htools_values import named
-from gpolicy.htools.hail_requests import HailAnswer, names_of
+from gpolicy.htools.hail import HailAnswer, HailRequest, names_of
 from gpolicy.htools.haskell_text import shown_argument, shown_ints
-from gpolicy.light_dataclasses import dataclass
+from gpolicy.htools.json_fields import as_named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.request_options import RequestOptions
-    from gpolicy.htools.hail_requests import HailRequest
-    from gpolicy.htools.json_fields import Fields, Json
-
-
-@dataclass(frozen=True, slots=True)
-class RelocateRequest:
-    """Move an instance off the nodes `leaving` (indices)."""
-
-    existing: tuple[int]
-    required_nodes: int
-    leaving: tuple[int, ...]
-    group_names: None = None
-
-    def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
-        """Return it as Haskell shows it."""
-        return f"Relocate {self.existing[0]} {shown_argument(self.required_nodes)} {shown_ints(self.leaving)}"
-
-    def answer(self, cluster: Cluster, options: RequestOptions) -> HailAnswer:
-        """Choose the new secondary, or the new node of an instance on shared storage."""
-        done, new = relocate(
-            cluster.nodes,
-            cluster.instances,
-            self.existing[0],
-            self.required_nodes,
-            self.leaving,
-            force=options.ignore_soft_errors,
-        )
-        instances = {**cluster.instances, self.existing[0]: done.instance}
-        return HailAnswer("success", list(names_of(cluster.nodes, (new,))), done.nodes, instances)
-
-
-@dataclass(frozen=True, slots=True)
-class EvacuateRequest:
-    """Move instances away from their nodes."""
-
-    existing: tuple[int, ...]
-    mode: EvacuationMode
-    group_names: None = None
-
-    def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
-        """Return it as Haskell shows it."""
-        return f"NodeEvacuate {shown_ints(self.existing)} Change{self.mode.name.capitalize()}"
-
-    def answer(self, cluster: Cluster, options: RequestOptions) -> HailAnswer:
-        """Choose new nodes within the group of each instance."""
-        force = options.ignore_soft_errors
-        return _moved(cluster, evacuate_nodes(cluster.nodes, cluster.instances, self.mode, self.existing, force=force))
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeGroupRequest:
-    """Move instances to other groups."""
-
-    existing: tuple[int, ...]
-    targets: tuple[int, ...]
-    group_names: None = None
-
-    def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
-        """Return it as Haskell shows it."""
-        return f"ChangeGroup {shown_ints(self.existing)} {shown_ints(self.targets)}"
-
-    def answer(self, cluster: Cluster, options: RequestOptions) -> HailAnswer:
-        """Choose a group and nodes for each instance."""
-        from gpolicy.allocator.group_change import change_group  # noqa: PLC0415 - only what is needed
-        from gpolicy.htools.haskell_records import shown_groups  # noqa: PLC0415
-
-        result = change_group(
-            cluster.groups,
-            cluster.nodes,
-            cluster.instances,
-            self.existing,
-            self.targets,
-            options,
-            show_groups=shown_groups,
-        )
-        return _moved(cluster, result)
-
-
-@dataclass(frozen=True, slots=True)
-class SecondaryRequest:
-    """Find a secondary node for an instance."""
-
-    existing: tuple[int]
-    group_names: None = None
-
-    def shown(self, document: Mapping[str, Json]) -> str:  # noqa: ARG002
-        """Return it as Haskell shows it."""
-        return f"AllocateSecondary {self.existing[0]}"
-
-    def answer(self, cluster: Cluster, options: RequestOptions) -> HailAnswer:
-        """Choose the secondary node."""
-        from gpolicy.allocator.requests import allocate_secondary  # noqa: PLC0415 - only what is needed
-
-        nodes, instances = cluster.nodes, cluster.instances
-        placement, info = allocate_secondary(nodes, instances, self.existing[0], options)
-        return HailAnswer(
-            info,
-            names_of(nodes, placement.nodes)[1],
-            {**nodes, **{node.index: node for node in placement.changed}},
-            {**instances, self.existing[0]: placement.instance},
-        )
+    from gpolicy.htools.json_fields import Fields
 
 
 def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:
     """Read a request of one of the four kinds."""
     if kind == "relocate":
-        index = _exact(cluster, fields.text("name"))
-        count = fields.whole("required_nodes")
-        return RelocateRequest((index,), count, _nodes(cluster, fields.texts("relocate_from")))
+        index, count = _exact(cluster, fields.text("name")), fields.whole("required_nodes")
+        leaving = _nodes(cluster, fields.texts("relocate_from"))
+        shown = f"Relocate {index} {shown_argument(count)} {shown_ints(leaving)}"
+        return HailRequest((index,), lambda: shown, partial(_relocate, index, count, leaving))
     if kind == "allocate-secondary":
-        return SecondaryRequest((_exact(cluster, fields.text("name")),))
+        index = _exact(cluster, fields.text("name"))
+        return HailRequest((index,), lambda: f"AllocateSecondary {index}", partial(_allocate_secondary, index))
     instances = _instances(cluster, fields.texts("instances"))
     if kind == "node-evacuate":
-        return EvacuateRequest(instances, fields.get("evac_mode", _mode))
-    return ChangeGroupRequest(instances, _groups(cluster, fields.texts("target_groups")))
+        mode = fields.get("evac_mode", as_named(EvacuationMode, "EvacMode"))
+        shown = f"NodeEvacuate {shown_ints(instances)} Change{mode.name.capitalize()}"
+        return HailRequest(instances, lambda: shown, partial(_evacuate, instances, mode))
+    targets = _groups(cluster, fields.texts("target_groups"))
+    shown = f"ChangeGroup {shown_ints(instances)} {shown_ints(targets)}"
+    return HailRequest(instances, lambda: shown, partial(_change_group, instances, targets))
+
+
+def _relocate(index: int, count: int, leaving: Sequence[int], cluster: Cluster, options: RequestOptions) -> HailAnswer:
+    """Choose the new secondary, or the new node of an instance on shared storage."""
+    force = options.ignore_soft_errors
+    done, new = relocate(cluster.nodes, cluster.instances, index, count, leaving, force=force)
+    return HailAnswer("success", [*names_of(cluster.nodes, (new,))], done.nodes, done.instances)
+
+
+def _allocate_secondary(index: int, cluster: Cluster, options: RequestOptions) -> HailAnswer:
+    from gpolicy.allocator.requests import allocate_secondary  # noqa: PLC0415 - only what is needed
+
+    nodes, instances = cluster.nodes, cluster.instances
+    placement, info = allocate_secondary(nodes, instances, index, options)
+    after = {**nodes, **{node.index: node for node in placement.changed}}
+    return HailAnswer(info, names_of(nodes, placement.nodes)[1], after, {**instances, index: placement.instance})
+
+
+def _evacuate(wanted: Sequence[int], mode: EvacuationMode, cluster: Cluster, options: RequestOptions) -> HailAnswer:
+    force = options.ignore_soft_errors
+    return _moved(cluster, evacuate_nodes(cluster.nodes, cluster.instances, mode, wanted, force=force))
+
+
+def _change_group(
+    wanted: Sequence[int], targets: Sequence[int], cluster: Cluster, options: RequestOptions
+) -> HailAnswer:
+    from gpolicy.htools.haskell_records import shown  # noqa: PLC0415 - only what is needed
+
+    groups, nodes, instances = cluster.groups, cluster.nodes, cluster.instances
+    result = change_group(
+        groups, nodes, instances, wanted, targets, options, show_groups=lambda found: shown(tuple(found))
+    )
+    return _moved(cluster, result)
 
 
 def _moved(cluster: Cluster, result: EvacuationResult) -> HailAnswer:
@@ -154,38 +89,16 @@ def _moved(cluster: Cluster, result: EvacuationResult) -> HailAnswer:
 
 def _opcode(move: InstanceMove, nodes: Mapping[int, Node]) -> dict[str, object]:
     """Return the opcode of one move, with its keys in Ganeti's order (htools, Cluster: `iMoveToJob`)."""
-    name = move.instance.name
+    name, same = {"instance_name": move.instance.name}, {"ignore_ipolicy": False}
     target = {} if move.target == NO_NODE else {"target_node": nodes[move.target].facts.name}
     if move.kind is MoveKind.REPLACE_SECONDARY:
-        return {
-            "OP_ID": "OP_INSTANCE_REPLACE_DISKS",
-            "instance_name": name,
-            "early_release": False,
-            "ignore_ipolicy": False,
-            "mode": "replace_new_secondary",
-            "disks": [],
-            "remote_node": target["target_node"],
-        }
+        kind = {"OP_ID": "OP_INSTANCE_REPLACE_DISKS", **name, "early_release": False, **same}
+        return {**kind, "mode": "replace_new_secondary", "disks": [], "remote_node": target["target_node"]}
     if move.instance.forthcoming:
-        return {
-            "OP_ID": "OP_INSTANCE_FAILOVER",
-            "instance_name": name,
-            "shutdown_timeout": 120,
-            "ignore_consistency": False,
-            **target,
-            "ignore_ipolicy": False,
-            "cleanup": False,
-        }
-    return {
-        "OP_ID": "OP_INSTANCE_MIGRATE",
-        "instance_name": name,
-        **target,
-        "allow_runtime_changes": False,
-        "ignore_ipolicy": False,
-        "cleanup": False,
-        "allow_failover": True,
-        "ignore_hvversions": True,
-    }
+        kind = {"OP_ID": "OP_INSTANCE_FAILOVER", **name, "shutdown_timeout": 120, "ignore_consistency": False}
+        return {**kind, **target, **same, "cleanup": False}
+    kind = {"OP_ID": "OP_INSTANCE_MIGRATE", **name, **target, "allow_runtime_changes": False, **same}
+    return {**kind, "cleanup": False, "allow_failover": True, "ignore_hvversions": True}
 
 
 def _exact(cluster: Cluster, name: str) -> int:
@@ -222,9 +135,3 @@ def _instances(cluster: Cluster, names: Iterable[str]) -> tuple[int, ...]:
 
 def _groups(cluster: Cluster, names: Iterable[str]) -> tuple[int, ...]:
     return _find(names, ((group.index, group.name, group.uuid) for group in cluster.groups.values()))
-
-
-def _mode(value: Json) -> EvacuationMode:
-    if not isinstance(value, str):
-        raise InputError("Can't parse value for 'EvacMode': Unable to read String")
-    return named(EvacuationMode, value, "EvacMode")

@@ -60,12 +60,6 @@ def touched_nodes(done: Balanced) -> set[int]:
     return touched - {NO_NODE}
 
 
-def commands(done: Balanced, alias: str, nodes: Mapping[int, Node]) -> list[str]:
-    """Return the commands of one move; `alias` is the instance's short name."""
-    target = nodes[done.move.target].facts.alias if done.move.target != NO_NODE else ""
-    return [join(words) for words in arguments(done, alias, target)]
-
-
 def arguments(done: Balanced, instance: str, target: str) -> list[tuple[str, ...]]:
     """Return the words of the commands of one move, under these names of the instance and of its new node."""
     running = done.instance.status in {InstanceStatus.RUNNING, InstanceStatus.ERROR_UP}
@@ -86,9 +80,9 @@ def arguments(done: Balanced, instance: str, target: str) -> list[tuple[str, ...
 def command_lines(
     sets: Sequence[Sequence[Balanced]], aliases: Mapping[int, str], nodes: Mapping[int, Node], *, script: bool = False
 ) -> list[str]:
-    """Return the lines of all jobs; for a `script` with a check before each job."""
+    """Return the lines of all jobs; those of a `script` with its head, and with a check before each job."""
     indent = "" if script else "  "
-    lines = []
+    lines = _HEAD.splitlines() if script else []
     for number, jobs in enumerate(sets, 1):
         lines += [indent, f"{indent}echo jobset {number}, {len(jobs)} jobs"]
         for place, job in enumerate(jobs, 1):
@@ -96,10 +90,6 @@ def command_lines(
             lines.append(f"{inner}echo job {number}/{place}")
             if script:
                 lines.append(f"{inner}check")
-            lines += [f"{inner}{line}" for line in commands(job, aliases[job.instance.index], nodes)]
+            target = nodes[job.move.target].facts.alias if job.move.target != NO_NODE else ""
+            lines += [f"{inner}{join(words)}" for words in arguments(job, aliases[job.instance.index], target)]
     return lines
-
-
-def script_text(lines: Sequence[str]) -> str:
-    """Return the shell script with these lines."""
-    return _HEAD + "".join(f"{line}\n" for line in lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 
 from gpolicy.allocator.cluster_score import ordered_sum
@@ -51,7 +52,9 @@ def read_loads(path: str) -> dict[str, Load]:
 def check_names(options: Options, data: ClusterData) -> None:
     """Raise InputError if an instance that is named on the command line does not exist."""
     names = {instance.index: instance.name for instance in data.instances}
-    unknown = [name for name in (*options.selected, *options.excluded) if find_name(name, names) is None]
+    unknown = [
+        name for name in (*options.select_instances, *options.exclude_instances) if find_name(name, names) is None
+    ]
     if unknown:
         raise InputError(f"Unknown instance(s): {shown_strings(unknown)}")
 
@@ -63,47 +66,51 @@ def movable_instances(options: Options, cluster: Cluster) -> frozenset[int]:
     def found(wanted: Iterable[str]) -> set[int | None]:
         return {find_name(name, names) for name in wanted}
 
-    selected, excluded = found(options.selected), found(options.excluded)
+    selected, excluded = found(options.select_instances), found(options.exclude_instances)
     return frozenset(
         index
         for index, instance in cluster.instances.items()
         if instance.template.balanced
         and instance.auto_balance
         and index not in excluded
-        and (index in selected or not options.selected)
+        and (index in selected or not options.select_instances)
         and not is_split(instance, cluster.nodes)
     )
 
 
-def with_monitored_loads(options: Options, cluster: Cluster) -> tuple[Cluster, str]:
-    """Return the cluster with the CPU loads of the `--mond-data` file, and what to write to stderr.
+def with_monitored_loads(options: Options, cluster: Cluster) -> Cluster:
+    """Return the cluster with the CPU loads of the `--mond-data` file.
 
-    If a load is not reported, or all are ignored, nothing changes. Raises InputError, and MissingReportError if all
-    loads are required.
+    If a load is not reported, which is noted on stderr, or all are ignored, nothing changes. Raises InputError.
     """
-    if not options.monitored:
-        return cluster, ""
-    if options.monitored_file is None:
+    if not options.mond:
+        return cluster
+    if options.mond_data is None:
         raise InputError(
             "--mond: gpolicy does not query monitoring daemons; write their answers to a file and name it with"
             " --mond-data=FILE"
         )
-    collector = XEN_COLLECTOR if options.monitored_xen else CPU_COLLECTOR
-    reports = _read_reports(options.monitored_file, collector)
-    if options.ignore_load:
-        return cluster, ""
+    collector = XEN_COLLECTOR if options.mond_xen else CPU_COLLECTOR
+    reports = _read_reports(options.mond_data, collector)
+    if options.ignore_dynu:
+        return cluster
     try:
-        loads = (_xen_loads if options.monitored_xen else _cpu_loads)(cluster, reports)
+        loads = (_xen_loads if options.mond_xen else _cpu_loads)(cluster, reports)
     except _UnreportedError as error:
         message = str(error) or f"Didn't receive an answer by all MonDs, {collector}'s data will be ignored."
-        if options.monitored_required:
-            raise MissingReportError(f"{message}\n") from None
-        return cluster, f"{message}\n"
-    return _with_cpu_loads(cluster, *loads), ""
-
-
-class MissingReportError(Exception):
-    """A node has no report although all are required; the message is for stderr."""
+        sys.stderr.write(f"{message}\n")
+        if options.exit_on_missing_mond_data:
+            raise InputError("Not all required data available") from None
+        return cluster
+    of_nodes, of_instances = loads
+    nodes = {}
+    for index, node in cluster.nodes.items():
+        nodes[index] = node.copy()
+        nodes[index].load = (of_nodes[index], *node.load[1:])
+    instances = {
+        index: replace(item, load=(of_instances[index], *item.load[1:])) for index, item in cluster.instances.items()
+    }
+    return replace(cluster, nodes=nodes, instances=instances)
 
 
 class _UnreportedError(Exception):
@@ -140,12 +147,8 @@ def _as_reports(value: Json) -> list[dict[str, Json]]:
         fields = Fields("", report)
         fields.get("name", as_text)
         for key in ("version", "format_version", "timestamp", "kind", "data"):
-            fields.get(key, _as_it_is)
+            fields.get(key, lambda value: value)
     return reports
-
-
-def _as_it_is(value: Json) -> Json:
-    return value
 
 
 def _cpu_loads(cluster: Cluster, reports: Mapping[str, Json]) -> tuple[dict[int, float], dict[int, float]]:
@@ -167,10 +170,8 @@ def _xen_loads(cluster: Cluster, reports: Mapping[str, Json]) -> tuple[dict[int,
     if missing:
         raise _UnreportedError(f"No CPU information available for {shown_strings(missing)}")
     of_instances = {index: named[item.name] for index, item in cluster.instances.items()}
-    of_nodes = {
-        index: ordered_sum(of_instances[number] for number in node.primaries) for index, node in cluster.nodes.items()
-    }
-    return of_nodes, of_instances
+    sums = {index: ordered_sum(of_instances[one] for one in node.primaries) for index, node in cluster.nodes.items()}
+    return sums, of_instances
 
 
 def _reported(read: Callable[[Json], Item], reports: Mapping[str, Json], node: Node) -> Item:
@@ -190,14 +191,3 @@ def _as_cpu_load(value: Json) -> float:
 
 def _as_loads(value: Json) -> dict[str, float]:
     return {name: as_float(load) for name, load in as_object(value).items()}
-
-
-def _with_cpu_loads(cluster: Cluster, of_nodes: Mapping[int, float], of_instances: Mapping[int, float]) -> Cluster:
-    nodes = {}
-    for index, node in cluster.nodes.items():
-        nodes[index] = node.copy()
-        nodes[index].load = (of_nodes[index], *node.load[1:])
-    instances = {
-        index: replace(item, load=(of_instances[index], *item.load[1:])) for index, item in cluster.instances.items()
-    }
-    return replace(cluster, nodes=nodes, instances=instances)

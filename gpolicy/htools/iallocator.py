@@ -7,33 +7,22 @@ import json
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, Nic, NodeData
 from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
 from gpolicy.errors import InputError
-from gpolicy.htools.json_fields import (
-    Fields,
-    as_alloc_policy,
-    as_disk_template,
-    as_hypervisor,
-    as_list,
-    as_policy,
-    as_texts,
-    parse_json,
-    plain_object,
-)
+from gpolicy.htools import json_fields
+from gpolicy.htools.json_fields import Fields, as_list, plain_object
 from gpolicy.light_dataclasses import dataclass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
+    from typing import Any, TypeVar
 
     from gpolicy.htools.json_fields import Json
 
+    Item = TypeVar("Item")
+
 NIC_MODES = frozenset({"bridged", "routed", "openvswitch"})
 _UNMANAGED = Nic()
-_STATES = {
-    "up": InstanceStatus.RUNNING,
-    "down": InstanceStatus.STATUS_DOWN,
-    "offline": InstanceStatus.STATUS_OFFLINE,
-}
+_STATES = {"up": InstanceStatus.RUNNING, "down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,45 +36,37 @@ class IallocatorDocument:
 
 def parse_document(text: str) -> IallocatorDocument:
     """Read an iallocator document. Raises InputError with htools' own text."""
-    value = parse_json("input IAllocator message", text)
+    value = json_fields.parse_json("input IAllocator message", text)
     if not isinstance(value, dict):
         raise InputError("Parsing input IAllocator message: Unable to read JSObject")
     fields = Fields("invalid iallocator message: ", value)
     request = fields.record("request").fields
-    groups = tuple(
-        _group(index, uuid, entry) for index, (uuid, entry) in enumerate(fields.record("nodegroups").fields.items())
-    )
-    by_uuid = {group.uuid: group.index for group in groups}
-    nodes = tuple(
-        _node(index, name, entry, by_uuid) for index, (name, entry) in enumerate(fields.record("nodes").fields.items())
-    )
-    by_name = {node.name: node.index for node in nodes}
-    entries = fields.record("instances").fields
-    instances = tuple(
-        _placed_instance(index, name, entry, by_name) for index, (name, entry) in enumerate(entries.items())
-    )
+    groups = _each(_group, fields.record("nodegroups"))
+    nodes = _each(_node, fields.record("nodes"), {group.uuid: group.index for group in groups})
+    entries = fields.record("instances")
+    instances = _each(_placed_instance, entries, {node.name: node.index for node in nodes})
     tags = fields.texts("cluster_tags")
-    hypervisors = fields.get("enabled_hypervisors", lambda names: [as_hypervisor(name) for name in as_list(names)])
+    hypervisors = fields.get(
+        "enabled_hypervisors", lambda names: [json_fields.as_hypervisor(name) for name in as_list(names)]
+    )
     return IallocatorDocument(
         request,
         ClusterData(groups, nodes, instances, tags=tags, hypervisor=hypervisors[0] if hypervisors else None),
-        entries,
+        entries.fields,
     )
 
 
-def _no_places() -> tuple[int, int]:
-    return NO_NODE, NO_NODE
+def _each(read: Callable[..., Item], entries: Fields, *more: Mapping[str, int]) -> tuple[Item, ...]:
+    """Return what `read` makes of each entry, from its number, its name and its object."""
+    return tuple(read(index, name, entry, *more) for index, (name, entry) in enumerate(entries.fields.items()))
 
 
 def parse_instance(
-    index: int,
-    name: str,
-    values: dict[str, Json],
-    places: Callable[[], tuple[int, int]] = _no_places,
+    index: int, name: str, values: dict[str, Json], places: Callable[[], tuple[int, int]] | None = None
 ) -> Instance:
     """Read the fields that an instance entry and an allocation request have in common.
 
-    `places` returns its primary and secondary node; it is called last.
+    `places` returns its primary and secondary node (None: it has none); it is called last.
     """
     fields = Fields(f"invalid data for instance '{name}': ", values)
     disk = fields.whole("disk_space_total")
@@ -94,11 +75,11 @@ def parse_instance(
     spindles = [entry.whole_or_none("spindles") for entry in disk_fields]
     memory, vcpus = fields.whole("memory"), fields.whole("vcpus")
     tags = fields.texts("tags")
-    template = fields.get("disk_template", as_disk_template)
+    template = fields.get("disk_template", json_fields.as_disk_template)
     spindle_use = fields.whole("spindle_use")
     nics = tuple([_nic(name, plain_object(entry)) for entry in _array(fields.get("nics", _unchanged))])
     state = values.get("admin_state")
-    primary, secondary = places()
+    primary, secondary = places() if places is not None else (NO_NODE, NO_NODE)
     return Instance(
         index=index,
         name=name,
@@ -120,15 +101,15 @@ def parse_instance(
 def _group(index: int, uuid: str, entry: Json) -> Group:
     fields = Fields(f"invalid data for group '{uuid}': ", plain_object(entry))
     name = fields.text("name")
-    policy = fields.get("alloc_policy", as_alloc_policy)
+    policy = fields.get("alloc_policy", json_fields.as_alloc_policy)
     networks = fields.texts("networks")
-    ipolicy = fields.get("ipolicy", as_policy)
+    ipolicy = fields.get("ipolicy", json_fields.as_policy)
     return Group(index, name, uuid, policy, fields.texts("tags"), networks, ipolicy)
 
 
 def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> NodeData:
     fields = Fields(f"invalid data for node '{name}': ", plain_object(entry))
-    tags = fields.optional("tags", as_texts, ())
+    tags = fields.optional("tags", json_fields.as_texts, ())
     offline, drained = fields.flag("offline"), fields.flag("drained")
     vm_capable = fields.flag("vm_capable", default=True)
     uuid = fields.text("group")

@@ -14,8 +14,11 @@ from gpolicy.htools.haskell_text import shown_strings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Final, NoReturn
+    from enum import Enum
+    from typing import Any, Final, NoReturn, TypeVar
 
+    Item = TypeVar("Item")
+    Member = TypeVar("Member", bound=Enum)
     Json = Any
     """A value as `json.loads` returns it."""
 
@@ -68,37 +71,27 @@ def as_float(value: Json) -> float:
         return float("inf") if value > 0 else float("-inf")
 
 
-def as_text(value: Json) -> str:
-    """Return a string."""
-    if not isinstance(value, str):
-        raise InputError("Unable to read String")
-    return value
+def _reader(kind: type[Item], refusal: str) -> Callable[[Json], Item]:
+    """Return what returns a value of this kind, and refuses all others with these words."""
+
+    def read(value: Json) -> Item:
+        if not isinstance(value, kind):
+            raise InputError(refusal)
+        return value
+
+    return read
 
 
-def as_object(value: Json) -> dict[str, Json]:
-    """Return an object."""
-    if not isinstance(value, dict):
-        raise InputError("Unable to read JSObject")
-    return value
-
-
-def as_list(value: Json) -> list[Json]:
-    """Return a list."""
-    if not isinstance(value, list):
-        raise InputError("Unable to read list")
-    return value
+as_text = _reader(str, "Unable to read String")
+as_object = _reader(dict, "Unable to read JSObject")
+as_list = _reader(list, "Unable to read list")
+plain_object = _reader(dict, "not an object")
+"""An object, where htools' message has no context."""
 
 
 def as_texts(value: Json) -> tuple[str, ...]:
     """Return a list of strings."""
     return tuple(as_text(item) for item in as_list(value))
-
-
-def plain_object(value: Json) -> dict[str, Json]:
-    """Return an object, where htools' message has no context."""
-    if not isinstance(value, dict):
-        raise InputError("not an object")
-    return value
 
 
 class Fields(Record):
@@ -168,9 +161,14 @@ class _Nested(Fields):
         super().refuse(key, wanted)
 
 
-def as_disk_template(value: Json) -> DiskTemplate:
-    """Return a disk template."""
-    return named(DiskTemplate, value if type(value) is str else _inner("DiskTemplate", as_text)(value))
+def as_named(kind: type[Member], name: str) -> Callable[[Json], Member]:
+    """Return what reads a member of `kind`, which htools calls `name`."""
+    read = _inner(name, as_text)
+    return lambda value: named(kind, value if type(value) is str else read(value), name)
+
+
+as_disk_template = as_named(DiskTemplate, "DiskTemplate")
+as_alloc_policy = as_named(AllocPolicy, "AllocPolicy")
 
 
 def as_hypervisor(value: Json) -> str:
@@ -179,12 +177,6 @@ def as_hypervisor(value: Json) -> str:
     if name not in _HYPERVISORS:
         raise InputError(f'Invalid string value for type Hypervisor: "{name}"')
     return name
-
-
-def as_alloc_policy(value: Json) -> AllocPolicy:
-    """Return an allocation policy."""
-    text: str = _inner("AllocPolicy", as_text)(value)
-    return named(AllocPolicy, text)
 
 
 def as_policy(value: Json) -> InstancePolicy:
@@ -206,11 +198,5 @@ def _pairs(value: Json) -> tuple[SpecPair, ...]:
 
 def _spec(value: Json) -> Spec:
     fields = _Nested("", as_object(value))
-    return Spec(
-        memory=fields.get("memory-size", as_int),
-        cpus=fields.get("cpu-count", as_int),
-        disk_size=fields.get("disk-size", as_int),
-        disk_count=fields.get("disk-count", as_int),
-        nic_count=fields.get("nic-count", as_int),
-        spindle_use=fields.get("spindle-use", as_int),
-    )
+    names = ("memory-size", "cpu-count", "disk-size", "disk-count", "nic-count", "spindle-use")
+    return Spec(*(fields.get(name, as_int) for name in names))

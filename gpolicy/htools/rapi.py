@@ -36,7 +36,10 @@ _ADDED_LATER: Final = {"cnos": 0, "disk.spindles": 0}
 def read_rapi(address: str) -> ClusterData:
     """Read the cluster from `address`. Raises InputError."""
     try:
-        return parse_rapi(_read_files(address) if address.startswith("file://") else _ask(address), address)
+        if not address.startswith("file://"):
+            return parse_rapi(_ask(address), address)
+        files = {name: Path(address.removeprefix("file://")) / f"{name}.json" for name in RAPI_READS}
+        return parse_rapi({name: parse_json(read_bytes(file), str(file)) for name, file in files.items()}, address)
     except GpolicyError as error:
         raise InputError(error.message) from None
 
@@ -89,12 +92,6 @@ def _instance(instance: Instance, fields: Fields) -> Instance:
     _require(fields, ("snodes", "disk.sizes", "disk.spindles", "status"))
     fields.get("oper_ram", lambda measured: measured)  # may be null, but not missing
     return replace(instance, disk=fields.whole("disk_usage"), tags=fields.texts("tags"))
-
-
-def _read_files(address: str) -> dict[str, Value]:
-    folder = Path(address.removeprefix("file://"))
-    files = {name: folder / f"{name}.json" for name in RAPI_READS}
-    return {name: parse_json(read_bytes(file), str(file)) for name, file in files.items()}
 
 
 def _ask(address: str) -> dict[str, Value]:

@@ -7,6 +7,7 @@ from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, group_name, node_name, specification_in
 from gpolicy.ganeti.htools_values import named, parse_int, parse_size
+from gpolicy.light_dataclasses import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,51 +23,31 @@ def simulate(specs: Sequence[str]) -> ClusterData:
     groups: list[Group] = []
     nodes: list[NodeData] = []
     for number, spec in enumerate(reversed(specs), start=1):
-        policy, count, facts = _parse(spec)
+        policy, count, each = _parse(spec)
         groups.append(Group(number, group_name(number), f"fake-uuid-{number:02d}", policy))
         for place in range(1, count + 1):
-            nodes.append(_node(len(nodes) + 1, number, place, facts))
+            index, master = len(nodes) + 1, number == 1 and place == 1
+            nodes.append(replace(each, index=index, name=node_name(number, place), group=number, master=master))
     return ClusterData(tuple(groups), tuple(nodes), ())
 
 
-def _parse(spec: str) -> tuple[AllocPolicy, int, tuple[int, int, int, int, bool]]:
+def _parse(spec: str) -> tuple[AllocPolicy, int, NodeData]:
+    """Return the policy of the group, how many nodes it has, and what they are alike in."""
     sections, found = specification_in(spec)
     if found is None:
         raise InputError(
             "Invalid cluster specification, expected 6 comma-separated sections (allocation policy, node"
             f" count, disk size, memory size, number of CPUs, spindles) but got {sections}: '{spec}'"
         )
-    policy = _policy(found.policy)
+    try:
+        policy = named(AllocPolicy, ALLOC_POLICIES.get(found.policy, found.policy))
+    except InputError as error:
+        raise InputError(f"{error}; Cannot parse AllocPolicy abbreviation '{found.policy}'") from None
     count = parse_int("node count", found.node_count)
-    disk = parse_size("disk size", found.disk)
-    memory = parse_size("memory size", found.memory)
-    cpus = parse_int("cpu count", found.cpus)
-    spindles = parse_int("spindles", found.spindles)
+    disk, memory = parse_size("disk size", found.disk), parse_size("memory size", found.memory)
+    cpus, spindles = parse_int("cpu count", found.cpus), parse_int("spindles", found.spindles)
     if found.exclusive not in {"True", "False"}:
         raise InputError(f"exclusive storage: cannot parse string '{found.exclusive}'")
-    return policy, count, (disk, memory, cpus, spindles, found.exclusive == "True")
-
-
-def _policy(text: str) -> AllocPolicy:
-    try:
-        return named(AllocPolicy, ALLOC_POLICIES.get(text, text))
-    except InputError as error:
-        raise InputError(f"{error}; Cannot parse AllocPolicy abbreviation '{text}'") from None
-
-
-def _node(index: int, group: int, place: int, facts: tuple[int, int, int, int, bool]) -> NodeData:
-    disk, memory, cpus, spindles, exclusive = facts
-    return NodeData(
-        index=index,
-        name=node_name(group, place),
-        group=group,
-        total_memory=float(memory),
-        node_memory=0,
-        free_memory=memory,
-        total_disk=float(disk),
-        free_disk=disk,
-        total_cpus=float(cpus),
-        master=group == 1 and place == 1,
-        spindles=spindles,
-        exclusive_storage=exclusive,
-    )
+    node = NodeData(0, "", 0, total_memory=float(memory), free_memory=memory, total_disk=float(disk), free_disk=disk)
+    exclusive = found.exclusive == "True"
+    return policy, count, replace(node, total_cpus=float(cpus), spindles=spindles, exclusive_storage=exclusive)

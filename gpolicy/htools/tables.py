@@ -15,30 +15,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
 
-DEFAULT_FIELDS = [
-    "status",
-    "name",
-    "tmem",
-    "nmem",
-    "imem",
-    "xmem",
-    "fmem",
-    "umem",
-    "rmem",
-    "tdsk",
-    "fdsk",
-    "pcpu",
-    "vcpu",
-    "pcnt",
-    "scnt",
-    "pfmem",
-    "pfdsk",
-    "rcpu",
-    "cload",
-    "mload",
-    "dload",
-    "nload",
-]
+DEFAULT_FIELDS = (
+    *("status", "name", "tmem", "nmem", "imem", "xmem", "fmem", "umem", "rmem", "tdsk", "fdsk", "pcpu", "vcpu", "pcnt"),
+    *("scnt", "pfmem", "pfdsk", "rcpu", "cload", "mload", "dload", "nload"),
+)
 
 Field = tuple[str, bool, Callable[[Node], str]]
 """Heading, whether the column holds numbers (aligned right), and the text of a node."""
@@ -99,21 +79,14 @@ def aligned(rows: Iterable[Sequence[str]], numeric: Sequence[bool]) -> list[str]
     """Return lines of padded columns, joined by a blank."""
     table = list(rows)
     widths = [max((len(row[place]) for row in table), default=0) for place in range(len(numeric))]
-    return [
-        " ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        )
-        for row in table
-    ]
+    forms = [f"{'>' if right else '<'}{width}" for width, right in zip(widths, numeric, strict=True)]
+    return [" ".join(map(format, row, forms)) for row in table]
 
 
 def node_table(nodes: Mapping[int, Node], fields: Sequence[str]) -> str:
     """Return the table of nodes; without `fields` the default columns, with a leading `+` more columns."""
-    names = list(fields)
-    if not names:
-        names = DEFAULT_FIELDS
-    elif names[0].startswith("+"):
+    names = fields or DEFAULT_FIELDS
+    if names[0].startswith("+"):
         names = [*DEFAULT_FIELDS, names[0][1:], *names[1:]]
     columns = [FIELDS.get(name, _UNKNOWN) for name in names]
     rows = [[heading for heading, _, _ in columns]]
@@ -124,39 +97,24 @@ def node_table(nodes: Mapping[int, Node], fields: Sequence[str]) -> str:
 def score_table(nodes: Mapping[int, Node], heading: str = "Initial coefficients: overall") -> str:
     """Return the score and its components."""
     stats = statistics(nodes.values())
-    rows = [["Field", "Value", "Weight"]]
-    rows += [
-        [component.name, fixed(value, 8), f"x{fixed(component.weight, 2)}"]
-        for component, value in zip(COMPONENTS, component_values(stats), strict=False)
-    ]
-    lines = aligned(rows, [False, True, True])
+    values = zip(COMPONENTS, component_values(stats), strict=False)
+    rows = [[component.name, fixed(value, 8), f"x{fixed(component.weight, 2)}"] for component, value in values]
+    lines = aligned([["Field", "Value", "Weight"], *rows], [False, True, True])
     head = f"{heading} {fixed(total_score(stats), 8)}\n"
     return head + "".join(f"   {line}\n" for line in lines)
 
 
 def allocation_map(what: str, placed: Sequence[Instance], nodes: Mapping[int, Node]) -> str:
     """Return the nodes of each placed instance, oldest first."""
-    rows = [
-        [
-            instance.name,
-            node_name(nodes, instance, instance.primary),
-            node_name(nodes, instance, instance.secondary),
-            str(instance.memory),
-            str(instance.disk),
-            str(instance.vcpus),
-            _spindles(instance, nodes),
-        ]
-        for instance in placed
-    ]
-    numeric = [False, False, False, True, True, True, True]
-    return f"{what} map\n" + "".join(f" {line}\n" for line in aligned(rows, numeric))
-
-
-def _spindles(instance: Instance, nodes: Mapping[int, Node]) -> str:
-    if not any(node.facts.exclusive for node in nodes.values()):
-        return ""
-    total = instance.total_spindles
-    return "" if total is None else str(total)
+    exclusive = any(node.facts.exclusive for node in nodes.values())
+    rows = []
+    for instance in placed:
+        names = (node_name(nodes, instance, index) for index in (instance.primary, instance.secondary))
+        total = instance.total_spindles if exclusive else None
+        numbers = (instance.memory, instance.disk, instance.vcpus, "" if total is None else total)
+        rows.append([instance.name, *names, *map(str, numbers)])
+    lines = aligned(rows, [False] * 3 + [True] * 4)
+    return f"{what} map\n" + "".join(f" {line}\n" for line in lines)
 
 
 def candidates_text(candidates: Candidates) -> str:

@@ -1,4 +1,4 @@
-"""Reading htools' text format (`-t`, written by hscan and `-S`; htools, Backend/Text).
+"""htools' text format: read (`-t`), and written with all columns and sections (`-S`; htools, Backend/Text).
 
 A node with a `?` in one of its figures counts as offline.
 """
@@ -17,9 +17,11 @@ from gpolicy.allocator.cluster_data import (
     SpecPair,
 )
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
+from gpolicy.allocator.ghc_numbers import fixed, shown_float
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_formats import GroupLine, InstanceLine, NodeLine, PolicyLine, columns_of, is_silent, sections
 from gpolicy.ganeti.htools_values import named, parse_float, parse_int, split
+from gpolicy.htools.backends import node_name
 from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.light_dataclasses import replace
 
@@ -27,6 +29,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from gpolicy.allocator.merge import Cluster
+    from gpolicy.allocator.node import Node
 
 
 def parse_cluster(text: str) -> ClusterData:
@@ -175,3 +180,51 @@ def _spec(who: str, text: str) -> Spec:
         raise InputError(f"Invalid ispec data for {who}: {shown_strings(columns)}")
     names = ("memsize", "cpucount", "disksize", "diskcount", "niccount", "spindleuse")
     return Spec(*(parse_int(f"{who}/{name}", column) for name, column in zip(names, columns, strict=True)))
+
+
+def format_cluster(cluster: Cluster, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> str:
+    """Return the cluster with other `nodes` and `instances` in the text format, as `-S` writes it."""
+    groups = cluster.groups.values()
+    lines = [_line(one.name, one.uuid, one.alloc_policy.value, one.tags, one.networks) for one in groups]
+    lines += ["", *(_format_node(node, cluster.groups[node.facts.group].uuid) for node in nodes.values())]
+    lines += ["", *(_format_instance(instance, nodes) for instance in instances.values())]
+    lines += ["", *cluster.tags, "", _format_policy("", cluster.policy)]
+    lines += [_format_policy(group.name, group.policy) for group in groups]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _line(*cells: str | bool | tuple[str, ...] | int) -> str:
+    """Return the columns of a line."""
+    texts = (("Y" if cell else "N") if isinstance(cell, bool) else cell for cell in cells)
+    return "|".join(",".join(text) if isinstance(text, tuple) else str(text) for text in texts)
+
+
+def _format_node(node: Node, group: str) -> str:
+    own = node.facts
+    flag: str | bool = "M" if own.master and not own.offline else own.offline
+    return _line(
+        *(own.name, fixed(own.total_memory, 0), own.node_memory, own.reported_free_memory, fixed(own.total_disk, 0)),
+        *(node.free_disk, fixed(own.total_cpus, 0), flag, group, own.spindles, own.tags, own.exclusive),
+        *(node.free_spindles, own.node_cpus, shown_float(own.cpu_speed)),
+    )
+
+
+def _format_instance(instance: Instance, nodes: Mapping[int, Node]) -> str:
+    where = [node_name(nodes, instance, index) for index in (instance.primary, instance.secondary)]
+    spindles = instance.total_spindles
+    return _line(
+        *(instance.name, instance.memory, instance.disk, instance.vcpus, instance.status.value, instance.auto_balance),
+        *(*where, instance.template.value, instance.tags, instance.spindle_use),
+        *("-" if spindles is None else spindles, instance.forthcoming),
+    )
+
+
+def _format_policy(owner: str, policy: InstancePolicy) -> str:
+    specs = ";".join(f"{_format_spec(pair.min)};{_format_spec(pair.max)}" for pair in policy.minmax)
+    templates = ",".join(template.value for template in policy.templates)
+    ratios = f"{shown_float(policy.vcpu_ratio)}|{shown_float(policy.spindle_ratio)}"
+    return f"{owner}|{_format_spec(policy.std)}|{specs}|{templates}|{ratios}"
+
+
+def _format_spec(spec: Spec) -> str:
+    return f"{spec.memory},{spec.cpus},{spec.disk_size},{spec.disk_count},{spec.nic_count},{spec.spindle_use}"

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from gpolicy.allocator.balancing import Balanced, EngineSearch, Goal, balance
+from gpolicy.allocator.balancing import Balanced, Goal, balance, engine_search
 from gpolicy.allocator.cluster_score import cluster_score, replaced, statistics, total_score
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, is_split
@@ -315,7 +315,7 @@ class Search:
         if any(item.secondary not in {NO_NODE, *own} for item in instances.values()):
             return  # hbal does not balance such a group with its own nodes alone
         goal = Goal(float("-inf"), MOST_BALANCING, min_gain=0.0)
-        search = EngineSearch(own, instances, movable, ANY_MOVE)
+        search = engine_search(own, instances, movable, ANY_MOVE)
         for done in balance(own, instances, ANY_MOVE, goal, search):
             self.stop.spend()
             trial = self.movers.try_move(layout, done.move)

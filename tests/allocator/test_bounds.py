@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.allocator.balancing import EngineSearch, Goal, balance
+from gpolicy.allocator.balancing import Goal, balance, engine_search
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.cluster_data import SpecPair as Pair
 from gpolicy.allocator.engines import compiled_attempt, compiled_dedicated, compiled_redundancy, engine_cluster
@@ -74,7 +74,7 @@ def ring(count: int, *, exclusive: bool = False) -> Cluster:
 def balanced(count: int) -> int:
     """Balance a ring; return how many moves it takes."""
     where = ring(count)
-    search = EngineSearch(where.nodes, where.instances, list(where.instances), MoveRules(0))
+    search = engine_search(where.nodes, where.instances, list(where.instances), MoveRules(0))
     return len(list(balance(where.nodes, where.instances, MoveRules(0), Goal(optimum=0.0, limit=5), search)))
 
 

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from gpolicy.allocator import narrowing
+from gpolicy.allocator import engines
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.engines import EngineCluster, engine_cluster
+from gpolicy.allocator.engines import EngineCluster, Narrowing, engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.evacuation import Departure, EvacuationMode, evacuate_nodes
 from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.narrowing import Narrowing
 from gpolicy.allocator.native.streams import UnfitError
 from tests.allocator.helpers import cluster, instance, node
 
@@ -41,7 +40,7 @@ def _narrowed(where: Cluster, mode: EvacuationMode, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Narrowing, "narrow", narrow)
     found = evacuate_nodes(where.nodes, where.instances, mode, list(where.instances), force=False)
     counts = list(tried)
-    monkeypatch.setattr(narrowing, "engine_cluster", lambda *_: None)
+    monkeypatch.setattr(engines, "engine_cluster", lambda *_: None)
     assert found == evacuate_nodes(where.nodes, where.instances, mode, list(where.instances), force=False)
     assert all(number > 2 for number in tried[len(counts) :])
     return counts
@@ -83,7 +82,7 @@ def test_an_instance_named_twice_moves_again_by_its_old_record(
 ) -> None:
     where, twice = _cluster(template), [0, 1, 0, 1]
     found = evacuate_nodes(where.nodes, where.instances, mode, twice, force=False)
-    monkeypatch.setattr(narrowing, "engine_cluster", lambda *_: None)
+    monkeypatch.setattr(engines, "engine_cluster", lambda *_: None)
     assert found == evacuate_nodes(where.nodes, where.instances, mode, twice, force=False)
 
 

@@ -166,14 +166,14 @@ print("end", flush=True)
 """
 
 LONG_BALANCE = """
-from gpolicy.allocator.balancing import EngineSearch, Goal, balance
+from gpolicy.allocator.balancing import engine_search, Goal, balance
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.htools.text_format import parse_cluster
 nodes = "\\n".join(f"n{place}|{10**6 + place}|0|{10**6}|{10**9}|{10**9}|64|N|u0" for place in range(2000))
 pairs = "\\n".join(f"i{k}|{64 + k}|{512 + k}|1|running|Y|n{k}|n{k + 1}|drbd|" for k in range(1999))
 where = merge(parse_cluster(f"g0|u0|preferred||\\n\\n{nodes}\\n\\n{pairs}\\n\\n\\n"))
-search = EngineSearch(where.nodes, where.instances, list(where.instances), MoveRules(0))
+search = engine_search(where.nodes, where.instances, list(where.instances), MoveRules(0))
 print("begin", flush=True)
 for _ in balance(where.nodes, where.instances, MoveRules(0), Goal(optimum=0.0), search):
     pass

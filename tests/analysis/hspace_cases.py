@@ -12,7 +12,7 @@ from gpolicy.allocator.merge import merge
 from gpolicy.analysis.capacity import GroupCapacity
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.text import parse_text
-from gpolicy.htools.text_writing import format_cluster
+from gpolicy.htools.text_format import format_cluster
 
 DATA = Path(__file__).parent.parent / "data"
 FULL = (DATA / "clusters" / "full" / "htools.data").read_text()
@@ -45,4 +45,4 @@ def tiered(item: GroupCapacity) -> str:
 def hspace_text(data: ClusterData) -> str:
     """Return `data` as hspace would save it."""
     cluster = merge(data)
-    return format_cluster(data.groups, cluster.nodes, cluster.instances.values(), data.tags, data.policy)
+    return format_cluster(cluster, cluster.nodes, cluster.instances)

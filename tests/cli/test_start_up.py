@@ -104,7 +104,7 @@ def test_hail_imports_what_a_request_needs(request_: dict[str, object], own: str
     rest = {f"gpolicy.allocator.{name}" for name in (unused, "compiled_allocation", "repeated_allocation", "extended")}
     assert loads(modules, {"gpolicy.cli.parsing", "gpolicy.cli.terminal", *rest}) == set()
     common = {"backends", "haskell_text", "program_options"}
-    assert htools_modules(modules) == {*common, "hail", own, "hail_requests", "iallocator", "json_fields"}
+    assert htools_modules(modules) == {*common, "hail", own, "iallocator", "json_fields"}
 
 
 def test_hspace_imports_what_a_count_needs(tmp_path: Path) -> None:
@@ -114,4 +114,4 @@ def test_hspace_imports_what_a_count_needs(tmp_path: Path) -> None:
     assert loads(modules, (HEAVY | HTOOLS | {"json"}) - {"gpolicy.allocator"}) == set()
     assert loads(modules, {"gpolicy.cli.parsing", "gpolicy.cli.terminal", "gpolicy.allocator.requests"}) == set()
     common = {"backends", "haskell_text", "program_options"}
-    assert htools_modules(modules) == {*common, "hspace", "hspace_report", "text_format"}
+    assert htools_modules(modules) == {*common, "hspace", "text_format"}

@@ -94,11 +94,11 @@ def test_our_hail_reads_its_command_line_alike() -> None:
         options, _ = found
         if not ours.failure:
             assert ours == HailParameters(
-                options.capacity_checks,
+                not options.no_capacity_checks,
                 options.ignore_soft_errors,
-                None if options.restriction is None else frozenset(options.restriction),
+                None if options.restrict_allocation_to is None else frozenset(options.restrict_allocation_to),
                 options.static_kvm_node_memory,
-                options.monitored and not options.ignore_load,
+                options.mond and not options.ignore_dynu,
             )
             answered += 1
     assert answered > 200

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import FrameType
 
-from gpolicy.allocator.balancing import EngineSearch, Goal, Search, law_search
+from gpolicy.allocator.balancing import Goal, Search, engine_search, law_search
 from gpolicy.allocator.balancing import balance as balance_nodes
 from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.dedicated_nodes import search_dedicated
@@ -238,7 +238,7 @@ def _balance(values: Values, *, law: bool) -> object:
     given = (not values.checked, False, False, values.rules.cpus, values.force)
     rules = MoveRules(sum(rule for rule, wanted in zip(MoveRules, given, strict=True) if wanted))
     goal = Goal(optimum=-1e300, limit=3, min_gain=0.0)
-    search: Search = law_search(movable, rules) if law else EngineSearch(nodes, instances, movable, rules)
+    search: Search = law_search(movable, rules) if law else engine_search(nodes, instances, movable, rules)
     moves = balance_nodes(nodes, instances, rules, goal, search)
     return [(done.move.kind, done.instance.index, done.move.target, done.score) for done in moves]
 

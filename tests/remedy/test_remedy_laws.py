@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from gpolicy.allocator.balancing import EngineSearch, Goal, balance
+from gpolicy.allocator.balancing import Goal, balance, engine_search
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, is_split
 from gpolicy.analysis.health import CONFLICTS
@@ -141,7 +141,7 @@ def check_that_hbal_cures_no_more(seed: int) -> None:
             and not is_split(item, start.nodes)
         ]
         layout = start
-        search = EngineSearch(own, instances, movable, ANY_MOVE)
+        search = engine_search(own, instances, movable, ANY_MOVE)
         for done in balance(own, instances, ANY_MOVE, Goal(float("-inf"), 60, min_gain=0.0), search):
             trial = movers.try_move(layout, done.move)
             if not isinstance(trial, Trial) or not movers.is_safe(layout, trial):
