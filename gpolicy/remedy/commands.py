@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason, InstanceStatus
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.ganeti.commands import Command
-from gpolicy.ganeti.grammar import shell_line
 from gpolicy.htools.hbal_commands import arguments, job_sets, touched_nodes
 from gpolicy.remedy.faults import Layout
 from gpolicy.remedy.moving import Movers, Trial
@@ -84,11 +83,6 @@ def commands_of(step: Balanced) -> list[Command]:
     if step.move.instance.template is DiskTemplate.PLAIN:
         return [command_of(("gnt-instance", "move", "-f", "-n", target, name))]
     return [command_of(words) for words in arguments(step, name, target)]
-
-
-def command_line(command: Command) -> str:
-    """Return a command for a shell."""
-    return shell_line(command.argv or ())
 
 
 def commands_back(step: Balanced, state: ClusterState) -> tuple[list[Command], str]:

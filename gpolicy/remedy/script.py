@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
 from gpolicy import __version__
-from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.grammar import shell_line
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
 from gpolicy.plan.effects import Effect, effect_words
 from gpolicy.printable import count
-from gpolicy.remedy.commands import command_line
 from gpolicy.remedy.remedy import RemedyReport, RemedyStep
-from gpolicy.remedy.saved_remedy import Supposed, places_of
+from gpolicy.remedy.saved_remedy import Move, Supposed
 from gpolicy.render.script import name_for_script, script_environment
 
 
@@ -29,22 +27,6 @@ class ScriptCheck:
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptJob:
-    """One move, or its way back: where its instance begins, and where it is when this or a later move is done or begun.
-
-    `ends` begins with the end of this one. `lines` are its commands, each with where the instance is before it.
-    """
-
-    number: int
-    title: str
-    instance: str
-    begins: str
-    ends: tuple[str, ...]
-    lines: tuple[tuple[str, str], ...]
-    impossible: str = ""
-
-
 def remedy_script(report: RemedyReport, supposed: Supposed | None = None) -> str:
     """Return the script that carries out the moves of a remedy in their job sets, and undoes them with `--back`.
 
@@ -55,7 +37,7 @@ def remedy_script(report: RemedyReport, supposed: Supposed | None = None) -> str
     template = script_environment().get_template("remedy.sh.j2")
     steps = report.steps
     by_set = [list(jobs) for _, jobs in groupby(steps, key=attrgetter("job_set"))]
-    sets = [[_job(step, steps) for step in jobs] for jobs in by_set]
+    sets = [[_forward(step, steps) for step in jobs] for jobs in by_set]
     back = [[_way_back(step, steps) for step in jobs] for jobs in reversed(by_set)]
     heading = f"Move instances of cluster {report.cluster_name}: {count(len(steps), 'move')}, {count(len(sets), 'set')}"
     return template.render(
@@ -89,29 +71,30 @@ def _check(effect: Effect) -> ScriptCheck | None:
     return ScriptCheck(effect_words(effect), wanted, line, shell_line(argv))
 
 
-def _job(step: RemedyStep, steps: Sequence[RemedyStep]) -> ScriptJob:
-    later = [(one.nodes_before, one.commands) for one in steps[step.number :] if one.instance == step.instance]
-    title = f"{step.instance}: {', '.join(step.nodes_before)} to {', '.join(step.nodes_after)}"
-    return _made(step, title, [(step.nodes_before, step.commands), *later])
+def _forward(step: RemedyStep, steps: Sequence[RemedyStep]) -> dict[str, object]:
+    later = [one for one in steps[step.number :] if one.instance == step.instance]
+    return _job(f"{', '.join(step.nodes_before)} to {', '.join(step.nodes_after)}", [step, *later])
 
 
-def _way_back(step: RemedyStep, steps: Sequence[RemedyStep]) -> ScriptJob:
-    earlier = [one for one in reversed(steps[: step.number - 1]) if one.instance == step.instance]
-    title = f"{step.instance}: back to {', '.join(step.nodes_before)}"
-    return _made(step, title, [(one.nodes_after, one.back) for one in (step, *earlier)], step.no_way_back)
+def _way_back(step: RemedyStep, steps: Sequence[RemedyStep]) -> dict[str, object]:
+    undone = [one.undoing for one in reversed(steps[: step.number]) if one.instance == step.instance]
+    return _job(f"back to {', '.join(step.nodes_before)}", undone, step.no_way_back)
 
 
-def _made(
-    step: RemedyStep, title: str, moves: Sequence[tuple[Sequence[str], Sequence[Command]]], impossible: str = ""
-) -> ScriptJob:
-    """Return the job of the first of `moves` of an instance, each from its nodes by its commands."""
-    first, *others = (_places(nodes, commands) for nodes, commands in moves)
-    lines = tuple(zip(first, map(command_line, moves[0][1]), strict=False))
-    ends = tuple(dict.fromkeys((first[-1], *(place for places in others for place in places))))
-    return ScriptJob(step.number, title, step.instance, first[0], ends, lines, impossible)
+def _job(words: str, moves: Sequence[Move], impossible: str = "") -> dict[str, object]:
+    """Return the first of `moves` of an instance as the script has it.
 
-
-def _places(nodes: Sequence[str], commands: Iterable[Command]) -> list[str]:
-    """Return where an instance is before and after each command, as `gnt-instance list -o pnode,snodes` shows it."""
-    places = places_of(nodes, [command.argv or () for command in commands])
-    return [f"{primary}/{','.join(secondary)}" for primary, *secondary in places]
+    It says where the instance begins, its commands, each with where the instance is before it (as `gnt-instance list -o
+    pnode,snodes` shows it), and where it is when this move is done, or a later one begun.
+    """
+    first, *others = ([f"{primary}/{','.join(mirror)}" for primary, *mirror in move.places] for move in moves)
+    return {
+        "title": f"{moves[0].instance}: {words}",
+        "instance": moves[0].instance,
+        "begins": first[0],
+        "ends": dict.fromkeys((first[-1], *(place for places in others for place in places))),
+        "lines": [
+            (place, shell_line(one.argv or ())) for place, one in zip(first[:-1], moves[0].commands, strict=True)
+        ],
+        "impossible": impossible,
+    }

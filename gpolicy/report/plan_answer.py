@@ -44,12 +44,12 @@ from gpolicy.report.impact_sections import impact_sections, unknown_in, unknown_
 from gpolicy.report.plan_words import (
     amount,
     change_words,
+    command_line,
     differs_in_effect,
     full_verdict,
     guard_verdict,
     not_compared,
     pair_changes,
-    step_command,
     tag_changes,
     worst_first,
 )
@@ -232,8 +232,7 @@ def _steps(plan: Plan) -> Section:
 
 def _step(number: int, step: Step) -> Entry:
     lost = (Line(f"cannot be undone: {reason}", tone=Tone.CAREFUL) for reason in step.inverse.not_restored)
-    command = Line(step_command(step), is_code=step.command.argv is not None)
-    return Entry(mark=f"{number:>2}.", text=step.title, below=(command, *lost))
+    return Entry(mark=f"{number:>2}.", text=step.title, below=(command_line(step.command), *lost))
 
 
 def _guard(guard: GuardResult) -> Entry:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from gpolicy.printable import count
-from gpolicy.remedy.commands import command_line
 from gpolicy.remedy.faults import Fault, FaultKind
 from gpolicy.remedy.legal_sizes import SizeCure
 from gpolicy.remedy.remedy import RemedyReport, RemedyStep
@@ -30,6 +29,7 @@ from gpolicy.report.answer import (
     size,
     supposing,
 )
+from gpolicy.report.plan_words import command_line
 from gpolicy.report.violations_section import breach_words, pair_words
 
 KINDS: Final = {
@@ -148,7 +148,7 @@ def _cures(cures: Iterable[Fault]) -> str:
 def _commands(report: RemedyReport) -> Section:
     entries = []
     for step in report.steps:
-        below = tuple(Line(command_line(command), is_code=True) for command in step.commands)
+        below = tuple(map(command_line, step.commands))
         text = f"{step.instance}: {' and '.join(step.nodes_after)}"
         entries.append(Entry(text, mark=f"{step.job_set:>2}.", below=below))
     return Section("commands", "Commands, by set", [Entries("move", entries, Style.COMMANDS)])
@@ -176,9 +176,8 @@ def _sizes(report: RemedyReport) -> Section:
 
 def _size(item: SizeCure) -> Entry:
     breaches = "; ".join(map(breach_words, item.violation.breaches))
-    below = [Line(command_line(command), is_code=True) for command in item.commands]
     return Entry(
         mark="-" if item.commands else "?",
         text=f"{item.instance}: {breaches} ({pair_words(item.violation)})",
-        below=tuple(below) or (Line(f"no command cures it: {item.reason}"),),
+        below=tuple(map(command_line, item.commands)) or (Line(f"no command cures it: {item.reason}"),),
     )
