@@ -21,7 +21,7 @@ from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePools, VolumesFrom, own_group, pools_of
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.volume_arithmetic import SpindleFault, VolumeSize, spindle_refusal
-from gpolicy.impact.comparison import StateComparison
+from gpolicy.impact.comparison import Sides
 from gpolicy.policy.model import Hardware
 
 _GANETIS: Final = VolumeTerms()
@@ -214,7 +214,7 @@ _TROUBLES: Final = {
 _FIRST_DEFECT: Final = (3, 0)  # before, Python compared a number with text without complaint
 
 
-def exclusive_storage_change(compared: StateComparison, promised: Mapping[str, Hardware]) -> ExclusiveStorageChange:
+def exclusive_storage_change(compared: Sides, promised: Mapping[str, Hardware]) -> ExclusiveStorageChange:
     """Return what exclusive storage is after the changes; hardware is `promised` by group, by the name afterwards.
 
     Volumes are those that were measured, else those that the policy promises, else not known.

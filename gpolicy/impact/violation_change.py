@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from math import inf
 
 from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, NodeVerdict, RatioBreach, node_verdicts
-from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.violations import PolicyJudge, PolicyViolation, Verdict, allowed_sizes
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.ganeti.parameter import Path, Value
-from gpolicy.impact.comparison import StateComparison
+from gpolicy.impact.comparison import Sides
 from gpolicy.printable import count, listed
 
 
@@ -114,12 +113,12 @@ def violators(instances: int, nodes: int) -> str:
     return listed([count(number, word) for number, word in known if number])
 
 
-def violation_change(compared: StateComparison, names: PairNames) -> ViolationChange:
+def violation_change(compared: Sides) -> ViolationChange:
     """Return whose verdict the changes between two states of a cluster change, and who violates the policy anyway.
 
-    `names` are those of the spec pairs after the changes. Raise GpolicyError where a group has no instance policy.
+    Raise GpolicyError where a group has no instance policy.
     """
-    before, after = compared.before, compared.after
+    before, after, names = compared.before, compared.after, compared.names
     then = PolicyJudge(after, {name: names.groups.get(name, ()) for name in after.groups})
     now = PolicyJudge(
         before, {name: _names_of_equal_pairs(group.effective, then, name) for name, group in before.groups.items()}
@@ -168,7 +167,7 @@ def violation_change(compared: StateComparison, names: PairNames) -> ViolationCh
     )
 
 
-def _unknown_nodes(compared: StateComparison, verdicts: Mapping[str, NodeVerdict]) -> Iterator[UnknownNodeViolation]:
+def _unknown_nodes(compared: Sides, verdicts: Mapping[str, NodeVerdict]) -> Iterator[UnknownNodeViolation]:
     for name, verdict in sorted(verdicts.items()):
         if verdict.unknown and not verdict.breaches:
             before, after = _allowed(compared.before, name), _allowed(compared.after, name)

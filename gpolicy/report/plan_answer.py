@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from gpolicy.analysis.pair_names import MINMAX, PairNames
-from gpolicy.cluster.state import ClusterState
+from gpolicy.analysis.pair_names import MINMAX
 from gpolicy.colour import Tone
 from gpolicy.findings import Severity
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.ganeti.releases import unknown_release
+from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.location_change import LocationChange
 from gpolicy.impact.redundancy_change import RedundancyChange
@@ -63,15 +62,6 @@ _MOST_OBJECTS: Final = 8
 _SIGNS: Final = {ChangeAction.CREATE: "+", ChangeAction.REMOVE: "-"}
 _TONES: Final = {"+": Tone.GOOD, "-": Tone.BAD, "~": Tone.CAREFUL, "": Tone.QUIET, " ": Tone.PLAIN}
 _RISKS: Final = {Risk.HIGH: Tone.BAD, Risk.MEDIUM: Tone.CAREFUL}
-
-
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """The cluster before and after a plan, for pictures. `names` are what the spec pairs of `after` are called."""
-
-    before: ClusterState
-    after: ClusterState
-    names: PairNames
 
 
 def plan_answer(

@@ -16,6 +16,7 @@ from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.ganeti.grammar import shell_line
+from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.projection import projected
@@ -24,7 +25,7 @@ from gpolicy.printable import printable
 from gpolicy.report import spec_picture
 from gpolicy.report.capacity_section import capacity_section
 from gpolicy.report.cluster_picture import MOST_ROWS, domain_pictures, group_pictures
-from gpolicy.report.plan_answer import Sides, plan_answer
+from gpolicy.report.plan_answer import plan_answer
 from gpolicy.report.spec_picture import Box, spec_pictures
 from tests.impact.changes import location_change
 from tests.laws import examples
