@@ -35,6 +35,7 @@ from gpolicy.report.answer import (
     Section,
     Style,
     Weight,
+    command_line,
     supposing,
 )
 from gpolicy.report.capacity_section import headline
@@ -43,7 +44,6 @@ from gpolicy.report.impact_sections import impact_sections, unknown_in, unknown_
 from gpolicy.report.plan_words import (
     amount,
     change_words,
-    command_line,
     differs_in_effect,
     full_verdict,
     guard_verdict,

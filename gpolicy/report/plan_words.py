@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpolicy.analysis.pair_names import MINMAX
-from gpolicy.ganeti.commands import Command
-from gpolicy.ganeti.grammar import shell_line
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.plan import Plan
 from gpolicy.printable import count, named
-from gpolicy.report.answer import Line, Name, Section, Weight, plain_text
+from gpolicy.report.answer import Name, Section, Weight, plain_text
 from gpolicy.report.values_text import pair_lines, value_text
 
 
@@ -116,13 +114,6 @@ def differs_in_effect(change: Change) -> bool:
         return False
     shown = (change.before, change.after)
     return (change.effective_before, change.effective_after) != shown and change.effective_before is not None
-
-
-def command_line(command: Command) -> Line:
-    """Return the line of a command for a shell, or of the request that stands for it."""
-    if command.argv is not None:
-        return Line(shell_line(command.argv), is_code=True)
-    return Line(f"RAPI only: {command.rapi.method} {command.rapi.path}" if command.rapi else "no command")
 
 
 def tag_changes(change: Change) -> Iterator[tuple[str, str]]:
