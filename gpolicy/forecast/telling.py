@@ -2,60 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.checking.forecast import Bounds, Forecast
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import PolicyViolation
-    from gpolicy.cluster.state import ClusterState, LiveGroup, LiveInstance
-    from gpolicy.impact.impact import Impact
-    from gpolicy.plan.built_in_guards import GuardResult
-    from gpolicy.plan.change import Objection
-    from gpolicy.plan.projection import Prospect
-    from gpolicy.policy.model import Policy
-    from gpolicy.policy.scenario import Scenario, StageEdit
-    from gpolicy.testing.outcome import Outcome
+    from gpolicy.cluster.state import LiveGroup, LiveInstance
 
 _MINMAX: Final = ("ipolicy", "minmax")
 
 
-def _outcomes(policy: Policy) -> Sequence[Outcome]:
-    from gpolicy.testing.running_tests import run_small_tests  # noqa: PLC0415 (most policies have no tests)
+def _when_asked(module: str, function: str) -> Callable[..., Any]:
+    """Return a function whose module is loaded at its first call: most checks look at no cluster and have no tests."""
 
-    return run_small_tests(policy)
+    def ask(*given: Any) -> Any:
+        return getattr(import_module(f"gpolicy.{module}"), function)(*given)
 
-
-def _idle_edits(policy: Policy) -> Iterable[tuple[Scenario, StageEdit]]:
-    from gpolicy.testing.running_tests import idle_edits  # noqa: PLC0415 (most policies have no tests)
-
-    return idle_edits(policy)
-
-
-def _objections(policy: Policy, state: ClusterState) -> Mapping[str, Sequence[Objection]]:
-    from gpolicy.plan.plan import objections_to_plan  # noqa: PLC0415 (most checks look at no cluster)
-
-    return objections_to_plan(policy, state)
-
-
-def _prospect(policy: Policy, state: ClusterState) -> Prospect | None:
-    from gpolicy.plan.projection import prospect  # noqa: PLC0415 (as above)
-
-    return prospect(policy, state)
-
-
-def _verdicts(prospect: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
-    from gpolicy.impact.declared_guards import verdicts_on  # noqa: PLC0415 (as above)
-
-    return verdicts_on(prospect)
-
-
-def _impact(prospect: Prospect, part: str) -> Impact:
-    from gpolicy.impact.declared_guards import impact_of  # noqa: PLC0415 (as above)
-
-    return impact_of(prospect, part)
+    return ask
 
 
 def _breached_pair(
@@ -65,7 +32,7 @@ def _breached_pair(
 
     Ganeti names the pair with the fewest breaches, which may be one that nobody changed.
     """
-    from gpolicy.analysis.violations import AllowedSizes, bounds_of, verdict_on  # noqa: PLC0415 (as above)
+    from gpolicy.analysis.violations import AllowedSizes, bounds_of, verdict_on  # noqa: PLC0415 (few checks ask)
 
     def breaches(bounds: Bounds) -> PolicyViolation | None:
         alone, exclusive = AllowedSizes(violation.group, (bounds,), (), (None,)), violation.exclusive_storage
@@ -88,4 +55,12 @@ def _breached_pair(
     return replace(found, pair=place + 1) if found is not None else None
 
 
-FORECAST: Final = Forecast(_outcomes, _idle_edits, _objections, _prospect, _verdicts, _impact, _breached_pair)
+FORECAST: Final = Forecast(
+    outcomes=_when_asked("testing.running_tests", "run_small_tests"),
+    idle_edits=_when_asked("testing.running_tests", "idle_edits"),
+    objections=_when_asked("plan.plan", "objections_to_plan"),
+    prospect=_when_asked("plan.projection", "prospect"),
+    verdicts=_when_asked("impact.declared_guards", "verdicts_on"),
+    impact=_when_asked("impact.declared_guards", "impact_of"),
+    breached_pair=_breached_pair,
+)

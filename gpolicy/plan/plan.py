@@ -19,7 +19,7 @@ from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed, judge, obj
 from gpolicy.plan.change import Change, NotCompared, Objection
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.plan.effects import Effect, Observed, net_effects, observed, touched
-from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, Selection, check_part, key_of, left_out, select, without_change
+from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, check_part, key_of, left_out, select, without_change
 from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import StepBasis, Stepping, make_steps, nodes_that_stay
 from gpolicy.policy.guard import Guard
@@ -113,7 +113,7 @@ def _stepping(
     return make_steps([] if errors else changes, basis, release), seen, staying
 
 
-def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part, keys: frozenset[Key]) -> Difference:
+def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part, keys: set[Key]) -> Difference:
     """Return the difference with only these keys of a part, as if the policy declared nothing else.
 
     What a group inherits may depend on a change that is left out: then the difference has changes that the whole one
@@ -122,7 +122,7 @@ def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part,
     dropped = {key_of(change) for change in whole.changes} - keys
     while True:
         found = diff(policy, state, dropped)
-        more = {key_of(change) for change in found.changes} - (keys & select(found.changes, part).keys)
+        more = {key_of(change) for change in found.changes} - (keys & select(found.changes, part)[0])
         if not more:
             return found
         dropped |= more
@@ -143,11 +143,11 @@ def make_plan(
     With `part` the plan has only some changes, and those that they need. Raise UsageError if one of these is excluded.
     """
     difference = whole = diff(policy, state)
-    selection = Selection(frozenset())
+    taken_along: list[str] = []
     if not part.is_whole:
         check_part(part, policy, state)
-        selection = select(whole.changes, part)
-        difference = _partial(policy, state, whole, part, selection.keys)
+        keys, taken_along = select(whole.changes, part)
+        difference = _partial(policy, state, whole, part, keys)
     stepping, seen, staying = _stepping(policy, state, difference)
     return replace(
         refused_plan(policy, state, _misfits(difference)),
@@ -162,7 +162,7 @@ def make_plan(
         unreadable=tuple(difference.unreadable),
         part=part,
         left_out=left_out(whole.changes, set(map(key_of, difference.changes))),
-        notes=(*state.notes, *selection.taken_along, *without_change(part, whole.changes)),
+        notes=(*state.notes, *taken_along, *without_change(part, whole.changes)),
     )
 
 

@@ -6,7 +6,6 @@ As a POSIX shell script, they also lead back: each looks first where its instanc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations, groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -135,16 +134,6 @@ def downtime(step: Balanced, state: ClusterState) -> str:
     return "stops and starts again (always_failover)" if observed.always_failover else ""
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptCheck:
-    """A line that the output of a command has (`wanted` is `yes`) or lacks (`no`) once a change (`words`) was made."""
-
-    words: str
-    wanted: str
-    line: str
-    command: str
-
-
 def remedy_script(report: RemedyReport, supposed: Supposed | None = None) -> str:
     """Return the script that carries out the moves of a remedy in their job sets, and undoes them with `--back`.
 
@@ -173,8 +162,11 @@ def remedy_script(report: RemedyReport, supposed: Supposed | None = None) -> str
     )
 
 
-def _check(effect: Effect) -> ScriptCheck | None:
-    """Return how a shell sees that a change was made: of tags, groups and their nodes; None for any other."""
+def _check(effect: Effect) -> dict[str, str] | None:
+    """Return how a shell sees that a change (`words`) was made: of tags, groups and their nodes; None for any other.
+
+    The output of the command then has the line (`wanted` is `yes`), or lacks it (`no`).
+    """
     level, _, name = effect.object.partition("/")
     there = "yes" if effect.after is not None else "no"
     match effect.path:
@@ -186,7 +178,7 @@ def _check(effect: Effect) -> ScriptCheck | None:
             wanted, line, argv = "yes", str(effect.after), [f"gnt-{level}", "list", "--no-headers", "-o", path[0], name]
         case _:
             return None
-    return ScriptCheck(effect_words(effect), wanted, line, shell_line(argv))
+    return {"words": effect_words(effect), "wanted": wanted, "line": line, "command": shell_line(argv)}
 
 
 def _forward(step: RemedyStep, steps: Sequence[RemedyStep]) -> dict[str, object]:

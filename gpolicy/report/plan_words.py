@@ -54,13 +54,9 @@ def full_verdict(plan: Plan, impact: Impact | None, sections: Iterable[Section])
     told = [f"{named('group', emptied)} would take no new instance"] if emptied else []
     if not plan.safe:
         return "; ".join((verdict(plan), *told))
-    told += get_worse(section for section in sections if not (emptied and section.key == "capacity"))
+    worse = [item for item in sections if item.weight is Weight.WORSE and not (emptied and item.key == "capacity")]
+    told += [section.worse or _worse_rows(section) for section in worse]
     return verdict(plan) + (f", but worse: {'; '.join(told)}" if told else "")
-
-
-def get_worse(sections: Iterable[Section]) -> list[str]:
-    """Return what gets worse, a few words for each section."""
-    return [section.worse or _worse_rows(section) for section in sections if section.weight is Weight.WORSE]
 
 
 def _worse_rows(section: Section) -> str:

@@ -74,25 +74,16 @@ def remedy_answer(report: RemedyReport) -> Answer:
 
 
 def _verdict(report: RemedyReport) -> str:
-    words = f"{remedy_words(report)} of {count(len(report.faults), 'fault')}"
-    said = [f"{words[0].upper()}{words[1:]}" if report.faults else "No instance has to move"]
+    words = "No move cures any"
+    if report.steps:
+        verb = "cures" if len(report.steps) == 1 else "cure"
+        words = f"{count(len(report.steps), 'move')}, {size(report.copied)} to copy, {verb} {report.cured:,}"
+    said = f"{words} of {count(len(report.faults), 'fault')}" if report.faults else "No instance has to move"
     if report.sizes:
-        said.append(_sizes_words(report))
-    return "; ".join(said)
-
-
-def remedy_words(report: RemedyReport) -> str:
-    """Return what the moves do, in a few words: `3 moves, 120G to copy, cure 3`."""
-    if not report.steps:
-        return "no move cures any"
-    verb = "cures" if len(report.steps) == 1 else "cure"
-    return f"{count(len(report.steps), 'move')}, {size(report.copied)} to copy, {verb} {report.cured:,}"
-
-
-def _sizes_words(report: RemedyReport) -> str:
-    legal = sum(bool(item.commands) for item in report.sizes)
-    verb = "violates" if len(report.sizes) == 1 else "violate"
-    return f"{count(len(report.sizes), 'instance')} {verb} the policy, {legal:,} can get a legal size"
+        legal = sum(bool(item.commands) for item in report.sizes)
+        verb = "violates" if len(report.sizes) == 1 else "violate"
+        said += f"; {count(len(report.sizes), 'instance')} {verb} the policy, {legal:,} can get a legal size"
+    return said
 
 
 def duration(seconds: float) -> str:
