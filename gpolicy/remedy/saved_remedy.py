@@ -117,15 +117,8 @@ class Move:
     @property
     def undoing(self) -> Move:
         """The move that leads back."""
-        return Move(
-            job_set=self.job_set,
-            instance=self.instance,
-            nodes_before=self.nodes_after,
-            nodes_after=self.nodes_before,
-            commands=self.back,
-            back=self.commands,
-            no_way_back="",
-        )
+        back = replace(self, nodes_before=self.nodes_after, nodes_after=self.nodes_before)
+        return replace(back, commands=self.back, back=self.commands, no_way_back="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

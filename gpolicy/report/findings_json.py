@@ -59,7 +59,11 @@ def findings_gitlab(
     locate: Callable[[str], str] = str,
     without_place: str = "",
 ) -> str:
-    """Return findings as a code quality report, ASCII only.
+    """Return findings in the form of GitLab's code quality report, ASCII only: a subset of what Code Climate defined.
+
+    Of each entry, GitLab reads `description`, `check_name`, `fingerprint`, `severity` (info, minor, major, critical,
+    blocker) and `location` with `path`, from the top of the repository, and `lines.begin`. It compares two reports by
+    fingerprint.
 
     `fingerprint` gives each finding one that no other has; `locate` turns the name of a file into its path in the
     repository. A finding that has no place is shown at the first line of the file `without_place`.

@@ -15,9 +15,7 @@ TITLE: Final = "Location and migration"
 _MOST_TARGETS: Final = 5
 
 
-_Kind = tuple[str, str, str, tuple[str, ...], str]
-"""A fact: its field of `LocationChange`, the title of its table, what the rows are, headings, words of the summary."""
-_KINDS: Final[tuple[_Kind, ...]] = (
+_KINDS: Final[tuple[tuple[str, str, str, tuple[str, ...], str], ...]] = (
     (
         "shared_domains",
         "Both nodes of a mirrored instance in one failure domain",
@@ -61,6 +59,7 @@ _KINDS: Final[tuple[_Kind, ...]] = (
         "desired locations without a node",
     ),
 )
+"""Facts: the field of `LocationChange`, the title of its table, what the rows are, headings, words of the summary."""
 
 
 def location_section(change: LocationChange) -> Section:
