@@ -39,8 +39,8 @@ from gpolicy.report.answer import (
     supposing,
 )
 from gpolicy.report.capacity_section import headline
-from gpolicy.report.cluster_picture import domain_pictures, group_pictures
 from gpolicy.report.impact_sections import impact_sections, unknown_in, unknown_parts
+from gpolicy.report.pictures import domain_pictures, group_pictures, spec_pictures
 from gpolicy.report.plan_words import (
     amount,
     change_words,
@@ -53,7 +53,6 @@ from gpolicy.report.plan_words import (
     worst_first,
 )
 from gpolicy.report.remedy_section import remedy_figures
-from gpolicy.report.spec_picture import spec_pictures
 from gpolicy.report.values_text import value_text
 
 _MOST_GUARDS: Final = 2
@@ -188,16 +187,15 @@ def impact_section(known: Impact) -> Section:
 
 
 def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[Section]:
-    before, after = sides.before, sides.after
     renamed = {
         str(item.after): str(item.before)
         for item in plan.changes
         if item.path == NAME and item.action is ChangeAction.RENAME
     }
     for key, title, draw in (
-        ("specs", "Specs", lambda: spec_pictures(before, after, renamed, sides.names, _verdicts(known))),
-        ("nodes", "Nodes", lambda: group_pictures(before, after, renamed)),
-        ("domains", "Failure domains", lambda: domain_pictures(before, after, known.location if known else None)),
+        ("specs", "Specs", lambda: spec_pictures(sides, renamed, _verdicts(known))),
+        ("nodes", "Nodes", lambda: group_pictures(sides, renamed)),
+        ("domains", "Failure domains", lambda: domain_pictures(sides, known.location if known else None)),
     ):
         yield Section(key, title, (Picture(key, draw),))
 
