@@ -11,7 +11,6 @@ from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.shown_score import Score
 from gpolicy.analysis.unknown import not_known
-from gpolicy.json_values import head
 from gpolicy.printable import count
 from gpolicy.report.answer import (
     NOTHING,
@@ -30,7 +29,7 @@ from gpolicy.report.answer import (
     size,
     supposing,
 )
-from gpolicy.report.capacity_json import FORMAT_VERSION, capacity_data
+from gpolicy.report.capacity_json import FORMAT_VERSION, capacity_data, head
 from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, pair_cell, room_cells, size_words, spec_words
 
 _MOST_TOLD: Final = 3
@@ -329,6 +328,6 @@ def _table(title: str, found: Mapping[str, _FiguresOf], rows: list[_Row], *, fit
 def compared_data(reports: Mapping[str, CapacityReport]) -> dict[str, Any]:
     """Return the same as JSON's own types (`schemas/output/capacity-compared.json`)."""
     return {
-        **head(FORMAT_VERSION, next(iter(reports.values()))),
+        **head(FORMAT_VERSION)(next(iter(reports.values()))),
         "policies": [{"policy": policy, "capacity": capacity_data(report)} for policy, report in reports.items()],
     }
