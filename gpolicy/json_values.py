@@ -20,11 +20,6 @@ def json_text(data: Mapping[str, Any]) -> str:
     return json.dumps(data, indent=2, allow_nan=False) + "\n"
 
 
-def head(version: str, report: Any) -> dict[str, Any]:
-    """Return the first fields of a report about one cluster."""
-    return {"format_version": version, **fields(report, "cluster_name", "source", "snapshot")}
-
-
 def fields(item: object, *names: str) -> dict[str, Any]:
     """Return the fields `names` of a value, by name."""
     return {name: plain(getattr(item, name)) for name in names}

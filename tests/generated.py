@@ -13,11 +13,11 @@ from pathlib import Path
 from gpolicy.checking.settings_schema import FILE_NAME, settings_schema
 from gpolicy.policy.schema_kinds import schemas
 from gpolicy.report.capacity_json import CAPACITY_DOCUMENT
-from gpolicy.report.evacuate_json import EVACUATE_DOCUMENT
+from gpolicy.report.evacuate_answer import EVACUATE_DOCUMENT
 from gpolicy.report.impact_json import PLAN_DOCUMENT
-from gpolicy.report.place_json import PLACE_DOCUMENT
-from gpolicy.report.remedy_json import REMEDY_DOCUMENT
-from gpolicy.report.suggest_json import SUGGEST_DOCUMENT
+from gpolicy.report.place_answer import PLACE_DOCUMENT
+from gpolicy.report.remedy_answer import REMEDY_DOCUMENT
+from gpolicy.report.suggest_answer import SUGGEST_DOCUMENT
 from scripts.reference.output_schemas import output_schema
 from scripts.reference.pages import pages
 from tests.run_pages import PAGES, run_page

@@ -165,21 +165,15 @@ def _differing(settled: Settled, here: Collection[str]) -> Iterator[tuple[str, s
     for name, numbers in settled.stated.items():
         wrong = [item for item in numbers if item.differs and name in here]
         if wrong:
-            yield (
-                name,
-                ", ".join(
-                    f"{item.name} is declared as {item.amount(item.declared)}, reported as {item.amount(item.reported)}"
-                    for item in wrong
-                ),
+            told = (
+                f"{x.name} is declared as {x.amount(x.declared)}, reported as {x.amount(x.reported)}" for x in wrong
             )
+            yield name, ", ".join(told)
 
 
 def inconsistency_notes(settled: Settled, cluster: Cluster, here: Collection[str]) -> list[str]:
     """Return notes on measured nodes whose figures do not add up, as htools warns (Loader: `checkData`)."""
-    return _by_node(_inconsistent(settled, cluster, here))
-
-
-def _inconsistent(settled: Settled, cluster: Cluster, here: Collection[str]) -> Iterator[tuple[str, str]]:
+    found = []
     for node, memory, disk in inconsistent_nodes(cluster):
         name = node.facts.name
         if name in here and not settled.declared.get(name) and not node.facts.exclusive:
@@ -188,7 +182,8 @@ def _inconsistent(settled: Settled, cluster: Cluster, here: Collection[str]) -> 
             verb, it_counts = ("is", "it counts") if len(lost) == 1 else ("are", "they count")
             used = f"{' and '.join(lost)} {verb} neither free nor used by the instances there"
             by = " or ".join(["other programs"] * (memory > 0) + ["other volumes"] * (disk > 0))
-            yield name, f"{used}; {it_counts} as used, as in htools (perhaps {by} use it)"
+            found.append((name, f"{used}; {it_counts} as used, as in htools (perhaps {by} use it)"))
+    return _by_node(found)
 
 
 _MOST_STEPS_OF_WHOLE: Final = MOST_STEPS // 5

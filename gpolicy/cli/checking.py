@@ -179,8 +179,7 @@ def _refuse_options_together(request: CheckRequest) -> None:
 def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = True) -> Report:
     """Return the findings as a report."""
     from gpolicy.checking.repository import report_together  # noqa: PLC0415
-    from gpolicy.report.findings_answer import findings_answer  # noqa: PLC0415
-    from gpolicy.report.findings_text import findings_text  # noqa: PLC0415
+    from gpolicy.report.findings_text import findings_answer, findings_text  # noqa: PLC0415
 
     report = report_together(checked)
     findings, files, accepted, fails = report.findings, report.files, report.accepted, report.failing.__contains__
@@ -231,7 +230,7 @@ def findings_in(
             mark = _fingerprints(findings, sources).__getitem__
             return findings_sarif(findings, catalogue, fingerprint=mark, locate=repository_path, without_place=first)
         case "gitlab":
-            from gpolicy.report.findings_gitlab import findings_gitlab  # noqa: PLC0415
+            from gpolicy.report.findings_json import findings_gitlab  # noqa: PLC0415
 
             mark = _fingerprints(findings, sources).__getitem__
             return findings_gitlab(findings, fingerprint=mark, locate=repository_path, without_place=first)

@@ -17,7 +17,7 @@ from gpolicy.allocator.node import Node
 from gpolicy.analysis.capacity import GroupCapacity, count_in_time, prefixed
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.pair_names import PairNames
-from gpolicy.impact.comparison import CountedSides, LoadedComparison, measure_sides
+from gpolicy.impact.comparison import CountedSides, LoadedSides, measure_sides
 from gpolicy.progress import Tell
 
 
@@ -188,8 +188,8 @@ def _distance(left: SpecPair, right: SpecPair) -> float:
     return sum(abs(log2(max(1, a)) - log2(max(1, b))) for a, b in values)
 
 
-def capacity_change(compared: LoadedComparison, names: PairNames, tell: Tell) -> CapacityChange:
-    """Count what fits on the cluster as it is and as it will be; `names` are what the pairs are called afterwards.
+def capacity_change(compared: LoadedSides, tell: Tell) -> CapacityChange:
+    """Count what fits on the cluster as it is and as it will be.
 
     A group that lacks what has to be known (for example the spindles of nodes that get exclusive storage) is told in
     `unavailable`, and with it the whole cluster.
@@ -204,7 +204,7 @@ def capacity_change(compared: LoadedComparison, names: PairNames, tell: Tell) ->
     changes: list[GroupCapacityChange] = []
     for item, (before, after) in zip(sides, measure_sides(sides, count), strict=True):
         try:
-            changes.append(_group_change(item, _counted(before), _counted(after), names))
+            changes.append(_group_change(item, _counted(before), _counted(after), compared.sides.names))
         except TooLongError as error:
             slow[item.match.name] = error.message
     whole = changes.pop() if changes and changes[-1].group is None else None

@@ -1,13 +1,15 @@
-"""The two states that an impact compares, made into pairs once: of states, of groups, of clusters to count on."""
+"""A cluster before and after a change, made into pairs once: of states, of groups, of clusters to count on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import LoadedState, load_state
+from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.side_by_side import each_cluster
 from gpolicy.cluster.state import ClusterState
 
@@ -32,25 +34,31 @@ class GroupMatch:
         return self.before if self.after is not None and self.before != self.after else None
 
 
-@dataclass(frozen=True, slots=True)
-class StateComparison:
-    """A cluster before and after a change. Groups are in the order of `after`, then those that are removed."""
+@dataclass(frozen=True)
+class Sides:
+    """A cluster before and after a change. `names` are what spec pairs are called after it."""
 
     before: ClusterState
     after: ClusterState
-    groups: tuple[GroupMatch, ...]
+    names: PairNames = field(default_factory=PairNames)
 
+    @property
+    def groups(self) -> list[GroupMatch]:
+        """The groups in the order of `after`, then those that are removed.
 
-def compare(before: ClusterState, after: ClusterState) -> StateComparison:
-    """Return the comparison of two states. A renamed group keeps its UUID, and a new one may get the name it had."""
-    by_uuid = {group.identity.uuid: name for name, group in before.groups.items() if group.identity.uuid}
-    same = {
-        name: by_uuid[group.identity.uuid] for name, group in after.groups.items() if group.identity.uuid in by_uuid
-    }
-    by_name = before.groups.keys() - same.values()
-    found = [GroupMatch(same.get(name, name if name in by_name else None), name) for name in after.groups]
-    left = [name for name in before.groups if name not in {match.before for match in found}]
-    return StateComparison(before, after, (*found, *(GroupMatch(name, None) for name in left)))
+        A renamed group keeps its UUID, and a new one may get the name it had.
+        """
+        before, after = self.before.groups, self.after.groups
+        by_uuid = {group.identity.uuid: name for name, group in before.items() if group.identity.uuid}
+        same = {name: by_uuid[group.identity.uuid] for name, group in after.items() if group.identity.uuid in by_uuid}
+        by_name = before.keys() - same.values()
+        found = [GroupMatch(same.get(name, name if name in by_name else None), name) for name in after]
+        return [*found, *(GroupMatch(name, None) for name in before if name not in {match.before for match in found})]
+
+    @cached_property
+    def loaded(self) -> LoadedSides:
+        """What can be counted of both. Raise GpolicyError where no group of one of them is known."""
+        return _load(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +71,13 @@ class CountedSides:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedComparison:
-    """What can be counted of two `states`. `unavailable` says by name why a group cannot be compared.
+class LoadedSides:
+    """What can be counted of both `sides`. `unavailable` says by name why a group cannot be compared.
 
     `whole` is None where some group is not known.
     """
 
-    states: StateComparison
+    sides: Sides
     before: LoadedState
     after: LoadedState
     groups: tuple[CountedSides, ...]
@@ -87,17 +95,14 @@ class LoadedComparison:
         return any(side.settled.stated for side in (self.before, self.after))
 
     @property
-    def declared(self) -> LoadedComparison:
+    def declared(self) -> LoadedSides:
         """The same states, counted by what is declared."""
         known = (*self.before.clusters, *self.after.clusters)
-        return load(self.states, like=known, declared=True) if self.declares else self
+        return _load(self.sides, like=known, declared=True) if self.declares else self
 
 
-def load(compared: StateComparison, *, like: Sequence[CountedCluster] = (), declared: bool = False) -> LoadedComparison:
-    """Load both states; `like` and `declared` are those of `load_state`.
-
-    Raise GpolicyError where no group of one of them is known.
-    """
+def _load(compared: Sides, *, like: Sequence[CountedCluster] = (), declared: bool = False) -> LoadedSides:
+    """Load both states; `like` and `declared` are those of `load_state`."""
     old = load_state(compared.before, like=like, declared=declared)
     new = load_state(compared.after, like=(*like, *old.clusters), declared=declared)
     groups, unavailable = [], {}
@@ -110,7 +115,7 @@ def load(compared: StateComparison, *, like: Sequence[CountedCluster] = (), decl
             groups.append(sides)
     uncounted = any(side.unknown or side.limits_differ for side in (old, new))
     whole = None if uncounted else CountedSides(GroupMatch(None, None), old.whole, new.whole)
-    return LoadedComparison(compared, old, new, tuple(groups), whole, unavailable)
+    return LoadedSides(compared, old, new, tuple(groups), whole, unavailable)
 
 
 def measure_sides(

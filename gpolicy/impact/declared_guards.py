@@ -18,7 +18,7 @@ from gpolicy.cluster.terms import Terms
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.units import exact_size
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange, capacity_change
-from gpolicy.impact.comparison import compare, load
+from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.impact.violation_change import ViolationChange, violators
@@ -87,14 +87,13 @@ class Extent:
         return replace(found, groups=groups, unavailable=unavailable)
 
 
-def extent_of(
-    left_out: Sequence[LeftOut], before: ClusterState, after: ClusterState, names: PairNames
-) -> Extent | None:
+def extent_of(left_out: Sequence[LeftOut], sides: Sides) -> Extent | None:
     """Return what a part of a plan touches; None for a plan that leaves nothing out: then every guard counts."""
     if not left_out:
         return None
+    before, after = sides.before, sides.after
     touched = {
-        name: names.groups.get(name, ())
+        name: sides.names.groups.get(name, ())
         for name, group in after.groups.items()
         if group != before.groups.get(name) or after.nodes_of(name) != before.nodes_of(name)
     }
@@ -173,13 +172,13 @@ def judge_declared_again(
 
     Once the plan has `begun`, they compare with the cluster before its first step.
     """
-    guards, names, emptied = plan.declared_guards, names_by_object(plan.pair_names), _emptied(plan)
+    guards, emptied = plan.declared_guards, _emptied(plan)
     if not measures_nodes(plan):
         return declared_guards(guards, plan.changes, None, allowed=allowed)
     first = undone(state, plan.changes) if begun else state
-    before, after = before_and_after(first, plan.changes, plan.terms)
-    known = guard_impact(before, after, guards, names, tell, emptied=emptied)
-    extent = extent_of(plan.left_out, before, after, names)
+    sides = Sides(*before_and_after(first, plan.changes, plan.terms), names_by_object(plan.pair_names))
+    known = guard_impact(sides, guards, tell, emptied=emptied)
+    extent = extent_of(plan.left_out, sides)
     verdicts = declared_guards(guards, plan.changes, known, allowed=allowed, extent=extent)
     return (*(takes_instances(known, allowed) if emptied else ()), *verdicts)
 
@@ -193,49 +192,41 @@ def _emptied(plan: Plan) -> bool:
     return any(guard.name == TAKES_INSTANCES for guard in plan.guards)
 
 
-def guard_impact(
-    before: ClusterState,
-    after: ClusterState,
-    guards: Sequence[Guard],
-    names: PairNames,
-    tell: Tell = silent,
-    *,
-    emptied: bool = False,
-) -> Impact:
+def guard_impact(sides: Sides, guards: Sequence[Guard], tell: Tell = silent, *, emptied: bool = False) -> Impact:
     """Return what `guards` are judged by; `emptied`: also the built-in one against groups that take nothing."""
     parts = {_PARTS[guard.measure] for guard in guards if guard.measure in _PARTS} | (
         {"capacity"} if emptied else set()
     )
-    failures = failures_asked(guards)
-    return impact(before, after, names=names, failures=failures, parts=parts, whole=False, tell=tell)
+    return impact(sides, failures=failures_asked(guards), parts=parts, whole=False, tell=tell)
 
 
 def verdicts_on(plan: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
     """Return the verdict of every guard of the policy, and that of `TAKES_INSTANCES`, if it has one."""
-    guards, known = plan.policy.guards, None
-    if need_impact(guards):
-        known = guard_impact(plan.before, plan.after, guards, pair_names(plan.policy, plan.after))
-    return declared_guards(guards, plan.difference.changes, known), takes_instances(_doubtful(plan), frozenset())
+    guards, changes, sides = plan.policy.guards, plan.difference.changes, _sides(plan)
+    known = guard_impact(sides, guards) if need_impact(guards) else None
+    emptied = takes_instances(_doubtful(sides) if changes else None, frozenset())
+    return declared_guards(guards, changes, known), emptied
 
 
-def _doubtful(plan: Prospect) -> Impact | None:
+def _sides(plan: Prospect) -> Sides:
+    return Sides(plan.before, plan.after, pair_names(plan.policy, plan.after))
+
+
+def _doubtful(sides: Sides) -> Impact | None:
     """Return the capacity of the groups that may take nothing any more; None if all take some, or are not known."""
-    if not plan.difference.changes:
-        return None
     try:
-        loaded = load(compare(plan.before, plan.after))
+        loaded = sides.loaded
         known = [one for one in loaded.groups if one.after and one.after.too_slow is None]
         found = [one for one in known if one.before and one.after and not one.after.surely_takes_one]
         doubtful = replace(loaded, groups=tuple(found), whole=None)
-        names = pair_names(plan.policy, plan.after)
-        return Impact(capacity=capacity_change(doubtful, names, silent))
+        return Impact(capacity=capacity_change(doubtful, silent))
     except GpolicyError:
         return None
 
 
 def impact_of(plan: Prospect, *parts: str) -> Impact:
     """Return these parts of what a plan does."""
-    return impact(plan.before, plan.after, names=pair_names(plan.policy, plan.after), parts=parts)
+    return impact(_sides(plan), parts=parts)
 
 
 def need_impact(guards: Sequence[Guard]) -> bool:

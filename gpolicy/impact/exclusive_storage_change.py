@@ -9,7 +9,7 @@ the spec parameter `spindle-use`, the node parameter `spindle_count`, the `spind
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -21,7 +21,7 @@ from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePools, VolumesFrom, own_group, pools_of
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.volume_arithmetic import SpindleFault, VolumeSize, spindle_refusal
-from gpolicy.impact.comparison import StateComparison
+from gpolicy.impact.comparison import Sides
 from gpolicy.policy.model import Hardware
 
 _GANETIS: Final = VolumeTerms()
@@ -214,7 +214,7 @@ _TROUBLES: Final = {
 _FIRST_DEFECT: Final = (3, 0)  # before, Python compared a number with text without complaint
 
 
-def exclusive_storage_change(compared: StateComparison, promised: Mapping[str, Hardware]) -> ExclusiveStorageChange:
+def exclusive_storage_change(compared: Sides, promised: Mapping[str, Hardware]) -> ExclusiveStorageChange:
     """Return what exclusive storage is after the changes; hardware is `promised` by group, by the name afterwards.
 
     Volumes are those that were measured, else those that the policy promises, else not known.
@@ -257,7 +257,7 @@ class _View:
 
     def volume_size(self, node: LiveNode) -> VolumeSize | None:
         """Return the size of the smallest volume of a node, which Ganeti computes with; None if it is not known."""
-        known, sizes = smallest_volume(self.state, node), self._promised(node.group)
+        known, sizes = smallest_volume(self.state, node), self.promised(node.group)
         return self.terms(node.group).volume_size(min(sizes)) if sizes and known is None else known
 
     def count(self, node: LiveNode) -> int | None:
@@ -274,7 +274,8 @@ class _View:
         """Return what counts of the volumes of a group."""
         return self.state.terms_of(group).volumes
 
-    def _promised(self, group: str) -> list[int]:
+    def promised(self, group: str) -> list[int]:
+        """Return the sizes of the volumes that are promised of the nodes of a group."""
         promised = self.hardware.get(group)
         return [size.value for size in promised.pv_sizes] if promised else []
 
@@ -287,32 +288,42 @@ def _volumes(view: _View, group: str, turned_on: Sequence[str]) -> GroupVolumes:
     nodes = [node for node in nodes if node.name in view.exclusive]
     measured = {node.name: found for node in nodes if (found := pools_of(view.state, node)) is not None}
     pools = {name: found.own for name, found in measured.items()}
-    sizes = [(volume.size, name) for name, pool in pools.items() for volume in pool.allocatable]
-    if not sizes:
-        return _promised_volumes(view, group, nodes)
-    (smallest, smallest_on), largest = min(sizes), max(size for size, _ in sizes)
+    on_nodes = [(volume.size, name) for name, pool in pools.items() for volume in pool.allocatable]
+    sizes = [size for size, _ in on_nodes] or view.promised(group)
+    hardware, terms, names = view.hardware.get(group), view.terms(group), tuple(node.name for node in nodes)
+    count = hardware.volume_count if hardware else None
+    if not sizes and count is None:
+        return GroupVolumes(group=group, known_from=VolumesFrom.UNKNOWN, not_measured=names)
+    known = GroupVolumes(
+        group=group,
+        known_from=VolumesFrom.PROMISED,
+        smallest=min(sizes, default=None),
+        largest=max(sizes, default=None),
+        differ=terms.sizes_differ(min(sizes), max(sizes)) if sizes else None,
+        usable=terms.volume_size(min(sizes)).usable if sizes else None,
+        counts=() if count is None else tuple((name, count) for name in names),
+        not_measured=names,
+        terms=terms,
+    )
+    if not on_nodes:
+        return known
     partly = [
         PartlyUsedVolume(node=name, volume=volume.name, size=volume.size, free=volume.free)
         for name, pool in pools.items()
         for volume in pool.partly_used
     ]
-    return GroupVolumes(
-        group=group,
+    return replace(
+        known,
         known_from=VolumesFrom.MEASURED,
-        smallest=smallest,
-        largest=largest,
-        smallest_on=smallest_on,
-        largest_on=next(name for size, name in sizes if size == largest),
-        differ=view.terms(group).sizes_differ(smallest, largest),
+        smallest_on=min(on_nodes)[1],
+        largest_on=next(name for size, name in on_nodes if size == known.largest),
         differ_on=tuple(name for name, pool in pools.items() if pool.differs),
-        usable=view.terms(group).volume_size(smallest).usable,
         counts=tuple((name, pool.count) for name, pool in pools.items()),
         partly_used=tuple(volume for volume in partly if volume.node in turned_on),
         unusable_free=sum(volume.free for volume in partly),
         not_measured=tuple(node.name for node in nodes if not node.physical_volumes),
         volume_groups=tuple(_volume_groups(view, group, measured)),
         excluded=tuple((name, len(found.excluded)) for name, found in measured.items() if found.excluded),
-        terms=view.terms(group),
     )
 
 
@@ -335,26 +346,6 @@ def _volume_groups(view: _View, group: str, measured: Mapping[str, VolumePools])
                 for node, pool in pools.items()
             ),
         )
-
-
-def _promised_volumes(view: _View, group: str, nodes: Sequence[LiveNode]) -> GroupVolumes:
-    names = tuple(node.name for node in nodes)
-    promised = view.hardware.get(group)
-    sizes = [size.value for size in promised.pv_sizes] if promised else []
-    count = promised.volume_count if promised else None
-    if not sizes and count is None:
-        return GroupVolumes(group=group, known_from=VolumesFrom.UNKNOWN, not_measured=names)
-    return GroupVolumes(
-        group=group,
-        known_from=VolumesFrom.PROMISED,
-        smallest=min(sizes, default=None),
-        largest=max(sizes, default=None),
-        differ=view.terms(group).sizes_differ(min(sizes), max(sizes)) if sizes else None,
-        usable=view.terms(group).volume_size(min(sizes)).usable if sizes else None,
-        counts=() if count is None else tuple((name, count) for name in names),
-        not_measured=names,
-        terms=view.terms(group),
-    )
 
 
 # --- instances -------------------------------------------------------------------------------------------------------

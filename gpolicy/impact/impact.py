@@ -11,13 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from gpolicy.analysis.basis import Basis, BasisKind
-from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.resource_models import ResourceModel, resource_models
-from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.capacity_change import CapacityChange, capacity_change
-from gpolicy.impact.comparison import LoadedComparison, compare, load
+from gpolicy.impact.comparison import LoadedSides, Sides
 from gpolicy.impact.exclusive_storage_change import ExclusiveStorageChange, exclusive_storage_change
 from gpolicy.impact.location_change import LocationChange, location_change
 from gpolicy.impact.redundancy_change import RedundancyChange, redundancy_change
@@ -74,20 +72,20 @@ class RemedyChange:
     """Whether the search ended by itself; false where there was none."""
 
 
-def remedy_change(compared: LoadedComparison, names: PairNames, tell: Tell) -> RemedyChange:
+def remedy_change(compared: LoadedSides, tell: Tell) -> RemedyChange:
     """Return what the change does wrong, and what moves cure of it."""
-    states = compared.states
-    beginning = begin_remedy(states.after, compared.after)
-    before, after = set(begin_remedy(states.before, compared.before).faults), beginning.faults
+    sides = compared.sides
+    beginning = begin_remedy(sides.after, compared.after)
+    before, after = set(begin_remedy(sides.before, compared.before).faults), beginning.faults
     new = {fault for fault in after if fault not in before}
     if not new:
         return RemedyChange(kinds=_kinds(before, after, after))
-    if len(states.after.nodes) > MOST_NODES:
+    if len(sides.after.nodes) > MOST_NODES:
         return RemedyChange(kinds=_kinds(before, after, after), new=len(new), searched=False, exhaustive=False)
     tell("which moves cure what it does wrong")
     report = find_remedy(
-        states.after,
-        names,
+        sides.after,
+        sides.names,
         beginning=beginning,
         rate=DEFAULT_RATE,
         explain=False,
@@ -125,7 +123,7 @@ class ResourceModelChange:
     after: ResourceModel
 
 
-def resource_model_change(compared: LoadedComparison, tell: Tell) -> ResourceModelChange:
+def resource_model_change(compared: LoadedSides, tell: Tell) -> ResourceModelChange:
     """Compare both models before and after."""
     states, planned = ([item.before, item.after] for item in (compared, compared.declared))
     return ResourceModelChange(*resource_models(states, planned, tell))
@@ -175,43 +173,40 @@ _COUNTED: Final = frozenset({"capacity", "redundancy", "remedy", "resource_model
 
 
 def impact(
-    before: ClusterState,
-    after: ClusterState,
+    sides: Sides,
     *,
-    names: PairNames,
     hardware: Mapping[str, Hardware] | None = None,
     failures: int = 1,
     parts: Collection[str] = PARTS,
     whole: bool = True,
     tell: Tell = silent,
 ) -> Impact:
-    """Return what it does to a cluster that it becomes `after`, with `names` for its spec pairs.
+    """Return what a change does to a cluster.
 
     `hardware` is what a policy promises of the nodes of a group; `failures`: how many nodes of a group may fail at once
     in the test of redundancy. Only `parts` are worked out. Without `whole` only groups are counted, not all of them
     together. `tell` is told what is being computed.
     """
-    states, loaded, unknown = compare(before, after), None, GpolicyError("")
+    loaded, unknown = None, GpolicyError("")
     if not _COUNTED.isdisjoint(parts):
         try:
-            loaded = load(states)
-            loaded = loaded if whole else replace(loaded, whole=None)
+            loaded = sides.loaded if whole else replace(sides.loaded, whole=None)
         except GpolicyError as error:
             unknown = error
 
-    def counted() -> LoadedComparison:
+    def counted() -> LoadedSides:
         if loaded is None:
             raise unknown
         return loaded
 
     settled = (loaded.before.readable, loaded.after.readable) if loaded else (None, None)
     measures: Mapping[str, Callable[[], object]] = {
-        "violations": lambda: violation_change(states, names, settled),
-        "capacity": lambda: capacity_change(counted(), names, tell),
+        "violations": lambda: violation_change(sides, settled),
+        "capacity": lambda: capacity_change(counted(), tell),
         "redundancy": lambda: redundancy_change(counted(), failures, tell),
-        "location": lambda: location_change(states),
-        "remedy": lambda: remedy_change(counted(), names, tell),
-        "exclusive_storage": lambda: exclusive_storage_change(states, hardware or {}),
+        "location": lambda: location_change(sides),
+        "remedy": lambda: remedy_change(counted(), tell),
+        "exclusive_storage": lambda: exclusive_storage_change(sides, hardware or {}),
         "resource_model": lambda: resource_model_change(counted(), tell),
     }
     found: dict[str, Any] = {}

@@ -15,7 +15,7 @@ from gpolicy.analysis.location import (
     SharedDomain,
     Unmovable,
 )
-from gpolicy.impact.comparison import StateComparison
+from gpolicy.impact.comparison import Sides
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ class LocationChange:
         return [(len(facts.new), len(facts.still), len(facts.gone)) for facts in compared]
 
 
-def location_change(compared: StateComparison) -> LocationChange:
+def location_change(compared: Sides) -> LocationChange:
     """Return what differs between two states of a cluster in location and migration; groups by their names after."""
     old = LocationFacts(compared.before, {match.before: match.name for match in compared.groups if match.before})
     new = LocationFacts(compared.after, {})

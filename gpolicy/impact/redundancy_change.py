@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss, group_redundancy, loaded_score
 from gpolicy.analysis.shown_score import Score
-from gpolicy.impact.comparison import LoadedComparison, measure_sides
+from gpolicy.impact.comparison import LoadedSides, measure_sides
 from gpolicy.progress import Tell
 
 
@@ -55,7 +55,7 @@ class RedundancyChange:
     """Why a group could not be examined, by its name; the score has no components then."""
 
 
-def redundancy_change(compared: LoadedComparison, failures: int, tell: Tell) -> RedundancyChange:
+def redundancy_change(compared: LoadedSides, failures: int, tell: Tell) -> RedundancyChange:
     """Examine each group before and after: any `failures` nodes, and fewer; more where its limits allow more.
 
     Raise UsageError for fewer than one.

@@ -12,11 +12,10 @@ from math import inf
 
 from gpolicy.analysis.basis import Settled
 from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, NodeVerdict, RatioBreach, node_verdicts
-from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.violations import PolicyJudge, PolicyViolation, Verdict, allowed_sizes
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.ganeti.parameter import Path, Value
-from gpolicy.impact.comparison import StateComparison
+from gpolicy.impact.comparison import Sides
 from gpolicy.printable import count, listed
 
 
@@ -115,15 +114,12 @@ def violators(instances: int, nodes: int) -> str:
     return listed([count(number, word) for number, word in known if number])
 
 
-def violation_change(
-    compared: StateComparison, names: PairNames, settled: tuple[Settled | None, Settled | None] = (None, None)
-) -> ViolationChange:
+def violation_change(compared: Sides, settled: tuple[Settled | None, Settled | None] = (None, None)) -> ViolationChange:
     """Return whose verdict the changes between two states of a cluster change, and who violates the policy anyway.
 
-    `names` are those of the spec pairs after the changes, `settled` those of both states for `node_verdicts`. Raise
-    GpolicyError where a group has no instance policy.
+    `settled` are those of both states for `node_verdicts`. Raise GpolicyError where a group has no instance policy.
     """
-    before, after = compared.before, compared.after
+    before, after, names = compared.before, compared.after, compared.names
     then = PolicyJudge(after, {name: names.groups.get(name, ()) for name in after.groups})
     now = PolicyJudge(
         before, {name: _names_of_equal_pairs(group.effective, then, name) for name, group in before.groups.items()}
@@ -172,7 +168,7 @@ def violation_change(
     )
 
 
-def _unknown_nodes(compared: StateComparison, verdicts: Mapping[str, NodeVerdict]) -> Iterator[UnknownNodeViolation]:
+def _unknown_nodes(compared: Sides, verdicts: Mapping[str, NodeVerdict]) -> Iterator[UnknownNodeViolation]:
     for name, verdict in sorted(verdicts.items()):
         if verdict.unknown and not verdict.breaches:
             before, after = _allowed(compared.before, name), _allowed(compared.after, name)

@@ -49,14 +49,6 @@ class LeftOut:
     action: ChangeAction
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The keys of the changes of a part, and why it also has changes that nobody named."""
-
-    keys: frozenset[Key]
-    taken_along: tuple[str, ...] = ()
-
-
 def key_of(change: Change) -> Key:
     """Return what tells a change from the others of its plan."""
     return change.object, change.path
@@ -104,8 +96,11 @@ def _values_of(level: Level) -> frozenset[str]:
     return frozenset(".".join(path[:end]) for path in paths for end in range(1, len(path) + 1))
 
 
-def select(changes: Sequence[Change], part: Part) -> Selection:
-    """Return the changes of a part, with those that they need. Raise UsageError where one of these is excluded."""
+def select(changes: Sequence[Change], part: Part) -> tuple[set[Key], list[str]]:
+    """Return the keys of the changes of a part and of those that they need, and why it has these as well.
+
+    Raise UsageError where one of these is excluded.
+    """
     wanted = [item for item in changes if not part.only or _is_named(item, part.only)]
     todo = [item for item in wanted if not _is_named(item, part.exclude)]
     keys = {key_of(item) for item in todo}
@@ -122,7 +117,7 @@ def select(changes: Sequence[Change], part: Part) -> Selection:
             along.append(f"{_words(needed)} is taken along: {_words(change)} needs it")
             keys.add(key_of(needed))
             todo.append(needed)
-    return Selection(frozenset(keys), tuple(along))
+    return keys, along
 
 
 def contradiction(part: Part, changes: Iterable[Change], missing: Collection[LeftOut]) -> str:
@@ -137,7 +132,7 @@ def contradiction(part: Part, changes: Iterable[Change], missing: Collection[Lef
     excluded = next((change for change in changes if _is_named(change, part.exclude)), None)
     if excluded is not None:
         return f"{_words(excluded)} is changed, and --exclude leaves it out"
-    named = select(changes, part).keys
+    named, _ = select(changes, part)
     other = next((change for change in changes if key_of(change) not in named), None)
     return "" if other is None else f"{_words(other)} is changed, and --only does not name it"
 

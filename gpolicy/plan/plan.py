@@ -15,13 +15,13 @@ from gpolicy.cluster.terms import Terms
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.releases import release_of
-from gpolicy.plan.built_in_guards import GuardResult, Outlook, can_be_allowed, judge, objections, outlook
+from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed, judge, objections, outlook
 from gpolicy.plan.change import Change, NotCompared, Objection
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.plan.effects import Effect, Observed, net_effects, observed, touched
-from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, Selection, check_part, key_of, left_out, select, without_change
-from gpolicy.plan.step import Procedure, Step
-from gpolicy.plan.steps import StepBasis, make_steps, nodes_that_stay
+from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, check_part, key_of, left_out, select, without_change
+from gpolicy.plan.step import Procedure
+from gpolicy.plan.steps import StepBasis, Stepping, make_steps, nodes_that_stay
 from gpolicy.policy.guard import Guard
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.resolve.rules import OTHER_CLUSTER
@@ -96,43 +96,24 @@ def check_safe(plan: Plan) -> None:
         raise UnsafePlanError(f"the plan is not safe: {'; '.join(plan.obstacles)}", hint=hint)
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A plan that is not judged yet: the input of its guards, and what it is made from."""
-
-    terms: Terms
-    difference: Difference
-    left_out: tuple[LeftOut, ...]
-    notes: tuple[str, ...]
-    seen: Mapping[str, Observed]
-    staying: frozenset[str]
-    steps: tuple[Step, ...]
-    view: Outlook
+def _misfits(difference: Difference) -> list[Finding]:
+    """Return where the policy does not fit the cluster. That it is another one, the guard right-cluster says."""
+    return [item for item in difference.findings if item.code != OTHER_CLUSTER.code]
 
 
-def _draft(policy: Policy, state: ClusterState, part: Part = WHOLE) -> _Draft:
-    difference = diff(policy, state)
-    terms = terms_of(policy, difference.desired)
-    whole, selection = difference.changes, Selection(frozenset())
-    if not part.is_whole:
-        check_part(part, policy, state)
-        selection = select(whole, part)
-        difference = _partial(policy, state, difference, part, selection.keys)
-    fits = [item for item in difference.findings if item.code != OTHER_CLUSTER.code]  # the guard right-cluster says it
-    difference = replace(difference, findings=fits)
-    made = {key_of(change) for change in difference.changes}
-    errors = any(finding.severity is Severity.ERROR for finding in difference.findings)
-    seen = observed(state, touched(difference.changes))
-    staying, objects = nodes_that_stay(difference.changes, state), {name: item.values for name, item in seen.items()}
+def _stepping(
+    policy: Policy, state: ClusterState, difference: Difference
+) -> tuple[Stepping, dict[str, Observed], frozenset[str]]:
+    """Return the steps, the objects that they touch as they were read, and the nodes that cannot be moved back."""
+    changes, seen = difference.changes, observed(state, touched(difference.changes))
+    objects, staying = {name: item.values for name, item in seen.items()}, nodes_that_stay(changes, state)
     basis = StepBasis(objects=objects, gaps=state.unreadable, staying=staying)
+    errors = any(finding.severity is Severity.ERROR for finding in _misfits(difference))
     release = release_of(state.software_version) or policy.version
-    stepping = make_steps([] if errors else difference.changes, basis, release)
-    view = outlook(policy, state, difference.changes, stepping.impossible)
-    said = (*selection.taken_along, *without_change(part, whole))
-    return _Draft(terms, difference, left_out(whole, made), said, seen, staying, tuple(stepping.steps), view)
+    return make_steps([] if errors else changes, basis, release), seen, staying
 
 
-def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part, keys: frozenset[Key]) -> Difference:
+def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part, keys: set[Key]) -> Difference:
     """Return the difference with only these keys of a part, as if the policy declared nothing else.
 
     What a group inherits may depend on a change that is left out: then the difference has changes that the whole one
@@ -141,7 +122,7 @@ def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part,
     dropped = {key_of(change) for change in whole.changes} - keys
     while True:
         found = diff(policy, state, dropped)
-        more = {key_of(change) for change in found.changes} - (keys & select(found.changes, part).keys)
+        more = {key_of(change) for change in found.changes} - (keys & select(found.changes, part)[0])
         if not more:
             return found
         dropped |= more
@@ -149,7 +130,9 @@ def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part,
 
 def objections_to_plan(policy: Policy, state: ClusterState) -> dict[str, list[Objection]]:
     """Return what the built-in guards have against the plan that would make `state` what `policy` declares."""
-    return objections(_draft(policy, state).view)
+    difference = diff(policy, state)
+    stepping, _, _ = _stepping(policy, state, difference)
+    return objections(outlook(policy, state, difference.changes, stepping.impossible))
 
 
 def make_plan(
@@ -159,22 +142,27 @@ def make_plan(
 
     With `part` the plan has only some changes, and those that they need. Raise UsageError if one of these is excluded.
     """
-    draft = _draft(policy, state, part)
-    difference = draft.difference
+    difference = whole = diff(policy, state)
+    taken_along: list[str] = []
+    if not part.is_whole:
+        check_part(part, policy, state)
+        keys, taken_along = select(whole.changes, part)
+        difference = _partial(policy, state, whole, part, keys)
+    stepping, seen, staying = _stepping(policy, state, difference)
     return replace(
-        refused_plan(policy, state, difference.findings),
+        refused_plan(policy, state, _misfits(difference)),
         state_digest_rapi=state_digest(state, besides=unreadable.RAPI),
-        observed=dict(draft.seen),
-        staying=tuple(sorted(draft.staying)),
+        observed=seen,
+        staying=tuple(sorted(staying)),
         gaps=state.unreadable,
         changes=tuple(difference.changes),
-        steps=draft.steps,
-        terms=draft.terms,
-        guards=tuple(judge(draft.view, allowed)),
+        steps=tuple(stepping.steps),
+        terms=terms_of(policy, whole.desired),
+        guards=tuple(judge(outlook(policy, state, difference.changes, stepping.impossible), allowed)),
         unreadable=tuple(difference.unreadable),
         part=part,
-        left_out=draft.left_out,
-        notes=(*state.notes, *draft.notes),
+        left_out=left_out(whole.changes, set(map(key_of, difference.changes))),
+        notes=(*state.notes, *taken_along, *without_change(part, whole.changes)),
     )
 
 

@@ -24,13 +24,13 @@ from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, limits_in_force
-from gpolicy.ganeti.commands import Command
 from gpolicy.printable import count, listed, some
 from gpolicy.progress import Tell, silent
 from gpolicy.remedy.commands import commands_back, commands_of, downtime, sets_of
 from gpolicy.remedy.faults import RATIOS, Fault, FaultKind, Layout, Places
 from gpolicy.remedy.legal_sizes import SizeCure, size_cure
 from gpolicy.remedy.moving import Movers, copied_by, why_fixed
+from gpolicy.remedy.saved_remedy import Move
 from gpolicy.remedy.search import Moves, Search
 from gpolicy.stopping import Stop, never
 
@@ -39,25 +39,14 @@ DEFAULT_RATE: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemedyStep:
-    """One move of an instance. `job_set` is the set that it belongs to, from 1: jobs of a set may run side by side.
-
-    `nodes_before` and `nodes_after` are primary and secondary. `copied` is MiB, `seconds` the time for them.
-    `cures` are the faults that it ends. `back` undoes it; if nothing does, `no_way_back` says why.
-    """
+class RemedyStep(Move):
+    """One move of a remedy. `copied` is MiB, `seconds` the time for them. `cures` are the faults that it ends."""
 
     number: int
-    job_set: int
-    instance: str
-    nodes_before: tuple[str, ...]
-    nodes_after: tuple[str, ...]
-    commands: tuple[Command, ...]
     copied: int
     seconds: float
     downtime: str
     cures: tuple[Fault, ...]
-    back: tuple[Command, ...]
-    no_way_back: str
     score: float
 
 

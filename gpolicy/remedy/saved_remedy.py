@@ -35,7 +35,7 @@ from gpolicy.plan.plan_file import (
 from gpolicy.plan.plan_json import OBSERVED, effect_shape
 from gpolicy.plan.rebuilding import first_difference
 from gpolicy.plan.signature import Signers
-from gpolicy.plan.step import Inverse, PlannedCommand, Procedure, Step, Wave, planned
+from gpolicy.plan.step import Inverse, Procedure, Step, Wave, planned
 from gpolicy.printable import count
 
 if TYPE_CHECKING:
@@ -72,20 +72,6 @@ def is_move(argv: Sequence[str], instance: str) -> bool:
     return (*argv,) == ("gnt-instance", verb, *force, *where, instance)
 
 
-def places_of(nodes: Sequence[str], commands: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return the nodes of an instance, primary and secondary, before and after each of the commands."""
-    found = [tuple(nodes)]
-    for argv in commands:
-        target, (primary, *secondary) = target_of(argv), found[-1]
-        if target is None:
-            found.append((*secondary, primary))
-        elif argv[1] == "replace-disks":
-            found.append((primary, target))
-        else:
-            found.append((target, *secondary))
-    return found
-
-
 Words = tuple[str, ...]
 
 
@@ -99,20 +85,40 @@ class Supposed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SavedMove:
-    """A move of an instance away from `nodes` (primary, secondary) by commands of Ganeti, and those that lead back."""
+class Move:
+    """A move of an instance from and to nodes (primary, secondary) by commands of Ganeti, and those that lead back.
+
+    `job_set` is the set that it belongs to, from 1: jobs of a set may run side by side. If nothing undoes the move,
+    `no_way_back` says why.
+    """
 
     job_set: int
     instance: str
-    nodes: Words
-    commands: tuple[Words, ...]
-    back: tuple[Words, ...]
+    nodes_before: Words
+    nodes_after: Words
+    commands: tuple[Command, ...]
+    back: tuple[Command, ...]
     no_way_back: str
 
     @property
     def places(self) -> list[Words]:
         """The nodes of the instance before and after each command."""
-        return places_of(self.nodes, self.commands)
+        found = [self.nodes_before]
+        for argv in (command.argv or () for command in self.commands):
+            target, (primary, *secondary) = target_of(argv), found[-1]
+            if target is None:
+                found.append((*secondary, primary))
+            elif argv[1] == "replace-disks":
+                found.append((primary, target))
+            else:
+                found.append((target, *secondary))
+        return found
+
+    @property
+    def undoing(self) -> Move:
+        """The move that leads back."""
+        back = replace(self, nodes_before=self.nodes_after, nodes_after=self.nodes_before)
+        return replace(back, commands=self.back, back=self.commands, no_way_back="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,19 +151,8 @@ class SavedRemedy(Procedure):
 
 def save_remedy(report: RemedyReport, state: ClusterState, supposed: Supposed | None) -> SavedRemedy:
     """Return the moves of a remedy that was worked out for the cluster in `state`."""
-    moves = [
-        SavedMove(
-            job_set=step.job_set,
-            instance=step.instance,
-            nodes=step.nodes_before,
-            commands=tuple(command.argv or () for command in step.commands),
-            back=tuple(command.argv or () for command in step.back),
-            no_way_back=step.no_way_back,
-        )
-        for step in report.steps
-    ]
-    nodes = nodes_of(moves)
-    instances = dict.fromkeys(move.instance for move in moves)
+    nodes = nodes_of(report.steps)
+    instances = dict.fromkeys(move.instance for move in report.steps)
     seen = observed(state, [*(f"instance/{name}" for name in instances), *(f"node/{name}" for name in nodes)])
     return SavedRemedy(
         cluster=report.cluster_name,
@@ -166,14 +161,14 @@ def save_remedy(report: RemedyReport, state: ClusterState, supposed: Supposed | 
         version=release_of(state.software_version) or "",
         observed=seen,
         gaps=state.unreadable,
-        steps=steps_of(moves, seen),
+        steps=steps_of(report.steps, seen),
         snapshot=report.snapshot,
         supposed=supposed,
         residents=residents_of(contents(state, instances=True), nodes),
     )
 
 
-def nodes_of(moves: Iterable[SavedMove]) -> list[str]:
+def nodes_of(moves: Iterable[Move]) -> list[str]:
     """Return the nodes that moves leave or lead to, also half-way."""
     return list(dict.fromkeys(name for move in moves for place in move.places for name in place))
 
@@ -200,30 +195,30 @@ def moved_residents(residents: Mapping[str, Words], done: Iterable[Effect]) -> d
     return {node: tuple(sorted(names)) for node, names in found.items()}
 
 
-def steps_of(moves: Sequence[SavedMove], seen: Mapping[str, Observed]) -> tuple[Step, ...]:
+def steps_of(moves: Sequence[Move], seen: Mapping[str, Observed]) -> tuple[Step, ...]:
     """Return one step for each command. `seen` tells which instances should run."""
     made: list[Step] = []
     stuck = _stuck(moves)
     for number, move in enumerate(moves):
         up = seen[f"instance/{move.instance}"].values.get(ADMIN_STATE) == "up"
         places = move.places
-        for place, argv in enumerate(move.commands):
+        for place, command in enumerate(move.commands):
             before, after = places[place : place + 2]
-            back = () if number in stuck else (_moving(move.back[-1 - place], move.instance, after, before),)
+            back = () if number in stuck else (planned(move.back[-1 - place], relocated(move.instance, after, before)),)
             made.append(
                 Step(
                     id=str(len(made) + 1),
                     wave=Wave.MOVES,
                     object=f"instance/{move.instance}",
-                    title=f"set {move.job_set}: {_title(argv, before, after, up=up)}",
-                    command=_moving(argv, move.instance, before, after),
+                    title=f"set {move.job_set}: {_title(command.argv or (), before, after, up=up)}",
+                    command=planned(command, relocated(move.instance, before, after)),
                     inverse=Inverse(back, (stuck[number],) if number in stuck and place == 0 else ()),
                 )
             )
     return tuple(made)
 
 
-def _stuck(moves: Sequence[SavedMove]) -> dict[int, str]:
+def _stuck(moves: Sequence[Move]) -> dict[int, str]:
     """Return why moves cannot be undone, by number: nothing undoes them, or a later one of the same instance."""
     found: dict[int, str] = {}
     reasons: dict[str, str] = {}
@@ -233,10 +228,6 @@ def _stuck(moves: Sequence[SavedMove]) -> dict[int, str]:
         if move.instance in reasons:
             found[number] = reasons[move.instance]
     return found
-
-
-def _moving(argv: Words, instance: str, before: Words, after: Words) -> PlannedCommand:
-    return planned(command_of(argv), relocated(instance, before, after))
 
 
 def _title(argv: Words, before: Words, after: Words, *, up: bool) -> str:
@@ -322,52 +313,52 @@ def _remedy(written: Record) -> SavedRemedy:
     return replace(found, steps=steps_of(moves, observed))
 
 
-def _move(written: Record) -> SavedMove:
+def _move(written: Record) -> Move:
     """Return a move whose commands are those that its words say."""
     instance = check_text(written, "instance")
-    commands, back = (tuple(_words(item, instance) for item in written.objects(key)) for key in ("commands", "back"))
-    move = SavedMove(
+    commands, back = (tuple(_command(item, instance) for item in written.objects(key)) for key in ("commands", "back"))
+    move = Move(
         job_set=written.whole("job_set"),
         instance=instance,
-        nodes=written.texts("nodes_before"),
+        nodes_before=written.texts("nodes_before"),
+        nodes_after=written.texts("nodes_after"),
         commands=commands,
         back=back,
         no_way_back=written.text_or_none("no_way_back") or "",
     )
-    if wrong := next(_wrong(move, written.texts("nodes_after")), None):
+    if wrong := next(_wrong(move), None):
         raise InputError(f"{written.where}: {wrong}", hint=f"the file was changed after it was made: {_REMAKE}")
     return move
 
 
-def _words(written: Record, instance: str) -> Words:
+def _command(written: Record, instance: str) -> Command:
     argv = written.texts("argv")
     if not is_move(argv, instance):
         message = f"{written.where}: {shown(' '.join(argv))} is no command by which a remedy moves {shown(instance)}"
         raise InputError(message, hint=_REMAKE)
-    if difference := first_difference(written.fields.get("rapi"), plain(command_of(argv).rapi), "rapi"):
+    command = command_of(argv)
+    if difference := first_difference(written.fields.get("rapi"), plain(command.rapi), "rapi"):
         raise InputError(f"{written.where}: {difference}", hint=_REMAKE)
-    return argv
+    return command
 
 
-def _wrong(move: SavedMove, nodes_after: Sequence[str]) -> Iterator[str]:
+def _wrong(move: Move) -> Iterator[str]:
     """Yield why a move does not lead where it says, or its way back not to where it began."""
-    for nodes, commands in ((move.nodes, move.commands), (tuple(nodes_after), move.back)):
-        mirrored = any(argv[1] == "replace-disks" or "-n" not in argv for argv in commands)
-        alone = any(argv[1] != "replace-disks" and "-n" in argv for argv in commands)
+    for way in (move, move.undoing):
+        argvs, nodes = [command.argv or () for command in way.commands], way.nodes_before
+        mirrored = any(argv[1] == "replace-disks" or "-n" not in argv for argv in argvs)
+        alone = any(argv[1] != "replace-disks" and "-n" in argv for argv in argvs)
         if not 1 <= len(nodes) <= 2 or (mirrored and len(nodes) == 1) or (alone and len(nodes) == 2):
             yield f"its commands are not for an instance on {len(nodes)} nodes"
             return
     places = move.places
-    if not move.commands or places[-1] != tuple(nodes_after) or any(len({*place}) < len(place) for place in places):
+    if not move.commands or places[-1] != move.nodes_after or any(len({*place}) < len(place) for place in places):
         yield f"its commands lead to {' and '.join(places[-1])}"
-    back = SavedMove(
-        job_set=move.job_set, instance=move.instance, nodes=places[-1], commands=move.back, back=(), no_way_back=""
-    )
-    if bool(move.back) is bool(move.no_way_back) or (move.back and back.places != places[::-1]):
+    if bool(move.back) is bool(move.no_way_back) or (move.back and move.undoing.places != places[::-1]):
         yield "its way back does not lead to where it began"
 
 
-def _contradictions(moves: Sequence[SavedMove], remedy: SavedRemedy) -> Iterator[str]:
+def _contradictions(moves: Sequence[Move], remedy: SavedRemedy) -> Iterator[str]:
     """Yield why no remedy has these moves for the observed objects."""
     here: dict[str, Words] = {}
     instances = [f"instance/{move.instance}" for move in moves]
@@ -383,8 +374,9 @@ def _contradictions(moves: Sequence[SavedMove], remedy: SavedRemedy) -> Iterator
             return
         here.setdefault(name, tuple(words(values[NODES])))
     for name, move in zip(instances, moves, strict=True):
-        if here[name] != move.nodes:
-            yield f"{shown(move.instance)} is on {' and '.join(here[name])} then, not on {' and '.join(move.nodes)}"
+        if here[name] != move.nodes_before:
+            start = " and ".join(move.nodes_before)
+            yield f"{shown(move.instance)} is on {' and '.join(here[name])} then, not on {start}"
         here[name] = move.places[-1]
 
 

@@ -15,12 +15,14 @@ from gpolicy.cluster.state import Snapshot, describe_source
 from gpolicy.colour import Tone
 from gpolicy.findings import Finding
 from gpolicy.ganeti import units
+from gpolicy.ganeti.grammar import shell_line
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count
 from gpolicy.provenance import UNKNOWN, Provenance
 
 if TYPE_CHECKING:
     from gpolicy.analysis.basis import StateReport
+    from gpolicy.ganeti.commands import Command
 
 NOTHING: Final = "-"
 
@@ -322,6 +324,13 @@ def about(report: StateReport, *basis: str) -> dict[str, Any]:
         "source": report.source,
         "snapshot": report.snapshot,
     }
+
+
+def command_line(command: Command) -> Line:
+    """Return the line of a command for a shell, or of the request that stands for it."""
+    if command.argv is not None:
+        return Line(shell_line(command.argv), is_code=True)
+    return Line(f"RAPI only: {command.rapi.method} {command.rapi.path}" if command.rapi else "no command")
 
 
 def supposing(what_if: Iterable[str]) -> str:

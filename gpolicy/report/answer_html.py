@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 _CLASSES: Final = {Tone.GOOD: "good", Tone.BAD: "bad", Tone.CAREFUL: "warn", Tone.QUIET: "quiet"}
+_TRENDS: Final = {"-": " bad", "+": " good"}
+"""The classes of differences."""
 _BACKTICKS: Final = re.compile("`([^`]+)`")
 _TESTS: Final = {"name": Name, "page": Page, "names": tuple, "table": Table, "entries": Entries, "findings": Findings}
 
@@ -69,7 +71,11 @@ def render(answer: Answer, display: Display) -> str:  # noqa: ARG001 (pages have
     )
     environment.tests |= {word: lambda item, kind=kind: isinstance(item, kind) for word, kind in _TESTS.items()}
     environment.globals |= {"size": size, "rough_size": rough_size, "count": count, "weights": Weight, "tones": Tone}
-    environment.filters |= {"tone": lambda tone: _CLASSES.get(tone, ""), "severity_tone": TONES.get, "trend": _trend}
+    environment.filters |= {
+        "tone": lambda tone: _CLASSES.get(tone, ""),
+        "severity_tone": TONES.get,
+        "trend": lambda cell: _TRENDS.get(cell[:1], "") if len(cell) > 1 else "",
+    }
     environment.filters |= {"digest": _digest, "prose": _prose, "runs": _runs}
     style, script = (Markup((folder / name).read_text("utf-8")) for name in ("report.css", "report.js"))  # noqa: S704 (our own files)
     sections = with_content(map(_drawn, answer.sections))
@@ -107,11 +113,6 @@ def _prose(text: str) -> Markup:
     from markupsafe import Markup, escape  # noqa: PLC0415
 
     return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(printable(text)))))  # noqa: S704 (escaped just now)
-
-
-def _trend(cell: str) -> str:
-    """Return the class of a difference."""
-    return {"-": " bad", "+": " good"}.get(cell[:1], "") if len(cell) > 1 else ""
 
 
 def _runs(items: Sequence[Any], attribute: str) -> list[tuple[Any, list[Any]]]:

@@ -1,15 +1,16 @@
-"""Capacity as an answer: one table for everybody, and below it sizes, leftovers, limits and scores."""
+"""Capacity as an answer: one table for everybody, and below it all else; under several policies, these side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, repeat
-from typing import Final
+from typing import Any, Final
 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.shown_score import Score
+from gpolicy.analysis.unknown import not_known
 from gpolicy.printable import count
 from gpolicy.report.answer import (
     NOTHING,
@@ -28,6 +29,7 @@ from gpolicy.report.answer import (
     size,
     supposing,
 )
+from gpolicy.report.capacity_json import FORMAT_VERSION, capacity_data, head
 from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, pair_cell, room_cells, size_words, spec_words
 
 _MOST_TOLD: Final = 3
@@ -159,18 +161,14 @@ def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
         was = [figure[2] for figure in _figures(old[item.group])] if old and item.group in old else []
         for (spec, words, fits, hspace, binding), now in zip(_figures(item), chain(was, repeat(None)), strict=False):
             counts.append((now, fits))
-            row = (*first, spec, number(now), number(fits), number(hspace), words, _bound_by(binding))
+            bound_by = f"{binding.cause.key} ({binding.reason})" if binding.reason else binding.cause.key
+            row = (*first, spec, number(now), number(fits), number(hspace), words, bound_by)
             rows.append(tuple(compress(row, there)))
     most = max((fits or 0 for pair in counts for fits in pair), default=0) or 1
     bars = tuple(Bar(None if now is None else now / most, fits / most) for now, fits in counts)
     numbers = map(Number, ("now", "supposed" if old else "fits", "hspace"))
     headings = tuple(compress(("group", "template", "spec", *numbers, "counted size", "bound by"), there))
     return Table("Instances that fit beside those that are there", "rows", headings, rows, grouped=2, bars=bars)
-
-
-def _bound_by(binding: Binding) -> str:
-    """Return what binds, and htools' word for it."""
-    return f"{binding.cause.key} ({binding.reason})" if binding.reason else binding.cause.key
 
 
 def _tiered(items: Sequence[GroupCapacity]) -> Table:
@@ -231,3 +229,105 @@ def _falls(score: Score) -> tuple[str, ...]:
     more = f" and {len(above) - 3} more" if len(above) > 3 else ""
     falls = f"the score could fall at most by {by}{more}" if above else "the score cannot fall"
     return (f"theoretical minimum: {score.shown_minimum}, as hbal takes it; {falls}",)
+
+
+_NEXT: Final = "What keeps out the next one"
+_Row = tuple[str | None, str]
+"""A group (None: the whole cluster), and a spec, `tiered` or `standard`."""
+
+
+def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
+    """Return what fits under each policy, by its name."""
+    several = len({item.template for report in reports.values() for item in report.groups}) > 1
+    found = {policy: _figures_of(report, several=several) for policy, report in reports.items()}
+    together = dict.fromkeys(row for figures in found.values() for row in figures)
+    groups = sorted(dict.fromkeys(group for group, _ in together), key=lambda group: group is None)
+    rows = [row for group in groups for row in together if row[0] == group]
+    first = next(iter(reports.values()))
+    whole = {policy: sum(item.standard.fits for item in told_of(report)) for policy, report in reports.items()}
+    shown = ", ".join(f"{fits:,} under {policy}" for policy, fits in whole.items())
+    where = f"group {first.groups[0].group} takes"
+    if len(first.groups) > 1 or first.cluster:
+        whole_of_all = all(told_of(report) == [report.cluster] for report in reports.values())
+        where = "the whole cluster takes" if whole_of_all else "the groups, each counted alone, take"
+    return Answer(
+        verb="capacity",
+        title="What fits under each policy on cluster",
+        name=first.cluster_name or first.source,
+        verdict=f"{supposing(first.what_if)}Of standard instances {where} {shown}",
+        unknown=not_known({group: why for report in reports.values() for group, why in report.reasons.items()}),
+        basis=(*first.what_if, *_of_policies({policy: _basis(report) for policy, report in reports.items()})),
+        figures=tuple(Figure(policy, f"{fits:,}", about="capacity") for policy, fits in whole.items()),
+        sections=(
+            Section(
+                "capacity",
+                "What fits",
+                [_table("Instances that fit beside those that are there", found, rows, fits=True)],
+                never_cut=True,
+            ),
+            Section("binding", _NEXT, [_table(_NEXT, found, rows, fits=False)]),
+        ),
+        notes=tuple(_of_policies({policy: report.notes for policy, report in reports.items()})),
+        source=first.source,
+        snapshot=first.snapshot,
+    )
+
+
+def _basis(report: CapacityReport) -> Iterator[str]:
+    yield report.basis.sentence
+    yield from (item.sentence for item in report.limits)
+
+
+def _of_policies(sentences: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """Yield the sentences, those that are not of all policies with the name of theirs."""
+    policies: dict[str, list[str]] = {}
+    for policy, said in sentences.items():
+        for sentence in said:
+            policies.setdefault(sentence, []).append(policy)
+    for sentence, names in policies.items():
+        yield sentence if len(names) == len(sentences) else f"{', '.join(names)}: {sentence}"
+
+
+_FiguresOf = dict[_Row, tuple[int, Binding, str]]
+
+
+def _figures_of(report: CapacityReport, *, several: bool) -> _FiguresOf:
+    return {
+        (item.group, name): figure
+        for item in (*report.groups, *([report.cluster] if report.cluster else []))
+        for name, figure in _of_group(item, several=several).items()
+    }
+
+
+def _of_group(item: GroupCapacity, *, several: bool) -> dict[str, tuple[int, Binding, str]]:
+    """Return for each row what fits, what binds, and the counted size; with the template if `several` are counted."""
+    of = f", {item.template.value}" if several and item.template else ""
+    figures = {one.name: (one.fits, one.binding, f"{spec_words(one.pair.largest)}{of}") for one in item.specs}
+    figures["tiered"] = (item.tiered_fit.fits, item.tiered_binding, f"pairs in turn, shrunk to fit{of}")
+    figures["standard"] = (item.standard.fits, item.standard.binding, f"{spec_words(item.standard.spec)}{of}")
+    return figures
+
+
+def _table(title: str, found: Mapping[str, _FiguresOf], rows: list[_Row], *, fits: bool) -> Table:
+    made: list[tuple[Cell, ...]] = []
+    for row in rows:
+        sizes = list(dict.fromkeys(figures[row][2] for figures in found.values() if row in figures))
+        cells = [NOTHING] * len(found)
+        for place, figures in enumerate(found.values()):
+            if row in figures:
+                fit, binding, size = figures[row]
+                text = number(fit) if fits else binding.cause.key
+                cells[place] = f"{text} of {size}" if fits and len(sizes) > 1 else text
+        counted = (sizes[0] if len(sizes) == 1 else NOTHING,) if fits else ()
+        spec = row[1] if row[1] in ("tiered", "standard") else pair_cell(row[1])
+        made.append((WHOLE_CLUSTER if row[0] is None else Name(row[0]), spec, *counted, *cells))
+    policies = map(Number, found) if fits else found
+    return Table(title, "rows", ("group", "spec", *(("counted size",) if fits else ()), *policies), made, grouped=1)
+
+
+def compared_data(reports: Mapping[str, CapacityReport]) -> dict[str, Any]:
+    """Return the same as JSON's own types (`schemas/output/capacity-compared.json`)."""
+    return {
+        **head(FORMAT_VERSION)(next(iter(reports.values()))),
+        "policies": [{"policy": policy, "capacity": capacity_data(report)} for policy, report in reports.items()],
+    }

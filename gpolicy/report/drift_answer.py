@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.analysis.pair_names import MINMAX
 from gpolicy.cluster.state import Identity
@@ -20,6 +20,10 @@ from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Findings, Line, Section, Style, Weight
 from gpolicy.report.findings_json import findings_data
 from gpolicy.report.values_text import not_compared, pair_lines, value_text
+
+if TYPE_CHECKING:
+    from gpolicy.drift.comparing import DriftReport
+
 
 FORMAT_VERSION: Final = "1.2"
 _WHO: Final = "Who changed it is not known: Ganeti keeps only when an object was last written."
@@ -191,7 +195,14 @@ def drift_data(report: DriftReport, *, compared_at: float, wrote: WriteBack | No
             for item in report.unreadable
         ],
         "findings": findings_data(report.findings)["findings"],
-        "written": None if wrote is None else _written(wrote),
+        "written": wrote
+        and {
+            "values": [{**_key(item.drift), "how": str(item.how), **_line(item.span)} for item in wrote.written],
+            "not_written": [{**_key(item.drift), "reason": item.reason} for item in wrote.not_written],
+            "files": sorted(wrote.texts),
+            "changed_elsewhere": list(wrote.changed_elsewhere),
+            "left": len(wrote.left),
+        },
         "notes": list(report.notes),
         "summary": {name: len(getattr(report, name)) for name in ("drift", "accepted", "unreadable")},
     }
@@ -205,16 +216,6 @@ def _drift(drift: Drift) -> dict[str, Any]:
         "since_at_latest": utc(drift.since.mtime),
         "serial_no": drift.since.serial_no,
         **_line(drift.span),
-    }
-
-
-def _written(wrote: WriteBack) -> dict[str, Any]:
-    return {
-        "values": [{**_key(item.drift), "how": str(item.how), **_line(item.span)} for item in wrote.written],
-        "not_written": [{**_key(item.drift), "reason": item.reason} for item in wrote.not_written],
-        "files": sorted(wrote.texts),
-        "changed_elsewhere": list(wrote.changed_elsewhere),
-        "left": len(wrote.left),
     }
 
 

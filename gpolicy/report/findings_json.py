@@ -1,13 +1,15 @@
-"""Findings as JSON: the format that `gpolicy check --format json` promises (`schemas/output/check.json`)."""
+"""Findings as JSON: what `gpolicy check --format json` promises (`schemas/output/check.json`), and GitLab's report."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from gpolicy.findings import Accepted, Finding, Fix, Severity
 from gpolicy.json_values import PLACE, fields, place
+from gpolicy.printable import printable
 
 FORMAT_VERSION: Final = "1.1"
 _PLACE: Final = (*PLACE, "end_line", "end_column")
@@ -45,3 +47,41 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _fix(fix: Fix) -> dict[str, Any]:
     return {"message": fix.message, "edits": [{**place(edit.span, *_PLACE), "text": edit.text} for edit in fix.edits]}
+
+
+_SEVERITIES: Final = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
+
+
+def findings_gitlab(
+    findings: Iterable[Finding],
+    *,
+    fingerprint: Callable[[Finding], str],
+    locate: Callable[[str], str] = str,
+    without_place: str = "",
+) -> str:
+    """Return findings in the form of GitLab's code quality report, ASCII only: a subset of what Code Climate defined.
+
+    Of each entry, GitLab reads `description`, `check_name`, `fingerprint`, `severity` (info, minor, major, critical,
+    blocker) and `location` with `path`, from the top of the repository, and `lines.begin`. It compares two reports by
+    fingerprint.
+
+    `fingerprint` gives each finding one that no other has; `locate` turns the name of a file into its path in the
+    repository. A finding that has no place is shown at the first line of the file `without_place`.
+    """
+    entries = []
+    for finding in dict.fromkeys(findings):
+        path = locate(finding.span.file if finding.span else without_place)
+        entries.append(_entry(finding, printable(path), fingerprint(finding)))
+    return json.dumps(entries, indent=2) + "\n"
+
+
+def _entry(finding: Finding, path: str, fingerprint: str) -> dict[str, Any]:
+    hint = f" (hint: {finding.hint})" if finding.hint else ""
+    return {
+        "type": "issue",
+        "check_name": f"{finding.code} {finding.name}",
+        "description": printable(finding.message + hint),
+        "severity": _SEVERITIES[finding.severity],
+        "fingerprint": fingerprint,
+        "location": {"path": path, "lines": {"begin": finding.span.line if finding.span else 1}},
+    }

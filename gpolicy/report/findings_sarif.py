@@ -56,8 +56,15 @@ def findings_sarif(
     """
     positions = {info.key: position for position, info in enumerate(catalogue.rules)}
     writer = _Writer(positions, fingerprint, locate, without_place)
+    driver = {
+        "name": "gpolicy",
+        "version": catalogue.version,
+        "informationUri": catalogue.homepage,
+        "shortDescription": {"text": "Policy as code for Ganeti clusters."},
+        "rules": [_rule(info, catalogue.families) for info in catalogue.rules],
+    }
     run = {
-        "tool": {"driver": _driver(catalogue)},
+        "tool": {"driver": driver},
         "invocations": [{"executionSuccessful": True}],
         "originalUriBaseIds": {SOURCE_ROOT: {"description": {"text": "The top of the checkout."}}},
         "columnKind": "unicodeCodePoints",
@@ -65,16 +72,6 @@ def findings_sarif(
         "results": [writer.result(finding) for finding in dict.fromkeys(findings)],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
-
-
-def _driver(catalogue: Catalogue) -> dict[str, Any]:
-    return {
-        "name": "gpolicy",
-        "version": catalogue.version,
-        "informationUri": catalogue.homepage,
-        "shortDescription": {"text": "Policy as code for Ganeti clusters."},
-        "rules": [_rule(info, catalogue.families) for info in catalogue.rules],
-    }
 
 
 def _rule(info: RuleInfo, families: Mapping[str, str]) -> dict[str, Any]:

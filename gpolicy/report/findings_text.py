@@ -1,14 +1,15 @@
-"""Findings for a terminal: the source line with carets under the error, and what to write instead."""
+"""Findings for a terminal: the source line with carets under the error, and what to write instead; and as an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from gpolicy.colour import Painter, Tone
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import as_text, columns, printable
+from gpolicy.report.answer import Answer, Figure, Findings, Section
 from gpolicy.report.findings_json import summary
 
 MOST_SHOWN: Final = 1000
@@ -130,3 +131,26 @@ def _window(widths: list[int], start: int, stop: int, width: int) -> tuple[int, 
         left -= widths[last]
         last += 1
     return first, last
+
+
+def findings_answer(
+    findings: Iterable[Finding],
+    sources: Files,
+    *,
+    fails: Callable[[Finding], bool],
+    locate: Callable[[str], str] = str,
+) -> Answer:
+    """Return findings as an answer, the worst first. `fails` says which of them make the check fail."""
+    found = tuple(sorted(findings, key=lambda finding: finding.severity.rank))
+    return Answer(
+        verb="check",
+        title="gpolicy check",
+        name="",
+        verdict=summary_line(found),
+        tone=Tone.BAD if any(map(fails, found)) else Tone.GOOD,
+        figures=tuple(
+            Figure(word, f"{number:,}", tone=TONES[Severity(word)] if number else Tone.GOOD, about="findings")
+            for word, number in summary(found).items()
+        ),
+        sections=(Section("findings", "Findings", (Findings(found, sources, locate),)),),
+    )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Final
 
 from gpolicy.analysis.location import ExclusionUnsatisfiable, Unmovable
-from gpolicy.impact.location_change import Compared, LocationChange
+from gpolicy.impact.location_change import LocationChange
 from gpolicy.printable import count
 from gpolicy.report.answer import Cell, Name, Section, Table, Weight, names, section_of_tables
 
@@ -15,54 +15,43 @@ TITLE: Final = "Location and migration"
 _MOST_TARGETS: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """One kind of fact: where `LocationChange` has it, and the words of its table and of the summary."""
-
-    field: str
-    title: str
-    of: str
-    headings: tuple[str, ...]
-    summary: str
-
-
-_KINDS: Final = (
-    _Kind(
+_KINDS: Final[tuple[tuple[str, str, str, tuple[str, ...], str], ...]] = (
+    (
         "shared_domains",
         "Both nodes of a mirrored instance in one failure domain",
         "instances",
         ("instance", "primary node", "secondary node", "domains"),
         "mirrored instances in one failure domain",
     ),
-    _Kind(
+    (
         "exclusion_conflicts",
         "Instances with the same exclusion tag on one node",
         "conflicts",
         ("exclusion tag", "node", "instances"),
         "exclusion conflicts on one node",
     ),
-    _Kind(
+    (
         "domain_conflicts",
         "Instances with the same exclusion tag in one failure domain",
         "conflicts",
         ("exclusion tag", "domain", "nodes", "instances"),
         "exclusion conflicts in one failure domain",
     ),
-    _Kind(
+    (
         "unsatisfiable",
         "Exclusion tags that cannot be satisfied",
         "tags",
         ("exclusion tag", "group", "instances", "places to spread them over"),
         "exclusion tags that cannot be satisfied",
     ),
-    _Kind(
+    (
         "stranded",
         "Instances that no node may receive, by migration tags",
         "instances",
         ("instance", "primary node", "nodes that it could go to otherwise"),
         "instances stranded by migration tags",
     ),
-    _Kind(
+    (
         "desired_missing",
         "Desired locations that no node of the group has",
         "instances",
@@ -70,26 +59,25 @@ _KINDS: Final = (
         "desired locations without a node",
     ),
 )
+"""Facts: the field of `LocationChange`, the title of its table, what the rows are, headings, words of the summary."""
 
 
 def location_section(change: LocationChange) -> Section:
     """Return the effect of the changes on the location of instances and their possible targets."""
-    compared = [(kind, getattr(change, kind.field)) for kind in _KINDS]
-    tables = (table for kind, facts in compared for table in _tables(kind, facts))
-    words = [f"{kind.summary}: {numbers}" for kind, facts in compared if (numbers := _counts(facts))]
+    tables: list[Table] = []
+    words = []
+    for field, title, of, headings, summed in _KINDS:
+        facts = getattr(change, field)
+        changed = [(when, *_row(fact)) for when in ("new", "gone") for fact in getattr(facts, when)]
+        weight = Weight.WORSE if facts.new else Weight.CHANGED
+        tables.append(Table(title, of, ("", *headings), changed, weight=weight))
+        still = [tuple(_row(fact)) for fact in facts.still]
+        tables.append(Table(f"{title}, as before", of, headings, still, weight=Weight.SAME))
+        counts = [(len(facts.new), "new"), (len(facts.gone), "gone"), (len(facts.still), "as before")]
+        told = [f"{number:,} {word}" for number, word in counts if number]
+        words += [f"{summed}: {', '.join(told)}"] if told else []
     summary = "; ".join(words) or "no conflict"
     return section_of_tables("location", TITLE, tables, summary=summary)
-
-
-def _tables(kind: _Kind, facts: Compared[Any]) -> tuple[Table, ...]:
-    """Return a table of new and removed items, and one of remaining ones."""
-    changed = [*(("new", *_row(fact)) for fact in facts.new), *(("gone", *_row(fact)) for fact in facts.gone)]
-    still = [tuple(_row(fact)) for fact in facts.still]
-    weight = Weight.WORSE if facts.new else Weight.CHANGED
-    return (
-        Table(kind.title, kind.of, ("", *kind.headings), changed, weight=weight),
-        Table(f"{kind.title}, as before", kind.of, kind.headings, still, weight=Weight.SAME),
-    )
 
 
 def _row(fact: Any) -> Iterator[Cell]:
@@ -114,8 +102,3 @@ def _targets(fact: Unmovable) -> str:
     if len(fact.targets) > _MOST_TARGETS:
         words.append(f"and {len(fact.targets) - _MOST_TARGETS} more")
     return "; ".join(words) or "none"
-
-
-def _counts(facts: Compared[Any]) -> str:
-    counts = [(len(facts.new), "new"), (len(facts.gone), "gone"), (len(facts.still), "as before")]
-    return ", ".join(f"{number:,} {word}" for number, word in counts if number)

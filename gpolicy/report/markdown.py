@@ -69,13 +69,10 @@ def code(text: str, longest: int = LONGEST_TEXT) -> str:
     if not shown:
         return "(empty)"
     if "`" in shown or "|" in shown:  # a pipe would end a table's cell even here
-        return f"<code>{''.join(letter if _plain(letter) else f'&#{ord(letter)};' for letter in shown)}</code>"
+        letters = (one if one == " " or one.isalnum() or not one.isascii() else f"&#{ord(one)};" for one in shown)
+        return f"<code>{''.join(letters)}</code>"
     padding = " " if shown[0] == shown[-1] == " " and shown.strip() else ""  # one of each is taken off
     return f"`{padding}{shown}{padding}`"
-
-
-def _plain(letter: str) -> bool:
-    return letter == " " or letter.isalnum() or not letter.isascii()
 
 
 def codes(names: Iterable[str], most: int) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from gpolicy.analysis.pair_names import MINMAX, PairNames
-from gpolicy.cluster.state import ClusterState
+from gpolicy.analysis.pair_names import MINMAX
 from gpolicy.colour import Tone
 from gpolicy.findings import Severity
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.ganeti.releases import unknown_release
+from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.location_change import LocationChange
 from gpolicy.impact.redundancy_change import RedundancyChange
@@ -36,11 +35,12 @@ from gpolicy.report.answer import (
     Section,
     Style,
     Weight,
+    command_line,
     supposing,
 )
 from gpolicy.report.capacity_section import headline
-from gpolicy.report.cluster_picture import domain_pictures, group_pictures
 from gpolicy.report.impact_sections import impact_sections, unknown_in, unknown_parts
+from gpolicy.report.pictures import domain_pictures, group_pictures, spec_pictures
 from gpolicy.report.plan_words import (
     amount,
     change_words,
@@ -49,12 +49,10 @@ from gpolicy.report.plan_words import (
     guard_verdict,
     not_compared,
     pair_changes,
-    step_command,
     tag_changes,
     worst_first,
 )
 from gpolicy.report.remedy_section import remedy_figures
-from gpolicy.report.spec_picture import spec_pictures
 from gpolicy.report.values_text import value_text
 
 _MOST_GUARDS: Final = 2
@@ -63,15 +61,6 @@ _MOST_OBJECTS: Final = 8
 _SIGNS: Final = {ChangeAction.CREATE: "+", ChangeAction.REMOVE: "-"}
 _TONES: Final = {"+": Tone.GOOD, "-": Tone.BAD, "~": Tone.CAREFUL, "": Tone.QUIET, " ": Tone.PLAIN}
 _RISKS: Final = {Risk.HIGH: Tone.BAD, Risk.MEDIUM: Tone.CAREFUL}
-
-
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """The cluster before and after a plan, for pictures. `names` are what the spec pairs of `after` are called."""
-
-    before: ClusterState
-    after: ClusterState
-    names: PairNames
 
 
 def plan_answer(
@@ -198,16 +187,15 @@ def impact_section(known: Impact) -> Section:
 
 
 def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[Section]:
-    before, after = sides.before, sides.after
     renamed = {
         str(item.after): str(item.before)
         for item in plan.changes
         if item.path == NAME and item.action is ChangeAction.RENAME
     }
     for key, title, draw in (
-        ("specs", "Specs", lambda: spec_pictures(before, after, renamed, sides.names, _verdicts(known))),
-        ("nodes", "Nodes", lambda: group_pictures(before, after, renamed)),
-        ("domains", "Failure domains", lambda: domain_pictures(before, after, known.location if known else None)),
+        ("specs", "Specs", lambda: spec_pictures(sides, renamed, _verdicts(known))),
+        ("nodes", "Nodes", lambda: group_pictures(sides, renamed)),
+        ("domains", "Failure domains", lambda: domain_pictures(sides, known.location if known else None)),
     ):
         yield Section(key, title, (Picture(key, draw),))
 
@@ -232,8 +220,7 @@ def _steps(plan: Plan) -> Section:
 
 def _step(number: int, step: Step) -> Entry:
     lost = (Line(f"cannot be undone: {reason}", tone=Tone.CAREFUL) for reason in step.inverse.not_restored)
-    command = Line(step_command(step), is_code=step.command.argv is not None)
-    return Entry(mark=f"{number:>2}.", text=step.title, below=(command, *lost))
+    return Entry(mark=f"{number:>2}.", text=step.title, below=(command_line(step.command), *lost))
 
 
 def _guard(guard: GuardResult) -> Entry:

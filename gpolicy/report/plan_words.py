@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpolicy.analysis.pair_names import MINMAX
-from gpolicy.ganeti.grammar import shell_line
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.plan import Plan
-from gpolicy.plan.step import Step
 from gpolicy.printable import count, named
 from gpolicy.report.answer import Name, Section, Weight, plain_text
 from gpolicy.report.values_text import pair_lines, value_text
@@ -56,13 +54,9 @@ def full_verdict(plan: Plan, impact: Impact | None, sections: Iterable[Section])
     told = [f"{named('group', emptied)} would take no new instance"] if emptied else []
     if not plan.safe:
         return "; ".join((verdict(plan), *told))
-    told += get_worse(section for section in sections if not (emptied and section.key == "capacity"))
+    worse = [item for item in sections if item.weight is Weight.WORSE and not (emptied and item.key == "capacity")]
+    told += [section.worse or _worse_rows(section) for section in worse]
     return verdict(plan) + (f", but worse: {'; '.join(told)}" if told else "")
-
-
-def get_worse(sections: Iterable[Section]) -> list[str]:
-    """Return what gets worse, a few words for each section."""
-    return [section.worse or _worse_rows(section) for section in sections if section.weight is Weight.WORSE]
 
 
 def _worse_rows(section: Section) -> str:
@@ -116,14 +110,6 @@ def differs_in_effect(change: Change) -> bool:
         return False
     shown = (change.before, change.after)
     return (change.effective_before, change.effective_after) != shown and change.effective_before is not None
-
-
-def step_command(step: Step) -> str:
-    """Return the shell line of a step, or the request that stands for it."""
-    if step.command.argv is not None:
-        return shell_line(step.command.argv)
-    rapi = step.command.rapi
-    return f"RAPI only: {rapi.method} {rapi.path}" if rapi else "no command"
 
 
 def tag_changes(change: Change) -> Iterator[tuple[str, str]]:

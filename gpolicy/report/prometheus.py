@@ -88,15 +88,11 @@ def _lines(
     if name in of_all:
         yield f"{metric}{{{identity}}} {_number(of_all[name])}"
     elif run.samples is None:
-        yield from (line for line in kept.get(metric, ()) if _is_about(line[len(metric) + 1 :], identity))
+        begins = (f"{metric}{{{identity}}}", f"{metric}{{{identity},")  # the series of this cluster
+        yield from (line for line in kept.get(metric, ()) if line.startswith(begins))
     else:
         for labels, value in {**run.samples, "last_success_timestamp_seconds": [({}, now)]}.get(name, ()):
             yield f"{metric}{{{','.join(filter(None, (identity, _joined(labels))))}}} {_number(value)}"
-
-
-def _is_about(labels: str, identity: str) -> bool:
-    """Return whether a series is of one cluster: that is what its labels begin with."""
-    return labels.startswith((f"{identity}}}", f"{identity},"))
 
 
 def _kept(before: str, metrics: MetricSet) -> dict[str, list[str]]:

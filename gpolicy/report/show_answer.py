@@ -41,7 +41,8 @@ def _values(item: EffectiveObject, *, origin: bool) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for value in item.values:
         place = (str(value.origin.span) if value.origin else "",) if origin else ()
-        rows.append((Name(".".join(value.path)), _shown(value), *place, _note(value, item)))
+        shown = _brief(value.path, value.origin.value) if value.origin else "not known from the policy"
+        rows.append((Name(".".join(value.path)), shown, *place, _note(value, item)))
     headings = ("parameter", "value", *(("declared at",) if origin else ()), "from")
     return Table("Values", "values", headings, rows)
 
@@ -71,10 +72,6 @@ def _title(item: EffectiveObject, version: str) -> str:
     if item.kind == "Cluster":
         return f"cluster {item.name} (Ganeti {version})"
     return f"{item.label} (nodes in group {item.group})" if item.group is not None else item.label
-
-
-def _shown(value: EffectiveValue) -> str:
-    return "not known from the policy" if value.origin is None else _brief(value.path, value.origin.value)
 
 
 def _brief(path: Path, value: Value) -> str:
@@ -128,18 +125,17 @@ def show_data(view: EffectivePolicy) -> dict[str, Any]:
     return {
         "format_version": FORMAT_VERSION,
         "ganeti_version": view.version,
-        "objects": [_object(item) for item in view.objects],
-    }
-
-
-def _object(item: EffectiveObject) -> dict[str, Any]:
-    return {
-        "object": item.label,
-        **fields(item, "kind", "name", "group"),
-        **place(item.span),
-        **fields(item, "nodes", "tags"),
-        "values": [_value(value) for value in item.values],
-        "effective": item.effective,
+        "objects": [
+            {
+                "object": item.label,
+                **fields(item, "kind", "name", "group"),
+                **place(item.span),
+                **fields(item, "nodes", "tags"),
+                "values": [_value(value) for value in item.values],
+                "effective": item.effective,
+            }
+            for item in view.objects
+        ],
     }
 
 

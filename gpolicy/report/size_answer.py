@@ -9,10 +9,10 @@ from typing import Any, Final
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.ganeti.units import exact_size
-from gpolicy.json_values import fields, head
+from gpolicy.json_values import fields
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Figure, Name, Number, Section, Table, about, number, supposing
-from gpolicy.report.capacity_json import BINDING, LIMITS, POLICY_LIMIT
+from gpolicy.report.capacity_json import BINDING, LIMITS, POLICY_LIMIT, head
 from gpolicy.report.capacity_section import size_words
 from gpolicy.what_if.filling import FullReport
 from gpolicy.what_if.sizing import SizeReport
@@ -130,7 +130,7 @@ def size_data(report: SizeReport) -> dict[str, Any]:
     """Return the report as JSON's own types. Memory and disk are MiB."""
     missing = report.shortage
     return {
-        **head(FORMAT_VERSION, report),
+        **head(FORMAT_VERSION)(report),
         **fields(report, "basis", "group", "what_if"),
         "limits": [LIMITS.form(item) for item in report.limits],
         "kinds": [
@@ -157,7 +157,7 @@ def size_data(report: SizeReport) -> dict[str, Any]:
 def full_data(report: FullReport) -> dict[str, Any]:
     """Return the report as JSON's own types. Memory and disk are MiB."""
     return {
-        **head(FORMAT_VERSION, report),
+        **head(FORMAT_VERSION)(report),
         **fields(report, "basis", "group", "what_if"),
         "limits": [LIMITS.form(item) for item in report.limits],
         "mix": [{**_size(part.instance), "now": part.now, "more": part.more} for part in report.parts],

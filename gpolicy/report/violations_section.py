@@ -65,17 +65,14 @@ def breach_words(breach: ParameterBreach) -> str:
         return f"{subject} {breach.value}"
     above = breach.value > breach.maximum
     limit = breach.maximum if above else breach.minimum
-    shown, bound, by = (_amount(breach, number) for number in (breach.value, limit, abs(breach.beyond or 0)))
+    numbers = (breach.value, limit, abs(breach.beyond or 0))
+    shown, bound, by = (size(one) if breach.parameter in SPEC_SIZES else f"{one:,}" for one in numbers)
     return f"{subject} {shown} is {by} {'above' if above else 'below'} {bound}"
 
 
 def pair_words(violation: PolicyViolation) -> str:
     """Return how the spec pair of a violation is called."""
     return violation.pair_name or f"pair {violation.pair}"
-
-
-def _amount(breach: ParameterBreach, number: int) -> str:
-    return size(number) if breach.parameter in SPEC_SIZES else f"{number:,}"
 
 
 def _table(title: str, items: Iterable[InstanceViolation], weight: Weight, *, after: bool = True) -> Table:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.findings import Finding, Severity
+from gpolicy.impact.comparison import Sides
 from gpolicy.plan.part import WHOLE, Part
 from gpolicy.progress import Working, quietly
 from gpolicy.resolve.rules import OTHER_CLUSTER
 from gpolicy.use_cases.policies import CheckedPolicy
 
 if TYPE_CHECKING:
-    from gpolicy.analysis.pair_names import PairNames
     from gpolicy.impact.impact import Impact
     from gpolicy.plan.plan import Plan
     from gpolicy.policy.model import Policy
@@ -37,8 +37,8 @@ class PlanRequest:
     upgrade: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedChange:
+@dataclass(frozen=True, kw_only=True)
+class PlannedChange(Sides):
     """A plan, the cluster before and after it, and what it does. `names` are what spec pairs are called after it.
 
     `impact` is None if nobody asked for it, or if errors prevent it. `errors` are those of the policy that prevent the
@@ -46,9 +46,6 @@ class PlannedChange:
     """
 
     plan: Plan
-    before: ClusterState
-    after: ClusterState
-    names: PairNames
     impact: Impact | None = None
     errors: tuple[Finding, ...] = ()
 
@@ -66,7 +63,7 @@ def plan_change(
 
     For example, `plan_change(checked, state).plan.safe` says whether all guards pass.
     """
-    from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
+    from gpolicy.analysis.pair_names import pair_names  # noqa: PLC0415
     from gpolicy.cluster.terms import with_limits  # noqa: PLC0415
     from gpolicy.impact.declared_guards import extent_of, with_declared_guards  # noqa: PLC0415
     from gpolicy.plan.built_in_guards import check_allowed  # noqa: PLC0415
@@ -77,7 +74,7 @@ def plan_change(
     policy = checked.policy
     if any(error.code != OTHER_CLUSTER.code for error in checked.errors):  # that one is a guard's
         refused = refused_plan(policy, state, list(checked.errors))
-        return PlannedChange(plan=refused, before=state, after=state, names=PairNames(), errors=checked.errors)
+        return PlannedChange(state, state, plan=refused, errors=checked.errors)
     check_allowed(request.allowed, policy)
     with working("comparing the policy with the cluster"):
         made = make_plan(policy, state, allowed=request.allowed, part=request.part)
@@ -91,18 +88,16 @@ def plan_change(
     if request.upgrade is not None:
         said = f"Ganeti {request.upgrade} after the changes"
         after = replace(after, software_version=request.upgrade, supposed=(*after.supposed, said))
-    names = pair_names(policy, after)
+    sides = Sides(before, after, pair_names(policy, after))
     known = None
     if request.with_impact and not any(item.severity is Severity.ERROR for item in made.findings):
-        known = _impact(policy, before, after, names, request.limits, working)
-    extent = extent_of(made.left_out, before, after, names)
-    made = with_declared_guards(made, policy, terms, names, known, request.allowed, extent)
-    return PlannedChange(plan=made, before=before, after=after, names=names, impact=known)
+        known = _impact(policy, sides, request.limits, working)
+    extent = extent_of(made.left_out, sides)
+    made = with_declared_guards(made, policy, terms, sides.names, known, request.allowed, extent)
+    return PlannedChange(before, after, sides.names, plan=made, impact=known)
 
 
-def _impact(
-    policy: Policy, before: ClusterState, after: ClusterState, names: PairNames, asked: Limits, working: Working
-) -> Impact:
+def _impact(policy: Policy, sides: Sides, asked: Limits, working: Working) -> Impact:
     from gpolicy.cluster.terms import limits_in_force  # noqa: PLC0415
     from gpolicy.impact.declared_guards import failures_asked  # noqa: PLC0415
     from gpolicy.impact.impact import impact  # noqa: PLC0415
@@ -110,5 +105,5 @@ def _impact(
     failures = max(asked.max_node_failures or 1, failures_asked(policy.guards))
     hardware = {group.name: group.hardware for group in policy.groups.values() if group.hardware}
     with working("working out what the changes do") as tell:
-        found = impact(before, after, names=names, hardware=hardware, failures=failures, tell=tell)
-    return replace(found, limits=limits_in_force(after, asked), what_if=after.supposed)
+        found = impact(sides, hardware=hardware, failures=failures, tell=tell)
+    return replace(found, limits=limits_in_force(sides.after, asked), what_if=sides.after.supposed)

@@ -12,7 +12,6 @@ from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import GroupCapacity, capacity
 from gpolicy.analysis.loaded_state import group_data, split_instances
-from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.request_words import read_words
 from gpolicy.cluster.config_data import read_config_file
@@ -21,7 +20,7 @@ from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.impact.capacity_change import capacity_change
-from gpolicy.impact.comparison import compare, load
+from gpolicy.impact.comparison import Sides
 from gpolicy.what_if.load import moved
 from tests.analysis.hspace_cases import DATA, FULL, from_text, hspace_keys, recorded_cases, tiered
 
@@ -69,8 +68,8 @@ def test_a_group_that_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch
     assert found.cluster is None
     with pytest.raises(GpolicyError, match="counting takes too long"):
         capacity(state, group="dedicated")
-    compared = load(compare(state, state))
-    change = capacity_change(compared, PairNames(), lambda _what: None)
+    compared = Sides(state, state).loaded
+    change = capacity_change(compared, lambda _what: None)
     assert change.unavailable["dedicated"].startswith("counting takes too long")
     assert [item.group for item in change.groups] == ["default", "spare"]
 

@@ -21,7 +21,7 @@ from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, PhysicalVolume, Resources
 from gpolicy.cluster.unreadable import RAPI
 from gpolicy.errors import GpolicyError
-from gpolicy.impact.comparison import compare, load
+from gpolicy.impact.comparison import Sides
 from gpolicy.impact.declared_guards import declared_guards, guard_impact
 from gpolicy.impact.impact import resource_model_change
 from gpolicy.plan.projection import prospect
@@ -220,7 +220,7 @@ guards:
     )
     before, after = sides(replace(before, terms={}), policy)
     names = pair_names(policy, after)
-    known = guard_impact(before, after, policy.guards, names)
+    known = guard_impact(Sides(before, after, names), policy.guards)
     verdicts = {item.name: (item.ok, item.message) for item in declared_guards(policy.guards, (), known)}
     # 39 GiB are left on each node: nine of 4 GiB
     assert verdicts["room"] == (
@@ -241,11 +241,11 @@ def test_a_plan_that_declares_figures_first_changes_no_capacity(tmp_path: Path) 
     assert before.cluster.own["hv_state", "fake", "mem_total"] == 0
     assert capacity(before).basis == capacity(after).basis
     assert capacity(before).groups[0].stranded is not None
-    known = guard_impact(before, after, policy.guards, pair_names(policy, after))
+    known = guard_impact(Sides(before, after, pair_names(policy, after)), policy.guards)
     assert known.capacity is not None
     (group,) = known.capacity.groups
     assert group.before is not None
     assert group.after is not None
     assert group.after.standard.fits == 14
-    section = resource_model_section(resource_model_change(load(compare(before, after)), lambda _: None))
+    section = resource_model_section(resource_model_change(Sides(before, after).loaded, lambda _: None))
     assert section.summary == "nodes report nothing to compare with"

@@ -14,7 +14,6 @@ from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.declared_resources import DeclaredNumber
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.resource_models import NodeModel, ResourceModel, resource_models
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, Resources
@@ -23,7 +22,7 @@ from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.impact import impact
 from gpolicy.impact.capacity_change import capacity_change
-from gpolicy.impact.comparison import compare, load
+from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import ResourceModelChange
 from gpolicy.progress import silent
 from gpolicy.report.resource_model_section import resource_model_section
@@ -203,8 +202,8 @@ def test_capacity_under_the_measured_model_is_not_counted_again(monkeypatch: pyt
 
     monkeypatch.setattr("gpolicy.allocator.extended.make_allocator", counted)
     state = cluster(nodes={"a": hv("mem_node", 8000)})
-    loaded = load(compare(state, state))
-    capacity = capacity_change(loaded, PairNames(), silent)
+    loaded = Sides(state, state).loaded
+    capacity = capacity_change(loaded, silent)
     counts = len(asked)
     (model,) = impact.resource_model_change(loaded, silent).after.groups
     assert capacity.groups[0].standard.after is not None

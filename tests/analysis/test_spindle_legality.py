@@ -14,7 +14,6 @@ from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import PlacedSize, capacity
-from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
@@ -22,6 +21,7 @@ from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.cluster.terms import Limits, under_terms
 from gpolicy.ganeti.parameter import Values
 from gpolicy.ganeti.volume_arithmetic import SpindleFault, VolumeSize, spindle_refusal
+from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import impact
 from gpolicy.policy.loading import load_policy
 from gpolicy.resolve.desired import resolve
@@ -251,7 +251,7 @@ def test_a_promise_of_the_policy_counts_as_a_measurement(tmp_path: Path) -> None
     assert capacity(state).groups[0].specs[0].fits == 0
     request = PlaceRequest(memory=1024, vcpus=1, disks=(Disk(20060, 2),), template="plain")
     assert not place(state, request).ok
-    known = impact(state, state, names=PairNames(), parts=("capacity",)).capacity
+    known = impact(Sides(state, state), parts=("capacity",)).capacity
     assert known is not None
     assert [row.after and row.after.fits for row in known.groups[0].rows] == [0]
     assert known.groups[0].before == known.groups[0].after

@@ -29,8 +29,7 @@ from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS
 from gpolicy.report.capacity_answer import capacity_answer
 from gpolicy.report.capacity_json import capacity_data
 from gpolicy.report.forms import Display, render
-from gpolicy.report.place_answer import place_answer
-from gpolicy.report.place_json import place_data
+from gpolicy.report.place_answer import place_answer, place_data
 from gpolicy.what_if.supposing import suppose
 from gpolicy.what_if.words import WhatIf
 from tests.analysis.hail_cases import HSPACE, document, real_hail

@@ -30,7 +30,7 @@ from gpolicy.plan.projection import prospect
 from gpolicy.plan.step import Procedure
 from gpolicy.remedy.remedy import RemedyReport, find_remedy
 from gpolicy.remedy.saved_remedy import Supposed, read_procedure, save_remedy
-from gpolicy.report.remedy_json import remedy_data
+from gpolicy.report.remedy_answer import remedy_data
 from tests.apply import pretend_rapi
 from tests.apply.model_runner import (  # noqa: F401 (mortal is a fixture)
     Agreed,

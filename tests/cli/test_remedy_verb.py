@@ -85,6 +85,11 @@ def test_a_score_that_is_no_number_is_null_and_a_command_that_only_rapi_has(tmp_
     ]
 
 
+def test_the_text_shows_a_command_that_only_rapi_has() -> None:
+    state = ROOT / "tests" / "data" / "allocator" / "asked-by-score.data"
+    assert "RAPI only: PUT /2/instances/" in gpolicy("remedy", "--state", f"text:{state}").stdout
+
+
 def test_the_text_says_what_is_cured_and_what_is_left() -> None:
     done = gpolicy("remedy", POLICY, *SNAPSHOT)
     assert SAID in done.stdout

@@ -13,7 +13,7 @@ from gpolicy.impact import impact
 from gpolicy.impact import location_change as location
 from gpolicy.impact import redundancy_change as redundancy
 from gpolicy.impact import violation_change as violations
-from gpolicy.impact.comparison import compare, load
+from gpolicy.impact.comparison import Sides
 from gpolicy.progress import Tell, silent
 
 if TYPE_CHECKING:
@@ -25,36 +25,35 @@ if TYPE_CHECKING:
 def capacity_change(
     before: ClusterState, after: ClusterState, *, names: PairNames | None = None, tell: Tell = silent
 ) -> capacity.CapacityChange:
-    return capacity.capacity_change(load(compare(before, after)), names or PairNames(), tell)
+    return capacity.capacity_change(Sides(before, after, names or PairNames()).loaded, tell)
 
 
 def redundancy_change(
     before: ClusterState, after: ClusterState, *, failures: int = 1, tell: Tell = silent
 ) -> redundancy.RedundancyChange:
-    return redundancy.redundancy_change(load(compare(before, after)), failures, tell)
+    return redundancy.redundancy_change(Sides(before, after).loaded, failures, tell)
 
 
 def resource_model_change(
     before: ClusterState, after: ClusterState, *, tell: Tell = silent
 ) -> impact.ResourceModelChange:
-    states = compare(before, after)
-    return impact.resource_model_change(load(states), tell)
+    return impact.resource_model_change(Sides(before, after).loaded, tell)
 
 
 def location_change(before: ClusterState, after: ClusterState) -> location.LocationChange:
-    return location.location_change(compare(before, after))
+    return location.location_change(Sides(before, after))
 
 
 def exclusive_storage_change(
     before: ClusterState, after: ClusterState, hardware: Mapping[str, Hardware] | None = None
 ) -> storage.ExclusiveStorageChange:
-    return storage.exclusive_storage_change(compare(before, after), hardware or {})
+    return storage.exclusive_storage_change(Sides(before, after), hardware or {})
 
 
 def violation_change(
     before: ClusterState, after: ClusterState, names: PairNames | None = None
 ) -> violations.ViolationChange:
-    return violations.violation_change(compare(before, after), names or PairNames())
+    return violations.violation_change(Sides(before, after, names or PairNames()))
 
 
 def violations_of(

@@ -9,9 +9,8 @@ import pytest
 
 from gpolicy.allocator.cluster_data import ClusterData
 from gpolicy.allocator.merge import Cluster, merge
-from gpolicy.analysis.pair_names import PairNames
 from gpolicy.impact.capacity_change import capacity_change
-from gpolicy.impact.comparison import compare, load
+from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import resource_model_change
 from gpolicy.impact.redundancy_change import redundancy_change
 from gpolicy.progress import silent
@@ -21,7 +20,7 @@ from tests.analysis.hspace_cases import FULL, from_text
 def test_equal_clusters_are_one_and_the_same() -> None:
     before = from_text(FULL)
     tags = before.cluster.tags | {"of-no-matter"}
-    compared = load(compare(before, replace(before, cluster=replace(before.cluster, tags=tags))))
+    compared = Sides(before, replace(before, cluster=replace(before.cluster, tags=tags))).loaded
     assert compared.before is not compared.after
     assert compared.whole is not None
     for sides in (compared.whole, *compared.groups):
@@ -31,7 +30,7 @@ def test_equal_clusters_are_one_and_the_same() -> None:
 def test_a_tag_that_htools_reads_makes_another_cluster() -> None:
     before = from_text(FULL)
     tags = before.cluster.tags | {"htools:iextags:other"}
-    compared = load(compare(before, replace(before, cluster=replace(before.cluster, tags=tags))))
+    compared = Sides(before, replace(before, cluster=replace(before.cluster, tags=tags))).loaded
     assert compared.whole is not None
     assert compared.whole.before is not compared.whole.after
 
@@ -45,15 +44,14 @@ def test_all_measures_load_each_cluster_once(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr("gpolicy.analysis.allocator_input.merge", counted)
     before = from_text(FULL)
-    states = compare(before, replace(before, notes=("read again",)))
-    compared = load(states)
-    capacity = capacity_change(compared, PairNames(), silent)
+    compared = Sides(before, replace(before, notes=("read again",))).loaded
+    capacity = capacity_change(compared, silent)
     redundancy = redundancy_change(compared, 1, silent)
     model = resource_model_change(compared, silent)
     assert len(loads) == 2 * (len(before.groups) + 1) - 1  # as hail and as hspace reads them: one group is the same
     monkeypatch.undo()
-    again = load(compare(before, before))
-    assert capacity == capacity_change(again, PairNames(), silent)
+    again = Sides(before, before).loaded
+    assert capacity == capacity_change(again, silent)
     assert redundancy == redundancy_change(again, 1, silent)
     assert model == resource_model_change(again, silent)
 
@@ -64,6 +62,6 @@ def test_a_new_group_may_have_the_name_that_another_had() -> None:
     assert group.identity.uuid is not None
     new = replace(group, identity=replace(group.identity, uuid=None))
     after = replace(before, groups={**before.groups, name: new, "renamed": group})
-    matches = {match.name: match.before for match in compare(before, after).groups}
+    matches = {match.name: match.before for match in Sides(before, after).groups}
     assert matches["renamed"] == name
     assert matches[name] is None

@@ -12,6 +12,7 @@ from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.pair_names import pair_names
 from gpolicy.cluster.snapshot import read_snapshot
+from gpolicy.impact.comparison import Sides
 from gpolicy.impact.declared_guards import declared_guards, failures_asked, guard_impact, judge_declared_again
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.diff import diff
@@ -25,7 +26,7 @@ STATE = read_snapshot(POLICIES / "two-groups.snapshot.json")
 CHANGES = diff(POLICY, STATE).changes
 AFTER = projected(STATE, CHANGES)
 NAMES = pair_names(POLICY, AFTER)
-IMPACT: Impact = impact(STATE, AFTER, names=NAMES, failures=failures_asked(POLICY.guards))
+IMPACT: Impact = impact(Sides(STATE, AFTER, NAMES), failures=failures_asked(POLICY.guards))
 
 
 def test_every_declared_guard_has_a_verdict_with_figures() -> None:
@@ -62,7 +63,7 @@ def test_a_guard_is_overridden_alone_and_by_name() -> None:
 def test_judged_again_on_the_same_cluster_the_verdicts_are_the_same() -> None:
     plan = replace(make_plan(POLICY, STATE), declared_guards=POLICY.guards, pair_names=NAMES.by_object)
     again = judge_declared_again(plan, STATE, frozenset())
-    assert again == declared_guards(POLICY.guards, CHANGES, guard_impact(STATE, AFTER, POLICY.guards, NAMES))
+    assert again == declared_guards(POLICY.guards, CHANGES, guard_impact(Sides(STATE, AFTER, NAMES), POLICY.guards))
 
 
 @pytest.mark.parametrize("done", range(0, len(CHANGES) + 1, 4))
@@ -74,7 +75,7 @@ def test_a_resumed_plan_is_judged_as_it_was_at_first(done: int) -> None:
 
 
 def test_guards_count_on_the_basis_of_the_report() -> None:
-    known = guard_impact(STATE, AFTER, POLICY.guards, NAMES)
+    known = guard_impact(Sides(STATE, AFTER, NAMES), POLICY.guards)
     assert (IMPACT.declares, IMPACT.basis and IMPACT.basis.kind) == (True, BasisKind.MEASURED)
     assert set(known.group_basis.values()) == {BasisKind.MEASURED}
     verdict = declared_guards(POLICY.guards, CHANGES, known)[0]
@@ -82,6 +83,6 @@ def test_guards_count_on_the_basis_of_the_report() -> None:
 
 
 def test_without_changes_nothing_is_lost() -> None:
-    nothing = impact(STATE, STATE, names=NAMES)
+    nothing = impact(Sides(STATE, STATE, NAMES))
     lost = {guard.name.value for guard in POLICY.guards if guard.measure in ("capacity_loss", "newly_violating")}
     assert {result.name for result in declared_guards(POLICY.guards, [], nothing) if result.ok} >= lost

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Values
+from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import Impact, impact
 from tests.impact.test_capacity_change import cluster
 
@@ -21,7 +21,7 @@ def _declaring(memory: int) -> ClusterState:
 
 
 def _impact(before: ClusterState, after: ClusterState, part: str) -> Impact:
-    return impact(before, after, names=PairNames(), parts=[part])
+    return impact(Sides(before, after), parts=[part])
 
 
 def test_declared_resources_are_the_other_model() -> None:

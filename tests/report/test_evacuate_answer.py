@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from gpolicy.evacuate.evacuating import find_evacuation
 from gpolicy.report.answer import Entries, Section
-from gpolicy.report.evacuate_answer import evacuate_answer
-from gpolicy.report.evacuate_json import evacuate_data
+from gpolicy.report.evacuate_answer import evacuate_answer, evacuate_data
 from gpolicy.stopping import after
 from tests.evacuate.test_evacuation_ends import REQUEST, two_groups
 

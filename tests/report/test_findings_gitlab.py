@@ -9,7 +9,7 @@ from jsonschema import Draft7Validator
 
 from gpolicy.checking.baseline import unique_fingerprints
 from gpolicy.findings import Finding, Severity
-from gpolicy.report.findings_gitlab import findings_gitlab
+from gpolicy.report.findings_json import findings_gitlab
 from tests.report.findings_samples import FINDINGS, OVERLAP, PLACE, WITHOUT_PLACE
 
 # What GitLab's page "Code Quality" says of a report: these properties, paths that are relative and do not begin with

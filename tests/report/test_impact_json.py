@@ -11,6 +11,7 @@ from jsonschema import Draft7Validator
 
 from gpolicy.analysis.pair_names import pair_names
 from gpolicy.cluster.sources import SourceOptions, read_state
+from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import PARTS, Impact, impact
 from gpolicy.plan.plan import make_plan
 from gpolicy.plan.plan_json import plan_text
@@ -67,7 +68,7 @@ def test_the_impact_of_the_example_conforms_too() -> None:
     policy = load_policy(ROOT / "policies/two-groups")
     plan = make_plan(policy, state)
     after = projected(state, plan.changes)
-    known = impact(state, after, names=pair_names(policy, after))
+    known = impact(Sides(state, after, pair_names(policy, after)))
     assert known.unavailable == {}
     text = plan_text(plan, impact_data(known))
     assert [error.message for error in Draft7Validator(SCHEMA).iter_errors(json.loads(text))] == []

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpolicy.report.place_answer import place_answer
-from gpolicy.report.place_json import place_data
+from gpolicy.report.place_answer import place_answer, place_data
 from tests.analysis.test_placing import dedicated, of_pair
 
 REPORT = of_pair(dedicated([0, 1, 2, 3]), "quarter")

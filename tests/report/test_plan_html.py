@@ -16,16 +16,16 @@ from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.ganeti.grammar import shell_line
+from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.printable import printable
-from gpolicy.report import spec_picture
+from gpolicy.report import pictures as drawing
 from gpolicy.report.capacity_section import capacity_section
-from gpolicy.report.cluster_picture import MOST_ROWS, domain_pictures, group_pictures
-from gpolicy.report.plan_answer import Sides, plan_answer
-from gpolicy.report.spec_picture import Box, spec_pictures
+from gpolicy.report.pictures import MOST_ROWS, Box, domain_pictures, group_pictures, spec_pictures
+from gpolicy.report.plan_answer import plan_answer
 from tests.impact.changes import location_change
 from tests.laws import examples
 from tests.report.impact_samples import capacity_change, full_impact
@@ -163,7 +163,7 @@ def test_a_plan_without_changes_is_the_verdict(before: ClusterState) -> None:
 
 def test_specs_are_boxes_on_logarithmic_axes(before: ClusterState, after: ClusterState) -> None:
     names = PairNames(groups={"dedicated": ("full", "half", "quarter")})
-    pictures = spec_pictures(before, after, RENAMED, names, {"web1.example.org": "newly"})
+    pictures = spec_pictures(Sides(before, after, names), RENAMED, {"web1.example.org": "newly"})
     assert [picture.groups for picture in pictures] == [("dedicated",), ("shared", "spare")]
     dedicated, shared = pictures
     assert [(box.kind, box.label) for box in dedicated.boxes] == [
@@ -191,7 +191,7 @@ def _primaries(state: ClusterState) -> list[LiveNode]:
 
 
 def test_groups_whose_pairs_stay_have_no_picture(before: ClusterState) -> None:
-    assert spec_pictures(before, before, {}, None, {}) == []
+    assert spec_pictures(Sides(before, before), {}, {}) == []
 
 
 def test_pairs_have_their_names_where_capacity_is_not_known(before: ClusterState, after: ClusterState) -> None:
@@ -213,7 +213,7 @@ def test_labels_never_touch(spots: list[tuple[float, float, float, float, int]])
         Box(x=x, y=y, width=width, height=height, kind="then", label="n" * letters, title="")
         for x, y, width, height, letters in spots
     ]
-    found = list(spec_picture._labels(boxes))
+    found = list(drawing._labels(boxes))
     for place, one in enumerate(found):
         assert 22 < one.y <= 320 - 34
         for other in found[:place]:
@@ -223,7 +223,7 @@ def test_labels_never_touch(spots: list[tuple[float, float, float, float, int]])
 
 
 def test_nodes_come_and_go(before: ClusterState, after: ClusterState) -> None:
-    groups = {group.name: group for group in group_pictures(before, after, RENAMED)}
+    groups = {group.name: group for group in group_pictures(Sides(before, after), RENAMED)}
     assert list(groups) == ["dedicated", "shared", "spare"]
     shared, spare = groups["shared"], groups["spare"]
     assert (shared.renamed_from, shared.before, shared.after) == ("default", 4, 5)
@@ -247,7 +247,7 @@ def test_many_nodes_become_small_boxes(before: ClusterState) -> None:
     one = before.nodes["node1.example.org"]
     nodes = {f"n{number}": replace(one, name=f"n{number}") for number in range(MOST_ROWS + 1)}
     crowd = replace(before, nodes=nodes)
-    group = next(group for group in group_pictures(crowd, crowd, {}) if group.nodes)
+    group = next(group for group in group_pictures(Sides(crowd, crowd), {}) if group.nodes)
     assert group.compact
     assert [node.name for node in group.nodes[:3]] == ["n0", "n1", "n2"]
     page = Page(plan_html(full_plan(), before=crowd, after=crowd))
@@ -256,7 +256,7 @@ def test_many_nodes_become_small_boxes(before: ClusterState) -> None:
 
 def test_failure_domains_now_and_then(before: ClusterState, after: ClusterState) -> None:
     location = location_change(before, after)
-    rack, room = domain_pictures(before, after, location)
+    rack, room = domain_pictures(Sides(before, after), location)
     assert [(kind.name, kind.turn) for kind in (rack, room)] == [("rack", "comes"), ("room", "goes")]
     racks = {domain.tag: domain for domain in rack.domains}
     assert list(racks) == ["rack:a", "rack:b"]
@@ -267,4 +267,4 @@ def test_failure_domains_now_and_then(before: ClusterState, after: ClusterState)
         if item.secondary_nodes
     )
     assert (racks["rack:a"].halves_now, racks["rack:a"].halves_then) == (0, wanted)
-    assert domain_pictures(before, after, None)[0].domains[0].halves_then is None
+    assert domain_pictures(Sides(before, after), None)[0].domains[0].halves_then is None

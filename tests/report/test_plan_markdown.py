@@ -17,7 +17,7 @@ from gpolicy.plan.plan import Plan
 from gpolicy.printable import clipped, printable
 from gpolicy.report.answer import Name
 from gpolicy.report.answer_markdown import marker
-from gpolicy.report.findings_answer import findings_answer
+from gpolicy.report.findings_text import findings_answer
 from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET
 from gpolicy.report.impact_sections import impact_sections
 from gpolicy.report.markdown import LONGEST_TEXT, cell, code, prose, row, table_head

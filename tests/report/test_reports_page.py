@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from gpolicy.report.answer import Table
-from gpolicy.report.cluster_picture import MOST_ROWS
 from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, forms_of
+from gpolicy.report.pictures import MOST_ROWS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/guides/reports.md").read_text(encoding="utf-8")
 

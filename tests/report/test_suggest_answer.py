@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpolicy.report.answer import plain_text
-from gpolicy.report.suggest_answer import _stranded, suggest_answer
-from gpolicy.report.suggest_json import MIX
+from gpolicy.report.suggest_answer import MIX, _stranded, suggest_answer
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import SuggestRequest
 from tests.suggest.groups_of_nodes import Hardware, group

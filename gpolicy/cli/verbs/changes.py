@@ -137,7 +137,7 @@ def _planned(target: Target, request: PlanRequest, output: Path | None, *, detai
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
     from gpolicy.report.impact_json import impact_data  # noqa: PLC0415
-    from gpolicy.report.plan_answer import Sides, plan_answer  # noqa: PLC0415
+    from gpolicy.report.plan_answer import plan_answer  # noqa: PLC0415
     from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
     from gpolicy.use_cases.changes import plan_change  # noqa: PLC0415
 
@@ -151,7 +151,6 @@ def _planned(target: Target, request: PlanRequest, output: Path | None, *, detai
     if not planned.errors:
         _refuse_nothing(made, target)
         made = replace(made, provenance=provenance_of(policy.files))
-    sides = Sides(planned.before, planned.after, planned.names)
     places = {guard.name.value: guard.name.span for guard in policy.guards}
 
     def text() -> str:
@@ -164,11 +163,11 @@ def _planned(target: Target, request: PlanRequest, output: Path | None, *, detai
         answer=lambda: plan_answer(
             made,
             impact=impact,
-            sides=sides,
+            sides=planned,
             sources=policy.files,
             locate=repository_path,
             of=named_policy(path, policy),
-            unmanaged=_unmanaged(policy, sides.after),
+            unmanaged=_unmanaged(policy, planned.after),
         ),
         own={
             "json": text,

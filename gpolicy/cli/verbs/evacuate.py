@@ -72,8 +72,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.evacuate.evacuation import EvacuationRequest  # noqa: PLC0415
-    from gpolicy.report.evacuate_answer import evacuate_answer  # noqa: PLC0415
-    from gpolicy.report.evacuate_json import evacuate_data  # noqa: PLC0415
+    from gpolicy.report.evacuate_answer import evacuate_answer, evacuate_data  # noqa: PLC0415
     from gpolicy.use_cases.questions import find_evacuation  # noqa: PLC0415
 
     display, what_if = display_of("evacuate", form, budget, every=every), suppositions.read()

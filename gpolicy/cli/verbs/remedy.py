@@ -77,10 +77,9 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.cluster.private_file import write_private, write_program  # noqa: PLC0415
     from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
+    from gpolicy.remedy.commands import remedy_script  # noqa: PLC0415
     from gpolicy.remedy.saved_remedy import save_remedy  # noqa: PLC0415
-    from gpolicy.remedy.script import remedy_script  # noqa: PLC0415
-    from gpolicy.report.remedy_answer import remedy_answer  # noqa: PLC0415
-    from gpolicy.report.remedy_json import remedy_data  # noqa: PLC0415
+    from gpolicy.report.remedy_answer import remedy_answer, remedy_data  # noqa: PLC0415
     from gpolicy.use_cases.questions import find_remedy, open_cluster  # noqa: PLC0415
 
     display = display_of("remedy", form, budget)

@@ -90,8 +90,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.checking import checked_policy, named_policy_of  # noqa: PLC0415
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.report.capacity_answer import capacity_answer  # noqa: PLC0415
-    from gpolicy.report.capacity_compared import compared_answer, compared_data  # noqa: PLC0415
+    from gpolicy.report.capacity_answer import capacity_answer, compared_answer, compared_data  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
     from gpolicy.report.capacity_prometheus import capacity_metrics  # noqa: PLC0415
     from gpolicy.use_cases.questions import count_capacity, open_cluster  # noqa: PLC0415
@@ -191,8 +190,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
     from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.report.place_answer import place_answer  # noqa: PLC0415
-    from gpolicy.report.place_json import place_data  # noqa: PLC0415
+    from gpolicy.report.place_answer import place_answer, place_data  # noqa: PLC0415
     from gpolicy.use_cases.questions import place_instance  # noqa: PLC0415
 
     display = display_of("place", form, budget, every=every)
@@ -286,8 +284,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     """
     from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.report.suggest_answer import suggest_answer  # noqa: PLC0415
-    from gpolicy.report.suggest_json import suggest_data  # noqa: PLC0415
+    from gpolicy.report.suggest_answer import suggest_answer, suggest_data  # noqa: PLC0415
     from gpolicy.suggest.document import documents  # noqa: PLC0415
     from gpolicy.suggest.size_pairs import parse_mix, parse_sizes  # noqa: PLC0415
     from gpolicy.suggest.suggestion import SuggestRequest  # noqa: PLC0415

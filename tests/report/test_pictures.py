@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.report.spec_picture import _Axis
+from gpolicy.report.pictures import _Axis
 
 
 @pytest.mark.parametrize("values", [[1024], [1024, 4096], [1, 10**7], []])
