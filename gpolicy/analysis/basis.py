@@ -33,7 +33,7 @@ from gpolicy.analysis.volume_resources import VolumeResources, volume_resources
 from gpolicy.cluster.state import ClusterState, LiveNode, Snapshot
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.cluster.volume_pools import VolumesFrom
-from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, HailParameters, hail_parameters
+from gpolicy.ganeti.hail_options import ALLOCATOR_PARAMETERS, HailParameters, hail_parameters
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
 from gpolicy.printable import some

@@ -32,7 +32,7 @@ from gpolicy.analysis.losses import FirstLoss, first_loss
 from gpolicy.analysis.wanted_instance import spec_disks
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, InputError
-from gpolicy.ganeti.hail_parameters import HailParameters
+from gpolicy.ganeti.hail_options import HailParameters
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 _Result = TypeVar("_Result")

@@ -11,8 +11,8 @@ from gpolicy.allocator.merge import Cluster
 from gpolicy.analysis.allocator_input import merged
 from gpolicy.analysis.basis import Settled, settle
 from gpolicy.cluster.state import ClusterState
-from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, HailParameters, hail_parameters
-from gpolicy.ganeti.values import as_word
+from gpolicy.ganeti.hail_options import ALLOCATOR_PARAMETERS, HailParameters, hail_parameters
+from gpolicy.ganeti.parameters import as_word
 from gpolicy.printable import clipped
 
 _LONGEST: Final = 72

@@ -17,7 +17,7 @@ from gpolicy.allocator.policy_check import check_pair, check_policy
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.wanted_instance import NEW, PlaceRequest
 from gpolicy.cluster.state import ClusterState
-from gpolicy.ganeti.hail_parameters import HailParameters
+from gpolicy.ganeti.hail_options import HailParameters
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.printable import count, named, some
 

@@ -45,7 +45,7 @@ from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force, shared_limits
 from gpolicy.errors import InputError
-from gpolicy.ganeti.hail_parameters import HailParameters
+from gpolicy.ganeti.hail_options import HailParameters
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 

@@ -25,7 +25,7 @@ from gpolicy.analysis.binding import (
     primary_refusal,
     secondary_cause,
 )
-from gpolicy.ganeti.spec_distance import spec_distance
+from gpolicy.ganeti.parameters import spec_distance
 from gpolicy.ganeti.units import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.printable import count

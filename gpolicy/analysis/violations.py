@@ -17,7 +17,7 @@ from typing import Final
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Path, Value
-from gpolicy.ganeti.spec_distance import spec_distance
+from gpolicy.ganeti.parameters import spec_distance
 
 _MINMAX: Final[Path] = ("ipolicy", "minmax")
 _TEMPLATES: Final[Path] = ("ipolicy", "disk-templates")

@@ -41,7 +41,7 @@ from gpolicy.cluster.state import (
 )
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.ganeti.parameter import Level, Value, Values
-from gpolicy.ganeti.values import FAMILIES, fill
+from gpolicy.ganeti.parameters import FAMILIES, fill
 from gpolicy.ganeti.vocabulary import RAPI_READS
 from gpolicy.printable import some
 

@@ -21,11 +21,10 @@ from typing import Final
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, Resources
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, MIB, bytes_of, group_name, node_name, specification_in
-from gpolicy.ganeti.number_bounds import BOUNDS
+from gpolicy.ganeti.number_ranges import BOUNDS
 from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.parameters import default_in, known_in, parameters_of
+from gpolicy.ganeti.parameters import INHERITED_FAMILIES, canonical, default_in, fill, known_in, parameters_of
 from gpolicy.ganeti.releases import DEFAULT_VERSION
-from gpolicy.ganeti.values import INHERITED_FAMILIES, canonical, fill
 
 MOST_NODES: Final = 10_000
 """Nodes of one simulated cluster."""

@@ -32,8 +32,7 @@ from gpolicy.cluster.state import (
 )
 from gpolicy.errors import GpolicyError, InputError, about
 from gpolicy.ganeti.parameter import Level, Value, Values
-from gpolicy.ganeti.parameters import position
-from gpolicy.ganeti.values import fill, unflatten
+from gpolicy.ganeti.parameters import fill, position, unflatten
 from gpolicy.provenance import is_time
 
 KIND = "gpolicy-snapshot"

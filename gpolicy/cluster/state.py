@@ -1,7 +1,7 @@
 """The observed cluster, as every source returns it.
 
 Own values are what is set on the object itself; a group's or node's effective values follow from
-`gpolicy.ganeti.values.fill`. What a source cannot show is listed in `unreadable`, never guessed.
+`gpolicy.ganeti.parameters.fill`. What a source cannot show is listed in `unreadable`, never guessed.
 
 `position` is the index of the object in the source's list, from 0; None if that order has no meaning. Ganeti's
 allocator decides between equal candidates by it.
@@ -15,8 +15,8 @@ from typing import Final
 
 from gpolicy.cluster.terms import GroupTerms
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.releases import AMBIGUOUS, most_exact
-from gpolicy.ganeti.values import fill
 
 _NO_TERMS: Final = GroupTerms()
 

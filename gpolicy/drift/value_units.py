@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from gpolicy.drift.comparing import Drift
 from gpolicy.drift.unit_writer import How, Unit, WayToWrite
 from gpolicy.ganeti.parameter import Level, Path
-from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.values import unflatten
+from gpolicy.ganeti.parameters import parameter_at, unflatten
 from gpolicy.json_values import json_text
 from gpolicy.plan.part import Key
 from gpolicy.policy.model import Declared, Leaf, NodeSetPolicy, Policy

@@ -39,7 +39,7 @@ from gpolicy.evacuate.evacuation import (
     StayingInstance,
 )
 from gpolicy.ganeti.expressible import check_name
-from gpolicy.ganeti.hail_parameters import HailParameters
+from gpolicy.ganeti.hail_options import HailParameters
 from gpolicy.htools.hbal_commands import job_sets
 from gpolicy.printable import count, some
 from gpolicy.progress import Tell, silent

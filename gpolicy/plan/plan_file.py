@@ -17,11 +17,11 @@ from gpolicy.cluster.state import Identity, Snapshot, Unreadable
 from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS
-from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
+from gpolicy.ganeti.hail_options import ALLOCATOR_PARAMETERS
+from gpolicy.ganeti.number_ranges import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.parameters import canonical
 from gpolicy.ganeti.releases import VERSIONS, is_release
-from gpolicy.ganeti.values import canonical
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
 from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
 from gpolicy.plan.change import Change, ChangeAction, NotCompared, Objection, Risk

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from gpolicy.findings import Finding, Span
-from gpolicy.ganeti.number_bounds import parse_bounded_size
+from gpolicy.ganeti.number_ranges import parse_bounded_size
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
-from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.parameters import FAMILIES, as_word, canonical, parameter_at
 from gpolicy.ganeti.units import parse_rate, round_size
-from gpolicy.ganeti.values import FAMILIES, as_word, canonical
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy import edits
 from gpolicy.policy.model import (

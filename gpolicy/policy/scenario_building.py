@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpolicy.findings import Span
-from gpolicy.ganeti.number_bounds import parse_bounded_size
+from gpolicy.ganeti.number_ranges import parse_bounded_size
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.building import Report
 from gpolicy.policy.scenario import (

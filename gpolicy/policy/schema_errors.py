@@ -12,10 +12,9 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.findings import Finding, Fix
-from gpolicy.ganeti.number_bounds import BOUNDS
+from gpolicy.ganeti.number_ranges import BOUNDS
 from gpolicy.ganeti.parameters import PARAMETERS
-from gpolicy.ganeti.text_forms import FORMS, PATHS
-from gpolicy.ganeti.vocabulary import HYPERVISORS
+from gpolicy.ganeti.vocabulary import FORMS, HYPERVISORS, PATHS
 from gpolicy.guessing import closest, did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.conformance import all_different, first_double

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpolicy.ganeti.number_bounds import BOUNDS, LEAST_RATIO
+from gpolicy.ganeti.number_ranges import BOUNDS, LEAST_RATIO
 from gpolicy.ganeti.parameter import Level, Parameter, Type
-from gpolicy.ganeti.parameters import parameters_of
+from gpolicy.ganeti.parameters import INHERITED_FAMILIES, RATE_UNIT, parameters_of
 from gpolicy.ganeti.releases import POINT_RELEASE
-from gpolicy.ganeti.values import INHERITED_FAMILIES, RATE_UNIT
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES
 
 Schema = dict[str, Any]

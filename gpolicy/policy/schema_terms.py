@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
+from gpolicy.ganeti.number_ranges import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.policy.schema_parameters import NAME, SHARE_PATTERN, Schema, described, flag, object_of, whole
 
 

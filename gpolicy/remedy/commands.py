@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason, InstanceStatus
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
-from gpolicy.ganeti.commands import Command
-from gpolicy.ganeti.grammar import shell_line
+from gpolicy.ganeti.commands import Command, shell_line
 from gpolicy.htools.hbal_commands import arguments, job_sets, touched_nodes
 from gpolicy.remedy.faults import Layout
 from gpolicy.remedy.moving import Movers, Trial

@@ -8,8 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from gpolicy import __version__
-from gpolicy.ganeti.commands import Command
-from gpolicy.ganeti.grammar import shell_line
+from gpolicy.ganeti.commands import Command, shell_line
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
 from gpolicy.plan.effects import Effect, effect_words
 from gpolicy.printable import count

@@ -21,7 +21,7 @@ from gpolicy.apply.staleness import Sight, judge_outcome, path_text
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.ganeti.parameter import Value
-from gpolicy.ganeti.values import amount_text
+from gpolicy.ganeti.parameters import amount_text
 from gpolicy.plan.plan import Plan
 from gpolicy.rollout.next_action import COMPLETE, REVERTED, Action, Carry, PlanStage, next_back, next_forward, stage_of
 from gpolicy.rollout.rollout_journal import FORMAT_VERSION, KIND, RolloutEvent, RolloutHistory

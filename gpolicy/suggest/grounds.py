@@ -22,7 +22,7 @@ from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wa
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.cluster.volume_pools import pools_of
 from gpolicy.errors import GpolicyError, UsageError, about
-from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, hail_parameters
+from gpolicy.ganeti.hail_options import ALLOCATOR_PARAMETERS, hail_parameters
 from gpolicy.ganeti.units import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.volume_arithmetic import sizes_differ, usable_size
 from gpolicy.printable import count, some

@@ -22,7 +22,7 @@ from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.parameters import fill
 from gpolicy.progress import Tell, silent
 from gpolicy.stopping import Stop, never
 from gpolicy.suggest.document import declared_values, document

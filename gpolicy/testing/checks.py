@@ -25,8 +25,8 @@ from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.cluster.terms import Limits, limited
 from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.units import exact_size
-from gpolicy.ganeti.values import fill
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario, Sizes
 from gpolicy.printable import count

@@ -23,7 +23,7 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNo
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Severity
 from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.parameters import fill
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.opening import read_below, real_path, reason
 from gpolicy.plan.change import MEMBERSHIP

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.ganeti.parameter import Path, Value, Values
-from gpolicy.ganeti.parameters import default_in, parameter_at
+from gpolicy.ganeti.parameters import FAMILIES, canonical, default_in, parameter_at, unflatten
 from gpolicy.ganeti.releases import DEFAULT_VERSION
-from gpolicy.ganeti.values import FAMILIES, canonical, unflatten
 from gpolicy.policy.schema_kinds import whole_schema
 from gpolicy.writing.written import NotWritten, written_value
 from gpolicy.writing.yaml_text import BELOW, Node, block_item, comment_lines, entry, flow, scalar

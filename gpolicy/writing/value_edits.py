@@ -13,8 +13,8 @@ from difflib import SequenceMatcher
 from typing import Any, Final
 
 from gpolicy.ganeti.parameter import Parameter, Path, Type, Value
+from gpolicy.ganeti.parameters import unflatten
 from gpolicy.ganeti.units import parse_size_exact
-from gpolicy.ganeti.values import unflatten
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy.edits import ANCHOR, DASH, CollectionPlace, Edits, last_end, remove_entry, replace_value
 from gpolicy.policy.source_file import Pointer, YamlDocument, YamlMapping, YamlSequence

@@ -10,9 +10,8 @@ from typing import Any, Final
 
 from gpolicy.ganeti.expressible import InexpressibleError, checked
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
-from gpolicy.ganeti.parameters import parameter_at, position
+from gpolicy.ganeti.parameters import RATE_UNIT, canonical, parameter_at, position, unflatten
 from gpolicy.ganeti.units import format_size
-from gpolicy.ganeti.values import RATE_UNIT, canonical, unflatten
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy.conformance import conforms
 from gpolicy.policy.kinds import KINDS, LEVELS

@@ -24,7 +24,7 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS
 from gpolicy.report.capacity_answer import capacity_answer
 from gpolicy.report.capacity_json import capacity_data

@@ -24,7 +24,7 @@ from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, GroupTerms, Limits, limited
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS
+from gpolicy.ganeti.hail_options import ALLOCATOR_PARAMETERS
 from gpolicy.remedy.remedy import find_remedy
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import SuggestRequest

@@ -23,7 +23,7 @@ from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot
 from gpolicy.cluster.state import Resources
 from gpolicy.cluster.text import parse_text
 from gpolicy.errors import InputError
-from gpolicy.ganeti.number_bounds import BOUNDS
+from gpolicy.ganeti.number_ranges import BOUNDS
 from tests.cluster import rapi_server, recorded
 
 HINT = "correct it at its source: computing with such a number would not end"

@@ -26,10 +26,9 @@ from gpolicy.cluster.state import (
     Unreadable,
 )
 from gpolicy.errors import GpolicyError, InputError
-from gpolicy.ganeti.number_bounds import BOUNDED_FAMILIES, BOUNDS
+from gpolicy.ganeti.number_ranges import BOUNDED_FAMILIES, BOUNDS
 from gpolicy.ganeti.parameter import Level, Parameter, Type, Value, Values
-from gpolicy.ganeti.parameters import parameters_of
-from gpolicy.ganeti.values import canonical, fill
+from gpolicy.ganeti.parameters import canonical, fill, parameters_of
 from gpolicy.ganeti.vocabulary import ALLOC_POLICIES, SPEC_PARAMETERS
 from tests.cluster import recorded
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.ganeti.spec_distance import spec_distance
+from gpolicy.ganeti.parameters import spec_distance
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from gpolicy.cluster import unreadable
 from gpolicy.cluster.state import ClusterState, LiveGroup, Unreadable
 from gpolicy.cluster.text import read_text_file
 from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.parameters import fill
 from gpolicy.plan.change import ChangeAction
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import projected, undone

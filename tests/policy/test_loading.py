@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gpolicy.errors import InputError
 from gpolicy.findings import Severity
-from gpolicy.ganeti.number_bounds import MEMORY
+from gpolicy.ganeti.number_ranges import MEMORY
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.units import format_size, parse_size
 from gpolicy.policy.kinds import KINDS

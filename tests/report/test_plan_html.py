@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, LiveNode
-from gpolicy.ganeti.grammar import shell_line
+from gpolicy.ganeti.commands import shell_line
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.projection import projected

@@ -17,8 +17,7 @@ from gpolicy.policy.guard import BUILT_IN, Measure
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, named, some
-from gpolicy.rules.examples import CLUSTER, GROUP, SILVER, bounds
-from gpolicy.rules.shapes import StateRule
+from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, StateRule, bounds
 from gpolicy.rules.tags.domains import LOCATION
 
 if TYPE_CHECKING:

@@ -21,9 +21,7 @@ from gpolicy.policy.model import ClusterPolicy, GroupPolicy
 from gpolicy.printable import count
 from gpolicy.resolve.desired import is_glob
 from gpolicy.resolve.terms import volume_terms
-from gpolicy.rules.examples import CLUSTER, EXCLUSIVE, GROUP
-from gpolicy.rules.shapes import MoreWithState, StateRule
-from gpolicy.rules.shared import exclusive_groups, exclusive_hit
+from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, MoreWithState, StateRule, exclusive_groups, exclusive_hit
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import LiveNode

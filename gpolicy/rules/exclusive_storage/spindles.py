@@ -19,9 +19,16 @@ from gpolicy.ganeti.vocabulary import MAX_DISKS
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.printable import count as in_words
-from gpolicy.rules.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES, bounds
-from gpolicy.rules.shapes import MoreWithState
-from gpolicy.rules.shared import exclusive_groups
+from gpolicy.rules.shared import (
+    DEDICATED,
+    EXCLUSIVE,
+    FULL,
+    HARDWARE,
+    WHOLE_NODES,
+    MoreWithState,
+    bounds,
+    exclusive_groups,
+)
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"

@@ -20,9 +20,7 @@ from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.printable import count
 from gpolicy.resolve.desired import is_glob, matches
 from gpolicy.resolve.rules import RENAME_CLASH
-from gpolicy.rules.examples import CLUSTER, GROUP, SILVER, spec
-from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
-from gpolicy.rules.shared import NameRule
+from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, MoreWithState, NameRule, WholePolicyRule, spec
 
 _ALLOC_POLICY: Final[Path] = ("alloc_policy",)
 _CLOSED: Final = "unallocable"

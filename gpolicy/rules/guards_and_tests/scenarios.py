@@ -14,9 +14,7 @@ from gpolicy.policy.promised import promised_nodes, unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
-from gpolicy.rules.examples import GROUP, bounds
-from gpolicy.rules.shapes import WholePolicyRule
-from gpolicy.rules.shared import NameRule, nodes_like
+from gpolicy.rules.shared import GROUP, NameRule, WholePolicyRule, bounds, nodes_like
 
 _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\n"

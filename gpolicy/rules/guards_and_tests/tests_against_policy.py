@@ -17,8 +17,7 @@ from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup, Si
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
-from gpolicy.rules.examples import GROUP, bounds
-from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
+from gpolicy.rules.shared import GROUP, MoreWithState, WholePolicyRule, bounds
 
 if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome

@@ -22,7 +22,6 @@ from gpolicy.policy.source_file import Located, Pointer, YamlDocument, place_nam
 from gpolicy.policy.structure import ALIAS_BOMB
 from gpolicy.printable import clipped, count
 from gpolicy.resolve.desired import is_glob
-from gpolicy.rules.examples import GROUP
 from gpolicy.rules.house_rules.named_values import (
     KINDS,
     fits_any,
@@ -35,7 +34,7 @@ from gpolicy.rules.house_rules.named_values import (
     tags_of,
     unknown_values,
 )
-from gpolicy.rules.shapes import WholePolicyRule
+from gpolicy.rules.shared import GROUP, WholePolicyRule
 from gpolicy.show.effective_policy import EffectiveObject, Origin, effective_view
 
 RATIO: Final = "properties: {ipolicy.vcpu-ratio: {maximum: 1}}"

@@ -19,9 +19,7 @@ from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy import edits
 from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.model import Declared, Leaf
-from gpolicy.rules.examples import CLUSTER
-from gpolicy.rules.shapes import MoreWithState, conflict
-from gpolicy.rules.shared import RANGES
+from gpolicy.rules.shared import CLUSTER, RANGES, MoreWithState, conflict
 
 _SOURCE: Final = "Resource model, Disk parameters"
 BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")

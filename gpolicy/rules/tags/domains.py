@@ -21,8 +21,7 @@ from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Pointer, YamlDocument
-from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
+from gpolicy.rules.shared import CLUSTER, GROUP, MoreWithState, WholePolicyRule
 
 LOCATION: Final = "Improving location awareness of Ganeti"
 _HOUSINGS: Final = frozenset(

@@ -108,7 +108,7 @@ def test_a_finding_stands_at_the_value(
 
 
 def test_parts_of_pairs_have_their_place(tmp_path: Path) -> None:
-    from gpolicy.rules.examples import bounds
+    from gpolicy.rules.shared import bounds
 
     body = f"ipolicy:\n  minmax:\n    - {bounds('1G 4G', '1 4', '10G 40G')}    - {bounds('8G 16G', '8 16', '80G 90G')}"
     schema = "properties: {ipolicy.minmax: {items: {properties: {max: {properties: {memory-size: {maximum: 8192}}}}}}}"
