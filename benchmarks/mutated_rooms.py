@@ -43,7 +43,7 @@ EQUIVALENT: Final = {
     "apply/plan_run.py PlanRun._settle: continue → break": "behind a step that was not tried no other was",
     "apply/journal_file.py _take_place: False → True": "the file is our own, and no link",
     "apply/runner.py SharedStopRequests.__init__: 1 → 2": "the size of the shared memory",
-    "apply/lock.py remote_lock: process.wait() → pass": "a killed program that nobody waits for",
+    "apply/journal_file.py remote_lock: process.wait() → pass": "a killed program that nobody waits for",
     "report/forms.py (module): 65_536 → 65537": "GitHub's own limit: a test could only repeat it",
     "report/forms.py (module): 65_536 → 65535": "GitHub's own limit: a test could only repeat it",
     "report/answer_markdown.py (module): 10 → 11": "only the order of the numbers counts",

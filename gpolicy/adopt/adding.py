@@ -13,12 +13,10 @@ from functools import partial
 from pathlib import Path
 
 from gpolicy.adopt.adopting import Adoption, adoption_of
-from gpolicy.adopt.file_names import file_names
-from gpolicy.adopt.soundness import Place
+from gpolicy.adopt.soundness import Place, file_names
 from gpolicy.cluster.state import ClusterState
-from gpolicy.drift.object_units import NODES, set_nodes
-from gpolicy.drift.proof import Proof, look
-from gpolicy.drift.unit_writer import How, Unit, UnitWriter, WayToWrite
+from gpolicy.drift.unit_writer import How, Proof, Unit, UnitWriter, WayToWrite, look
+from gpolicy.drift.units import NODES, set_nodes
 from gpolicy.plan.change import MEMBERSHIP, NAME
 from gpolicy.plan.part import Key
 from gpolicy.policy.model import Policy
@@ -26,8 +24,8 @@ from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import free_name
 from gpolicy.resolve.desired import Desired, members, resolve
 from gpolicy.writing.documents import SCHEMA_FILE
-from gpolicy.writing.draft import Draft, ValuePlace
-from gpolicy.writing.written import NotWritten
+from gpolicy.writing.value_edits import Draft, ValuePlace
+from gpolicy.writing.yaml_text import NotWritten
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.adopt.file_names import file_names
-from gpolicy.adopt.soundness import Place, unsound_places, with_guards
+from gpolicy.adopt.soundness import Place, file_names, unsound_places, with_guards
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.ganeti.parameter import Level, Path, Values
 from gpolicy.ganeti.parameters import default_in, parameter_at, position
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of, unknown_release
 from gpolicy.plan.diff import TOOL_TAGS
-from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
+from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.printable import free_name, listed
 from gpolicy.writing.documents import (
     SCHEMA_FILE,
@@ -30,9 +29,17 @@ from gpolicy.writing.documents import (
     schema_text,
     sections,
 )
-from gpolicy.writing.tag_rules import TAG, RuleTags, rule_tags
-from gpolicy.writing.written import NotWritten, Writer, name_complaint
-from gpolicy.writing.yaml_text import Node, comment_lines, entry
+from gpolicy.writing.yaml_text import (
+    TAG,
+    Node,
+    NotWritten,
+    RuleTags,
+    Writer,
+    comment_lines,
+    entry,
+    name_complaint,
+    rule_tags,
+)
 
 _MOST_ROUNDS: Final = 20  # each leaves out new errors: std after minmax, one parameter after another
 _DEFAULTS_UNMANAGED: Final = {

@@ -15,7 +15,7 @@ from typing import Final
 
 from gpolicy.cluster.terms import GroupTerms
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
-from gpolicy.ganeti.parameters import fill
+from gpolicy.ganeti.parameters import fill, parameters_of
 from gpolicy.ganeti.releases import AMBIGUOUS, most_exact
 
 _NO_TERMS: Final = GroupTerms()
@@ -289,3 +289,26 @@ def describe_source(source: str, snapshot: Snapshot | None) -> str:
         return source
     when = f", at {snapshot.taken_at}" if snapshot.taken_at else ""
     return f"snapshot:{snapshot.file} (taken from {source}{when})"
+
+
+_STATES: Final = tuple(Unreadable(level=level, prefix=(key,)) for level in Level for key in ("hv_state", "disk_state"))
+
+HIDDEN_OWN: Final = Unreadable(level=Level.NODE)
+
+HIDDEN_BY_RAPI: Final = (*_STATES, Unreadable(level=Level.CLUSTER, prefix=("modify_etc_hosts",)))
+"""Values that the remote API never shows."""
+
+
+def hidden_in_text(*, cluster_policy: bool) -> tuple[Unreadable, ...]:
+    """Return what a text file of htools does not show; `cluster_policy`: it has a line for the cluster's ipolicy.
+
+    It shows effective policies of groups, but of their own values only alloc_policy.
+    """
+    shown = {Level.CLUSTER: {"ipolicy"} if cluster_policy else set(), Level.GROUP: {"alloc_policy"}}
+    hidden = tuple(
+        Unreadable(level=level, prefix=(family,))
+        for level in (Level.CLUSTER, Level.GROUP)
+        for family in dict.fromkeys(parameter.family for parameter in parameters_of(level))
+        if family not in shown[level]
+    )
+    return (*hidden, HIDDEN_OWN)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from gpolicy.ganeti.number_ranges import SensibleRange, sensible_range
+from gpolicy.ganeti.amounts import SensibleRange, sensible_range
 
 Path = tuple[str, ...]
 Value = bool | int | float | str | list["Value"] | dict[str, "Value"] | None

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any, Final
 
+from gpolicy.ganeti.amounts import exact_size, rate_text
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Reach, Type, Value, Values
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables import cluster, hypervisors
-from gpolicy.ganeti.units import exact_size, rate_text
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
 PARAMETERS: Final[tuple[Parameter, ...]] = (

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from gpolicy.allocator.cluster_data import ClusterData, Instance, Load
     from gpolicy.allocator.node import Node
-    from gpolicy.ganeti.hail_options import Option
+    from gpolicy.ganeti.htools_reading import Option
 
 _STANDARD_INPUT = 0
 

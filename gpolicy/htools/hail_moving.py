@@ -11,7 +11,7 @@ from gpolicy.allocator.evacuation import (
 )
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.errors import InputError
-from gpolicy.ganeti.htools_values import named
+from gpolicy.ganeti.htools_reading import named
 from gpolicy.htools.hail_requests import HailAnswer, names_of
 from gpolicy.htools.haskell_text import shown_argument, shown_ints
 from gpolicy.light_dataclasses import dataclass

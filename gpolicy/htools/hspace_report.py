@@ -9,7 +9,7 @@ from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide, fixed, shown_float, truncate
 from gpolicy.errors import InputError
-from gpolicy.ganeti.htools_values import wrapped
+from gpolicy.ganeti.htools_reading import wrapped
 from gpolicy.light_dataclasses import dataclass
 
 TYPE_CHECKING = False

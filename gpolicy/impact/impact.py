@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from gpolicy.analysis.basis import Basis, BasisKind
-from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.resource_models import ResourceModel, resource_models
+from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.errors import GpolicyError

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from math import inf
 
 from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, NodeVerdict, RatioBreach, node_verdicts
-from gpolicy.analysis.pair_names import PairNames
-from gpolicy.analysis.violations import PolicyJudge, PolicyViolation, Verdict, allowed_sizes
+from gpolicy.analysis.spec_pairs import PairNames, PolicyJudge, PolicyViolation, Verdict, allowed_sizes
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.impact.comparison import StateComparison

@@ -11,7 +11,7 @@ import re
 from typing import Any, Final
 
 from gpolicy.ganeti.vocabulary import FORMS, SPEC_PARAMETERS
-from gpolicy.policy.schema_files import share_shapes
+from gpolicy.policy.conformance import share_shapes
 from gpolicy.policy.schema_parameters import PATTERNS, Schema
 
 _PATTERN_MESSAGES: Final = {

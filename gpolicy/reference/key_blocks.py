@@ -20,8 +20,8 @@ from gpolicy.ganeti.vocabulary import (
     PATH_URL_OR_NOTHING,
     SCORE_COMPONENTS,
 )
+from gpolicy.policy.conformance import schema_of
 from gpolicy.policy.schema_editing import PAIR_BODY, filled
-from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_kinds import example_document
 from gpolicy.policy.schema_parameters import INHERIT, PATTERNS, TAG, Schema
 from gpolicy.policy.schema_tests import REFUSALS

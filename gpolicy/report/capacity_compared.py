@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from gpolicy.analysis.allocator_input import not_known
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
-from gpolicy.analysis.unknown import not_known
 from gpolicy.json_values import head
 from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Number, Section, Table, number, supposing
 from gpolicy.report.capacity_answer import told_of

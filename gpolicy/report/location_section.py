@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from gpolicy.analysis.location import ExclusionUnsatisfiable, Unmovable
+from gpolicy.analysis.health import ExclusionUnsatisfiable, Unmovable
 from gpolicy.impact.location_change import Compared, LocationChange
 from gpolicy.printable import count
 from gpolicy.report.answer import Cell, Name, Section, Table, Weight, names, section_of_tables

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.analysis.binding import Cause
-from gpolicy.analysis.pair_names import pair_title
+from gpolicy.analysis.binding import UNKNOWN_SPINDLES, Cause
 from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
-from gpolicy.analysis.refusals import UNKNOWN_SPINDLES
+from gpolicy.analysis.spec_pairs import pair_title
 from gpolicy.colour import Tone
 from gpolicy.printable import count
 from gpolicy.report.answer import (

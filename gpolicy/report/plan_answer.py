@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from gpolicy.analysis.pair_names import MINMAX, PairNames
+from gpolicy.analysis.spec_pairs import MINMAX, PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.colour import Tone
 from gpolicy.findings import Severity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gpolicy.analysis.violations import PolicyViolation
+from gpolicy.analysis.spec_pairs import PolicyViolation
 from gpolicy.ganeti.commands import Command
 from gpolicy.json_shape import COUNT, FROM_ONE, NUMBER, TEXTS, Document, Key, Maybe, Shape, fields_of
 from gpolicy.plan.plan_json import rapi_shape

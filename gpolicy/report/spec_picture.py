@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpolicy.analysis.pair_names import PairNames, pair_title
+from gpolicy.analysis.spec_pairs import PairNames, pair_title
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.ganeti.parameter import Value
 from gpolicy.printable import clipped, count

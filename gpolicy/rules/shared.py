@@ -16,8 +16,16 @@ from gpolicy.findings import Related
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, NodeSetPolicy
-from gpolicy.policy.promised import unlikely, written_out
+from gpolicy.policy.model import (
+    ClusterPolicy,
+    Declared,
+    GroupPolicy,
+    Hardware,
+    Leaf,
+    NodeSetPolicy,
+    unlikely,
+    written_out,
+)
 from gpolicy.policy.source_file import Located
 from gpolicy.resolve.desired import is_glob
 

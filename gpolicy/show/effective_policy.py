@@ -1,8 +1,8 @@
 """The effective policy: the values of each object if only the policy decides, with their origins.
 
 Values are filled by Ganeti's rules (`gpolicy.ganeti.parameters.fill`). Ganeti does not inherit hv_state and disk_state,
-but where resources are counted, those of the group or the cluster count for a node that has none; so do, for a group, the
-cluster's limits and what counts of physical volumes. A value that the policy does not manage has no effective value
+but where resources are counted, those of the group or the cluster count for a node that has none; so do, for a group,
+the cluster's limits and what counts of physical volumes. A value that the policy does not manage has no effective value
 here: only a cluster has it.
 """
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.analysis.declared_resources import declared_numbers, only_named
-from gpolicy.analysis.pair_names import pair_names
-from gpolicy.cluster.simulated import built_in_values
+from gpolicy.analysis.spec_pairs import pair_names
+from gpolicy.cluster.htools_sources import built_in_values
 from gpolicy.cluster.snapshot import parse_snapshot
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, PhysicalVolume, Resources
 from gpolicy.errors import GpolicyError
@@ -29,19 +29,16 @@ from gpolicy.opening import read_below, real_path, reason
 from gpolicy.plan.change import MEMBERSHIP
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import before_and_after, prospect
-from gpolicy.policy.boundary import boundary
+from gpolicy.policy.files import boundary
 from gpolicy.policy.loading import LARGEST_SNAPSHOT
-from gpolicy.policy.model import GroupPolicy, Policy
-from gpolicy.policy.promised import promised_nodes
+from gpolicy.policy.model import GroupPolicy, Policy, promised_nodes
 from gpolicy.policy.scenario import Machine, SimulatedGroup, SimulatedNode, Stage, StageEdit
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
 from gpolicy.resolve.terms import promise_of, terms_of
-from gpolicy.testing.instances import with_instances
-from gpolicy.testing.outcome import CannotRunError, errors_at, known_name
+from gpolicy.testing.outcome import CannotRunError, errors_at, known_name, with_instances
 from gpolicy.what_if.load import moved, offline, without, without_node
-from gpolicy.what_if.supposing import suppose
-from gpolicy.what_if.words import WhatIf, read_more, read_upgrade
+from gpolicy.what_if.supposing import WhatIf, read_more, read_upgrade, suppose
 
 
 class Stages:

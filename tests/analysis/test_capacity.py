@@ -12,9 +12,9 @@ from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import GroupCapacity, capacity
 from gpolicy.analysis.loaded_state import group_data, split_instances
-from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.request_words import read_words
+from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState, LiveGroup

@@ -14,9 +14,9 @@ from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import PlacedSize, capacity
-from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place
+from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.cluster.terms import Limits, under_terms

@@ -31,8 +31,7 @@ from gpolicy.report.capacity_json import capacity_data
 from gpolicy.report.forms import Display, render
 from gpolicy.report.place_answer import place_answer
 from gpolicy.report.place_json import place_data
-from gpolicy.what_if.supposing import suppose
-from gpolicy.what_if.words import WhatIf
+from gpolicy.what_if.supposing import WhatIf, suppose
 from tests.analysis.hail_cases import HSPACE, document, real_hail
 from tests.analysis.hspace_cases import from_text, text_of
 

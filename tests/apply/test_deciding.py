@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from gpolicy.apply.staleness import Sight
-from gpolicy.apply.tasks import effects_missing, effects_there
-from gpolicy.cluster import unreadable
+from gpolicy.apply.tasks import Sight, effects_missing, effects_there
+from gpolicy.cluster.state import HIDDEN_BY_RAPI
 from gpolicy.plan.change import NAME
 from gpolicy.plan.effects import Effect, carried_out
 
@@ -20,7 +19,7 @@ def seen(*effects: Effect) -> Sight:
         name: {path: value for path, value in values.items() if path[0] != "disk_state"}
         for name, values in contents.items()
     }
-    return Sight(shown, {}, unreadable.RAPI)
+    return Sight(shown, {}, HIDDEN_BY_RAPI)
 
 
 def test_what_cannot_be_seen_of_a_step_that_has_not_begun_is_not_there() -> None:

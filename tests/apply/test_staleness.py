@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.apply.staleness import LeafDifference, Sight, _other_objects, filled_in, judge_restored, path_text
+from gpolicy.apply.tasks import LeafDifference, Sight, _other_objects, filled_in, judge_restored, path_text
 from gpolicy.cluster.state import ClusterState, Identity, Unreadable
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.plan.change import TAGS

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.cluster import https
-from gpolicy.cluster.https import HttpsRequest, Trust, ask, make_trust
+from gpolicy.cluster import rapi_client
+from gpolicy.cluster.rapi_client import HttpsRequest, Trust, ask, make_trust
 from gpolicy.errors import UnreachableError
 from tests.cluster import rapi_server
 from tests.cluster.rapi_server import Server
@@ -79,7 +79,7 @@ def test_without_a_ca_file_no_certificate_for_another_host_is_trusted(company: P
 def test_a_host_that_does_not_even_refuse_is_given_up_before_the_time_for_an_answer(
     monkeypatch: pytest.MonkeyPatch, trust: Trust | None
 ) -> None:
-    monkeypatch.setattr(https, "_CONNECTING", 0.4)
+    monkeypatch.setattr(rapi_client, "_CONNECTING", 0.4)
     with ExitStack() as stack:
         listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         for _ in range(4):  # nobody accepts: Linux answers no further connection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.cluster.simulated import MOST_NODES, built_in_values, simulated_state
+from gpolicy.cluster.htools_sources import MOST_NODES, built_in_values, simulated_state
 from gpolicy.errors import UsageError
 
 EXCLUSIVE = ("ndparams", "exclusive_storage")

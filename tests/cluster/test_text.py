@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gpolicy.cluster import text
+from gpolicy.cluster.htools_sources import parse_text, read_text_file
 from gpolicy.cluster.state import ClusterState, LiveDisk
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Level
@@ -14,11 +14,11 @@ RECORDED = recorded.path("full", "htools.data")
 
 
 def parse(content: str) -> ClusterState:
-    return text.parse_text(content, where="x.data", source="text:x.data")
+    return parse_text(content, where="x.data", source="text:x.data")
 
 
 def test_the_text_of_a_cluster_agrees_with_its_configuration() -> None:
-    state, config = text.read_text_file(RECORDED), recorded.from_config("full")
+    state, config = read_text_file(RECORDED), recorded.from_config("full")
     assert recorded.own_disagreements(state, config) == []
     for name, node in state.nodes.items():
         other = config.nodes[name]
@@ -34,7 +34,7 @@ def test_the_text_of_a_cluster_agrees_with_its_configuration() -> None:
 
 
 def test_effective_policies_are_those_of_the_text() -> None:
-    state = text.read_text_file(RECORDED)
+    state = read_text_file(RECORDED)
     assert state.groups["gold"].effective["ipolicy", "vcpu-ratio"] == 6.0
     assert state.groups["gold"].effective["ipolicy", "disk-templates"] == ["plain", "drbd"]
     assert state.cluster.own["ipolicy", "vcpu-ratio"] == 5.0
@@ -42,7 +42,7 @@ def test_effective_policies_are_those_of_the_text() -> None:
 
 
 def test_own_values_are_unreadable_except_alloc_policy() -> None:
-    state = text.read_text_file(RECORDED)
+    state = read_text_file(RECORDED)
     assert state.readable(Level.CLUSTER, ("ipolicy", "minmax"))
     assert state.readable(Level.GROUP, ("alloc_policy",))
     assert not state.readable(Level.GROUP, ("ipolicy", "minmax"))
@@ -52,7 +52,7 @@ def test_own_values_are_unreadable_except_alloc_policy() -> None:
 
 
 def test_nodes_keep_the_parameters_that_the_text_shows() -> None:
-    state = text.read_text_file(RECORDED)
+    state = read_text_file(RECORDED)
     assert state.effective_of_node(state.nodes["node4"])["ndparams", "spindle_count"] == 8
     assert state.nodes["node1"].resources.memory_free == 62464
     assert state.nodes["node1"].resources.spindles_total is None

@@ -9,7 +9,7 @@ import pytest
 
 from gpolicy.allocator.cluster_data import ClusterData
 from gpolicy.allocator.merge import Cluster, merge
-from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import compare, load
 from gpolicy.impact.impact import resource_model_change

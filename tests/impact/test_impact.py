@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Values
 from gpolicy.impact.impact import Impact, impact

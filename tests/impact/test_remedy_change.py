@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.impact import impact as room
 from gpolicy.impact.comparison import compare, load

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpolicy.rollout.next_action import COMPLETE, REVERTED, Carry, Look, PlanStage, next_back, next_forward
-from gpolicy.settings.rollout_settings import RolloutWave
+from gpolicy.rollout.rollout_run import COMPLETE, REVERTED, Carry, Look, PlanStage, next_back, next_forward
+from gpolicy.settings.named_clusters import RolloutWave
 
 WAVES = (RolloutWave("a", ("one",)), RolloutWave("b", ("two", "three")), RolloutWave("c", ("four",)))
 NAMES = [name for wave in WAVES for name in wave.clusters]

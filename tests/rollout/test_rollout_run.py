@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.journal_file import JournalError
 from gpolicy.errors import InputError
-from gpolicy.rollout.next_action import PlanStage
 from gpolicy.rollout.rollout_journal import read_rollout
-from gpolicy.rollout.rollout_run import RolloutRun, lost_journals
-from gpolicy.settings.rollout_settings import RolloutWave
+from gpolicy.rollout.rollout_run import PlanStage, RolloutRun, lost_journals
+from gpolicy.settings.named_clusters import RolloutWave
 from tests.apply.model_runner import (  # noqa: F401 (mortal is a fixture)
     KilledError,
     ModelRunner,

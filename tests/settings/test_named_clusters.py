@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.errors import InputError
-from gpolicy.settings.named_clusters import NamedCluster, named_clusters
-from gpolicy.settings.rollout_settings import refuse_contradictions
+from gpolicy.settings.named_clusters import NamedCluster, named_clusters, refuse_contradictions
 from gpolicy.settings.settings_file import named_settings_file, settings_file
 
 

@@ -7,8 +7,14 @@ from pathlib import Path
 import pytest
 
 from gpolicy.errors import InputError
-from gpolicy.settings.named_clusters import NamedCluster, named_clusters
-from gpolicy.settings.rollout_settings import RolloutSettings, RolloutWave, rollout_settings, waves_of
+from gpolicy.settings.named_clusters import (
+    NamedCluster,
+    RolloutSettings,
+    RolloutWave,
+    named_clusters,
+    rollout_settings,
+    waves_of,
+)
 from gpolicy.settings.settings_file import settings_file
 
 CLUSTERS = (

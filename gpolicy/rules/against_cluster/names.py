@@ -23,7 +23,7 @@ from gpolicy.findings import NO_PLAN, Related, Span, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.releases import release_of, unknown_release
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
-from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
+from gpolicy.guessing import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.printable import count, some
 from gpolicy.resolve.rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE

@@ -16,7 +16,7 @@ from gpolicy.findings import Related, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
-from gpolicy.policy.misspelt import is_one_slip
+from gpolicy.guessing import is_one_slip
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy
 from gpolicy.printable import count
 from gpolicy.resolve.desired import is_glob

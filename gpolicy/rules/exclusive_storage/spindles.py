@@ -13,8 +13,8 @@ from gpolicy.checking.node_limits import kept_by_node, kept_disk, promised_size,
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
+from gpolicy.ganeti.amounts import SIZE_STEP_MIB
 from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.units import SIZE_STEP_MIB
 from gpolicy.ganeti.vocabulary import MAX_DISKS
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf

@@ -14,9 +14,8 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.value_schema import MOST_STEPS, Breach, Budget, SchemaReader, TooCostlyError, breaches
 from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Related, RuleInfo, Severity, Span, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
-from gpolicy.guessing import did_you_mean, did_you_mean_one_of
-from gpolicy.policy.house_rule import SCHEMA, HouseRule
-from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
+from gpolicy.guessing import MOST_GUESSES, did_you_mean, did_you_mean_one_of, name_meant
+from gpolicy.policy.kinds import SCHEMA, HouseRule
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
 from gpolicy.policy.source_file import Located, Pointer, YamlDocument, place_name
 from gpolicy.policy.structure import ALIAS_BOMB

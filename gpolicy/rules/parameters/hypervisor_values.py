@@ -16,8 +16,8 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
-from gpolicy.policy.misspelt import surely_meant
-from gpolicy.policy.promised import promised_nodes
+from gpolicy.guessing import surely_meant
+from gpolicy.policy.model import promised_nodes
 from gpolicy.printable import count
 from gpolicy.rules.parameters.hypervisors import REFUSALS, address_of, ip_version
 from gpolicy.rules.shared import CLUSTER, GROUP, MoreWithState, bounds

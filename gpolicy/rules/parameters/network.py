@@ -11,8 +11,7 @@ from gpolicy.checking.in_force import in_force, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import REFUSED, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
-from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.policy.misspelt import is_one_slip
+from gpolicy.guessing import did_you_mean_one_of, is_one_slip
 from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, MOST_BITS, MoreWithState, WholePolicyRule, conflict
 
 _MODE: Final[Path] = ("nicparams", "mode")

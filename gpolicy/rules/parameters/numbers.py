@@ -11,7 +11,7 @@ from gpolicy.checking.in_force import in_force, places, value_of
 from gpolicy.checking.pairs import Pair, comparable
 from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import RuleParameter, Span, info_rule, warning_rule
-from gpolicy.ganeti.number_ranges import SENSIBLE, SensibleRange, is_without_limit
+from gpolicy.ganeti.amounts import SENSIBLE, SensibleRange, is_without_limit
 from gpolicy.ganeti.parameter import Parameter, Path, Type
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES

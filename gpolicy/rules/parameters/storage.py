@@ -16,7 +16,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import IPV4
-from gpolicy.policy.misspelt import name_meant, rarer_slips
+from gpolicy.guessing import name_meant, rarer_slips
 from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.resolve.terms import volume_terms

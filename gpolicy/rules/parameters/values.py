@@ -28,8 +28,8 @@ from gpolicy.ganeti.parameters import (
 )
 from gpolicy.ganeti.releases import release_key, release_of
 from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, SERVICE_PORTS
+from gpolicy.guessing import is_typing_slip
 from gpolicy.policy import edits
-from gpolicy.policy.misspelt import is_typing_slip
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.printable import count as in_words
 from gpolicy.printable import listed

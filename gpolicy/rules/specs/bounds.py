@@ -10,7 +10,7 @@ from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, number, te
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import REFUSED, Related, RuleParameter, error_rule, warning_rule
-from gpolicy.ganeti.number_ranges import SENSIBLE, is_without_limit
+from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import spec_distance
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from gpolicy.cluster.sources import read_state
-from gpolicy.ganeti.hail_options import HAIL_OPTIONS, HailParameters, hail_parameters
+from gpolicy.ganeti.htools_reading import HAIL_OPTIONS, HailParameters, hail_parameters
 from gpolicy.ganeti.parameter import Value
 from gpolicy.htools.program_options import Stop, read_options
 from tests.analysis.hail_cases import HSPACE, HTOOLS, document, passed, real_hail

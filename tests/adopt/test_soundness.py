@@ -7,8 +7,11 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gpolicy.adopt.adopting import adopt
+from gpolicy.adopt.soundness import file_names
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, Resources
@@ -99,3 +102,34 @@ def test_a_slip_in_the_policy_is_stopped(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stdout.splitlines()[1].startswith("Not to be applied: ")
     assert "FAILS nothing-newly-violates: 1" in done.stdout
+
+
+_names = st.lists(st.text(max_size=20) | st.sampled_from(["a", "A", "a-2", "A-2", ".a", "-a", "con", "x.yaml"]))
+
+
+def test_a_plain_name_stays() -> None:
+    assert file_names(["default", "gold-2", "a.b_c"]) == {"default": "default", "gold-2": "gold-2", "a.b_c": "a.b_c"}
+
+
+def test_other_names_become_plain() -> None:
+    names = ["../etc", ".hidden", "-rf", "a/b", "\u00fc", "con", "x.yaml", "", "g" * 300]
+    found = file_names(names)
+    assert [found[name] for name in names] == [
+        "etc", "hidden", "rf", "a-b", "group-2", "group-con", "x", "group", "g" * 100,
+    ]  # fmt: skip
+
+
+def test_file_names_differ_in_more_than_case() -> None:
+    assert sorted(file_names(["Gold", "gold", "GOLD"]).values()) == ["GOLD", "Gold-2", "gold-3"]
+
+
+@given(_names)
+def test_file_names_are_unique_visible_and_in_the_directory(names: list[str]) -> None:
+    result = file_names(names)
+    assert result.keys() == set(names)
+    assert len({file.lower() for file in result.values()}) == len(result)
+    for file in result.values():
+        assert file.isascii()
+        assert file
+        assert file[0] not in ".-"
+        assert not set(file) & set("/\\: \n\0")

@@ -12,7 +12,7 @@ from gpolicy.checking.checking import check_policy
 from gpolicy.errors import UsageError
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
-from gpolicy.starter.starter_policy import starter_files
+from gpolicy.writing.documents import starter_files
 from gpolicy.writing.new_files import write_files
 
 TODAY = date(2026, 1, 1)
