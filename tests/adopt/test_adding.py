@@ -12,8 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpolicy.adopt.adding import Addition, adopt_new
-from gpolicy.adopt.adopting import adopt
+from gpolicy.adopt.adopting import Addition, adopt, adopt_new
 from gpolicy.cli.running import run
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState

@@ -28,8 +28,7 @@ from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS
 from gpolicy.remedy.remedy import find_remedy
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import SuggestRequest
-from gpolicy.testing.running_tests import run_tests
-from gpolicy.testing.stage import Stages
+from gpolicy.testing.running_tests import Stages, run_tests
 from gpolicy.what_if.sizing import NodeOffer, SizeRequest, find_size
 from gpolicy.what_if.supposing import More, WhatIf, read_wanted, suppose
 from tests.analysis.hspace_cases import from_text, text_of

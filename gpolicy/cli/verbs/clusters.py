@@ -124,7 +124,7 @@ def _has_policy(directory: Path) -> bool:
 
 def _adopted_new(directory: Path, state: ClusterState) -> Report:
     """Add to a policy what it lacks of the cluster's groups and nodes."""
-    from gpolicy.adopt.adding import adopt_new  # noqa: PLC0415
+    from gpolicy.adopt.adopting import adopt_new  # noqa: PLC0415
     from gpolicy.cli.checking import checked_policy, reader_today  # noqa: PLC0415
     from gpolicy.fleet.choosing import other_policies  # noqa: PLC0415
     from gpolicy.writing.new_files import replace_drafted  # noqa: PLC0415
