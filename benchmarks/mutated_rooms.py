@@ -39,7 +39,7 @@ EQUIVALENT: Final = {
     "allocator/engines.py loaded_library: 3 → 2": "the line that a warning names",
     "allocator/native/library.py NativeEngine._call: True → False": "the work has ended before its process does",
     "apply/plan_run.py PlanRun.go: 4 → 5": "the length of a random name",
-    "apply/destinations.py open_runner: 20 → 21": "how much of a wrong address is shown, or compared",
+    "apply/runner.py open_runner: 20 → 21": "how much of a wrong address is shown, or compared",
     "apply/plan_run.py PlanRun._settle: continue → break": "behind a step that was not tried no other was",
     "apply/journal_file.py _take_place: False → True": "the file is our own, and no link",
     "apply/runner.py SharedStopRequests.__init__: 1 → 2": "the size of the shared memory",

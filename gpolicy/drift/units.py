@@ -34,6 +34,10 @@ from gpolicy.writing.value_edits import (
 )
 from gpolicy.writing.yaml_text import Node, Writer, block_entry, rule_tags
 
+_Tags = frozenset[str]
+_Difference = tuple[_Tags, _Tags]
+"""The tags that the policy does not declare, and those that are missing."""
+
 _MOST_NAMED = 3
 
 
@@ -186,7 +190,7 @@ class TagUnits:
 
     def units(self, drift: Sequence[Drift]) -> Iterator[Unit]:
         """Yield the units of drift in tags."""
-        nodes: dict[tuple[frozenset[str], frozenset[str]], list[Drift]] = defaultdict(list)
+        nodes: dict[_Difference, list[Drift]] = defaultdict(list)
         for item in drift:
             level, _, name = item.object.partition("/")
             if level == Level.NODE:
@@ -203,7 +207,7 @@ class TagUnits:
         for (extra, missing), items in nodes.items():
             yield from self._nodes(items, extra, missing)
 
-    def _nodes(self, items: Sequence[Drift], extra: frozenset[str], missing: frozenset[str]) -> Iterator[Unit]:
+    def _nodes(self, items: Sequence[Drift], extra: _Tags, missing: _Tags) -> Iterator[Unit]:
         """Yield the units of nodes that all have the same tags too many and too few."""
         names = frozenset(item.object.partition("/")[2] for item in items)
         keys = frozenset(item.key for item in items)
@@ -213,7 +217,7 @@ class TagUnits:
         if all(who <= names for _, who in giving) and (whole or not extra):
             lists = [item for item, _ in giving]
             lists += [item for item in whole[:1] if item not in lists]
-            yield Unit(keys, (self._in_sets(lists, whole[:1], extra, missing),))
+            yield Unit(keys, (_in_sets(lists, whole[:1], (extra, missing)),))
         elif len(names) > 1:
             for item in items:
                 yield from self._nodes([item], extra, missing)
@@ -221,11 +225,7 @@ class TagUnits:
             yield self._node(keys, next(iter(names)), giving, extra)
 
     def _node(
-        self,
-        keys: frozenset[Key],
-        name: str,
-        giving: Sequence[tuple[NodeSetPolicy, frozenset[str]]],
-        extra: frozenset[str],
+        self, keys: frozenset[Key], name: str, giving: Sequence[tuple[NodeSetPolicy, _Tags]], extra: _Tags
     ) -> Unit:
         """Return the unit of one node whose tags come from sets of several nodes."""
         for item, who in giving:
@@ -242,30 +242,23 @@ class TagUnits:
         except UnwritableError as error:
             return Unit(keys, reason=str(error))
 
-    def _in_sets(
-        self,
-        sets: Sequence[NodeSetPolicy],
-        adding: Sequence[NodeSetPolicy],
-        extra: frozenset[str],
-        missing: frozenset[str],
-    ) -> WayToWrite:
-        def write(draft: Draft) -> ValuePlace:
-            wrote: list[ValuePlace] = []
-            for item in sets:
-                added = extra if item in adding else frozenset[str]()
-                wrote.append(_write_list(draft, item, (added, missing)))
-            return wrote[0]
 
-        return WayToWrite(How.IN_PLACE, write, frozenset((item.label, TAGS) for item in sets))
+def _in_sets(sets: Sequence[NodeSetPolicy], adding: Sequence[NodeSetPolicy], difference: _Difference) -> WayToWrite:
+    extra, missing = difference
+
+    def write(draft: Draft) -> ValuePlace:
+        wrote = [_write_list(draft, item, (extra if item in adding else _Tags(), missing)) for item in sets]
+        return wrote[0]
+
+    return WayToWrite(How.IN_PLACE, write, frozenset((item.label, TAGS) for item in sets))
 
 
-def _difference(item: Drift) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the tags that the policy does not declare, and those that are missing."""
+def _difference(item: Drift) -> _Difference:
     found, declared = frozenset(words(item.found)), frozenset(words(item.declared))
     return found - declared, declared - found
 
 
-def _write_list(draft: Draft, declared: Declared, difference: tuple[frozenset[str], frozenset[str]]) -> ValuePlace:
+def _write_list(draft: Draft, declared: Declared, difference: _Difference) -> ValuePlace:
     """Write the tags of an object into its own list; where it takes them from a base, make it one of its own."""
     extra, missing = difference
     place = place_of(declared.document)
@@ -278,7 +271,7 @@ def _write_list(draft: Draft, declared: Declared, difference: tuple[frozenset[st
     return place, TAGS
 
 
-def _write_cluster_tags(draft: Draft, policy: Policy, difference: tuple[frozenset[str], frozenset[str]]) -> ValuePlace:
+def _write_cluster_tags(draft: Draft, policy: Policy, difference: _Difference) -> ValuePlace:
     extra, missing = difference
     wrote: list[ValuePlace] = []
     own = {tag.value for tag in (policy.cluster.tags if policy.cluster else None) or ()}
