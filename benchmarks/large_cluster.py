@@ -31,8 +31,7 @@ from gpolicy.cluster.state import (
     Resources,
 )
 from gpolicy.ganeti.parameter import Level, Value, Values
-from gpolicy.ganeti.parameters import default_in, known_in, parameters_of
-from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.parameters import default_in, fill, known_in, parameters_of
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
 SEED = 200

@@ -1,9 +1,13 @@
-"""What may have been meant by a word that nobody knows: one answer for every name that a user writes."""
+"""What may have been meant by a word that nobody knows: one answer for every name that a user writes.
+
+A correction is safe if the word is close to exactly one known word.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from gpolicy.printable import some
@@ -60,3 +64,99 @@ def _first_part(name: str) -> str:
 
 def _plain(word: str) -> str:
     return word.lower().replace("_", "-")
+
+
+MOST_GUESSES: Final = 100
+"""The greatest number of unknown words that are compared: more are not misspellings."""
+
+MOST_ALIKE: Final = 60
+"""The greatest number of names that are compared with one another."""
+
+_LEAST_LETTERS: Final = 4  # shorter words have too many neighbours
+
+
+def surely_meant(word: str, known: Iterable[str]) -> str | None:
+    """Return the only known word within one slip of `word`; None if there is none or more than one.
+
+    A slip is another case, an underscore for a hyphen, a missing, additional or wrong letter, or two swapped letters.
+    """
+    words = set(known)
+    alike = {item for item in words if _plain(item) == _plain(word)}
+    if alike:
+        return alike.pop() if len(alike) == 1 else None
+    if len(word) < _LEAST_LETTERS or len(word) > 100:
+        return None
+    near = [item for item in words if abs(len(item) - len(word)) <= 2 and _distance(_plain(word), _plain(item)) <= 2]
+    return near[0] if len(near) == 1 and _distance(_plain(word), _plain(near[0])) == 1 else None
+
+
+def is_one_slip(word: str, known: str) -> bool:
+    """Return whether a word, short ones too, is another case of a known one, or one slip away from it."""
+    return word != known and len(word) <= 100 and _distance(_plain(word), _plain(known)) <= 1
+
+
+def is_typing_slip(word: str, known: str) -> bool:
+    """Return whether letters of a known word are exchanged, missing or twice; another letter makes another word."""
+    return is_one_slip(word, known) and (len(word) != len(known) or sorted(word) == sorted(known))
+
+
+def name_meant(name: str, known: Iterable[str]) -> str | None:
+    """Return the only known name within one slip of `name`; None if there is none or more than one.
+
+    Names that differ in numbers or single letters only (rack1 and rack2, gold and gold-b) are two names, not one
+    misspelt.
+    """
+    words, marks = _split(name)
+    others = {other: _split(other) for other in known if other != name}
+    return surely_meant(
+        name, [other for other, (own, own_marks) in others.items() if own != words or own_marks == marks]
+    )
+
+
+def rarer_slips(uses: Counter[str]) -> dict[str, str]:
+    """Return the names that are one slip away from one that is used more often, each with that one.
+
+    None of more than MOST_ALIKE names: those are a series.
+    """
+    if len(uses) > MOST_ALIKE:
+        return {}
+    found = {name: name_meant(name, [other for other in uses if uses[other] > uses[name]]) for name in uses}
+    return {name: near for name, near in found.items() if near is not None}
+
+
+_PARTS: Final = re.compile(r"[^\W\d_]+|\d+")
+
+
+def _split(name: str) -> tuple[list[str], list[str]]:
+    """Return the words of a name, and its numbers and single letters."""
+    parts = _PARTS.findall(name.lower())
+    words = [part for part in parts if len(part) > 1 and not part.isdigit()]
+    return words, [part for part in parts if len(part) == 1 or part.isdigit()]
+
+
+class Guesses:
+    """Guesses the meaning of unknown words, for the first MOST_GUESSES of them."""
+
+    def __init__(self) -> None:
+        self._left = MOST_GUESSES
+
+    def __call__(self, word: str, known: Collection[str], *, cutoff: float) -> str | None:
+        """Return the known word most similar to `word`, at least by `cutoff` (0 to 1); None if there is none."""
+        if not self._left:
+            return None
+        self._left -= 1
+        return closest(word, known, cutoff)
+
+
+def _distance(one: str, other: str) -> int:
+    """Return the number of slips between two words (optimal string alignment)."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        before, previous, row = row, before, [i]
+        for j, wanted in enumerate(other, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+                cost = min(cost, previous[j - 2] + 1)
+            row.append(cost)
+    return row[-1]

@@ -2,7 +2,8 @@
 
 The files of a pull request may be links to anywhere, pipes that block, or have impossible names. So a name is resolved,
 the result must lie below the directory, and it is opened component by component without following a link: a change in
-between is an error, and never leads to another file. All failures are OSErrors whose text is fit for a message.
+between is an error, and never leads to another file. All failures to open are OSErrors whose text is fit for a
+message. Files are written completely or not at all: private ones, which only their owner may read, and public ones.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from gpolicy.errors import GpolicyError, InputError
 from gpolicy.guessing import MOST_KNOWN, closest
 
 YAML_SUFFIXES: Final = (".yaml", ".yml")
@@ -286,3 +289,36 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    """Replace the file at `path` by `data` in one step. Symbolic links are not followed.
+
+    Raise GpolicyError when it cannot be written; the old content then stays.
+    """
+    try:
+        target = file_to_write(path)
+        beside = write_beside(target, data, mode)
+        try:
+            take_place(target, beside)
+        finally:
+            drop(target, beside)
+        sync_directory(target.directory)
+    except OSError as error:
+        raise GpolicyError(f"{str(path)!r}: cannot be written: {reason(error)}") from None
+
+
+write_private: Final = partial(_write, mode=0o600)
+write_public: Final = partial(_write, mode=0o644)
+"""For a file that a program of another user reads."""
+write_program: Final = partial(_write, mode=0o700)
+"""For a program that only its owner may read and run."""
+
+
+def check_private(path: Path, descriptor: int) -> None:
+    """Raise InputError if others than the owner can read the open file, which holds a secret."""
+    if os.fstat(descriptor).st_mode & _OTHERS:
+        raise InputError(f"{path}: others can read this file with a password in it", hint=f"chmod 600 {path}")

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveDisk, LiveGroup, LiveInstance, LiveNode
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value, Values
-from gpolicy.ganeti.parameters import known_in, parameters_of
-from gpolicy.ganeti.values import canonical, fill
+from gpolicy.ganeti.parameters import canonical, fill, known_in, parameters_of
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN, SPEC_SIZES
 
 VERSION: Final = "3.0"

@@ -43,7 +43,6 @@ MAY_IMPORT = {
     "formatting": {"policy", "writing"},
     "writing": {"ganeti", "policy"},
     "adopt": {"ganeti", "policy", "cluster", "resolve", "checking", "forecast", "plan", "impact", "drift", "writing"},
-    "starter": {"writing"},
     "show": {"ganeti", "policy", "cluster"},
     "analysis": {"ganeti", "cluster", "allocator", "policy"},
     "impact": {"ganeti", "cluster", "allocator", "policy", "plan", "analysis", "remedy"},

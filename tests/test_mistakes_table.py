@@ -9,7 +9,7 @@ import pytest
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.cli.app import VERBS
-from gpolicy.policy.guard import BUILT_IN, Measure
+from gpolicy.policy.kinds import BUILT_IN, Measure
 
 DOCS = Path(__file__).parents[1] / "docs"
 TRAPS = (DOCS / "explanation" / "traps.md").read_text(encoding="utf-8")

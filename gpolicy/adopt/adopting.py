@@ -1,25 +1,36 @@
-"""Write the policy that a cluster has now: its plan is empty, and users can read and edit it.
+"""Write the policy that a cluster has now (its plan is empty, users can read and edit it), or add to one that is there.
 
 Our own loader reads it back, and it passes check. It leaves out, and lists in comments, what the source cannot show,
 what a policy cannot say, what Ganeti's commands could not restore, and what no policy should ask for.
+
+A policy that is there gets the groups and nodes that no document mentions yet. What it says already stays, drift too.
+Values that a declared object has and its document lacks are not new: nobody wants to manage them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+import pathlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import partial
 from typing import Final
 
-from gpolicy.adopt.file_names import file_names
-from gpolicy.adopt.soundness import Place, unsound_places, with_guards
+from gpolicy.adopt.soundness import Place, file_names, unsound_places, with_guards, without_defaults
 from gpolicy.cluster.state import ClusterState, LiveGroup
+from gpolicy.drift.unit_writer import How, Proof, Unit, UnitWriter, WayToWrite, look
+from gpolicy.drift.units import NODES, set_nodes
 from gpolicy.ganeti.parameter import Level, Path, Values
-from gpolicy.ganeti.parameters import default_in, parameter_at, position
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of, unknown_release
+from gpolicy.plan.change import MEMBERSHIP, NAME
 from gpolicy.plan.diff import TOOL_TAGS
-from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
+from gpolicy.plan.part import Key
+from gpolicy.policy.model import Policy
+from gpolicy.policy.schema_rules import TAG_FAMILIES
+from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import free_name, listed
+from gpolicy.resolve.desired import Desired, members, resolve
 from gpolicy.writing.documents import (
     SCHEMA_FILE,
     compared_with,
@@ -30,18 +41,20 @@ from gpolicy.writing.documents import (
     schema_text,
     sections,
 )
-from gpolicy.writing.tag_rules import TAG, RuleTags, rule_tags
-from gpolicy.writing.written import NotWritten, Writer, name_complaint
-from gpolicy.writing.yaml_text import Node, comment_lines, entry
+from gpolicy.writing.value_edits import Draft, ValuePlace
+from gpolicy.writing.yaml_text import (
+    TAG,
+    Node,
+    NotWritten,
+    RuleTags,
+    Writer,
+    comment_lines,
+    entry,
+    name_complaint,
+    rule_tags,
+)
 
 _MOST_ROUNDS: Final = 20  # each leaves out new errors: std after minmax, one parameter after another
-_DEFAULTS_UNMANAGED: Final = {
-    *("hvparams", "enabled_data_collectors", "data_collector_interval"),
-    *("hv_state", "disk_state", "install_image", "zeroing_image"),
-}
-"""Values that are rarely set at the cluster, or that Ganeti cannot unset: written only where they are not defaults."""
-
-
 _LONGEST_NAME: Final = 60
 _MOST_TAGS_IN_NAME: Final = 3
 
@@ -111,7 +124,7 @@ class Adoption:
         if reason:
             self.left_out.append(NotWritten("cluster", "name", f"{reason}; write it in place of `unnamed`"))
             name = "unnamed"
-        worth_writing, at_default = _without_defaults(self.state.cluster.own, self.release)
+        worth_writing, at_default = without_defaults(self.state.cluster.own, self.release)
         values = self._write(worth_writing, Level.CLUSTER, "cluster")
         lines = [
             *self._top(
@@ -282,32 +295,6 @@ def _rules(key: str, items: list[Node], comment: str) -> list[str]:
     return ["", *comment_lines(comment), *entry(key, items)] if items else []
 
 
-def _without_defaults(own: Values, version: str) -> tuple[Values, list[str]]:
-    """Return the cluster's values worth writing, and the names of families and parts where the rest is default.
-
-    The parameters of disk templates that are not enabled, the long lists of hypervisors and data collectors, figures
-    that nobody has set and images that are not in use are written only where they differ from Ganeti's defaults.
-    """
-    kept: Values = {}
-    dropped: list[Path] = []
-    enabled = own.get(("enabled_disk_templates",))
-    templates = enabled if isinstance(enabled, list) else []
-    for path, value in own.items():
-        rarely_set = path[0] in _DEFAULTS_UNMANAGED or (path[0] == "diskparams" and path[1] not in templates)
-        parameter = parameter_at(path) if rarely_set else None
-        if parameter and parameter.default is not None and default_in(parameter, version) == value:
-            dropped.append(path)
-        else:
-            kept[path] = value
-    partly = {_part(path) for path in kept}
-    parts = dict.fromkeys(_part(path) for path in sorted(dropped, key=position))
-    return kept, [f"the rest of {part}" if part in partly else part for part in parts]
-
-
-def _part(path: Path) -> str:
-    return ".".join(path[:2]) if path[0] in ("diskparams", "hvparams") else path[0]
-
-
 # --- node sets ----------------------------------------------------------------------------------------------------
 
 
@@ -345,3 +332,104 @@ def _name(nodes: list[str], tags: list[str]) -> str:
         return nodes[0]
     text = " ".join(tags)
     return text if 0 < len(tags) <= _MOST_TAGS_IN_NAME and len(text) <= _LONGEST_NAME else "nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """New and changed texts by name, what was added (group/NAME, node/NAME), and what could not be, with its reason."""
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    added: tuple[str, ...] = ()
+    left_out: tuple[NotWritten, ...] = ()
+
+
+def adopt_new(policy: Policy, state: ClusterState, today: date, others: Sequence[Policy] = ()) -> Addition:
+    """Return what the policy, which has no errors beside `state`, lacks of the cluster's groups and nodes.
+
+    `others` are policies that may take values from the same files; they must not change.
+    """
+    adding = _Adding(policy, state)
+    units = list(adding.units())
+    proof = Proof(look(policy, state, today), state, today, others=others, in_bases=False)
+    writer = UnitWriter(proof, Draft(policy.files))
+    writer.write(units)
+    added = sorted({name for name, _ in writer.written})
+    refused = [NotWritten(name, "", reason) for (name, _), reason in sorted(writer.reasons.items())]
+    left_out = [item for item in adding.left_out if item.object in added]
+    return Addition(writer.draft.texts, tuple(added), (*refused, *left_out))
+
+
+class _Adding:
+    def __init__(self, policy: Policy, state: ClusterState) -> None:
+        self._policy = policy
+        self._state = state
+        self._desired = resolve(policy, state)
+        self._root = policy.root or pathlib.Path()
+        self._excluded: Mapping[Place, str] = adoption_of(state)[1]
+        self._has_schema = (self._root / SCHEMA_FILE).is_file()
+        self.left_out: list[NotWritten] = []
+
+    def units(self) -> Iterator[Unit]:
+        """Yield what to add, each part for itself."""
+        groups = [name for name in self._state.groups if name not in self._desired.current_groups]
+        new = frozenset(groups)
+        free: dict[str, list[str]] = {}
+        for name in sorted(self._state.nodes):
+            wanted = self._desired.nodes.get(name)
+            if wanted is None or wanted.group is None:
+                free.setdefault(self._state.nodes[name].group, []).append(name)
+        taken = {str(pathlib.Path(name)) for name in self._policy.files}
+        for name, file in sorted(file_names(groups).items()):
+            yield self._group(name, _unused(self._root / "groups", file, taken), free.get(name, []))
+        for name, nodes in sorted(free.items()):
+            group = self._desired.current_groups.get(name)
+            if name not in new and group is not None and group.nodes is not None:
+                for node in nodes:
+                    write = partial(set_nodes, group=group, node=node, is_in=True)
+                    way = WayToWrite(How.IN_PLACE, write, frozenset({(group.label, NODES)}))
+                    yield Unit(frozenset({(f"node/{node}", MEMBERSHIP)}), (way,))
+        yield from self._node_sets(taken)
+
+    def _group(self, name: str, file: str, nodes: list[str]) -> Unit:
+        label = f"group/{name}"
+        adoption = Adoption(self._state, self._excluded)
+        text = adoption.group(self._state.groups[name], nodes)
+        self.left_out += adoption.left_out
+        keys = frozenset[Key]({(label, NAME), *((f"node/{node}", MEMBERSHIP) for node in nodes)})
+        return Unit(keys, (self._new_file(file, text, {(label, ())}),))
+
+    def _node_sets(self, taken: Collection[str]) -> Iterator[Unit]:
+        scratch = Desired(groups=self._desired.groups, nodes=self._desired.nodes)
+        known = frozenset[str]().union(*(members(item, self._state, scratch) for item in self._policy.node_sets))
+        free = ((name, node) for name, node in self._state.nodes.items() if name not in known)
+        nodes = {name: node for name, node in free if node.own or node.tags}
+        if not nodes:
+            return
+        adoption = Adoption(replace(self._state, nodes=nodes), self._excluded)
+        adoption.nodes([item.name for item in self._policy.node_sets])
+        text = adoption.files.get("nodes.yaml")
+        self.left_out += adoption.left_out
+        if text is None:
+            return
+        documents = read_yaml(text, "nodes.yaml").documents
+        described = [node for document in documents for node in document.root["nodes"]]
+        labels = {(f"node-set/{document.root['name']}", ()) for document in documents}
+        way = self._new_file(_unused(self._root, "nodes", taken), text, labels)
+        yield Unit(frozenset((f"node/{node}", ()) for node in described), (way,))
+
+    def _new_file(self, name: str, text: str, labels: Iterable[Key]) -> WayToWrite:
+        lines = text.splitlines(keepends=True)
+        if not self._has_schema:  # lines for editors, which name it
+            lines = [line for line in lines if not (line.startswith("# ") and "$schema" in line)]
+
+        def write(draft: Draft) -> ValuePlace:
+            draft.create(name, "".join(lines))
+            return (name, 0), ()
+
+        return WayToWrite(How.IN_PLACE, write, frozenset(labels))
+
+
+def _unused(directory: pathlib.Path, name: str, taken: Collection[str]) -> str:
+    """Return the path of a YAML file that is not there yet."""
+    free = free_name(name, lambda text: str(path := directory / f"{text}.yaml") in taken or path.exists())
+    return str(directory / f"{free}.yaml")

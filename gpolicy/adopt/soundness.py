@@ -1,26 +1,60 @@
-"""What an adopted policy must not say, although its cluster is in that state, and guards that the cluster passes."""
+"""What an adopted policy must not or need not say, guards that its cluster passes, and file names for objects."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from typing import Final
 
-from gpolicy.adopt.file_names import file_names
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.forecast.telling import FORECAST
+from gpolicy.ganeti.parameter import Path, Values
+from gpolicy.ganeti.parameters import default_in, parameter_at, position
 from gpolicy.plan.projection import prospect
-from gpolicy.policy.guard import Measure, build_guards
-from gpolicy.policy.kinds import KINDS
+from gpolicy.policy.kinds import KINDS, Measure, build_guards
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, NodeSetPolicy, Policy, TagRulesPolicy
 from gpolicy.policy.yaml_reader import read_yaml
-from gpolicy.printable import named
+from gpolicy.printable import free_name, named
 from gpolicy.writing.documents import FIRST_GUARDS, GUARDS_FILE, FirstGuard, guards_document
 
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
+_LONGEST: Final = 100
+_SUFFIXES_OF_YAML: Final = re.compile(r"\.ya?ml\Z", re.IGNORECASE)
+_DEVICES: Final = frozenset({"aux", "con", "nul", "prn"})  # names that no checkout on Windows can have
+
+
+def file_names(names: Iterable[str]) -> dict[str, str]:
+    """Return a file name (without suffix) for each of `names`, no two the same, upper and lower case aside.
+
+    Only ASCII letters, digits, `.`, `_` and `-` are used, and neither `.` nor `-` to begin with: a hidden file would
+    be no part of the policy. A name that is such already stays as it is.
+    """
+    result: dict[str, str] = {}
+    taken: set[str] = set()
+    plain_first = sorted(names, key=lambda name: (_plain(name) != name, name))
+    for name in plain_first:
+        result[name] = free_name(_plain(name), lambda text: text.lower() in taken)
+        taken.add(result[name].lower())
+    return result
+
+
+def _plain(name: str) -> str:
+    text = _UNSAFE.sub("-", name).lstrip(".-").rstrip(".-")[:_LONGEST].rstrip(".-")
+    text = _SUFFIXES_OF_YAML.sub("", text)
+    if not text or text.lower() in _DEVICES:
+        return f"group-{text}".rstrip("-")
+    return text
+
+
+_DEFAULTS_UNMANAGED: Final = {
+    *("hvparams", "enabled_data_collectors", "data_collector_interval"),
+    *("hv_state", "disk_state", "install_image", "zeroing_image"),
+}
+"""Values that are rarely set at the cluster, or that Ganeti cannot unset: written only where they are not defaults."""
 _ONE_NODE: Final = "it has one node"
 _MOST_NODES: Final = 300
 """On more nodes only the guard against violations is judged: counting what fits takes long there. A cluster passes
@@ -119,3 +153,29 @@ def with_guards(files: Mapping[str, str], state: ClusterState) -> dict[str, str]
     if not few:
         left_out.append(f"node_failures: not judged here, there are more than {_MOST_NODES:,} nodes")
     return {**files, GUARDS_FILE: guards_document([*guards, *unjudged], left_out)}
+
+
+def without_defaults(own: Values, version: str) -> tuple[Values, list[str]]:
+    """Return the cluster's values worth writing, and the names of families and parts where the rest is default.
+
+    The parameters of disk templates that are not enabled, the long lists of hypervisors and data collectors, figures
+    that nobody has set and images that are not in use are written only where they differ from Ganeti's defaults.
+    """
+    kept: Values = {}
+    dropped: list[Path] = []
+    enabled = own.get(("enabled_disk_templates",))
+    templates = enabled if isinstance(enabled, list) else []
+    for path, value in own.items():
+        rarely_set = path[0] in _DEFAULTS_UNMANAGED or (path[0] == "diskparams" and path[1] not in templates)
+        parameter = parameter_at(path) if rarely_set else None
+        if parameter and parameter.default is not None and default_in(parameter, version) == value:
+            dropped.append(path)
+        else:
+            kept[path] = value
+    partly = {_part(path) for path in kept}
+    parts = dict.fromkeys(_part(path) for path in sorted(dropped, key=position))
+    return kept, [f"the rest of {part}" if part in partly else part for part in parts]
+
+
+def _part(path: Path) -> str:
+    return ".".join(path[:2]) if path[0] in ("diskparams", "hvparams") else path[0]

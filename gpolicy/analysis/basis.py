@@ -20,20 +20,29 @@ from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
 from gpolicy.allocator.configured_resources import DiskResources, HypervisorResources, NodeResources
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.merge import Cluster, merge
-from gpolicy.analysis.allocator_input import KVM_NODE_MEMORY, cluster_data, missing_figures
-from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_by_policy, declared_numbers, reported
-from gpolicy.analysis.unknown import (
+from gpolicy.analysis.allocator_input import (
+    KVM_NODE_MEMORY,
     Unknown,
+    cluster_data,
     groups_with_gaps,
     groups_with_unreadable_instances,
+    missing_figures,
     not_known,
     without_groups,
 )
-from gpolicy.analysis.volume_resources import VolumeResources, volume_resources
+from gpolicy.analysis.declared_resources import (
+    DeclaredNumber,
+    VolumeResources,
+    compared,
+    declared_by_policy,
+    declared_numbers,
+    reported,
+    volume_resources,
+)
 from gpolicy.cluster.state import ClusterState, LiveNode, Snapshot
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.cluster.volume_pools import VolumesFrom
-from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, HailParameters, hail_parameters
+from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS, HailParameters, hail_parameters
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
 from gpolicy.printable import some

@@ -25,13 +25,12 @@ from gpolicy.allocator.placement import NO_FAILURES, Candidates, NoCandidatesErr
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.analysis.allocator_input import charged_space, merged
 from gpolicy.analysis.binding import Binding, Cause, binding
-from gpolicy.analysis.disk_templates import Unmade, unmade
-from gpolicy.analysis.hail_counting import hail_allocator, primaries, rules_of, without_nodes
+from gpolicy.analysis.hail import hail_allocator, primaries, rules_of, without_nodes
 from gpolicy.analysis.losses import FirstLoss, first_loss
-from gpolicy.analysis.wanted_instance import spec_disks
+from gpolicy.analysis.wanted_instance import Unmade, spec_disks, unmade
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, InputError
-from gpolicy.ganeti.hail_parameters import HailParameters
+from gpolicy.ganeti.htools_reading import HailParameters
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 _Result = TypeVar("_Result")

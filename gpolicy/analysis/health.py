@@ -1,18 +1,252 @@
-"""What is wrong with a cluster as it is: violations of policies, losses that it cannot absorb, conflicts of tags."""
+"""What is wrong with a cluster as it is: violations of policies, losses that it cannot absorb, conflicts of tags.
+
+The tags are those of failure domains, exclusion, migration and desired locations. They are read as htools reads them
+(design document "location awareness"; `htools:iextags:` and `htools:desiredlocation:` are compared as bare prefixes,
+`htools:nlocation:` and `htools:migration:` with a colon). Ganeti itself enforces none of these: failure domains only
+count in the cluster score, exclusion and migration tags bind hail and hbal, and no tool checks whether they can be
+satisfied.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
-from gpolicy.analysis.location import LocationFacts
+from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.merge import (
+    LOCATION_PREFIX,
+    desired_tags,
+    exclusion_tags,
+    location_tags,
+    migration_tags,
+    receivable_tags,
+    tagged_values,
+)
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
 from gpolicy.analysis.node_violations import node_verdicts
-from gpolicy.analysis.violations import PolicyJudge
-from gpolicy.cluster.state import ClusterState
+from gpolicy.analysis.spec_pairs import PolicyJudge
+from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode
 from gpolicy.cluster.terms import NO_LIMITS, Limits
+
+T = TypeVar("T")
+
+_EXTERNALLY_MIRRORED: Final = frozenset(template.value for template in DiskTemplate if template.externally_mirrored)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedDomain:
+    """A mirrored instance with both nodes in one failure domain."""
+
+    instance: str
+    primary_node: str
+    secondary_node: str
+    """Its secondary node."""
+    tags: tuple[str, ...]
+    """The domains that both are in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExclusionConflict:
+    """Instances with the same exclusion tag and the same primary node."""
+
+    tag: str
+    """What they have in common."""
+    node: str
+    """Their primary node."""
+    instances: tuple[str, ...]
+    """They."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainConflict:
+    """Instances with the same exclusion tag and primary nodes in the same failure domain (perhaps the same node)."""
+
+    tag: str
+    """What they have in common."""
+    domain: str
+    """The failure domain."""
+    nodes: tuple[str, ...]
+    """Their primary nodes."""
+    instances: tuple[str, ...]
+    """They."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExclusionUnsatisfiable:
+    """A group with more instances of the same exclusion tag than places for them.
+
+    Places are nodes that may hold instances, or failure domains and nodes in none: each node can have one of the
+    instances, but two share a domain.
+    """
+
+    tag: str
+    """The tag."""
+    group: str
+    instances: tuple[str, ...]
+    """Instances with it."""
+    domain_kind: str | None
+    """Kind of failure domain that the places are of; None where they are nodes."""
+    places: tuple[str, ...]
+    """Nodes or failure domains to spread them over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unmovable:
+    """An instance that no node may receive because of migration tags.
+
+    Only instances that Ganeti can migrate: with DRBD, or with disks that all nodes of the group reach.
+    """
+
+    instance: str
+    primary_node: str
+    targets: tuple[tuple[str, tuple[str, ...]], ...]
+    """Nodes that it could go to otherwise, with the migration tags that each lacks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredLocationMissing:
+    """An instance with a desired location that no node of its group has."""
+
+    instance: str
+    group: str
+    tag: str
+    """The location."""
+    elsewhere: tuple[str, ...]
+    """Nodes of other groups that have it."""
+
+
+class LocationFacts:
+    """The effects of tags in one state of the cluster. `names` are other names for its groups."""
+
+    def __init__(self, state: ClusterState, names: Mapping[str, str]) -> None:
+        self.state, self.names = state, names
+        tags = tuple(sorted(state.cluster.tags))
+        self.kinds = tagged_values(tags, LOCATION_PREFIX)
+        self.location = {node.name: location_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
+        self.migration = {node.name: migration_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
+        self.receivable = {name: receivable_tags(tags, found) for name, found in self.migration.items()}
+        self.instances = sorted(state.instances.values(), key=lambda item: item.name)
+        self.usable: dict[str, list[LiveNode]] = {name: [] for name in state.groups}
+        self.at: dict[str, list[LiveNode]] = {}
+        for node in sorted(state.nodes.values(), key=lambda node: node.name):
+            if node.is_usable:
+                self.usable[node.group].append(node)
+                for tag in self.location[node.name]:
+                    self.at.setdefault(tag, []).append(node)
+        self.in_use = {node.name: node for nodes in self.usable.values() for node in nodes}
+        self.places = {name: list(self._places(nodes)) for name, nodes in self.usable.items()}
+        self.exclusion = partial(exclusion_tags, tags)
+        self.desired = partial(desired_tags, tags)
+
+    def shared_domains(self) -> Iterator[SharedDomain]:
+        """Yield mirrored instances with both nodes in the same failure domain."""
+        for item in self.instances:
+            for secondary in item.secondary_nodes:
+                near = self.location[item.primary_node] & self.location[secondary]
+                if near:
+                    yield SharedDomain(
+                        instance=item.name,
+                        primary_node=item.primary_node,
+                        secondary_node=secondary,
+                        tags=tuple(sorted(near)),
+                    )
+
+    def exclusion_conflicts(self) -> Iterator[ExclusionConflict]:
+        """Yield instances with the same exclusion tag on the same primary node."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for item in self.instances:
+            for tag in self.exclusion(tuple(sorted(item.tags))):
+                found.setdefault((tag, item.primary_node), []).append(item.name)
+        for (tag, node), names in sorted(found.items()):
+            if len(names) > 1:
+                yield ExclusionConflict(tag=tag, node=node, instances=tuple(names))
+
+    def domain_conflicts(self) -> Iterator[DomainConflict]:
+        """Yield instances with the same exclusion tag in the same failure domain."""
+        found: dict[tuple[str, str], list[LiveInstance]] = {}
+        for item in self.instances:
+            for tag in self.exclusion(tuple(item.tags)):
+                for domain in self.location[item.primary_node]:
+                    found.setdefault((tag, domain), []).append(item)
+        for (tag, domain), items in sorted(found.items(), key=lambda entry: entry[0]):
+            if len(items) > 1:
+                nodes = tuple(sorted({item.primary_node for item in items}))
+                names = tuple(item.name for item in items)
+                yield DomainConflict(tag=tag, domain=domain, nodes=nodes, instances=names)
+
+    def unsatisfiable(self) -> Iterator[ExclusionUnsatisfiable]:
+        """Yield exclusion tags that more instances of a group have than it has places."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for item in self.instances:
+            for tag in self.exclusion(tuple(item.tags)):
+                found.setdefault((tag, self.state.nodes[item.primary_node].group), []).append(item.name)
+        for (tag, group), names in sorted(found.items()):
+            for kind, places in self.places[group]:
+                if len(names) > len(places):
+                    yield ExclusionUnsatisfiable(
+                        tag=tag,
+                        group=self.names.get(group, group),
+                        instances=tuple(names),
+                        domain_kind=kind,
+                        places=places,
+                    )
+                    if kind is None:
+                        break  # too few nodes: too few domains as well
+
+    def _places(self, nodes: Sequence[LiveNode]) -> Iterator[tuple[str | None, tuple[str, ...]]]:
+        """Yield the places for instances with the same exclusion tag: nodes, then each kind of failure domain.
+
+        A node in no domain of a kind is a place of its own. A node in several domains would reduce the number of
+        places; that is ignored, so every finding is certain.
+        """
+        yield None, tuple(node.name for node in nodes)
+        domains: dict[str, dict[str, set[str]]] = {kind: {} for kind in self.kinds}
+        for node in nodes:
+            for tag in self.location[node.name]:
+                for kind in (tag[:place] for place, letter in enumerate(tag) if letter == ":"):
+                    if kind in domains:
+                        domains[kind].setdefault(node.name, set()).add(tag)
+        for kind, within in domains.items():
+            if within:
+                alone = [node.name for node in nodes if node.name not in within]
+                yield kind, (*sorted(set[str]().union(*within.values())), *alone)
+
+    def stranded(self) -> Iterator[Unmovable]:
+        """Yield instances that no node may receive."""
+        for item in self.instances:
+            needed = self.migration[item.primary_node]
+            if not needed:
+                continue
+            targets = tuple(
+                (node.name, tuple(sorted(needed - self.receivable[node.name]))) for node in self._targets(item)
+            )
+            if targets and all(missing for _, missing in targets):
+                yield Unmovable(instance=item.name, primary_node=item.primary_node, targets=targets)
+
+    def _targets(self, item: LiveInstance) -> list[LiveNode]:
+        nodes = self.usable[self.state.nodes[item.primary_node].group]
+        if item.secondary_nodes:
+            return [self.in_use[name] for name in item.secondary_nodes if name in self.in_use]
+        if item.disk_template in _EXTERNALLY_MIRRORED:
+            return [node for node in nodes if node.name != item.primary_node]
+        return []
+
+    def desired_missing(self) -> Iterator[DesiredLocationMissing]:
+        """Yield desired locations that no node of the group has."""
+        for item in self.instances:
+            group = self.state.nodes[item.primary_node].group
+            for tag in sorted(self.desired(tuple(item.tags))):
+                having = self.at.get(tag, [])
+                if not any(node.group == group for node in having):
+                    yield DesiredLocationMissing(
+                        instance=item.name,
+                        group=self.names.get(group, group),
+                        tag=tag,
+                        elsewhere=tuple(node.name for node in having),
+                    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

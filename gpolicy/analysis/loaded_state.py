@@ -11,18 +11,23 @@ from gpolicy.allocator.cluster_score import Weights
 from gpolicy.allocator.compiled_allocation import MOST_STEPS, Budget
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes
+from gpolicy.analysis.allocator_input import Unknown, require
 from gpolicy.analysis.basis import Basis, Settled, on_primary, settle
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.declared_resources import declaration_notes, known_states, uncounted
-from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
-from gpolicy.analysis.hail_document import as_hail_reads
-from gpolicy.analysis.unknown import Unknown, require
-from gpolicy.analysis.volume_resources import smallest_volumes, volume_notes
+from gpolicy.analysis.declared_resources import (
+    declaration_notes,
+    known_states,
+    smallest_volumes,
+    uncounted,
+    volume_notes,
+)
+from gpolicy.analysis.hail import as_hail_reads
+from gpolicy.analysis.wanted_instance import enabled_templates, first_allowed
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, shared_limits
 from gpolicy.errors import GpolicyError, UsageError, about
+from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.releases import RELEASE_VARIABLE
-from gpolicy.ganeti.units import exact_size
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.printable import count, some
 

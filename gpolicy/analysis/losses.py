@@ -22,9 +22,8 @@ from gpolicy.allocator.node_changes import add_primary, keeps_vcpu_ratio
 from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.allocator.redundancy import CapacityRules, evacuate
-from gpolicy.analysis.binding import Cause, accepts
-from gpolicy.analysis.refusals import bounds_detail, short_of
-from gpolicy.ganeti.units import compared_sizes, exact_size
+from gpolicy.analysis.binding import Cause, accepts, bounds_detail, short_of
+from gpolicy.ganeti.amounts import compared_sizes, exact_size
 from gpolicy.printable import count
 
 

@@ -34,14 +34,13 @@ from gpolicy.allocator.placement import (
 from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate, settled
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.allocator.requests import answer, search_for
-from gpolicy.analysis.binding import Cause
-from gpolicy.analysis.hail_counting import rules_of
+from gpolicy.analysis.binding import Cause, Refusal, as_primary, as_secondary
+from gpolicy.analysis.hail import rules_of
 from gpolicy.analysis.losses import first_loss
 from gpolicy.analysis.place_report import Candidate
-from gpolicy.analysis.refusals import Refusal, as_primary, as_secondary
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError
-from gpolicy.ganeti.units import compared_sizes
+from gpolicy.ganeti.amounts import compared_sizes
 
 MOST_PAIRS: Final = 100_000
 """The greatest number of pairs that are listed: all those of 316 nodes. The answer is always found among all pairs."""

@@ -19,33 +19,35 @@ from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_choice import GroupAnswer, Wanted
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.request_options import RequestOptions
-from gpolicy.analysis.allocator_input import merged
+from gpolicy.analysis.allocator_input import aside, merged, require
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.binding import OF_POLICY, Cause
-from gpolicy.analysis.disk_templates import Unmade, unmade
-from gpolicy.analysis.hail_document import as_hail_reads, decisive, not_tried, without_parameters
+from gpolicy.analysis.declared_resources import smallest_volumes, what_if_shares
+from gpolicy.analysis.hail import as_hail_reads, decisive, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes, guaranteed
-from gpolicy.analysis.pair_names import PairNames
-from gpolicy.analysis.place_notes import (
+from gpolicy.analysis.place_report import (
+    Candidate,
+    GroupTrial,
+    Instead,
+    PlaceReport,
     left_out,
     metric_notes,
     objections,
     of_closed_group,
+    other_sizes,
     unknown_volumes,
     unpoliced,
     whole_of,
     why_not,
 )
-from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport, other_sizes
 from gpolicy.analysis.place_search import PlaceSearch, under_limits, with_losses
 from gpolicy.analysis.shown_score import other_weights
-from gpolicy.analysis.unknown import aside, require
-from gpolicy.analysis.volume_resources import smallest_volumes, what_if_shares
-from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance, with_guarantee
+from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, unmade, wanted_group, wanted_instance, with_guarantee
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force, shared_limits
 from gpolicy.errors import InputError
-from gpolicy.ganeti.hail_parameters import HailParameters
+from gpolicy.ganeti.htools_reading import HailParameters
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 

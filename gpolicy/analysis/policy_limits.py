@@ -29,8 +29,7 @@ from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.losses import FirstLoss
 from gpolicy.analysis.place_report import nearest_allowed
-from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION
-from gpolicy.ganeti.units import exact_size
+from gpolicy.ganeti.amounts import GREATEST_OVERSUBSCRIPTION, exact_size
 
 Setting = float | Instance
 """The value of a number of the policy; of the bounds of sizes, an instance that a spec allows."""

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.analysis.pair_names import PairNames, find_pair
+from gpolicy.analysis.spec_pairs import PairNames, find_pair
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError, UsageError
-from gpolicy.ganeti.units import parse_size
+from gpolicy.ganeti.amounts import parse_size
 from gpolicy.guessing import did_you_mean
 
 ALIASES: Final = {

@@ -26,8 +26,19 @@ from gpolicy.apply.runner import (
     pause,
     told_if_slow,
 )
-from gpolicy.apply.staleness import ClusterIdentity, LeafDifference, Sight, compare_contents, hidden_leaves
-from gpolicy.apply.tasks import Decision, Task, decide_by_looking, effects_missing, effects_there, seen_progress
+from gpolicy.apply.tasks import (
+    ClusterIdentity,
+    Decision,
+    LeafDifference,
+    Sight,
+    Task,
+    compare_contents,
+    decide_by_looking,
+    effects_missing,
+    effects_there,
+    hidden_leaves,
+    seen_progress,
+)
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError
 from gpolicy.plan.effects import Effect, carried_out, written
 from gpolicy.plan.steps import POOL_SIZE

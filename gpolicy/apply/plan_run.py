@@ -28,16 +28,22 @@ from gpolicy.apply.journal import (
 from gpolicy.apply.journal_file import JournalError, JournalFile, begin_run
 from gpolicy.apply.preconditions import guards_now, nothing_done, refuse_differences, right_cluster, suppositions_hold
 from gpolicy.apply.runner import JobOutcome, JobResult, Patience, Runner, StopRequests
-from gpolicy.apply.staleness import (
+from gpolicy.apply.tasks import (
     ClusterIdentity,
+    Decision,
     FinalLook,
     Sight,
+    Task,
+    backward,
     compare_plan,
+    decide_by_looking,
     elsewhere,
+    forward,
     judge_outcome,
     judge_restored,
+    left_of,
+    seen_progress,
 )
-from gpolicy.apply.tasks import Decision, Task, backward, decide_by_looking, forward, left_of, seen_progress
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.releases import unknown_release

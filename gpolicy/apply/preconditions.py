@@ -8,8 +8,16 @@ from typing import Final
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.journal import Direction, History, mark_start
 from gpolicy.apply.runner import JobStatus, Runner
-from gpolicy.apply.staleness import ClusterIdentity, LeafDifference, Sight, compare_plan, judge_outcome
-from gpolicy.apply.tasks import backward, forward, left_of
+from gpolicy.apply.tasks import (
+    ClusterIdentity,
+    LeafDifference,
+    Sight,
+    backward,
+    compare_plan,
+    forward,
+    judge_outcome,
+    left_of,
+)
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.releases import release_of

@@ -25,10 +25,9 @@ from gpolicy.apply.runner import (
     pause,
     told_if_slow,
 )
-from gpolicy.cluster.https import NoAnswerError
 from gpolicy.cluster.json_input import parse_json
 from gpolicy.cluster.rapi import read_rapi, read_rapi_configuration
-from gpolicy.cluster.rapi_client import Client, NotFoundError, netloc, reason
+from gpolicy.cluster.rapi_client import Client, NoAnswerError, NotFoundError, netloc, reason
 from gpolicy.cluster.record import Record, job_number, kind_of
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UnreachableError

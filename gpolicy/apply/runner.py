@@ -1,4 +1,4 @@
-"""How a job reaches Ganeti, and its result: what all connections to a cluster have in common."""
+"""How a job reaches Ganeti, and its result: what all connections to a cluster have in common; one runner an address."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from gpolicy.cluster.process import after
 from gpolicy.cluster.record import JOB_RUNS
+from gpolicy.cluster.sources import DESTINATIONS, open_master, open_rapi
 from gpolicy.cluster.state import ClusterState
+from gpolicy.errors import UsageError
 from gpolicy.ganeti.commands import Route
+from gpolicy.guessing import closest
 from gpolicy.plan.step import PlannedCommand
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.sources import SourceOptions
 
 
 class JobResult(StrEnum):
@@ -242,3 +248,20 @@ class SharedStopRequests(StopRequests):
     @property
     def _is_original(self) -> bool:
         return os.getpid() == self._original
+
+
+def open_runner(destination: str, options: SourceOptions, patience: Patience, stop: StopRequests) -> Runner:
+    """Return the runner for `destination`, without connecting. Raise UsageError for an invalid destination."""
+    scheme, _, rest = destination.partition(":")
+    if destination == "local:" or (scheme == "ssh" and rest.startswith("//")):
+        from gpolicy.apply.command_runner import CommandRunner  # noqa: PLC0415
+
+        return CommandRunner(open_master(destination, options), patience, stop)
+    if scheme == "rapi" and rest.startswith("//"):
+        from gpolicy.apply.rapi_runner import RapiRunner  # noqa: PLC0415
+
+        return RapiRunner(open_rapi(destination, options), options.rapi_insecure, patience, stop)
+    shown = f"{scheme[:20]!r}" if scheme else "this"  # the rest of a wrong address may hold a password
+    near = closest(scheme[:20], DESTINATIONS)
+    known = DESTINATIONS[near] if near else f"one of: {'; '.join(DESTINATIONS.values())}"
+    raise UsageError(f"a plan cannot be applied to {shown}", hint=f"write {known}")

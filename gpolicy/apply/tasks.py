@@ -1,5 +1,8 @@
-"""The jobs of a run in their order: the steps of a plan or remedy, or what undoes them; and what to do with one that a
-run before has begun, as the journal and a new look say.
+"""The jobs of a run in their order, and how a plan or remedy stands against the cluster.
+
+Jobs are the steps of a plan or remedy, or what undoes them. Before a run, what it touches must be as it was when the
+plan was made; after it, a new look decides about success, not exit codes. What to do with a job that a run before has
+begun, the journal and a new look say.
 """
 
 from __future__ import annotations
@@ -9,10 +12,265 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpolicy.apply.journal import Fate, StepAttempt
-from gpolicy.apply.staleness import Sight
+from gpolicy.cluster.snapshot import state_digest
+from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Identity, Unreadable
 from gpolicy.ganeti.commands import Route
-from gpolicy.plan.effects import Effect, Progress, found, progress
+from gpolicy.ganeti.parameter import Path, Value, Values
+from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.plan.change import NAME, TAGS
+from gpolicy.plan.effects import (
+    Contents,
+    Effect,
+    Progress,
+    carried_out,
+    contents,
+    found,
+    identities,
+    is_own_value,
+    progress,
+    shown_by,
+)
+from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import PlannedCommand, Procedure, ways_back
+from gpolicy.plan.steps import POOL_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterIdentity:
+    """The cluster of a run. Every look must find this one; an unknown UUID is not compared."""
+
+    name: str
+    uuid: str | None
+
+    def other(self, state: ClusterState) -> str:
+        """Return in words which other cluster `state` is of; nothing if it is of this one."""
+        uuid = state.cluster.identity.uuid
+        if state.name != self.name:
+            return f"another cluster answers: {state.name} instead of {self.name or 'one that nothing names'}"
+        if None in (uuid, self.uuid) or uuid == self.uuid:
+            return ""
+        return f"another cluster with the name {self.name} answers: its UUID is {uuid} instead of {self.uuid}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """One look at the cluster: leaves and identities of its objects, and what the look cannot show.
+
+    `lacking_candidates` is how many nodes the candidate pool could have more, where that is known.
+    """
+
+    contents: Contents
+    identities: Mapping[str, Identity]
+    gaps: tuple[Unreadable, ...]
+    lacking_candidates: int = 0
+
+    @classmethod
+    def of(cls, state: ClusterState, *, instances: bool = False) -> Sight:
+        """Return what `state` shows; of `instances` only if the steps move some."""
+        size = state.cluster.own.get(POOL_SIZE)  # Ganeti stores it always
+        able = [node for node in state.nodes.values() if node.master_capable and not node.offline and not node.drained]
+        wanted = min(size, len(able)) if isinstance(size, int) else 0
+        lacking = max(0, wanted - sum(node.master_candidate is not False for node in able))
+        return cls(contents(state, instances=instances), identities(state), state.unreadable, lacking)
+
+    def shows(self, name: str, path: Path) -> bool:
+        """Return whether the look shows this leaf."""
+        return shown_by(self.gaps, name, path)
+
+    def serials(self) -> dict[str, int]:
+        """Return the serial numbers that the look shows."""
+        return {name: item.serial_no for name, item in self.identities.items() if item.serial_no is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class LeafDifference:
+    """A leaf that is not what it should be. An empty path is the object itself; `serial_no`, `uuid` are no leaves."""
+
+    object: str
+    path: Path
+    expected: Value
+    found: Value
+
+
+def compare_plan(
+    plan: Procedure, sight: Sight, done: Sequence[Effect], serials: Mapping[str, int]
+) -> tuple[list[LeafDifference], list[str]]:
+    """Return how the objects that `plan` touches differ from what it saw, after its effects `done`.
+
+    Return also, in words, what could not be compared or does not matter.
+    `serials` are numbers that were seen after our own steps. They count only where a value that the plan touches
+    cannot be read: Ganeti raises them on writes that change nothing, too.
+    """
+    by_serial, notes = _by_serial(plan, sight, serials)
+    return [*compare_objects(plan, sight, done), *by_serial], notes
+
+
+def compare_objects(plan: Procedure, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:
+    """Return, leaf by leaf, how the objects that `plan` touches differ from what it saw, after its effects `done`."""
+    expected = carried_out(done, {name: dict(item.values) for name, item in plan.observed.items()})
+    found = compare_contents(expected, expected, sight.contents, (*plan.gaps, *sight.gaps), done)
+    renamed = {effect.object for effect in done if effect.path == NAME}
+    made = {
+        f"group/{effect.after}": None
+        for step in plan.steps
+        for effect in step.command.effects
+        if effect.path == NAME and effect.after is not None
+    }
+    there = [name for name in made if name in sight.contents and name not in expected and name not in plan.observed]
+    return [*found, *map(appeared, there), *_other_objects(plan, sight, renamed)]
+
+
+def compare_contents(
+    names: Iterable[str], expected: Contents, found: Contents, gaps: Iterable[Unreadable], done: Sequence[Effect]
+) -> list[LeafDifference]:
+    """Return how objects differ, after the effects `done`; of one that is missing on one side, only that."""
+    differences: list[LeafDifference] = []
+    for name in names:
+        if name in expected and name in found:
+            leaves = leaf_differences(name, expected[name], found[name], gaps)
+            differences += [item for item in leaves if not filled_in(item, done)]
+        else:
+            differences.append(gone(name) if name in expected else appeared(name))
+    return differences
+
+
+def gone(name: str) -> LeafDifference:
+    """Return the difference of an object that is missing."""
+    return LeafDifference(name, (), "there", "not there")
+
+
+def appeared(name: str) -> LeafDifference:
+    """Return the difference of an object that should not be there."""
+    return LeafDifference(name, (), "not there", "there")
+
+
+def leaf_differences(
+    name: str, expected: Values, found: Values, gaps: Iterable[Unreadable] = ()
+) -> list[LeafDifference]:
+    """Return the leaves of one object that differ, as far as both were shown."""
+    gaps = tuple(gaps)
+    return [
+        LeafDifference(name, path, expected.get(path), found.get(path))
+        for path in dict.fromkeys((*expected, *found))
+        if expected.get(path) != found.get(path) and shown_by(gaps, name, path)
+    ]
+
+
+def filled_in(difference: LeafDifference, effects: Iterable[Effect]) -> bool:
+    """Return whether Ganeti filled a leaf in beside one that `effects` set.
+
+    The cluster's entries of hv_state and disk_state are stored whole, with defaults for what nobody has set.
+    """
+    path = difference.path
+    if difference.object != "cluster" or path[:1] not in (("hv_state",), ("disk_state",)):
+        return False
+    parameter = parameter_at(path)
+    if difference.expected is not None or parameter is None or difference.found != parameter.default:
+        return False
+    return any(effect.object == "cluster" and effect.path[:-1] == path[:-1] for effect in effects)
+
+
+def path_text(path: Path) -> str:
+    """Return a path as plans write it; a tag is named behind its key."""
+    return f"tags {path[1]}" if path[:1] == TAGS and len(path) > 1 else ".".join(path)
+
+
+def _other_objects(plan: Procedure, sight: Sight, renamed: set[str]) -> list[LeafDifference]:
+    """Return objects that have the name of one that the plan saw, and are another."""
+    return [
+        LeafDifference(name, ("uuid",), item.identity.uuid, sight.identities[name].uuid)
+        for name, item in plan.observed.items()
+        if name in sight.identities
+        and name not in renamed
+        and None not in (item.identity.uuid, sight.identities[name].uuid)
+        and item.identity.uuid != sight.identities[name].uuid
+    ]
+
+
+def _by_serial(plan: Procedure, sight: Sight, serials: Mapping[str, int]) -> tuple[list[LeafDifference], list[str]]:
+    """Return the objects whose serial number has to stand for values that cannot be read, and differs."""
+    found: list[LeafDifference] = []
+    notes: list[str] = []
+    for name, hidden in hidden_leaves(effect for step in plan.steps for effect in step.command.effects).items():
+        paths = [path for path in hidden if not sight.shows(name, path)]
+        if not paths or name not in plan.observed:
+            continue
+        what = ", ".join(path_text(path) for path in paths[:3]) + (" and others" if len(paths) > 3 else "")
+        seen = serials.get(name, plan.observed[name].identity.serial_no)
+        now = sight.identities[name].serial_no if name in sight.identities else None
+        if seen is None or now is None:
+            notes.append(f"{name}: neither {what} nor a serial number can be read this way; assumed to be unchanged")
+        elif seen != now:
+            found.append(LeafDifference(name, ("serial_no",), seen, now))
+        else:
+            notes.append(f"{name}: {what} cannot be read this way; its serial number is unchanged")
+    return found, notes
+
+
+def hidden_leaves(effects: Iterable[Effect]) -> dict[str, list[Path]]:
+    """Return the own values that effects change, by object: those that a source may not show."""
+    leaves: dict[str, list[Path]] = {}
+    for effect in effects:
+        if is_own_value(effect.path):
+            leaves.setdefault(effect.object, []).append(effect.path)
+    return leaves
+
+
+def elsewhere(plan: Plan, state: ClusterState) -> str | None:
+    """Return a note when the cluster has changed in what the plan does not touch, or when nobody can tell."""
+    gaps = set(state.unreadable)
+    if gaps <= set(plan.gaps):
+        same = state_digest(state, besides=plan.gaps) == plan.state_digest
+    elif gaps <= {*plan.gaps, *HIDDEN_BY_RAPI} and plan.state_digest_rapi is not None:
+        same = state_digest(state, besides=(*plan.gaps, *HIDDEN_BY_RAPI)) == plan.state_digest_rapi
+    else:
+        return "whether anything else has changed in the cluster cannot be seen this way"
+    return None if same else "the cluster has changed since the plan was made, but nothing that the plan touches"
+
+
+@dataclass(frozen=True, slots=True)
+class FinalLook:
+    """The values that are not as planned, and those that this connection does not show."""
+
+    differences: tuple[LeafDifference, ...]
+    unseen: tuple[str, ...]
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing that can be seen differs."""
+        return not self.differences
+
+
+def judge_outcome(effects: Iterable[Effect], sight: Sight) -> FinalLook:
+    """Compare what all steps were to change with a new look."""
+    differences: list[LeafDifference] = []
+    unseen: list[str] = []
+    for effect in effects:
+        name = effect.object
+        if not sight.shows(name, effect.path):
+            unseen.append(f"{name} {path_text(effect.path)}")
+        elif effect.path == NAME:
+            if effect.after is not None and f"group/{effect.after}" not in sight.contents:
+                differences.append(gone(f"group/{effect.after}"))
+            if effect.before is not None and name in sight.contents:
+                differences.append(appeared(name))
+        elif name not in sight.contents:
+            differences.append(gone(name))
+        elif (value := found(effect, sight.contents)) != effect.after:
+            differences.append(LeafDifference(name, effect.path, effect.after, value))
+    return FinalLook(tuple(differences), tuple(unseen))
+
+
+def judge_restored(plan: Procedure, sight: Sight, effects: Sequence[Effect]) -> FinalLook:
+    """Compare the objects of what was rolled back with what they were; `effects` are those of both ways.
+
+    Values that no command can restore are left out; the steps name them.
+    """
+    unseen = dict.fromkeys(
+        f"{effect.object} {path_text(effect.path)}" for effect in effects if not sight.shows(effect.object, effect.path)
+    )
+    return FinalLook(tuple(compare_objects(plan, sight, effects)), tuple(unseen))
+
 
 _ONCE = frozenset({"add", "rename", "remove", "remove-tags"})
 _MOVES = "gnt-instance"

@@ -17,7 +17,7 @@ from typing import Any, Final
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Span, info_rule
 from gpolicy.opening import read_named, reason
-from gpolicy.policy.boundary import Boundary, boundary, relative_path
+from gpolicy.policy.files import Boundary, boundary, relative_path
 from gpolicy.policy.source_file import Files, SourceFile, YamlMapping
 
 FORMAT_VERSION: Final = "1.0"

@@ -10,8 +10,16 @@ from gpolicy.checking.context import Context, name_of
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Level, Path, Type, Value
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, NodeSetPolicy
-from gpolicy.policy.promised import promised_nodes, written_out
+from gpolicy.policy.model import (
+    INHERIT,
+    ClusterPolicy,
+    Declared,
+    GroupPolicy,
+    Leaf,
+    NodeSetPolicy,
+    promised_nodes,
+    written_out,
+)
 
 _KINDS: Final[dict[Type, type | tuple[type, ...]]] = {
     **dict.fromkeys((Type.INT, Type.SIZE, Type.MIB, Type.FLOAT), (int, float)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from gpolicy.findings import Related, Span
-from gpolicy.ganeti.units import exact_size
+from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.model import Leaf
 

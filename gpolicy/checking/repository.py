@@ -20,7 +20,7 @@ from gpolicy.errors import InputError, UsageError
 from gpolicy.findings import Accepted, Finding, Severity, by_place
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import FileToWrite, real_path
-from gpolicy.policy.boundary import boundary
+from gpolicy.policy.files import boundary
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Files, SourceFile

@@ -11,8 +11,7 @@ from typing import Final
 
 from gpolicy.findings import HOUSE_CODE, Finding, RuleInfo, Severity, Span, warning_rule
 from gpolicy.guessing import did_you_mean
-from gpolicy.policy.boundary import relative_path
-from gpolicy.policy.files import SUFFIXES
+from gpolicy.policy.files import SUFFIXES, relative_path
 from gpolicy.policy.model import Policy
 
 

@@ -8,11 +8,10 @@ from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
 from gpolicy.checking.settings_tables import FAIL_ON
 from gpolicy.cluster.credentials import LOGIN
 from gpolicy.findings import HOUSE, RuleInfo, Severity
-from gpolicy.policy.schema_files import share_shapes
+from gpolicy.policy.conformance import share_shapes
 from gpolicy.policy.schema_parameters import SHAPE, Schema, object_of
 from gpolicy.policy.schema_rules import RULE_NAME
-from gpolicy.settings import rollout_settings
-from gpolicy.settings.named_clusters import KEYS, LABEL, NAME
+from gpolicy.settings.named_clusters import KEYS, LABEL, LONGEST_PAUSE, NAME, ROLLOUT_KEYS
 
 FILE_NAME: Final = "gpolicy-toml.json"
 
@@ -113,10 +112,10 @@ def _clusters() -> Schema:
 
 
 def _rollout() -> Schema:
-    about = rollout_settings.KEYS
+    about = ROLLOUT_KEYS
     label = {"type": "string", "pattern": "^[^=]+=.+$"}
     waves = {"type": "array", "description": about["waves"], "items": label, "minItems": 1, "uniqueItems": True}
-    pause = {"type": "number", "minimum": 0, "maximum": rollout_settings.LONGEST_PAUSE, "default": 0}
+    pause = {"type": "number", "minimum": 0, "maximum": LONGEST_PAUSE, "default": 0}
     properties = {"waves": waves, "pause": {"description": about["pause"], **pause}}
     return _table("The order in which `gpolicy apply --all` comes to the clusters.", properties, required=["waves"])
 

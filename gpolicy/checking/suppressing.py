@@ -15,7 +15,7 @@ from typing import Final
 
 from gpolicy.checking.waiving import can_be_waived
 from gpolicy.findings import HOUSE, Edit, Finding, Fix, RuleInfo, Span, warning_rule
-from gpolicy.policy.misspelt import MOST_GUESSES
+from gpolicy.guessing import MOST_GUESSES
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import SourceFile
 

@@ -10,9 +10,8 @@ from typing import Final
 
 from gpolicy.checking.rule import Hit
 from gpolicy.findings import Finding, Fix, RuleInfo, error_rule, warning_rule
-from gpolicy.guessing import did_you_mean
+from gpolicy.guessing import MOST_GUESSES, did_you_mean
 from gpolicy.policy import edits
-from gpolicy.policy.misspelt import MOST_GUESSES
 from gpolicy.policy.model import Waiver
 
 Find = Callable[..., tuple[RuleInfo | None, str]]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gpolicy.apply.journal import Direction, History
     from gpolicy.apply.plan_run import Intention
     from gpolicy.apply.runner import Patience, Runner, StopRequests
-    from gpolicy.apply.staleness import FinalLook, LeafDifference
+    from gpolicy.apply.tasks import FinalLook, LeafDifference
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.cluster.state import ClusterState
     from gpolicy.plan.signature import Signers
@@ -81,7 +81,7 @@ def apply(request: ApplyRequest) -> int:
 
 def runner_for(request: ApplyRequest, stop: StopRequests) -> Runner:
     """Return the runner of a request, without connecting."""
-    from gpolicy.apply.destinations import open_runner  # noqa: PLC0415
+    from gpolicy.apply.runner import open_runner  # noqa: PLC0415
 
     return open_runner(request.destination, request.options, _patience(request), stop)
 
@@ -174,7 +174,7 @@ def _own_history(plan: Procedure, history: History | None, journal: Path, runner
 def _locks(runner: Runner, cluster: str, uuid: str | None) -> Iterator[Callable[[], bool]]:
     """Hold the locks; yield a function that tells whether one of them was lost."""
     from gpolicy.apply.command_runner import CommandRunner  # noqa: PLC0415
-    from gpolicy.apply.lock import local_lock, lock_directory, lock_name, remote_lock  # noqa: PLC0415
+    from gpolicy.apply.journal_file import local_lock, lock_directory, lock_name, remote_lock  # noqa: PLC0415
     from gpolicy.cluster.master import SshMaster  # noqa: PLC0415
 
     name = lock_name(cluster, uuid)
@@ -273,7 +273,7 @@ def tell_error(request: ApplyRequest, error: ApplyError) -> None:
 
 
 def _show_differences(differences: Sequence[LeafDifference]) -> None:
-    from gpolicy.apply.staleness import path_text  # noqa: PLC0415
+    from gpolicy.apply.tasks import path_text  # noqa: PLC0415
     from gpolicy.report.values_text import value_text  # noqa: PLC0415
 
     for item in differences:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from gpolicy.checking.settings_tables import Overrides
     from gpolicy.cli.options import Clusters, OutputFile
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.what_if.words import WhatIf
+    from gpolicy.what_if.supposing import WhatIf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def settings_mistakes(paths: Iterable[Path]) -> list[Finding]:
     found = []
     for file in files.values():
         from gpolicy.policy.structure import SETTINGS_MISTAKE  # noqa: PLC0415
-        from gpolicy.settings.rollout_settings import refuse_contradictions  # noqa: PLC0415
+        from gpolicy.settings.named_clusters import refuse_contradictions  # noqa: PLC0415
 
         try:
             refuse_contradictions(file)
@@ -250,7 +250,7 @@ def _fingerprints(findings: list[Finding], sources: Files) -> dict[Finding, str]
 def _write_baseline(checked: list[Checked], path: Path, request: CheckRequest) -> int:
     """Write all findings to a baseline, or none; show those that cannot be accepted."""
     from gpolicy.checking.repository import new_baseline  # noqa: PLC0415
-    from gpolicy.writing.replacing import Replacement, replace_files  # noqa: PLC0415
+    from gpolicy.writing.new_files import Replacement, replace_files  # noqa: PLC0415
 
     baseline = new_baseline(checked, path)
     if not baseline.is_possible:

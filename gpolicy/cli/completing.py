@@ -260,7 +260,7 @@ def _labels(line: _Line, word: str) -> Choices:  # noqa: ARG001
 
 
 def _destination(line: _Line, word: str) -> Choices:  # noqa: ARG001
-    from gpolicy.apply.destinations import DESTINATIONS  # noqa: PLC0415
+    from gpolicy.cluster.sources import DESTINATIONS  # noqa: PLC0415
 
     return _address(word, DESTINATIONS)
 
@@ -296,7 +296,7 @@ def _kinds(line: _Line, word: str) -> Choices:  # noqa: ARG001
 
 
 def _words(line: _Line, word: str) -> Choices:
-    from gpolicy.policy.guard import BUILT_IN  # noqa: PLC0415
+    from gpolicy.policy.kinds import BUILT_IN  # noqa: PLC0415
     from gpolicy.reference.keys import all_keys  # noqa: PLC0415
 
     yield from (*_rules(line, word), *_kinds(line, word), *_plain(BUILT_IN, "guard"), ("exit-codes", "exit codes"))
@@ -304,7 +304,7 @@ def _words(line: _Line, word: str) -> Choices:
 
 
 def _guards(line: _Line, word: str) -> Choices:  # noqa: ARG001
-    from gpolicy.policy.guard import BUILT_IN  # noqa: PLC0415
+    from gpolicy.policy.kinds import BUILT_IN  # noqa: PLC0415
 
     yield from _plain(_in_policy(line, "Guards", "guards"), "guard of the policy")
     yield from ((name, guard.summary) for name, guard in BUILT_IN.items() if guard.overridable)
@@ -343,7 +343,7 @@ def _listed_nodes(line: _Line, word: str) -> Choices:
 
 def _wanted(line: _Line, word: str) -> Choices:
     """Return what may follow in `10x SPEC` or `10x memory=4G disk=20G`."""
-    from gpolicy.what_if.words import SIZE_KEYS  # noqa: PLC0415
+    from gpolicy.what_if.supposing import SIZE_KEYS  # noqa: PLC0415
 
     done = word[: word.rfind(" ") + 1]
     given = {key for key, equals, _ in (item.partition("=") for item in done.split()) if equals}

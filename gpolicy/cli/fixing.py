@@ -15,7 +15,7 @@ from gpolicy.errors import ExitCode
 from gpolicy.findings import Finding, by_place
 from gpolicy.opening import FileToWrite
 from gpolicy.printable import as_text, count, printable
-from gpolicy.writing.replacing import replace_files, replacements_of
+from gpolicy.writing.new_files import replace_files, replacements_of
 
 _LONG = 500  # lines of a part that is cut
 _COMMON = 20  # a line that occurs more often says nothing about where two texts agree

@@ -12,8 +12,7 @@ from gpolicy.cli.terminal import complain, working
 from gpolicy.errors import ExitCode, InputError, UsageError
 from gpolicy.formatting.formatting import Formatted, format_text
 from gpolicy.opening import reason
-from gpolicy.policy.boundary import Boundary, boundary
-from gpolicy.policy.files import policy_files
+from gpolicy.policy.files import Boundary, boundary, policy_files
 from gpolicy.policy.yaml_reader import MAX_BYTES
 from gpolicy.printable import as_text, count
 
@@ -112,7 +111,7 @@ def _complain(item: _Done) -> bool:
 
 def _write(changed: list[_Done]) -> list[_Done]:
     """Write the files except those behind links, which are reported; return the written ones."""
-    from gpolicy.writing.replacing import Replacement, replace_files  # noqa: PLC0415
+    from gpolicy.writing.new_files import Replacement, replace_files  # noqa: PLC0415
 
     replacements, written = [], []
     for item in changed:

@@ -18,10 +18,10 @@ from gpolicy.cli.pager import write_long
 from gpolicy.cli.provenance import provenance_of
 from gpolicy.cli.targets import Target, Targets, Work
 from gpolicy.cli.terminal import StatusLine
-from gpolicy.cluster.private_file import write_private
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.fleet.workers import Failed, Watcher, work_side_by_side
 from gpolicy.json_values import json_text
+from gpolicy.opening import write_private
 from gpolicy.printable import as_text, count, some
 from gpolicy.report.answer import Answer, Picture
 from gpolicy.report.fleet_report import (

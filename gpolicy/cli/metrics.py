@@ -12,10 +12,9 @@ from gpolicy.cli.many_clusters import reports_of
 from gpolicy.cli.output import show_errors
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import complain
-from gpolicy.cluster.private_file import write_public
 from gpolicy.cluster.sources import SCHEMES
 from gpolicy.errors import ExitCode, GpolicyError
-from gpolicy.opening import file_to_write, read_below
+from gpolicy.opening import file_to_write, read_below, write_public
 from gpolicy.report.fleet_report import worst_exit_code
 from gpolicy.report.forms import Display
 from gpolicy.report.prometheus import LARGEST_BYTES, Labels, MetricSet, MetricsRun, Samples, exposition

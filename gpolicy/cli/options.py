@@ -19,7 +19,7 @@ from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, Display, forms_of
 if TYPE_CHECKING:
     from gpolicy.cluster.terms import Limits
     from gpolicy.plan.signature import Signers
-    from gpolicy.what_if.words import WhatIf
+    from gpolicy.what_if.supposing import WhatIf
 
 _SRC_HELP: Final = (
     f"Where the cluster's state comes from: {'; '.join(SCHEMES.values())}; or the name of a cluster in gpolicy.toml."
@@ -267,7 +267,7 @@ class Suppositions:
         """
         if not any((self.more, self.less, self.moves, self.upgrades, self.offline, self.lost)):
             return None
-        from gpolicy.what_if.words import WhatIf, read_more, read_move, read_upgrade  # noqa: PLC0415 (few ask)
+        from gpolicy.what_if.supposing import WhatIf, read_more, read_move, read_upgrade  # noqa: PLC0415 (few ask)
 
         return WhatIf(
             more=tuple(map(read_more, self.more or ())),

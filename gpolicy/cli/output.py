@@ -84,7 +84,7 @@ def show_report(
 
 
 def _write_to(file: Path, report: Report, display: Display, answer: Callable[[], Answer]) -> None:
-    from gpolicy.cluster.private_file import write_private  # noqa: PLC0415 (most reports are shown)
+    from gpolicy.opening import write_private  # noqa: PLC0415 (most reports are shown)
 
     write_private(file, report_text(display, answer, report.own, report.policy).encode())
 

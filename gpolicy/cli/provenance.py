@@ -39,7 +39,7 @@ def _now() -> float:
 
 def _git_status(tree: Path, folders: list[Path]) -> bytes:
     """Return what git says of the commit and of changes below `folders`; nothing if it says nothing."""
-    from gpolicy.cluster.git import ask_git  # noqa: PLC0415 (few reports are of a policy)
+    from gpolicy.cluster.process import ask_git  # noqa: PLC0415 (few reports are of a policy)
 
     words = ("status", "--porcelain=v2", "--branch", "--", *map(str, folders))
     try:

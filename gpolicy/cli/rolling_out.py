@@ -12,8 +12,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from gpolicy.apply.journal import Direction
-from gpolicy.apply.journal_file import set_aside
-from gpolicy.apply.lock import local_lock, lock_directory, lock_name
+from gpolicy.apply.journal_file import local_lock, lock_directory, lock_name, set_aside
 from gpolicy.apply.runner import SharedStopRequests
 from gpolicy.cli.applying import ApplyRequest
 from gpolicy.cli.consent import can_ask, says_yes
@@ -32,10 +31,20 @@ from gpolicy.opening import real_path
 from gpolicy.printable import as_text, count, some
 from gpolicy.report.fleet_report import worst_exit_code
 from gpolicy.report.rollout_answer import RolledOut, rollout_index, rollout_reports
-from gpolicy.rollout.next_action import COMPLETE, REVERTED, Action, Carry, PlanStage, stage_of
 from gpolicy.rollout.rollout_journal import NAME, RolloutHistory, rollout_history
-from gpolicy.rollout.rollout_run import LookResult, Member, RolloutRun, lost_journals
-from gpolicy.settings.rollout_settings import RolloutSettings, RolloutWave, waves_of
+from gpolicy.rollout.rollout_run import (
+    COMPLETE,
+    REVERTED,
+    Action,
+    Carry,
+    LookResult,
+    Member,
+    PlanStage,
+    RolloutRun,
+    lost_journals,
+    stage_of,
+)
+from gpolicy.settings.named_clusters import RolloutSettings, RolloutWave, waves_of
 
 if TYPE_CHECKING:
     from gpolicy.cli.options import RolledOutClusters

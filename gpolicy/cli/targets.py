@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from gpolicy.cli.options import OutputFile
     from gpolicy.cluster.state import ClusterState
     from gpolicy.report.forms import Display
-    from gpolicy.settings.named_clusters import NamedCluster
-    from gpolicy.settings.rollout_settings import RolloutSettings
+    from gpolicy.settings.named_clusters import NamedCluster, RolloutSettings
 
 
 _REPORTS: Final = {".html": "html", ".htm": "html", ".md": "markdown"}
@@ -90,7 +89,7 @@ class Target:
 
         src = self.state
         if self.snapshots is not None:
-            from gpolicy.fleet.kept_snapshots import newest_snapshot  # noqa: PLC0415 (few need it)
+            from gpolicy.fleet.choosing import newest_snapshot  # noqa: PLC0415 (few need it)
 
             src = f"snapshot:{newest_snapshot(self.snapshots, self.name)}"
         if src is None:
@@ -327,8 +326,7 @@ def rollout_near(path: Path | None) -> tuple[list[NamedCluster], RolloutSettings
 
     Raise UsageError if there is no cluster.
     """
-    from gpolicy.settings.named_clusters import named_clusters  # noqa: PLC0415
-    from gpolicy.settings.rollout_settings import rollout_settings  # noqa: PLC0415
+    from gpolicy.settings.named_clusters import named_clusters, rollout_settings  # noqa: PLC0415
     from gpolicy.settings.settings_file import settings_file  # noqa: PLC0415
 
     file = settings_file(path or Path())

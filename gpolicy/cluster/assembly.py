@@ -1,7 +1,7 @@
 """Putting the parts of a cluster together after any source has read them, and checking that they fit.
 
 Own values are read as Ganeti stores or sends them: by the paths of the parameter table, with checked types. Every
-number is held against the bounds in `gpolicy.ganeti.number_bounds`.
+number is held against the bounds in `gpolicy.ganeti.amounts`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from typing import Any, Final, Protocol, TypeVar
 from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.cluster.state import ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Resources
 from gpolicy.errors import InputError
-from gpolicy.ganeti.number_bounds import BOUNDED_FAMILIES, BOUNDS
+from gpolicy.ganeti.amounts import BOUNDED_FAMILIES, BOUNDS
 from gpolicy.ganeti.parameter import Level, Path, Type, Value, Values
-from gpolicy.ganeti.parameters import parameter_at, parameters_of
-from gpolicy.ganeti.values import FAMILIES, fill, flatten
+from gpolicy.ganeti.parameters import FAMILIES, fill, flatten, parameter_at, parameters_of
 from gpolicy.ganeti.vocabulary import ALLOC_POLICIES
 from gpolicy.printable import some
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.cluster.json_input import decode_text
-from gpolicy.cluster.private_file import check_private
 from gpolicy.errors import InputError, UsageError
+from gpolicy.opening import check_private
 
 USER_VARIABLE = "GPOLICY_RAPI_USER"
 PASSWORD_VARIABLE = "GPOLICY_RAPI_PASSWORD"  # noqa: S105 (the name of a variable)

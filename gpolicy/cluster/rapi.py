@@ -10,7 +10,6 @@ import time
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.cluster import unreadable
 from gpolicy.cluster.assembly import (
     CLUSTER_SINGLES,
     by_name,
@@ -30,6 +29,8 @@ from gpolicy.cluster.config_data import forthcoming_note
 from gpolicy.cluster.rapi_client import Client, netloc
 from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.cluster.state import (
+    HIDDEN_BY_RAPI,
+    HIDDEN_OWN,
     ClusterObject,
     ClusterState,
     LiveDisk,
@@ -41,7 +42,7 @@ from gpolicy.cluster.state import (
 )
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.ganeti.parameter import Level, Value, Values
-from gpolicy.ganeti.values import FAMILIES, fill
+from gpolicy.ganeti.parameters import FAMILIES, fill
 from gpolicy.ganeti.vocabulary import RAPI_READS
 from gpolicy.printable import some
 
@@ -94,7 +95,7 @@ def state_of(answers: Answers, source: str) -> ClusterState:
         frame,
         nodes=by_name(numbered(nodes), f"{source}: /2/nodes"),
         instances=by_name(numbered(_instance(record) for record in placed), f"{source}: /2/instances"),
-        unreadable=(*frame.unreadable, *(() if node_own is not None else (unreadable.NODE_OWN,))),
+        unreadable=(*frame.unreadable, *(() if node_own is not None else (HIDDEN_OWN,))),
         notes=(*(() if node_own is not None else (NO_NODE_OWN,)), *forthcoming_note(len(records) - len(placed))),
     )
     try:
@@ -153,7 +154,7 @@ def _frame(info_answer: Value, groups_answer: Value, source: str) -> ClusterStat
     absent = (key for key in (*CLUSTER_SINGLES, *_SENT_FAMILIES) if key not in {*info.fields, "modify_etc_hosts"})
     missing = (Unreadable(level=Level.CLUSTER, prefix=(key,)) for key in absent)
     hidden = [family for family in _OF_GROUPS if any(f"custom_{family}" not in group.fields for group in groups)]
-    gaps = (*unreadable.RAPI, *missing, *(Unreadable(level=Level.GROUP, prefix=(family,)) for family in hidden))
+    gaps = (*HIDDEN_BY_RAPI, *missing, *(Unreadable(level=Level.GROUP, prefix=(family,)) for family in hidden))
     return ClusterState(
         source=source,
         name=info.name("name"),

@@ -19,7 +19,6 @@ from typing import Any, TypeVar
 
 from gpolicy.cluster.assembly import checked, own_values
 from gpolicy.cluster.json_input import parse_json, read_bytes
-from gpolicy.cluster.private_file import write_private
 from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.state import (
     ClusterObject,
@@ -32,8 +31,8 @@ from gpolicy.cluster.state import (
 )
 from gpolicy.errors import GpolicyError, InputError, about
 from gpolicy.ganeti.parameter import Level, Value, Values
-from gpolicy.ganeti.parameters import position
-from gpolicy.ganeti.values import fill, unflatten
+from gpolicy.ganeti.parameters import fill, position, unflatten
+from gpolicy.opening import write_private
 from gpolicy.provenance import is_time
 
 KIND = "gpolicy-snapshot"

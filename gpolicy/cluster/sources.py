@@ -28,6 +28,8 @@ SCHEMES: Final = {
     "snapshot": "snapshot:FILE, written by gpolicy snapshot",
     "sim": "sim:SPEC, simulated hardware as for hspace --simulate",
 }
+DESTINATIONS: Final = {scheme: SCHEMES[scheme] for scheme in ("local", "ssh", "rapi")}
+"""Where a plan can be applied."""
 FILE_SCHEMES: Final = ("config", "text", "snapshot")
 """The schemes that a path follows."""
 
@@ -68,7 +70,7 @@ def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
             client = open_rapi(src, options)
             state = read_rapi(client, insecure=options.rapi_insecure)
             if options.physical_volumes:
-                from gpolicy.cluster.physical_volumes import from_rapi  # noqa: PLC0415
+                from gpolicy.cluster.volume_pools import from_rapi  # noqa: PLC0415
 
                 state = from_rapi(state, client, seconds=_VOLUMES * options.timeout)
             return state
@@ -78,7 +80,7 @@ def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
             master = open_master(src, options)
             state = read_master(master)
             if options.physical_volumes:
-                from gpolicy.cluster.physical_volumes import from_master  # noqa: PLC0415
+                from gpolicy.cluster.volume_pools import from_master  # noqa: PLC0415
 
                 state = from_master(state, master)
             return state
@@ -87,7 +89,7 @@ def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
 
             state = read_config_file(Path(rest), source=src)
         case "text" if rest:
-            from gpolicy.cluster.text import read_text_file  # noqa: PLC0415
+            from gpolicy.cluster.htools_sources import read_text_file  # noqa: PLC0415
 
             state = read_text_file(Path(rest), source=src)
         case "snapshot" if rest:
@@ -95,13 +97,13 @@ def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
 
             state = read_snapshot(Path(rest))
         case "sim" if rest:
-            from gpolicy.cluster.simulated import simulated_state  # noqa: PLC0415
+            from gpolicy.cluster.htools_sources import simulated_state  # noqa: PLC0415
 
             return simulated_state(rest, source=src)
         case _:
             raise _unknown(src, scheme if colon else "")
     if options.physical_volumes and all(node.physical_volumes is None for node in state.nodes.values()):
-        from gpolicy.cluster.physical_volumes import NOT_FROM_HERE  # noqa: PLC0415
+        from gpolicy.cluster.volume_pools import NOT_FROM_HERE  # noqa: PLC0415
 
         state = replace(state, notes=(*state.notes, NOT_FROM_HERE))
     return state

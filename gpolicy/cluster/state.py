@@ -1,7 +1,7 @@
 """The observed cluster, as every source returns it.
 
 Own values are what is set on the object itself; a group's or node's effective values follow from
-`gpolicy.ganeti.values.fill`. What a source cannot show is listed in `unreadable`, never guessed.
+`gpolicy.ganeti.parameters.fill`. What a source cannot show is listed in `unreadable`, never guessed.
 
 `position` is the index of the object in the source's list, from 0; None if that order has no meaning. Ganeti's
 allocator decides between equal candidates by it.
@@ -15,8 +15,8 @@ from typing import Final
 
 from gpolicy.cluster.terms import GroupTerms
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.parameters import fill, parameters_of
 from gpolicy.ganeti.releases import AMBIGUOUS, most_exact
-from gpolicy.ganeti.values import fill
 
 _NO_TERMS: Final = GroupTerms()
 
@@ -289,3 +289,26 @@ def describe_source(source: str, snapshot: Snapshot | None) -> str:
         return source
     when = f", at {snapshot.taken_at}" if snapshot.taken_at else ""
     return f"snapshot:{snapshot.file} (taken from {source}{when})"
+
+
+_STATES: Final = tuple(Unreadable(level=level, prefix=(key,)) for level in Level for key in ("hv_state", "disk_state"))
+
+HIDDEN_OWN: Final = Unreadable(level=Level.NODE)
+
+HIDDEN_BY_RAPI: Final = (*_STATES, Unreadable(level=Level.CLUSTER, prefix=("modify_etc_hosts",)))
+"""Values that the remote API never shows."""
+
+
+def hidden_in_text(*, cluster_policy: bool) -> tuple[Unreadable, ...]:
+    """Return what a text file of htools does not show; `cluster_policy`: it has a line for the cluster's ipolicy.
+
+    It shows effective policies of groups, but of their own values only alloc_policy.
+    """
+    shown = {Level.CLUSTER: {"ipolicy"} if cluster_policy else set(), Level.GROUP: {"alloc_policy"}}
+    hidden = tuple(
+        Unreadable(level=level, prefix=(family,))
+        for level in (Level.CLUSTER, Level.GROUP)
+        for family in dict.fromkeys(parameter.family for parameter in parameters_of(level))
+        if family not in shown[level]
+    )
+    return (*hidden, HIDDEN_OWN)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.errors import UsageError
-from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS
-from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
+from gpolicy.ganeti.amounts import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
+from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS
 from gpolicy.ganeti.parameter import Level, Path, Values
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED, VolumeSize, sizes_differ
 from gpolicy.printable import count

@@ -1,15 +1,193 @@
-"""Write units of drift into a draft, as many as possible, and prove each step before the next."""
+"""Write units of drift into a draft, as many as possible, and prove each step before the next.
+
+The proof: loaded again, the policy says what it said, less the drift that was to be written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
-from gpolicy.drift.proof import Proof
-from gpolicy.plan.part import Key
-from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace
+from gpolicy.checking.repository import check_by_settings
+from gpolicy.cluster.state import ClusterState
+from gpolicy.errors import GpolicyError
+from gpolicy.findings import Finding, Severity
+from gpolicy.forecast.telling import FORECAST
+from gpolicy.opening import real_path
+from gpolicy.plan.change import MEMBERSHIP, TAGS
+from gpolicy.plan.diff import Difference, diff
+from gpolicy.plan.part import Key, key_of
+from gpolicy.policy.files import policy_files
+from gpolicy.policy.loading import load_files, load_policy
+from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy
+from gpolicy.policy.source_file import Located
+from gpolicy.printable import some
+from gpolicy.resolve.desired import Desired
+from gpolicy.writing.value_edits import Draft, UnwritableError, ValuePlace
+
+Said = Mapping[Key, object]
+"""What a policy says, by the label of a document's object and the path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """A policy as it was loaded, how it differs from the cluster, and what check finds.
+
+    `findings` are errors beside the cluster, and errors and warnings of the policy alone.
+    """
+
+    policy: Policy
+    difference: Difference
+    findings: tuple[Finding, ...]
+
+    @property
+    def drift(self) -> frozenset[Key]:
+        """The keys of all differences, and of all that cannot be compared."""
+        unreadable = ((item.object, item.path) for item in self.difference.unreadable)
+        return frozenset((*map(key_of, self.difference.changes), *unreadable))
+
+
+def look(policy: Policy, state: ClusterState, today: date) -> Looked:
+    """Compare and check a policy."""
+    beside = check_by_settings(policy, state, today=today, forecast=FORECAST)
+    alone = check_by_settings(policy, None, today=today, forecast=FORECAST)
+    bad = [item for item in beside if item.severity is Severity.ERROR]
+    bad += [item for item in alone if item.severity in (Severity.ERROR, Severity.WARNING)]
+    return Looked(policy=policy, difference=diff(policy, state), findings=tuple(bad))
+
+
+class Proof:
+    """Judges drafts of a policy. `others` are the other policies of the repository, which may read the same files.
+
+    With `in_bases` a draft may change what takes its values from an edited base; `changed_elsewhere` are those.
+    """
+
+    def __init__(
+        self, before: Looked, state: ClusterState, today: date, *, others: Sequence[Policy], in_bases: bool
+    ) -> None:
+        self._state = state
+        self._today = today
+        self._in_bases = in_bases
+        self._others = others
+        self._first = before
+        self.changed_elsewhere: tuple[str, ...] = ()
+
+    def fault(self, draft: Draft, keys: frozenset[Key], may_change: frozenset[Key]) -> str:
+        """Return what is wrong with a draft that writes the drift `keys`; nothing if it does that and no more."""
+        stray = draft.stray_change()
+        if stray:
+            return stray
+        try:
+            root = self._first.policy.root or Path()
+            policy = load_files([*policy_files(root), *map(Path, draft.created)], root, draft.texts)
+        except GpolicyError as error:
+            return error.message
+        after = look(policy, self._state, self._today)
+        elsewhere, fault = self._elsewhere(draft)
+        self.changed_elsewhere = elsewhere
+        return (
+            _worse(self._first.findings, after.findings)
+            or self._other_change(after, keys, may_change)
+            or self._other_drift(after, keys)
+            or fault
+        )
+
+    def _other_change(self, after: Looked, keys: frozenset[Key], may_change: frozenset[Key]) -> str:
+        if self._in_bases:
+            return ""
+        before, now = (_said_of_nodes(item.difference.desired) for item in (self._first, after))
+        changed = _without(_changes(_said(self._first.policy), _said(after.policy)), may_change)
+        changed |= _without(_changes(before, now), keys)
+        return f"{_named(changed)} would change as well" if changed else ""
+
+    def _other_drift(self, after: Looked, keys: frozenset[Key]) -> str:
+        left = after.drift & keys
+        if left:
+            return f"{_named(left)} would still differ"
+        more = after.drift - self._first.drift
+        if more and not self._in_bases:
+            return f"{_named(more)} would differ then"
+        gone = self._first.drift - after.drift - keys
+        return f"{_named(gone)} would be written as well" if gone and not self._in_bases else ""
+
+    def _elsewhere(self, draft: Draft) -> tuple[tuple[str, ...], str]:
+        """Return what changes in other policies, and that as a fault unless it may be."""
+        edited = {real_path(name): text for name, text in draft.texts.items()}
+        changed: list[str] = []
+        for other in self._others:
+            texts = {name: edited[real_path(name)] for name in other.files if real_path(name) in edited}
+            if texts:
+                then = load_policy(other.root or Path(), texts)
+                keys = _changes(_said(other), _said(then))
+                changed += [f"{_named(keys)} of {other.root}"] if keys else []
+                if _errors(then) > _errors(other):
+                    return (), f"{other.root} would have more errors"
+        if changed and not self._in_bases:
+            return (), f"{some(changed, 2)} would change as well: use --in-bases if that is meant"
+        return tuple(changed), ""
+
+
+def _without(keys: Iterable[Key], allowed: frozenset[Key]) -> frozenset[Key]:
+    """Return the keys that are not allowed; (LABEL, ()) allows all of an object."""
+    return frozenset(key for key in keys if key not in allowed and (key[0], ()) not in allowed)
+
+
+def _errors(policy: Policy) -> int:
+    return sum(item.severity is Severity.ERROR for item in policy.findings)
+
+
+def _worse(before: Sequence[Finding], after: Sequence[Finding]) -> str:
+    """Return the first finding of a kind of which there are more than before."""
+    counts = Counter((item.key, item.severity) for item in after)
+    counts.subtract((item.key, item.severity) for item in before)
+    known = {(item.key, item.message) for item in before}
+    more = [item for item in after if counts[item.key, item.severity] > 0]
+    new = next((item for item in more if (item.key, item.message) not in known), more[0] if more else None)
+    return f"check would find {new.code} {new.name}: {new.message}" if new else ""
+
+
+def _changes(before: Said, after: Said) -> frozenset[Key]:
+    return frozenset(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+
+
+def _said(policy: Policy) -> Said:
+    """Return what the documents of a policy say of Ganeti's objects."""
+    said: dict[Key, object] = {("cluster", TAGS): _values(policy.cluster_tags)}
+    for item in policy.objects:
+        said |= {(item.label, path): leaf.value for path, leaf in item.leaves.items()}
+        if item.label != "cluster":
+            said[item.label, TAGS] = _values(item.tags)
+        if isinstance(item, GroupPolicy):
+            said[item.label, ("nodes",)] = _values(item.nodes)
+            said[item.label, ("removed",)] = item.removed is not None
+        if isinstance(item, NodeSetPolicy):
+            said[item.label, ("nodes",)] = _values(item.nodes)
+            said[item.label, ("groups",)] = _values(item.groups)
+    return said
+
+
+def _said_of_nodes(desired: Desired) -> Said:
+    """Return what a policy says of each node of the cluster."""
+    said: dict[Key, object] = {}
+    for name, node in desired.nodes.items():
+        said |= {(f"node/{name}", path): leaf.value for path, leaf in node.leaves.items()}
+        said[f"node/{name}", TAGS] = None if node.tags is None else frozenset(node.tags)
+        said[f"node/{name}", MEMBERSHIP] = node.group.value if node.group else None
+    return said
+
+
+def _values(items: Iterable[Located[str]] | None) -> tuple[str, ...] | None:
+    return None if items is None else tuple(item.value for item in items)
+
+
+def _named(keys: Iterable[Key]) -> str:
+    return some(sorted(f"{name} {'.'.join(path)}" for name, path in keys), 3)
+
 
 MOST_PROOFS: Final = 200
 """How often one run checks the policy; each costs as much as `gpolicy check`."""

@@ -1,6 +1,7 @@
 """Take live values into a policy: at the place where each is declared, and nothing else.
 
-Each edit is proven before a file is written (`gpolicy.drift.proof`). What cannot be written is named with its reason.
+Each edit is proven before a file is written (`gpolicy.drift.unit_writer`). What cannot be written is named with
+its reason.
 """
 
 from __future__ import annotations
@@ -14,18 +15,15 @@ from typing import Final
 from gpolicy.checking.settings_tables import settings_of
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
-from gpolicy.drift.object_units import ObjectUnits
-from gpolicy.drift.proof import Proof, look
-from gpolicy.drift.tag_units import TagUnits
-from gpolicy.drift.unit_writer import How, Unit, UnitWriter
-from gpolicy.drift.value_units import ValueUnits
+from gpolicy.drift.unit_writer import How, Proof, Unit, UnitWriter, look
+from gpolicy.drift.units import ObjectUnits, TagUnits, ValueUnits
 from gpolicy.findings import Span
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction
 from gpolicy.plan.part import Key, is_chosen
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.resolve.desired import resolve
-from gpolicy.writing.draft import Draft, ValuePlace
+from gpolicy.writing.value_edits import Draft, ValuePlace
 
 _WAIVED: Final = "a waiver accepts it until {}: remove that first"
 

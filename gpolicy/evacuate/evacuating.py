@@ -27,14 +27,13 @@ from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.request_options import RequestOptions
-from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.allocator_input import Unknown, aside, cluster_data, require
 from gpolicy.analysis.basis import Settled, settle
-from gpolicy.analysis.disk_templates import unmade
-from gpolicy.analysis.hail_document import decisive, hails_cluster, not_tried, without_parameters
+from gpolicy.analysis.binding import of_move
+from gpolicy.analysis.hail import decisive, hails_cluster, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes
 from gpolicy.analysis.place_report import Candidate
-from gpolicy.analysis.refusals import of_move
-from gpolicy.analysis.unknown import Unknown, aside, require
+from gpolicy.analysis.wanted_instance import unmade
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.errors import UsageError
 from gpolicy.evacuate.evacuation import (
@@ -45,13 +44,13 @@ from gpolicy.evacuate.evacuation import (
     StayingInstance,
 )
 from gpolicy.ganeti.expressible import check_name
-from gpolicy.ganeti.hail_parameters import HailParameters
+from gpolicy.ganeti.htools_reading import HailParameters
 from gpolicy.htools.hbal_commands import job_sets
 from gpolicy.printable import count, some
 from gpolicy.progress import Tell, silent
 from gpolicy.stopping import Stop, never
 from gpolicy.what_if.load import elsewhere, offline
-from gpolicy.what_if.words import matching, one_of
+from gpolicy.what_if.supposing import matching, one_of
 
 _MOST_WORK: Final = 3_000_000  # about microseconds; instances whose candidates would take longer have none listed
 _EXPLAINED: Final = 0.5  # of the time: what moves is worth more than why

@@ -14,12 +14,10 @@ from enum import Enum
 from typing import Final, NoReturn
 
 from gpolicy.errors import GpolicyError
+from gpolicy.ganeti.amounts import SIZE_STEP_MIB
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
-from gpolicy.ganeti.parameters import known_in, maximum_in, parameter_at
-from gpolicy.ganeti.text_forms import FORMS
-from gpolicy.ganeti.units import SIZE_STEP_MIB
-from gpolicy.ganeti.values import canonical
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.ganeti.parameters import canonical, known_in, maximum_in, parameter_at
+from gpolicy.ganeti.vocabulary import FORMS, SPEC_PARAMETERS, SPEC_SIZES
 
 
 class Reset(Enum):
@@ -30,7 +28,7 @@ class Reset(Enum):
 
 RESET: Final = Reset.RESET
 Assignments = Mapping[Path, Value | Reset]
-"""Own values to set or to reset, by path; values as `gpolicy.ganeti.values.canonical` has them."""
+"""Own values to set or to reset, by path; values as `gpolicy.ganeti.parameters.canonical` has them."""
 
 DEFAULT_WORD: Final = "default"
 """What Ganeti takes for "remove the own value" wherever a group or a node parameter can be reset."""

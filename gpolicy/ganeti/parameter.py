@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from gpolicy.ganeti.sensible_ranges import SensibleRange, sensible_range
+from gpolicy.ganeti.amounts import SensibleRange, sensible_range
 
 Path = tuple[str, ...]
 Value = bool | int | float | str | list["Value"] | dict[str, "Value"] | None
@@ -78,7 +78,7 @@ class Parameter:
     one of its own; families (ipolicy, ndparams, …) share theirs. `opcode` is the field of the cluster-modify
     opcode, where it is not the stored name. `since`/`until`: first release that has it, first that has not.
     `new_default`, `new_maximum`: the release that changed it, and what to. `numbers`: the only ones that a number may
-    be; `form`: the pattern of a text (`gpolicy.ganeti.text_forms`). `reach`: what root on the nodes does with the
+    be; `form`: the pattern of a text (`gpolicy.ganeti.vocabulary`). `reach`: what root on the nodes does with the
     value. `example`: a value to show where the default is none or empty.
     """
 

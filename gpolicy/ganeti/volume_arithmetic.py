@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from gpolicy.ganeti.units import compared_sizes, exact_size
+from gpolicy.ganeti.amounts import compared_sizes, exact_size
 from gpolicy.printable import count
 
 MARGIN: Final = 0.01

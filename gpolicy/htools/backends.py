@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, Instance, Load
     from gpolicy.allocator.placement import Nodes
     from gpolicy.allocator.redundancy import Instances
-    from gpolicy.ganeti.getopt import Option
+    from gpolicy.ganeti.htools_reading import Option
 
 _STANDARD_INPUT = 0
 

@@ -9,7 +9,7 @@ import sys
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.errors import InputError
-from gpolicy.ganeti.hail_parameters import HAIL_OPTIONS
+from gpolicy.ganeti.htools_reading import HAIL_OPTIONS
 from gpolicy.ganeti.releases import RELEASE_PATH
 from gpolicy.htools import backends
 from gpolicy.htools.iallocator import IallocatorDocument, parse_document

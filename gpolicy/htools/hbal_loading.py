@@ -9,7 +9,7 @@ from gpolicy.allocator.cluster_score import ordered_sum
 from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.allocator.instance_moves import is_split
 from gpolicy.errors import InputError
-from gpolicy.ganeti.htools_values import parse_float
+from gpolicy.ganeti.htools_reading import parse_float
 from gpolicy.htools.backends import find_name, read_file
 from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.htools.json_fields import Fields, as_float, as_int, as_list, as_object, as_text, parse_json

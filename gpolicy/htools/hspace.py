@@ -15,7 +15,7 @@ from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import Candidates, NoCandidatesError, PairCandidates, SingleCandidates, candidate_nodes
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.errors import InputError
-from gpolicy.ganeti.htools_values import wrapped
+from gpolicy.ganeti.htools_reading import wrapped
 from gpolicy.htools.backends import load_cluster, node_status, run_program, save_cluster, warnings, with_node_options
 from gpolicy.htools.program_options import HSPACE_OPTIONS, Options
 from gpolicy.light_dataclasses import dataclass

@@ -8,7 +8,7 @@ from gpolicy.allocator.cluster_data import InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
 from gpolicy.cluster.record import Record, refuse_too_many_values
 from gpolicy.errors import InputError
-from gpolicy.ganeti.htools_values import named, wrapped
+from gpolicy.ganeti.htools_reading import named, wrapped
 from gpolicy.htools.haskell_text import shown_strings
 
 TYPE_CHECKING = False

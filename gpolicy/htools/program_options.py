@@ -8,9 +8,19 @@ import gpolicy
 from gpolicy.allocator.cluster_data import Spec
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.errors import InputError
-from gpolicy.ganeti.getopt import Option, Takes, parse, usage
-from gpolicy.ganeti.hail_parameters import HAIL_OPTIONS
-from gpolicy.ganeti.htools_values import named, parse_choice, parse_float, parse_int, parse_size, split
+from gpolicy.ganeti.htools_reading import (
+    HAIL_OPTIONS,
+    Option,
+    Takes,
+    named,
+    parse,
+    parse_choice,
+    parse_float,
+    parse_int,
+    parse_size,
+    split,
+    usage,
+)
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False

@@ -96,8 +96,7 @@ def _instance(instance: Instance, fields: Fields) -> Instance:
 
 def _ask(address: str) -> dict[str, Value]:
     """Return the answers of a server. Unlike htools, certificates are verified."""
-    from gpolicy.cluster.https import make_trust  # noqa: PLC0415 - only for a cluster over the network
-    from gpolicy.cluster.rapi_client import Client, parse_address  # noqa: PLC0415
+    from gpolicy.cluster.rapi_client import Client, make_trust, parse_address  # noqa: PLC0415 (few need it)
 
     url = address if "://" in address else f"https://{address}"
     host, port = parse_address(url)

@@ -20,7 +20,7 @@ from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, I
 from gpolicy.allocator.ghc_numbers import fixed, shown_float
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_formats import GroupLine, InstanceLine, NodeLine, PolicyLine, columns_of, is_silent, sections
-from gpolicy.ganeti.htools_values import named, parse_float, parse_int, split
+from gpolicy.ganeti.htools_reading import named, parse_float, parse_int, split
 from gpolicy.htools.backends import node_name
 from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.light_dataclasses import replace

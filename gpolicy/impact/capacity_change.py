@@ -16,7 +16,7 @@ from gpolicy.allocator.engines import TooLongError
 from gpolicy.allocator.node import Node
 from gpolicy.analysis.capacity import GroupCapacity, count_in_time, prefixed
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
-from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.impact.comparison import CountedSides, LoadedSides, measure_sides
 from gpolicy.progress import Tell
 

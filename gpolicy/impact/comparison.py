@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import LoadedState, load_state
-from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.side_by_side import each_cluster
+from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.state import ClusterState
 
 _Result = TypeVar("_Result")

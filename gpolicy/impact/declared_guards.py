@@ -12,11 +12,11 @@ from typing import Final, TypeVar
 
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.node_losses import GroupRedundancy
-from gpolicy.analysis.pair_names import MINMAX, PairNames, names_by_object, pair_names, pair_title
+from gpolicy.analysis.spec_pairs import MINMAX, PairNames, names_by_object, pair_names, pair_title
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Terms
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.units import exact_size
+from gpolicy.ganeti.amounts import exact_size
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange, capacity_change
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import Impact, impact
@@ -27,7 +27,7 @@ from gpolicy.plan.change import NAME, Change, ChangeAction
 from gpolicy.plan.part import LeftOut
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.projection import Prospect, before_and_after, undone
-from gpolicy.policy.guard import ABOUT_GROUPS, Guard, Measure
+from gpolicy.policy.kinds import ABOUT_GROUPS, Guard, Measure
 from gpolicy.policy.model import Policy
 from gpolicy.printable import count, some
 from gpolicy.progress import Tell, silent

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Generic, TypeVar
 
-from gpolicy.analysis.location import (
+from gpolicy.analysis.health import (
     DesiredLocationMissing,
     DomainConflict,
     ExclusionConflict,

@@ -17,7 +17,7 @@ from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.plan.change import MEMBERSHIP, NAME, Change, ChangeAction, Objection, contains, instances_with, words
 from gpolicy.plan.projection import projected
-from gpolicy.policy.guard import BUILT_IN
+from gpolicy.policy.kinds import BUILT_IN
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some
 from gpolicy.resolve.desired import other_cluster

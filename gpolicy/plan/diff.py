@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from gpolicy.cluster.state import ClusterState, LiveGroup, LiveNode
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
-from gpolicy.ganeti.parameters import parameter_at, position
-from gpolicy.ganeti.values import as_word, canonical, fill
+from gpolicy.ganeti.parameters import as_word, canonical, fill, parameter_at, position
 from gpolicy.plan.change import (
     MEMBERSHIP,
     MOVE_CHANGES,

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from gpolicy.cluster import unreadable
 from gpolicy.cluster.snapshot import state_digest
-from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState
 from gpolicy.cluster.terms import Terms
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity
@@ -22,7 +21,7 @@ from gpolicy.plan.effects import Effect, Observed, net_effects, observed, touche
 from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, check_part, key_of, left_out, select, without_change
 from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import StepBasis, Stepping, make_steps, nodes_that_stay
-from gpolicy.policy.guard import Guard
+from gpolicy.policy.kinds import Guard
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.resolve.rules import OTHER_CLUSTER
 from gpolicy.resolve.terms import terms_of
@@ -151,7 +150,7 @@ def make_plan(
     stepping, seen, staying = _stepping(policy, state, difference)
     return replace(
         refused_plan(policy, state, _misfits(difference)),
-        state_digest_rapi=state_digest(state, besides=unreadable.RAPI),
+        state_digest_rapi=state_digest(state, besides=HIDDEN_BY_RAPI),
         observed=seen,
         staying=tuple(sorted(staying)),
         gaps=state.unreadable,

@@ -17,11 +17,11 @@ from gpolicy.cluster.state import Identity, Snapshot, Unreadable
 from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS
-from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
+from gpolicy.ganeti.amounts import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
+from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.parameters import canonical
 from gpolicy.ganeti.releases import VERSIONS, is_release
-from gpolicy.ganeti.values import canonical
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
 from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
 from gpolicy.plan.change import Change, ChangeAction, NotCompared, Objection, Risk
@@ -33,7 +33,7 @@ from gpolicy.plan.rebuilding import contradictions, first_difference, rebuilt
 from gpolicy.plan.signature import Signers, signer_of
 from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import StepBasis, make_steps
-from gpolicy.policy.guard import BUILT_IN, Guard, Measure
+from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import one_line
 from gpolicy.provenance import Provenance

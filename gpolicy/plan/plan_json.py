@@ -20,7 +20,7 @@ from gpolicy.plan.effects import Effect, Observed
 from gpolicy.plan.part import LeftOut, Part
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Inverse, PlannedCommand, Step
-from gpolicy.policy.guard import Guard
+from gpolicy.policy.kinds import Guard
 
 FORMAT_VERSION: Final = "1.7"
 KIND: Final = "gpolicy-plan"

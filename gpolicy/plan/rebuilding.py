@@ -14,8 +14,7 @@ from itertools import zip_longest
 from typing import Final
 
 from gpolicy.ganeti.parameter import Level, Path, Value
-from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.values import INHERITED_FAMILIES
+from gpolicy.ganeti.parameters import INHERITED_FAMILIES, parameter_at
 from gpolicy.plan.change import (
     MEMBERSHIP,
     MOVE_CHANGES,

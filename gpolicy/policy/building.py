@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from gpolicy.findings import Finding, Span
-from gpolicy.ganeti.number_bounds import parse_bounded_size
+from gpolicy.ganeti.amounts import parse_bounded_size, parse_rate, round_size
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
-from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.units import parse_rate, round_size
-from gpolicy.ganeti.values import FAMILIES, as_word, canonical
+from gpolicy.ganeti.parameters import FAMILIES, as_word, canonical, parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy import edits
 from gpolicy.policy.model import (
@@ -28,7 +26,7 @@ from gpolicy.policy.model import (
     TagRulesPolicy,
     Waiver,
 )
-from gpolicy.policy.schema_tag_rules import RULES, TAG_FAMILIES
+from gpolicy.policy.schema_rules import RULES, TAG_FAMILIES
 from gpolicy.policy.source_file import Located, Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import NOT_PLAIN_TEXT, SIZE_ROUNDED, WRONG_VALUE
 

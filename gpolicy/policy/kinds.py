@@ -1,17 +1,178 @@
-"""The kinds of documents: how each is read, and where a policy keeps the result."""
+"""The kinds of documents: how each is read, and where a policy keeps the result; guards and house rules as values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
-from gpolicy.ganeti.parameter import Level
+from gpolicy.findings import HOUSE, Severity, Span
 from gpolicy.policy.building import Builder, Report
-from gpolicy.policy.guard import build_guards
-from gpolicy.policy.house_rule import build_house_rule
 from gpolicy.policy.scenario_building import build_scenarios
-from gpolicy.policy.source_file import YamlDocument
+from gpolicy.policy.source_file import Located, Pointer, YamlDocument
+from gpolicy.policy.structure import WRONG_VALUE
+
+
+class Measure(StrEnum):
+    """The measure of a guard: its key in the document."""
+
+    AT_LEAST = "at_least"
+    CAPACITY_LOSS = "capacity_loss"
+    NEWLY_VIOLATING = "newly_violating"
+    NODE_FAILURES = "node_failures"
+    MAX_CHANGES = "max_changes"
+
+
+ABOUT_SPECS: Final = frozenset({Measure.AT_LEAST, Measure.CAPACITY_LOSS})
+"""Measures by group and spec; `group` and `spec` restrict them."""
+
+ABOUT_GROUPS: Final = ABOUT_SPECS | {Measure.NODE_FAILURES, Measure.NEWLY_VIOLATING}
+"""Measures that `group` restricts."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """What a guard demands that every plan has. `overridable`: `--allow` can override it."""
+
+    summary: str
+    overridable: bool = False
+
+
+BUILT_IN: Final = {
+    "right-cluster": BuiltIn("The policy is for this cluster: both have the same name.", overridable=True),
+    "expressible": BuiltIn("This release of Ganeti has a command for every change."),
+    "templates-enabled": BuiltIn(
+        "The cluster enables each disk template that it or a group allows, and each of them allows an enabled one."
+    ),
+    "templates-in-use": BuiltIn("No instance uses a disk template that the plan disables."),
+    "std-in-bounds": BuiltIn("The standard instance (`ipolicy.std`) lies inside a pair of `ipolicy.minmax`."),
+    "groups-empty": BuiltIn("A group that the plan removes has no nodes and is not the last one."),
+    "pairs-together": BuiltIn("Both nodes of a DRBD instance stay in one group."),
+    "storage-set-up": BuiltIn(
+        "The templates `plain` and `drbd` have a volume group, `drbd` has its usermode helper, and `file` and"
+        " `sharedfile` have their directories."
+    ),
+    "disks-stay": BuiltIn(
+        "Existing disks stay where they are. Another RADOS pool or Gluster volume makes Ganeti look for them there at"
+        " once.",
+        overridable=True,
+    ),
+    "exclusive-storage": BuiltIn(
+        "No node gets exclusive storage. Disks that are not `plain` do not go with it, all nodes of a group must have"
+        " the same, and Ganeti up to 3.1 cannot report the disk space of such nodes.",
+        overridable=True,
+    ),
+    "master-network": BuiltIn(
+        "The network device and the netmask of the master stay. A change takes the master's address down and up.",
+        overridable=True,
+    ),
+    "takes-instances": BuiltIn(
+        "A group that takes new instances today takes some after the plan, unless it is removed or closed.",
+        overridable=True,
+    ),
+}
+"""The guards that every plan has anyway, by name (`gpolicy.plan.built_in_guards` judges all but the last, which
+`gpolicy.impact.declared_guards` judges by capacity)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """One guard: a measure and its limit.
+
+    `limit` is a number of instances, node failures or changes; with `percent` a share of the present capacity. `group`
+    and `spec` restrict the measure (None: each). `span` is the place of the limit.
+    """
+
+    name: Located[str]
+    measure: Measure
+    limit: int | float
+    span: Span
+    percent: bool = False
+    group: Located[str] | None = None
+    spec: Located[str] | None = None
+
+    @property
+    def shown_limit(self) -> str:
+        """The limit as it is written."""
+        return f"{self.limit:g} %" if self.percent else str(self.limit)
+
+
+def build_guards(document: YamlDocument, report: Report) -> Iterator[Guard]:
+    """Yield the guards of a document that conforms to its schema; findings about values go to `report`."""
+    for index, written in enumerate(document.root["guards"]):
+        place: Pointer = ("guards", index)
+        measure = next(item for item in Measure if item.value in written)
+        where: Pointer = (*place, measure.value)
+        value: Any = written[measure.value]
+        if measure is Measure.CAPACITY_LOSS:
+            where, value = (*where, "at_most"), value["at_most"]
+        percent = isinstance(value, str)
+        limit = float(value.rstrip("% ")) if percent else int(value)
+        if percent and limit > 100:
+            message = f"a loss of {value} is more than 100%"
+            report(WRONG_VALUE.finding(message, document.value_span(where), hint="write a share of at most 100%"))
+        group, spec = (document.located((*place, key)) if key in written else None for key in ("group", "spec"))
+        for key, named, fits in (("group", group, ABOUT_GROUPS), ("spec", spec, ABOUT_SPECS)):
+            if named is not None and measure not in fits:
+                message = f"{measure} has no {key}: it is about the whole {'group' if key == 'spec' else 'plan'}"
+                span = document.key_span((*place, key))
+                report(WRONG_VALUE.finding(message, span, hint=f"leave {key} out"))
+        yield Guard(
+            name=document.located((*place, "name")),
+            measure=measure,
+            limit=limit,
+            percent=percent,
+            span=document.value_span(where),
+            group=group,
+            spec=spec,
+        )
+
+
+SCHEMA: Final = "schema"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HouseRule:
+    """One house rule: `schema` must hold of the effective values of all objects of `kind`.
+
+    `names` and `tags` are globs that restrict the objects; none: all of them.
+    """
+
+    name: Located[str]
+    kind: Located[str]
+    schema: Any
+    severity: Severity
+    message: str
+    document: YamlDocument
+    names: tuple[Located[str], ...] = ()
+    tags: tuple[Located[str], ...] = ()
+
+    @property
+    def word(self) -> str:
+        """Its name in findings, waivers and settings: house/NAME."""
+        return f"{HOUSE}{self.name.value}"
+
+
+def build_house_rule(document: YamlDocument, _: Report) -> Iterator[HouseRule]:
+    """Yield the rule of a document that conforms to its schema."""
+    root = document.root
+
+    def globs(key: str) -> tuple[Located[str], ...]:
+        items = root["for"].get(key, ())
+        return tuple(document.located(("for", key, index)) for index in range(len(items)))
+
+    yield HouseRule(
+        name=document.located(("name",)),
+        kind=document.located(("for", "kind")),
+        schema=root[SCHEMA],
+        severity=Severity(root.get("severity", Severity.ERROR)),
+        message=" ".join(root["message"].split()),
+        document=document,
+        names=globs("names"),
+        tags=globs("tags"),
+    )
+
 
 Reader = Callable[[YamlDocument, Report], Iterable[Any]]
 
@@ -45,7 +206,5 @@ KINDS: Final[Mapping[str, Kind]] = {
     "Waiver": Kind("waivers", lambda document, report: Builder(document, report).waivers()),
 }
 
-LEVELS: Final = {"Cluster": Level.CLUSTER, "NodeGroup": Level.GROUP, "NodeSet": Level.NODE}
-"""The kinds of documents about objects, which have effective values."""
 KIND_NAMES: Final = tuple(KINDS)
 """For lookups by the kind of a document, which may be any value."""

@@ -14,12 +14,12 @@ from gpolicy.errors import InputError
 from gpolicy.findings import BASE_FILE, Finding, Related, Span, copied
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.opening import real_path
-from gpolicy.policy.boundary import boundary
 from gpolicy.policy.conformance import conforms
 from gpolicy.policy.extending import Bases, Extender
 from gpolicy.policy.files import (
     SUFFIXES,
     FileSet,
+    boundary,
     is_part,
     policy_files,
     policy_roots,
@@ -27,8 +27,7 @@ from gpolicy.policy.files import (
     read_text,
     unread_files,
 )
-from gpolicy.policy.house_rule import HouseRule
-from gpolicy.policy.kinds import HOUSE_RULES, KINDS, OBJECTS
+from gpolicy.policy.kinds import HOUSE_RULES, KINDS, OBJECTS, HouseRule
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.source_file import Located, SourceFile, YamlDocument

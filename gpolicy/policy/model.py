@@ -7,9 +7,12 @@ in Ganeti's units, normalised as Ganeti would store it).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
+from itertools import islice, product
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from gpolicy.findings import Finding, Span
@@ -20,9 +23,11 @@ from gpolicy.policy.source_file import Located, Pointer, SourceFile, YamlDocumen
 if TYPE_CHECKING:
     import pathlib
 
-    from gpolicy.policy.guard import Guard
-    from gpolicy.policy.house_rule import HouseRule
+    from gpolicy.policy.kinds import Guard, HouseRule
     from gpolicy.policy.scenario import Scenario
+
+LEVELS: Final = {"Cluster": Level.CLUSTER, "NodeGroup": Level.GROUP, "NodeSet": Level.NODE}
+"""The kinds of documents about objects, which have effective values."""
 
 
 class Inherit(Enum):
@@ -228,3 +233,84 @@ class Policy:
         """All documents about objects: cluster, groups, node sets."""
         cluster = (self.cluster,) if self.cluster else ()
         return (*cluster, *self.groups.values(), *self.node_sets)
+
+
+MOST_NODES: Final = 1000
+"""The greatest number of nodes of a group that are listed."""
+
+_PART = re.compile(r"\[([^\]!][^\]]{0,250})\]|([^\[\]*?]++)")
+
+
+_LETTERS: Final = re.compile(r"[A-Za-z0-9._*?!\[\]-]+")
+_RANGE: Final = re.compile(r"([^\[\]!-])-([^\]])")
+_NUMBERS: Final = re.compile(r"(?!.-.$)([0-9]{1,9})-([0-9]{1,9})")
+
+
+def unlikely(pattern: str) -> str:
+    """Return why a name or pattern can match no node, or not those that are meant; or nothing."""
+    if not pattern:
+        return "it is empty"
+    if not _LETTERS.fullmatch(pattern):
+        odd = next(letter for letter in pattern if not _LETTERS.fullmatch(letter))
+        return f"no node has {odd!r} in its name"
+    if pattern != pattern.lower():
+        return "Ganeti stores names of nodes in lower case"
+    if pattern.endswith("."):
+        return "no name ends with a dot"
+    if pattern.rfind("[") > pattern.rfind("]") or "]" in pattern.partition("[")[0]:
+        return "a bracket is not closed, or not opened"
+    for before_end in pattern.split("]")[:-1]:
+        content = before_end.partition("[")[2].removeprefix("!")
+        numbers = _NUMBERS.fullmatch(content)
+        if numbers is not None and int(numbers[1]) <= int(numbers[2]):
+            return f"[{content}] stands for one letter, not for the numbers from {numbers[1]} to {numbers[2]}"
+        for low, high in _RANGE.findall(content):
+            if low > high:
+                return f"the range {low}-{high} is empty"
+        letters = list(content) if "-" not in content else []
+        if len(letters) != len(set(letters)) or (content.isalpha() and len(letters) > 2 and letters != sorted(letters)):
+            return f"[{content}] stands for one of these letters, not for the word"
+    return ""
+
+
+def promised_nodes(group: GroupPolicy) -> tuple[str, ...] | None:
+    """Return the names of the group's nodes; None if a pattern is not definite or has a slip, or there is none."""
+    names: dict[str, None] = {}
+    for pattern in group.nodes or ():
+        found = None if unlikely(pattern.value) else written_out(pattern.value)
+        if found is None:
+            return None
+        names.update(dict.fromkeys(found))
+        if len(names) > MOST_NODES:
+            return None
+    return tuple(names) or None
+
+
+@lru_cache(maxsize=64)  # of a few hundred names each; one pattern is compared with many
+def written_out(pattern: str) -> list[str] | None:
+    """Return the names that match a pattern of letters and sets of letters, None if it contains a wildcard."""
+    parts, end = [], 0
+    for match in _PART.finditer(pattern):
+        if match.start() != end:
+            return None
+        end = match.end()
+        parts.append(_letters(match[1]) if match[1] else [match[2]])
+        if len(parts[-1]) > MOST_NODES:
+            return None
+    if end != len(pattern):
+        return None
+    found = ["".join(choice) for choice in islice(product(*parts), MOST_NODES + 1)]
+    return found if len(found) <= MOST_NODES else None
+
+
+def _letters(text: str) -> list[str]:
+    """Return the letters of a set, as `fnmatch` reads it: `1-4` is a range."""
+    letters: dict[str, None] = {}
+    while text:
+        if len(text) > 2 and text[1] == "-":
+            letters.update(dict.fromkeys(map(chr, islice(range(ord(text[0]), ord(text[2]) + 1), MOST_NODES + 1))))
+            text = text[3:]
+        else:
+            letters[text[0]] = None
+            text = text[1:]
+    return list(letters)

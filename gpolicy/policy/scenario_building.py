@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpolicy.findings import Span
-from gpolicy.ganeti.number_bounds import parse_bounded_size
+from gpolicy.ganeti.amounts import parse_bounded_size
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.building import Report
 from gpolicy.policy.scenario import (
+    FILLINGS,
+    MOST_NODES,
     Action,
     CapacityQuestion,
     DiskSize,
@@ -27,7 +29,6 @@ from gpolicy.policy.scenario import (
     StageEdit,
     Wanted,
 )
-from gpolicy.policy.schema_stage import FILLINGS, MOST_NODES
 from gpolicy.policy.source_file import Located, Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import WRONG_VALUE
 

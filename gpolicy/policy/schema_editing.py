@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from gpolicy.ganeti.text_forms import FORMS
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-from gpolicy.policy.schema_files import share_shapes
+from gpolicy.ganeti.vocabulary import FORMS, SPEC_PARAMETERS
+from gpolicy.policy.conformance import share_shapes
 from gpolicy.policy.schema_parameters import PATTERNS, Schema
 
 _PATTERN_MESSAGES: Final = {

@@ -12,17 +12,13 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.findings import Finding, Fix
-from gpolicy.ganeti.number_bounds import BOUNDS
+from gpolicy.ganeti.amounts import BOUNDS
 from gpolicy.ganeti.parameters import PARAMETERS
-from gpolicy.ganeti.text_forms import FORMS, PATHS
-from gpolicy.ganeti.vocabulary import HYPERVISORS
-from gpolicy.guessing import closest, did_you_mean
+from gpolicy.ganeti.vocabulary import FORMS, HYPERVISORS, PATHS
+from gpolicy.guessing import closest, did_you_mean, surely_meant
 from gpolicy.policy import edits
-from gpolicy.policy.conformance import all_different, first_double
+from gpolicy.policy.conformance import all_different, first_double, schema_of
 from gpolicy.policy.kinds import KIND_NAMES
-from gpolicy.policy.known_elsewhere import known_elsewhere
-from gpolicy.policy.misspelt import surely_meant
-from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_parameters import PATTERNS
 from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
@@ -30,6 +26,48 @@ from gpolicy.printable import count, listed, some
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
+
+
+_ANYWHERE: Final = {
+    "memory-ratio": "no released Ganeti has a memory-ratio: it existed in an unreleased 2.17 only",
+    **dict.fromkeys(("mem-size", "mem_size"), "the parameter is called memory-size"),
+    "lvm": "Ganeti's code knows the storage type as plain (its manual says lvm)",
+    "gluster_storage_dir": "the gluster directory is set when the cluster is made and cannot be changed",
+    "vg_name": "the vg_name of the option and of RAPI is stored as volume_group_name",
+    "drbd_helper": "the drbd_helper of the option and of RAPI is stored as drbd_usermode_helper",
+    **dict.fromkeys(
+        ("hidden_os", "blacklisted_os", "os_hvp", "osparams", "osparams_private_cluster"),
+        "it belongs to one operating system, not to the policy of the cluster: set it with gnt-os modify",
+    ),
+    **dict.fromkeys(("max_node_failures", "oversubscription", "cpus_after_failure"), "it belongs in limits"),
+    **dict.fromkeys(("min_ispec", "max_ispec"), "sizes are pairs of bounds: ipolicy.minmax"),
+    "std_ispec": "the standard instance is ipolicy.std, on the cluster",
+    "mem_inst": "Ganeti does not accept mem_inst: it follows from the instances",
+    **dict.fromkeys(("minmax", "vcpu-ratio", "spindle-ratio", "disk-templates"), "it belongs in ipolicy"),
+}
+_IN_KIND: Final = {
+    ("NodeGroup", "std"): "std is set at the cluster only; a group has none of its own",
+    ("NodeGroup", "hvparams"): "Ganeti has hypervisor parameters on the cluster and on instances, not on groups",
+    ("NodeGroup", "beparams"): "Ganeti has backend parameters on the cluster and on instances, not on groups",
+    ("NodeGroup", "nicparams"): "Ganeti has interface parameters on the cluster and on instances, not on groups",
+    ("NodeGroup", "enabled_disk_templates"): "templates are enabled on the cluster; a group has ipolicy.disk-templates",
+    ("NodeGroup", "enabled_hypervisors"): "hypervisors are enabled on the cluster, for all groups",
+    ("NodeSet", "hvparams"): "Ganeti has hypervisor parameters on the cluster and on instances, not on nodes",
+    ("NodeSet", "ipolicy"): "only the cluster and groups have instance policies",
+    ("NodeSet", "diskparams"): "only the cluster and groups have disk parameters",
+    ("NodeSet", "exclusive_storage"): "exclusive_storage can be set on the cluster and on groups, not on nodes",
+    ("NodeSet", "alloc_policy"): "only groups have an alloc_policy",
+    ("Cluster", "alloc_policy"): "only groups have an alloc_policy, and do not inherit it",
+    ("Cluster", "nodes"): "nodes are members of groups: NodeGroup has nodes",
+}
+_BELOW: Final = {("beparams", "memory"): "Ganeti sets minmem and maxmem by it: write these two"}
+
+
+def known_elsewhere(kind: str, pointer: Pointer, key: str) -> str:
+    """Return the right place or name of `key`, unknown in the mapping at `pointer`; empty if there is none."""
+    parent = pointer[-1] if pointer else ""
+    return _BELOW.get((str(parent), key)) or _IN_KIND.get((kind, key)) or _ANYWHERE.get(key, "")
+
 
 _MOST_FINDINGS = 200  # of one document; with more it is another sort of file
 _MOST_ERRORS = 1000  # of the validator; several may be one finding

@@ -13,10 +13,9 @@ from typing import Final
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import POINT_RELEASE, VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.policy.guard import Measure
-from gpolicy.policy.kinds import KINDS
+from gpolicy.policy.conformance import file_name
+from gpolicy.policy.kinds import KINDS, Measure
 from gpolicy.policy.schema_editing import document_snippet, filled, for_editors
-from gpolicy.policy.schema_files import file_name
 from gpolicy.policy.schema_parameters import (
     DAY_PATTERN,
     NAME,
@@ -30,11 +29,10 @@ from gpolicy.policy.schema_parameters import (
     name_of,
     parameter_properties,
     size_of,
+    term_properties,
     whole,
 )
-from gpolicy.policy.schema_rules import rule_properties, value_schema
-from gpolicy.policy.schema_tag_rules import tag_rule_properties
-from gpolicy.policy.schema_terms import term_properties
+from gpolicy.policy.schema_rules import rule_properties, tag_rule_properties, value_schema
 from gpolicy.policy.schema_tests import MOST_TESTS, definitions, test_items
 
 MOST_BASES: Final = 100

@@ -1,15 +1,17 @@
-"""Parts of the schemas: small ones, and a property for each parameter and level from the table of parameters."""
+"""Parts of the schemas: small ones, properties of parameters by level from the table of parameters, and the terms.
+
+Terms are what a policy says of resources that Ganeti has no parameter for.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpolicy.ganeti.number_bounds import BOUNDS, LEAST_RATIO
+from gpolicy.ganeti.amounts import BOUNDS, GREATEST_OVERSUBSCRIPTION, LEAST_RATIO, MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Level, Parameter, Type
-from gpolicy.ganeti.parameters import parameters_of
+from gpolicy.ganeti.parameters import INHERITED_FAMILIES, RATE_UNIT, parameters_of
 from gpolicy.ganeti.releases import POINT_RELEASE
-from gpolicy.ganeti.values import INHERITED_FAMILIES, RATE_UNIT
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES
 
 Schema = dict[str, Any]
@@ -76,7 +78,7 @@ UID_RANGE: Final[Schema] = {
     "description": 'A range of user IDs, both ends included ("1000-1010"), or one user ID (2000).',
 }
 SHAPE: Final = "$shape"
-"""The key that names a shape while schemas are made: `gpolicy.policy.schema_files` writes it once in a file."""
+"""The key that names a shape while schemas are made: `gpolicy.policy.conformance` writes it once in a file."""
 
 SIZE: Final[Schema] = {
     SHAPE: "size",
@@ -307,3 +309,66 @@ def parameter_properties(level: Level) -> Schema:
                 below = entry.setdefault("properties", {})
         below[parameter.path[-1]] = _leaf(parameter, level)
     return properties
+
+
+def node_failures(text: str, *, least: int = 0) -> Schema:
+    """Return the schema of a number of nodes that fail at once."""
+    return whole(text, least=least, most=MOST_NODE_FAILURES)
+
+
+def oversubscription(text: str) -> Schema:
+    """Return the schema of a ratio of over-subscription."""
+    return {"type": "number", "exclusiveMinimum": 0, "maximum": GREATEST_OVERSUBSCRIPTION, "description": text}
+
+
+def term_properties(of: str) -> Schema:
+    """Return the keys that Ganeti does not know (`gpolicy.cluster.terms`)."""
+    share: Schema = {"type": "string", "pattern": SHARE_PATTERN}
+    names: Schema = {"type": "array", "items": NAME, "uniqueItems": True, "minItems": 1}
+    return {
+        "limits": object_of(
+            {
+                "max_node_failures": node_failures(
+                    "How many nodes of a group may fail at once, and every instance still has its"
+                    " place. Ganeti's own tools: 1."
+                ),
+                "oversubscription": oversubscription(
+                    "The greatest memories of a node's instances together may be this many times"
+                    " its memory for instances; each instance is guaranteed its least."
+                ),
+                "cpus_after_failure": flag(
+                    "True: nodes that take over must keep their vcpu-ratio after as many failures as"
+                    " may be. Default: true for redundancy and guards, false for capacity and place (as hspace and"
+                    " hail count)."
+                ),
+            },
+            f"Limits of capacity of {of}, beyond those that Ganeti knows. All verbs that count honour"
+            " them; no command of Ganeti is made of them.",
+            minimum=1,
+        ),
+        "physical_volumes": object_of(
+            {
+                "exclude": described(
+                    names,
+                    "Volumes that instances never get: names or globs (/dev/sda*), such as the one"
+                    " of the root file system.",
+                ),
+                "volume_groups": {
+                    "type": "object",
+                    "additionalProperties": names,
+                    "minProperties": 1,
+                    "description": "Volumes (names or globs) by the volume group that they are in. Others are in"
+                    " the cluster's own.",
+                },
+                "margin": described(
+                    share, "How far the sizes of volumes may differ under exclusive storage. Ganeti: 1%."
+                ),
+                "reserve": described(
+                    share, "Share of each volume that is not counted under exclusive storage. Ganeti: 2%."
+                ),
+            },
+            f"What counts of the physical volumes of {of}. Ganeti shows all volumes of a node and does"
+            " not say which are in which volume group.",
+            minimum=1,
+        ),
+    }

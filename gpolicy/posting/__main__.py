@@ -12,13 +12,11 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import NoReturn
 
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
-from gpolicy.posting.posted_texts import NotAllowedError, marker, post, whole_text
+from gpolicy.posting.posted_texts import SERVICES, NotAllowedError, Service, marker, post, whole_text
 from gpolicy.printable import one_line, some
 
 
@@ -36,7 +34,7 @@ def _parser() -> _Parser:
         epilog=more,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("service", choices=("github", "gitlab"))
+    parser.add_argument("service", choices=tuple(SERVICES))
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--only-update", action="store_true", help="begin no comment: one that is there gets the new text")
     way.add_argument("--print", action="store_true", help="write the text to standard output; nothing is asked")
@@ -67,7 +65,7 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
 
 
 def _run(asked: argparse.Namespace, environ: Mapping[str, str]) -> str:
-    service: ModuleType = import_module(f"gpolicy.posting.{asked.service}_api")
+    service = SERVICES[asked.service]
     if asked.issue is not None:
         return _issue(service, asked, environ)
     text = _texts(asked.files)
@@ -77,7 +75,7 @@ def _run(asked: argparse.Namespace, environ: Mapping[str, str]) -> str:
     if not text:
         missing = [str(file) for file in asked.files if not file.exists()]
         return f"no comment: there is nothing to post{f' (not there: {some(missing)})' if missing else ''}"
-    _refuse_long(text, asked.name, service.LONGEST)
+    _refuse_long(text, asked.name, service.longest)
     if posts is None:
         try:
             sys.stdout.buffer.write(f"{whole_text(asked.name, text)}\n".encode())
@@ -88,13 +86,13 @@ def _run(asked: argparse.Namespace, environ: Mapping[str, str]) -> str:
     return f"the comment {marker(asked.name)} {post(posts, asked.name, text, begin=not asked.only_update).value}"
 
 
-def _issue(service: ModuleType, asked: argparse.Namespace, environ: Mapping[str, str]) -> str:
+def _issue(service: Service, asked: argparse.Namespace, environ: Mapping[str, str]) -> str:
     name, code = asked.name, asked.issue
     if code not in (ExitCode.FINE, ExitCode.CHANGES):
         return f"the issue {marker(name)} stays: exit code {code} says nothing of the cluster"
     text = _texts(asked.files)
     posts = service.issues(environ)
-    _refuse_long(text, name, service.LONGEST)
+    _refuse_long(text, name, service.longest)
     return f"the issue {marker(name)} {post(posts, name, text, title=name, close=code == ExitCode.FINE).value}"
 
 

@@ -10,9 +10,11 @@ import json
 import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from http.client import HTTPException
+from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -27,7 +29,7 @@ from urllib.request import (
     getproxies,
 )
 
-from gpolicy.errors import InputError, UnreachableError, UsageError
+from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError
 
 _CLEAN: Final = re.compile(r"[^A-Za-z0-9._/]+")
 _LONGEST_NAME: Final = 100
@@ -212,3 +214,151 @@ class Api:
             if len(page) < _PAGE:
                 return
             number += 1
+
+
+_WORKFLOW: Final = "github-actions[bot]"
+_REPOSITORY: Final = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
+
+
+def _login(api: Api) -> str:
+    """Return the login of a token.
+
+    GraphQL tells it for users, workflows and apps, REST only for users. If neither does, the token counts as a
+    workflow's: comments of other bots then stay unchanged.
+    """
+    graph = replace(api, base=api.base.rstrip("/").removesuffix("/v3"))  # of an Enterprise: /api/v3
+    for asked, method, path, body in (
+        (graph, "POST", "/graphql", {"query": "{viewer{login}}"}),
+        (api, "GET", "/user", None),
+    ):
+        try:
+            answer = asked.ask(method, path, body)
+        except (NotAllowedError, GpolicyError):
+            continue
+        for key in ("data", "viewer") if body else ():
+            answer = answer.get(key) if isinstance(answer, dict) else None
+        if isinstance(answer, dict) and isinstance(answer.get("login"), str) and answer["login"]:
+            return str(answer["login"])
+    return _WORKFLOW
+
+
+_ON_GITHUB: Final = partial(Posts, method="PATCH", author=("user", "login"), mine=_login)
+
+
+def _github_comments(environ: Mapping[str, str]) -> Posts | None:
+    """Return the comments of the pull request of a workflow; None if there is none. Raise UsageError.
+
+    GitHub names it in the environment; the token is GITHUB_TOKEN. To the API it is an issue as well.
+    """
+    number = _request_number(environ)
+    if number is None:
+        return None
+    api, repository = _repository(environ)
+    path = f"{repository}/issues/{number}/comments"
+    return _ON_GITHUB(api=api, listed=path, one=f"{repository}/issues/comments", called="GitHub: a comment")
+
+
+def _github_issues(environ: Mapping[str, str]) -> Posts:
+    """Return the open issues of the repository. Raise UsageError."""
+    api, repository = _repository(environ)
+    path = f"{repository}/issues"
+    return _ON_GITHUB(
+        api=api,
+        listed=f"{path}?state=open&sort=created&direction=asc",
+        one=path,
+        called="GitHub: an issue",
+        keys=("number", "body"),
+        closing={"state": "closed"},
+    )
+
+
+def _repository(environ: Mapping[str, str]) -> tuple[Api, str]:
+    """Return the API with its token, and the path of the repository. Raise UsageError."""
+    token, repository = token_of(environ, "GITHUB_TOKEN"), environ.get("GITHUB_REPOSITORY", "")
+    if not token:
+        raise UsageError("no token to write a comment with", hint="set GITHUB_TOKEN")
+    if not _REPOSITORY.fullmatch(repository):
+        raise UsageError(f"GITHUB_REPOSITORY is {repository!r}, not OWNER/NAME")
+    headers = {"Authorization": f"Bearer {token}", "X-GitHub-Api-Version": "2022-11-28"}
+    return Api(environ.get("GITHUB_API_URL") or "https://api.github.com", headers), f"/repos/{repository}"
+
+
+def _request_number(environ: Mapping[str, str]) -> int | None:
+    path = environ.get("GITHUB_EVENT_PATH")
+    if path:
+        try:
+            event = json.loads(Path(path).read_bytes())
+        except (OSError, ValueError) as error:
+            raise UsageError(f"GITHUB_EVENT_PATH: {error}") from None
+        request = event.get("pull_request") if isinstance(event, dict) else None
+        number = request.get("number") if isinstance(request, dict) else None
+        if isinstance(number, int):
+            return number
+    found = re.fullmatch(r"refs/pull/([0-9]{1,12})/.*", environ.get("GITHUB_REF", ""))
+    return int(found[1]) if found else None
+
+
+def _user(api: Api) -> object:
+    """Return the number of the owner of our token."""
+    user = api.ask("GET", "/user")
+    return user.get("id") if isinstance(user, dict) else None
+
+
+_ON_GITLAB: Final = partial(Posts, method="PUT", author=("author", "id"), mine=_user)
+
+
+def _gitlab_comments(environ: Mapping[str, str]) -> Posts | None:
+    """Return the notes of the merge request of a pipeline; None if there is none. Raise UsageError.
+
+    GitLab names it in the environment. The token is GPOLICY_GITLAB_TOKEN, a project token with the scope `api`: that of
+    the job may not write notes.
+    """
+    if not environ.get("CI_MERGE_REQUEST_IID"):
+        return None
+    api, project = _project(environ)
+    path = f"{project}/merge_requests/{_number(environ, 'CI_MERGE_REQUEST_IID')}/notes"
+    return _ON_GITLAB(api=api, listed=f"{path}?sort=asc&order_by=created_at", one=path, called="GitLab: a note")
+
+
+def _gitlab_issues(environ: Mapping[str, str]) -> Posts:
+    """Return the open issues of the project. Raise UsageError."""
+    api, project = _project(environ)
+    path = f"{project}/issues"
+    return _ON_GITLAB(
+        api=api,
+        listed=f"{path}?state=opened&order_by=created_at&sort=asc",
+        one=path,
+        called="GitLab: an issue",
+        keys=("iid", "description"),
+        closing={"state_event": "close"},
+    )
+
+
+def _project(environ: Mapping[str, str]) -> tuple[Api, str]:
+    """Return the API with its token, and the path of the project. Raise UsageError."""
+    token, project = token_of(environ, "GPOLICY_GITLAB_TOKEN"), _number(environ, "CI_PROJECT_ID")
+    if not token:
+        raise UsageError("no token to write a note with", hint="set GPOLICY_GITLAB_TOKEN to a token with the scope api")
+    return Api(environ.get("CI_API_V4_URL", ""), {"PRIVATE-TOKEN": token}), f"/projects/{project}"
+
+
+def _number(environ: Mapping[str, str], name: str) -> int:
+    value = environ.get(name, "")
+    if not (value.isascii() and value.isdigit() and len(value) < 19):
+        raise UsageError(f"{name} is {value!r}, not a number")
+    return int(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Where texts are posted: the most characters of one, the comments of a request (None without one), the issues."""
+
+    longest: int
+    comments: Callable[[Mapping[str, str]], Posts | None]
+    issues: Callable[[Mapping[str, str]], Posts]
+
+
+SERVICES: Final = {
+    "github": Service(65_536, _github_comments, _github_issues),
+    "gitlab": Service(1_000_000, _gitlab_comments, _gitlab_issues),
+}

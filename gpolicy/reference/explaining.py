@@ -16,9 +16,7 @@ from gpolicy.checking.waiving import can_be_waived
 from gpolicy.errors import EXIT_CODES, UsageError
 from gpolicy.findings import RuleInfo
 from gpolicy.guessing import closest
-from gpolicy.policy.guard import BUILT_IN, Guard
-from gpolicy.policy.house_rule import HouseRule
-from gpolicy.policy.kinds import KINDS
+from gpolicy.policy.kinds import BUILT_IN, KINDS, Guard, HouseRule
 from gpolicy.policy.model import Declared, Leaf, Policy
 from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph, plain
 from gpolicy.reference.key_blocks import first_sentence, key_blocks, key_type, kind_blocks, kind_summary

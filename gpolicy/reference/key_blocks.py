@@ -8,12 +8,20 @@ from typing import Any, Final
 import yaml
 
 from gpolicy.ganeti.parameter import Level, Parameter
+from gpolicy.ganeti.parameters import as_word
 from gpolicy.ganeti.releases import VERSIONS
-from gpolicy.ganeti.text_forms import CPUS_PER_VCPU, FORMS, PATH, PATH_OR_NOTHING, PATH_URL_OR_NOTHING
-from gpolicy.ganeti.values import as_word
-from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, HYPERVISORS, SCORE_COMPONENTS
+from gpolicy.ganeti.vocabulary import (
+    CPUS_PER_VCPU,
+    DISK_TEMPLATES,
+    FORMS,
+    HYPERVISORS,
+    PATH,
+    PATH_OR_NOTHING,
+    PATH_URL_OR_NOTHING,
+    SCORE_COMPONENTS,
+)
+from gpolicy.policy.conformance import schema_of
 from gpolicy.policy.schema_editing import PAIR_BODY, filled
-from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_kinds import example_document
 from gpolicy.policy.schema_parameters import INHERIT, PATTERNS, TAG, Schema
 from gpolicy.policy.schema_tests import REFUSALS

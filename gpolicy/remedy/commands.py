@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final
 from gpolicy import __version__
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason, InstanceStatus
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
-from gpolicy.ganeti.commands import Command
-from gpolicy.ganeti.grammar import shell_line
+from gpolicy.ganeti.commands import Command, shell_line
 from gpolicy.htools.hbal_commands import arguments, job_sets, touched_nodes
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
 from gpolicy.plan.effects import Effect, effect_words

@@ -14,14 +14,12 @@ from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, FailReason, Ins
 from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.basis import StateReport
-from gpolicy.analysis.binding import Cause
-from gpolicy.analysis.hail_counting import rules_of
+from gpolicy.analysis.binding import Cause, of_move
+from gpolicy.analysis.hail import rules_of
+from gpolicy.analysis.health import ExclusionUnsatisfiable, LocationFacts
 from gpolicy.analysis.loaded_state import LoadedState, basis_notes, load_state
-from gpolicy.analysis.location import ExclusionUnsatisfiable, LocationFacts
-from gpolicy.analysis.pair_names import PairNames
-from gpolicy.analysis.refusals import of_move
 from gpolicy.analysis.shown_score import Score, score_of
-from gpolicy.analysis.violations import PolicyJudge
+from gpolicy.analysis.spec_pairs import PairNames, PolicyJudge
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, limits_in_force
 from gpolicy.printable import count, listed, some

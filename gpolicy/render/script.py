@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpolicy import __version__
 from gpolicy.data import data_directory
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.ganeti.grammar import shell_line
+from gpolicy.ganeti.commands import shell_line
 from gpolicy.plan.effects import effect_words
 from gpolicy.plan.plan import Plan, check_safe
 from gpolicy.plan.step import PlannedCommand, Step, Wave, ways_back

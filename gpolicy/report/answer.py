@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from gpolicy.cluster.state import Snapshot, describe_source
 from gpolicy.colour import Tone
 from gpolicy.findings import Finding
-from gpolicy.ganeti import units
-from gpolicy.ganeti.grammar import shell_line
+from gpolicy.ganeti import amounts
+from gpolicy.ganeti.commands import shell_line
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count
 from gpolicy.provenance import UNKNOWN, Provenance
@@ -375,8 +375,8 @@ def share(part: float) -> str:
     return f"{100 * part:.1f} %"
 
 
-size: Final = units.exact_size
-rough_size: Final = units.rough_size
+size: Final = amounts.exact_size
+rough_size: Final = amounts.rough_size
 
 
 def known_size(mebibytes: int | None) -> str:

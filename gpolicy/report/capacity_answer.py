@@ -7,10 +7,10 @@ from itertools import chain, compress, repeat
 from typing import Any, Final
 
 from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.analysis.allocator_input import not_known
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.shown_score import Score
-from gpolicy.analysis.unknown import not_known
 from gpolicy.printable import count
 from gpolicy.report.answer import (
     NOTHING,

@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Spec
-from gpolicy.analysis.binding import Cause
+from gpolicy.analysis.binding import Cause, Stranded
 from gpolicy.analysis.capacity import GroupCapacity
 from gpolicy.analysis.counted_cluster import Fit
-from gpolicy.analysis.pair_names import pair_title
-from gpolicy.analysis.stranded import Stranded
+from gpolicy.analysis.spec_pairs import pair_title
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.report.answer import (
     NOTHING,

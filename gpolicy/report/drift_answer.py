@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from gpolicy.analysis.pair_names import MINMAX
+from gpolicy.analysis.spec_pairs import MINMAX
 from gpolicy.cluster.state import Identity
 from gpolicy.colour import Tone
 from gpolicy.drift.comparing import AcceptedDrift, Drift, DriftReport

@@ -11,7 +11,7 @@ from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.colour import Tone
 from gpolicy.evacuate.evacuation import EvacuationReport, MovedInstance, RequestToHail, StayingInstance
-from gpolicy.ganeti.grammar import shell_line
+from gpolicy.ganeti.commands import shell_line
 from gpolicy.json_shape import COUNT, FROM_ONE, TEXTS, Document, Key, Many, Shape
 from gpolicy.printable import count, some
 from gpolicy.report.answer import (

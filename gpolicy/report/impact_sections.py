@@ -11,7 +11,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, Final
 
-from gpolicy.analysis.unknown import not_known
+from gpolicy.analysis.allocator_input import not_known
 from gpolicy.impact.impact import PARTS, Impact
 from gpolicy.printable import listed
 from gpolicy.report.answer import Section, Weight

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Final
 
-from gpolicy.analysis.location import ExclusionUnsatisfiable, Unmovable
+from gpolicy.analysis.health import ExclusionUnsatisfiable, Unmovable
 from gpolicy.impact.location_change import LocationChange
 from gpolicy.printable import count
 from gpolicy.report.answer import Cell, Name, Section, Table, Weight, names, section_of_tables

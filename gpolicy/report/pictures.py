@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpolicy.analysis.pair_names import PairNames, pair_title
+from gpolicy.analysis.spec_pairs import PairNames, pair_title
 from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode
 from gpolicy.ganeti.parameter import Value
 from gpolicy.impact.comparison import Sides

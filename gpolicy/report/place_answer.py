@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.enumerations import AllocPolicy
-from gpolicy.analysis.binding import Cause
-from gpolicy.analysis.pair_names import pair_title
+from gpolicy.analysis.binding import UNKNOWN_SPINDLES, Cause
 from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
-from gpolicy.analysis.refusals import UNKNOWN_SPINDLES
+from gpolicy.analysis.spec_pairs import pair_title
 from gpolicy.colour import Tone
 from gpolicy.json_shape import COUNT, NUMBER, TEXTS, Document, Key, Shape
 from gpolicy.printable import count

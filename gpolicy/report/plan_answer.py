@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from gpolicy.analysis.pair_names import MINMAX
+from gpolicy.analysis.spec_pairs import MINMAX
 from gpolicy.colour import Tone
 from gpolicy.findings import Severity
 from gpolicy.ganeti.parameter import TakesEffect

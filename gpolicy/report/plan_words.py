@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gpolicy.analysis.pair_names import MINMAX
+from gpolicy.analysis.spec_pairs import MINMAX
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words

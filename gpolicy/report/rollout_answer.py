@@ -13,8 +13,7 @@ from gpolicy.printable import count, some
 from gpolicy.provenance import Provenance
 from gpolicy.report.answer import Answer, Entries, Entry, Name, Section, Table
 from gpolicy.report.fleet_report import ClusterReport
-from gpolicy.rollout.next_action import COMPLETE, REVERTED, PlanStage
-from gpolicy.rollout.rollout_run import LookResult, RunResult
+from gpolicy.rollout.rollout_run import COMPLETE, REVERTED, LookResult, PlanStage, RunResult
 
 FORMAT_VERSION: Final = "1.0"
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from gpolicy.ganeti.amounts import format_size
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.json_values import fields, place
-from gpolicy.policy.kinds import LEVELS
+from gpolicy.policy.model import LEVELS
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Cell, Name, Section, Table
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, Origin
-from gpolicy.writing.written import written_value
-from gpolicy.writing.yaml_text import Node, flow, scalar
+from gpolicy.writing.yaml_text import Node, flow, scalar, written_value
 
 FORMAT_VERSION: Final = "1.1"
 _MINMAX: Final = ("ipolicy", "minmax")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.analysis.binding import Binding, Cause
-from gpolicy.ganeti.units import exact_size
+from gpolicy.ganeti.amounts import exact_size
 from gpolicy.json_values import fields
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Figure, Name, Number, Section, Table, about, number, supposing

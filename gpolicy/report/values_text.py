@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.parameter import Path, Value
-from gpolicy.ganeti.units import exact_size
-from gpolicy.ganeti.values import amount_text
+from gpolicy.ganeti.parameters import amount_text
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.plan.change import NotCompared
 from gpolicy.printable import clipped, printable

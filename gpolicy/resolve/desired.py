@@ -9,8 +9,7 @@ from fnmatch import fnmatchcase
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Related, Span
 from gpolicy.ganeti.parameter import Path
-from gpolicy.guessing import did_you_mean
-from gpolicy.policy.misspelt import MOST_GUESSES
+from gpolicy.guessing import MOST_GUESSES, did_you_mean
 from gpolicy.policy.model import GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
 from gpolicy.policy.source_file import Located
 from gpolicy.resolve.rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE

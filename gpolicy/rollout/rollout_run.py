@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
@@ -17,15 +18,91 @@ from gpolicy.apply.journal import Direction, History, mark_start
 from gpolicy.apply.journal_file import JournalError, JournalFile, begin_run
 from gpolicy.apply.preconditions import RefusedError, guards_now, right_cluster
 from gpolicy.apply.runner import Runner, StopRequests, pause
-from gpolicy.apply.staleness import Sight, judge_outcome, path_text
+from gpolicy.apply.tasks import Sight, judge_outcome, path_text
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.ganeti.parameter import Value
-from gpolicy.ganeti.values import amount_text
+from gpolicy.ganeti.parameters import amount_text
 from gpolicy.plan.plan import Plan
-from gpolicy.rollout.next_action import COMPLETE, REVERTED, Action, Carry, PlanStage, next_back, next_forward, stage_of
 from gpolicy.rollout.rollout_journal import FORMAT_VERSION, KIND, RolloutEvent, RolloutHistory
-from gpolicy.settings.rollout_settings import RolloutWave
+from gpolicy.settings.named_clusters import RolloutWave
+
+
+class PlanStage(StrEnum):
+    """How far a plan is."""
+
+    EMPTY = "nothing to do"  # it has no steps
+    UNTOUCHED = "not begun"
+    PARTLY = "partly done"
+    DONE = "done"
+    PARTLY_BACK = "partly taken back"
+    BACK = "taken back"
+    UNKNOWN = "unknown"  # its journal cannot be read, or has gone
+
+
+COMPLETE = frozenset({PlanStage.EMPTY, PlanStage.DONE})
+"""Nothing of the plan is left to do."""
+
+REVERTED = frozenset({PlanStage.EMPTY, PlanStage.UNTOUCHED, PlanStage.BACK})
+"""Nothing of the plan is left to take back."""
+
+
+def stage_of(steps: int, history: History | None) -> PlanStage:
+    """Return how far a plan of so many steps is; `history` is what its journal says, None without one."""
+    if not steps:
+        return PlanStage.EMPTY
+    if history is None:
+        return PlanStage.UNTOUCHED
+    if history.direction is Direction.ROLLBACK:
+        return PlanStage.BACK if history.ended == "done" else PlanStage.PARTLY_BACK
+    return PlanStage.DONE if history.ended == "done" else PlanStage.PARTLY
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """Carry out the plans of these clusters of a wave, or take them back."""
+
+    wave: RolloutWave
+    clusters: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Look at all clusters of a wave, which is done."""
+
+    wave: RolloutWave
+
+
+Action = Carry | Look
+
+
+def next_forward(
+    waves: Sequence[RolloutWave], stages: Mapping[str, PlanStage], looked_at: AbstractSet[str]
+) -> Action | None:
+    """Return the next action of a roll-out without trouble so far, None at its end.
+
+    A wave begins only when the plans of all waves before it are done, and a look at each of their clusters was good
+    (`looked_at`, by the wave's label).
+    """
+    for wave in waves:
+        left = tuple(name for name in wave.clusters if stages[name] not in COMPLETE)
+        if left:
+            return Carry(wave, left)
+        if wave.label not in looked_at:
+            return Look(wave)
+    return None
+
+
+def next_back(waves: Sequence[RolloutWave], stages: Mapping[str, PlanStage], tried: AbstractSet[str]) -> Carry | None:
+    """Return the next clusters whose plans are taken back, None at the end: the last wave is the first.
+
+    Those that were `tried` once are left alone, whatever came of it: trouble with one hinders no other.
+    """
+    for wave in reversed(waves):
+        left = tuple(name for name in wave.clusters if stages[name] not in REVERTED and name not in tried)
+        if left:
+            return Carry(wave, left)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

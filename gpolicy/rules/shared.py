@@ -1,4 +1,4 @@
-"""What several rules share: parameters, forms of texts, names that nothing has, groups with exclusive storage."""
+"""What several rules share: examples, shapes, parameters, forms of texts, groups with exclusive storage."""
 
 from __future__ import annotations
 
@@ -10,15 +10,88 @@ from fnmatch import translate
 from typing import Any, Final
 
 from gpolicy.checking.context import Context
+from gpolicy.checking.in_force import InForce, places
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, NodeSetPolicy
-from gpolicy.policy.promised import unlikely, written_out
+from gpolicy.policy.model import (
+    ClusterPolicy,
+    Declared,
+    GroupPolicy,
+    Hardware,
+    Leaf,
+    NodeSetPolicy,
+    unlikely,
+    written_out,
+)
 from gpolicy.policy.source_file import Located
 from gpolicy.resolve.desired import is_glob
+
+
+class StateRule(Rule):
+    """A rule that runs only where a cluster's state is given."""
+
+    needs_state = True
+
+
+class MoreWithState(Rule):
+    """A rule that finds more where a cluster's state is given."""
+
+    finds_more_with_state = True
+
+
+class WholePolicyRule(Rule):
+    """A rule that judges by what is absent."""
+
+    needs_whole_policy = True
+
+
+def conflict(
+    rule: Rule, context: Context, declared: ClusterPolicy | GroupPolicy, message: str, hint: str, *values: InForce
+) -> Hit:
+    """Return a hit at the first of contradicting values that the object declares itself; the others are related."""
+    place, related, note = places(context, declared, *values)
+    return rule.hit(declared, f"{message}{note}", place, hint=hint, related=related)
+
+
+CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
+GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
+SILVER: Final = GROUP.replace("gold", "silver")
+
+
+def bounds(memory: str, cpus: str, disk: str, spindles: str = "1 12") -> str:
+    """Return a pair in YAML for an example: each argument is `min max`, in Ganeti's units."""
+    low, high = (
+        f"{{memory-size: {memory.split()[end]}, cpu-count: {cpus.split()[end]}, disk-size: {disk.split()[end]},"
+        f" disk-count: 1, nic-count: 1, spindle-use: {spindles.split()[end]}}}"
+        for end in (0, 1)
+    )
+    return f"min: {low}\n      max: {high}\n"
+
+
+def spec(name: str, memory: str, cpus: str, disk: str, spindles: str = "1 12") -> str:
+    """Return a named pair as an entry of `minmax`."""
+    return f"    - name: {name}\n      {bounds(memory, cpus, disk, spindles)}"
+
+
+SIZES: Final = "Partitioned Ganeti, Constrained instance sizes"
+LARGE: Final = spec("large", "16G 64G", "4 16", "100G 1T")
+SMALL: Final = spec("small", "1G 12G", "1 3", "10G 90G")
+
+
+def group_with(*pairs: str) -> str:
+    return f"{GROUP}ipolicy:\n  minmax:\n{''.join(pairs)}"
+
+
+GOOD_SPECS: Final = group_with(LARGE, SMALL)
+DEDICATED: Final = "gpolicy: v1\nkind: NodeGroup\nname: dedicated\n"
+EXCLUSIVE: Final = f"{DEDICATED}ndparams: {{exclusive_storage: true}}\n"
+HARDWARE: Final = "hardware: {memory: 256G, cpus: 32, pv_count: 12, pv_size: 1T}\n"
+WHOLE_NODES: Final = "ipolicy:\n  vcpu-ratio: 1\n  disk-templates: [plain]\n  minmax:\n    - name: "
+FULL: Final = "full\n      " + bounds("248G 250G", "30 30", "11000G 11930G", "12 12")
+
 
 WILDCARD: Final = re.compile(r"[*?\[]")
 FILES: Final[tuple[Path, ...]] = tuple(

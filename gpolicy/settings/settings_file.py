@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpolicy.errors import InputError
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import OutsideError, path_meant, read_named, reason
-from gpolicy.policy.boundary import Boundary, boundary
+from gpolicy.policy.files import Boundary, boundary
 
 if TYPE_CHECKING:
     from gpolicy.findings import Span

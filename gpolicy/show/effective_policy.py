@@ -1,8 +1,8 @@
 """The effective policy: the values of each object if only the policy decides, with their origins.
 
-Values are filled by Ganeti's rules (`gpolicy.ganeti.values.fill`). Ganeti does not inherit hv_state and disk_state, but
-where resources are counted, those of the group or the cluster count for a node that has none; so do, for a group, the
-cluster's limits and what counts of physical volumes. A value that the policy does not manage has no effective value
+Values are filled by Ganeti's rules (`gpolicy.ganeti.parameters.fill`). Ganeti does not inherit hv_state and disk_state,
+but where resources are counted, those of the group or the cluster count for a node that has none; so do, for a group,
+the cluster's limits and what counts of physical volumes. A value that the policy does not manage has no effective value
 here: only a cluster has it.
 """
 
@@ -17,8 +17,7 @@ from typing import Any
 from gpolicy.cluster.terms import STATES
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level, Path, Value
-from gpolicy.ganeti.parameters import position
-from gpolicy.ganeti.values import INHERITED_FAMILIES, fill
+from gpolicy.ganeti.parameters import INHERITED_FAMILIES, fill, position
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy
 from gpolicy.policy.source_file import Located
 

@@ -8,17 +8,16 @@ from typing import Final
 from gpolicy.allocator.cluster_data import SpecPair
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.capacity import spec_values
+from gpolicy.ganeti.amounts import exact_size, format_size
 from gpolicy.ganeti.parameter import Path, Values
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.units import exact_size, format_size
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.ganeti.volume_arithmetic import usable_size
 from gpolicy.printable import count, some
 from gpolicy.suggest.grounds import ALIKE
 from gpolicy.suggest.suggestion import NodeKind, Size, Suggestion, SuggestReport, SuggestRequest
 from gpolicy.writing.documents import SCHEMA_FILE, file_text, modelines
-from gpolicy.writing.written import written_value
-from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow
+from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow, written_value
 
 _NODES_SHOWN: Final = 6
 _MINMAX: Final = ("ipolicy", "minmax")

@@ -18,16 +18,15 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.node import Node
 from gpolicy.analysis.declared_resources import declared_numbers, known_states
-from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
+from gpolicy.analysis.wanted_instance import enabled_templates, first_allowed, wanted_template
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.cluster.volume_pools import pools_of
 from gpolicy.errors import GpolicyError, UsageError, about
-from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, hail_parameters
-from gpolicy.ganeti.units import compared_sizes, exact_size, rough_size
+from gpolicy.ganeti.amounts import compared_sizes, exact_size, rough_size
+from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS, hail_parameters
 from gpolicy.ganeti.volume_arithmetic import sizes_differ, usable_size
 from gpolicy.printable import count, some
-from gpolicy.suggest.size_pairs import size_name
-from gpolicy.suggest.suggestion import NodeHardware, NodeKind, SuggestRequest
+from gpolicy.suggest.suggestion import NodeHardware, NodeKind, SuggestRequest, size_name
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling, combined, part, tiling
 
 

@@ -20,8 +20,7 @@ from gpolicy.errors import UsageError
 from gpolicy.printable import count
 from gpolicy.progress import Tell
 from gpolicy.stopping import Stop, until_stopped
-from gpolicy.suggest.size_pairs import size_name
-from gpolicy.suggest.suggestion import Choice, Mix, NodeKind
+from gpolicy.suggest.suggestion import Choice, Mix, NodeKind, size_name
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling, disk_on_nodes, mean_waste, rounded, tilings
 
 

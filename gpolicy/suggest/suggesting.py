@@ -14,21 +14,20 @@ from gpolicy.allocator.configured_resources import with_configured_resources
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
-from gpolicy.analysis.hail_document import as_hail_reads
+from gpolicy.analysis.hail import as_hail_reads
 from gpolicy.analysis.loaded_state import check_group, group_data, guaranteed, load_state
-from gpolicy.analysis.violations import allowed_sizes, verdict_on
+from gpolicy.analysis.spec_pairs import allowed_sizes, verdict_on
+from gpolicy.analysis.wanted_instance import enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.parameters import fill
 from gpolicy.progress import Tell, silent
 from gpolicy.stopping import Stop, never
 from gpolicy.suggest.document import declared_values, document
 from gpolicy.suggest.grounds import Grounds, emptied
 from gpolicy.suggest.mixes import RealMix, count_mix, needs_of, under_policy
-from gpolicy.suggest.size_pairs import holding, pairs, size_name, standard
 from gpolicy.suggest.suggestion import (
     Bounds,
     Choice,
@@ -40,9 +39,13 @@ from gpolicy.suggest.suggestion import (
     SuggestReport,
     SuggestRequest,
     Waste,
+    holding,
+    pairs,
+    size_name,
+    standard,
 )
 from gpolicy.suggest.tiling import Ground, Tiling, fitting, left_over, wasted
-from gpolicy.writing.written import name_complaint
+from gpolicy.writing.yaml_text import name_complaint
 
 _MOST_MARGIN: Final = 50.0
 

@@ -1,19 +1,29 @@
-"""Requests and suggestions as values. Memory and disk are MiB."""
+"""Requests and suggestions as values (memory and disk are MiB), and spec pairs around sizes.
+
+How much smaller than its size an instance may be: `fixed`: an instance is of one of the sizes, a few percent apart, as
+for dedicated nodes. The minimum memory of a size is so close to its maximum that no additional instance fits on a node:
+hail's dedicated metric counts minimum sizes. `ranges`: every memory size up to the largest is allowed; each pair begins
+where the next smaller one ends. Both are ordered biggest first and never overlap. Sources: design documents
+"partitioned Ganeti" (constrained instance sizes) and "dedicated allocation".
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
-from gpolicy.allocator.cluster_data import Spec, SpecPair
+from gpolicy.allocator.cluster_data import InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding
+from gpolicy.analysis.capacity import spec_values
 from gpolicy.analysis.counted_cluster import Fit
+from gpolicy.errors import UsageError
 from gpolicy.ganeti.parameter import Values
-from gpolicy.suggest.tiling import Amounts, Ground
+from gpolicy.ganeti.volume_arithmetic import largest_disk, volumes_needed
+from gpolicy.suggest.tiling import Amounts, Ground, Tiling
 
 Bounds = Literal["fixed", "ranges"]
 """fixed: an instance has one of the sizes, within a few percent. ranges: it may also be smaller."""
@@ -200,3 +210,180 @@ class SuggestReport(StateReport):
 
     groups: tuple[Suggestion, ...]
     passed_over: Mapping[str, str]
+
+
+MOST_PARTS: Final = 64
+"""The greatest divisor with a name."""
+
+_NAMES: Final = {
+    1: "full",
+    2: "half",
+    3: "third",
+    4: "quarter",
+    5: "fifth",
+    6: "sixth",
+    7: "seventh",
+    8: "eighth",
+    9: "ninth",
+    10: "tenth",
+    12: "twelfth",
+    16: "sixteenth",
+}
+_DIVISORS: Final = {name: divisor for divisor, name in _NAMES.items()}
+
+
+def size_name(divisor: int) -> str:
+    """Return the name of the size that is the `divisor`-th part of a node."""
+    return _NAMES.get(divisor, f"part-{divisor}")
+
+
+def divisor_of(name: str) -> int:
+    """Return the divisor of `name`: full, half, …, part-7 or 1/7. Raise UsageError for an unknown name."""
+    word = name.strip().lower()
+    if word in _DIVISORS:
+        return _DIVISORS[word]
+    number = word.removeprefix("1/").removeprefix("part-")
+    if number != word and number.isascii() and number.isdigit() and len(number) < 7 and 1 <= int(number) <= MOST_PARTS:
+        return int(number)
+    hint = f"sizes are {', '.join(_DIVISORS)}, or 1/N with N up to {MOST_PARTS}"
+    raise UsageError(f"there is no size {name!r}", hint=hint)
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """Return the divisors of `full,half,quarter`, biggest size first. Raise UsageError."""
+    divisors = [divisor_of(name) for name in text.split(",")]
+    if len(set(divisors)) < len(divisors):
+        raise UsageError(f"{text!r} names a size twice")
+    return tuple(sorted(divisors))
+
+
+def parse_mix(text: str) -> dict[int, int]:
+    """Return the weight by divisor of `full=2,half=3,quarter=10`. Raise UsageError."""
+    weights: dict[int, int] = {}
+    for item in text.split(","):
+        name, equals, number = item.partition("=")
+        count = number.strip()
+        if not equals or not (count.isascii() and count.isdigit() and len(count) < 7 and int(count) > 0):
+            raise UsageError(
+                f"{item!r} is not a valid part of a mix",
+                hint="write SIZE=N, N from 1 to 999999: full=2,half=3,quarter=10",
+            )
+        divisor = divisor_of(name)
+        if divisor in weights:
+            raise UsageError(f"the mix names size {name.strip()} twice")
+        weights[divisor] = int(count)
+    return dict(sorted(weights.items()))
+
+
+STEP: Final = 4
+"""MiB: the command line rounds sizes up to it, so no bound lies between."""
+
+_SLACK: Final = 0.04
+_MOST_NICS: Final = 8  # Ganeti's own limits
+_MOST_DISKS: Final = 16
+
+
+def pairs(
+    found: Tiling, bounds: Bounds, today: InstancePolicy, spindle_use: Mapping[int, int], volume: int | None
+) -> dict[int, SpecPair]:
+    """Return the pair of each size by its divisor, biggest first.
+
+    `today` gives the values that do not depend on hardware: minimum sizes, network interfaces, and disk sizes if disks
+    are not on the nodes. `spindle_use` is the maximum of each size; `volume` is the size of the smallest physical
+    volume under exclusive storage. Raise UsageError if two sizes are too close.
+    """
+    sizes = found.sizes
+    order = sorted(sizes)
+    largest = [pair.max for pair in today.minmax]
+    disks = _within(max((spec.disk_count for spec in largest), default=1), 1, _MOST_DISKS)
+    nics = _within(max((spec.nic_count for spec in largest), default=1), 1, _MOST_NICS)
+    result: dict[int, SpecPair] = {}
+    for place, divisor in enumerate(order):
+        smaller = sizes[order[place + 1]] if place + 1 < len(order) else None
+        size = sizes[divisor]
+        if smaller is not None and not _well_apart(size, smaller):
+            names = f"{size_name(divisor)} and {size_name(order[place + 1])}"
+            raise UsageError(f"{names} are too similar on these nodes", hint="remove one from --sizes")
+        most = 1 if bounds == "fixed" else disks
+        high = Spec(size.memory, size.cpus, _disk(size, today), most, nics, spindle_use[divisor])
+        if bounds == "fixed":
+            one_more = found.measure.memory // (divisor + 1)
+            low = _fixed(size, smaller, one_more, high, volume)
+        else:
+            low = _ranging(smaller, high, today)
+        result[divisor] = SpecPair(low, high)
+    return result
+
+
+def _well_apart(size: Amounts, smaller: Amounts) -> bool:
+    return smaller.memory + STEP <= size.memory and (
+        size.volumes is None or smaller.volumes is None or smaller.volumes < size.volumes
+    )
+
+
+def _fixed(size: Amounts, smaller: Amounts | None, one_more: int, high: Spec, volume: int | None) -> Spec:
+    """Return minimum values slightly below `high`, with more memory than `one_more`: else one more fits on a node."""
+    memory = _coarse(_up(round(size.memory * (1 - _SLACK))), size.memory)
+    memory = max(memory, _up(one_more + 1), smaller.memory + STEP if smaller else 0)
+    if volume is not None and size.disk is not None:
+        fewer = largest_disk(volumes_needed(size.disk, volume) - 1, volume)
+        disk = max(_up(fewer + 1), _up(size.disk // 2))
+        disk = _coarse(disk, size.disk)
+        spindles = high.spindle_use
+    else:
+        disk = _up(round(high.disk_size * (1 - _SLACK)))
+        spindles = 1
+    return Spec(min(memory, high.memory), high.cpus, min(disk, high.disk_size), 1, 1, spindles)
+
+
+def _ranging(smaller: Amounts | None, high: Spec, today: InstancePolicy) -> Spec:
+    least = [pair.min for pair in today.minmax] or [today.std]
+    disk = min(spec.disk_size for spec in least)
+    if smaller is not None and smaller.volumes is not None and smaller.disk is not None:
+        disk = smaller.disk + STEP
+    return Spec(
+        memory=smaller.memory + STEP if smaller else _within(min(spec.memory for spec in least), STEP, high.memory),
+        cpus=_within(min(spec.cpus for spec in least), 1, high.cpus),
+        disk_size=_within(disk, STEP, high.disk_size),
+        disk_count=1,
+        nic_count=_within(min(spec.nic_count for spec in least), 0, high.nic_count),
+        spindle_use=smaller.volumes + 1 if smaller and smaller.volumes else 1,
+    )
+
+
+def _disk(size: Amounts, today: InstancePolicy) -> int:
+    if size.disk is not None:
+        return size.disk
+    return max((pair.max.disk_size for pair in today.minmax), default=today.std.disk_size)
+
+
+def standard(smallest: SpecPair) -> Spec:
+    """Return a standard instance inside the smallest size: as large as possible, with one network interface."""
+    high = smallest.max
+    return Spec(high.memory, high.cpus, high.disk_size, 1, max(1, smallest.min.nic_count), smallest.min.spindle_use)
+
+
+def holding(found: Sequence[SpecPair], spec: Spec) -> int | None:
+    """Return the place of the first pair that allows `spec`."""
+    for place, pair in enumerate(found):
+        bounds = zip(*(spec_values(one).values() for one in (pair.min, spec, pair.max)), strict=True)
+        if all(low <= value <= high for low, value, high in bounds):
+            return place
+    return None
+
+
+def _within(value: int, low: int, high: int) -> int:
+    return max(low, min(value, high))
+
+
+def _up(value: int) -> int:
+    return -(-value // STEP) * STEP
+
+
+def _coarse(value: int, high: int) -> int:
+    """Return `value` rounded up to a round number if the difference is small."""
+    for grain in (1024, 256, 64):
+        rounded = -(-value // grain) * grain
+        if rounded <= high and rounded - value <= value // 100:
+            return rounded
+    return value

@@ -9,30 +9,37 @@ from functools import cached_property
 
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.compiled_allocation import Budget
+from gpolicy.analysis.allocator_input import not_known
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import load_to_count, tiered_run
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
-from gpolicy.analysis.disk_templates import Unmade, unmade
+from gpolicy.analysis.declared_resources import promised_volume, smallest_volume
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss, redundancy
-from gpolicy.analysis.pair_names import MINMAX, PairNames, find_pair, pair_names, pair_title
 from gpolicy.analysis.place_report import Candidate, PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.shown_score import with_weights
-from gpolicy.analysis.unknown import not_known
-from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, allowed_sizes, verdict_on
-from gpolicy.analysis.volume_resources import promised_volume, smallest_volume
-from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
+from gpolicy.analysis.spec_pairs import (
+    MINMAX,
+    AllowedSizes,
+    PairNames,
+    PolicyViolation,
+    allowed_sizes,
+    find_pair,
+    pair_names,
+    pair_title,
+    verdict_on,
+)
+from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, of_pair, unmade
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.cluster.terms import Limits, limited
+from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.parameter import Level, Path
-from gpolicy.ganeti.units import exact_size
-from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.parameters import fill
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario, Sizes
 from gpolicy.printable import count
 from gpolicy.progress import silent
-from gpolicy.testing.instances import instance_of
-from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, group_with_nodes, known_name
+from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, group_with_nodes, instance_of, known_name
 
 
 def check_place(policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:

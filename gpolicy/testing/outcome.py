@@ -1,16 +1,25 @@
-"""The outcome of a test: every expectation with its result, or why the test could not run."""
+"""The outcome of a test: every expectation with its result, or why it could not run; and the instances of a test."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gpolicy.cluster.state import ClusterState
+from gpolicy.allocator.cluster_data import Spec
+from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.analysis.allocator_input import policy_of
+from gpolicy.analysis.declared_resources import smallest_volume
+from gpolicy.analysis.spec_pairs import find_pair, pair_names
+from gpolicy.analysis.wanted_instance import enabled_templates, first_allowed, spec_disks
+from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode, Resources
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Span
-from gpolicy.policy.scenario import Action, Expectation
+from gpolicy.ganeti.volume_arithmetic import SpindleFault, spindle_refusal
+from gpolicy.policy.model import Policy
+from gpolicy.policy.scenario import Action, Existing, Expectation, Sizes
 from gpolicy.policy.source_file import Located
+from gpolicy.what_if.load import with_all
 
 
 class CannotRunError(GpolicyError):
@@ -119,3 +128,108 @@ def in_words(value: object) -> str:
         case tuple():
             return ", ".join(f"{item[0]} ({item[1]})" if isinstance(item, tuple) else str(item) for item in value)
     return str(value)
+
+
+def whole_spec(policy: Policy, state: ClusterState, sizes: Sizes, group: str | None) -> Spec:
+    """Return the base of `sizes`: the minimum or maximum of the spec that it names, else the policy's `std`.
+
+    `group` is the group of the instance, None for any. Raise CannotRunError for an unknown spec.
+    """
+    if sizes.spec is None:
+        values = state.groups[group].effective if group else state.cluster.own
+        return policy_of(values, f"group {group}" if group else "cluster").std
+    with errors_at(sizes.spec.span):
+        pair, _ = find_pair(sizes.spec.value, pair_names(policy, state), state, group)
+    return pair.min if sizes.bound == "min" else pair.max
+
+
+def instance_of(
+    policy: Policy, state: ClusterState, sizes: Sizes, group: str, *, exclusive: bool, mirrored: bool | None = None
+) -> LiveInstance:
+    """Return the instance that `sizes` describes, for `group`, on no node yet.
+
+    Missing values come from the named spec, else from `std`; the template is the first of the group's policy that is
+    enabled (`mirrored`: DRBD or not, by the number of its nodes) and has disks where `sizes` has some. Under exclusive
+    storage the disks of a named spec have its spindles.
+    """
+    spec = whole_spec(policy, state, sizes, group)
+    template = _template(sizes, state, group, mirrored=mirrored)
+    if template is DiskTemplate.DISKLESS:
+        disks: tuple[LiveDisk, ...] = ()
+    elif sizes.disks is not None:
+        disks = tuple(LiveDisk(size=disk.size, template=template.value, spindles=disk.spindles) for disk in sizes.disks)
+    else:
+        made = spec_disks(spec, exclusive=exclusive)
+        disks = tuple(LiveDisk(size=disk.size, template=template.value, spindles=disk.spindles) for disk in made)
+    memory = spec.memory if sizes.memory is None else sizes.memory
+    return LiveInstance(
+        name="new",
+        primary_node="",
+        disk_template=template.value if disks else DiskTemplate.DISKLESS.value,
+        disks=disks,
+        minmem=memory if sizes.minmem is None else sizes.minmem,
+        maxmem=memory,
+        vcpus=spec.cpus if sizes.cpus is None else sizes.cpus,
+        spindle_use=spec.spindle_use if sizes.spindle_use is None else sizes.spindle_use,
+        nic_count=spec.nic_count if sizes.nic_count is None else sizes.nic_count,
+        status="running",
+        running=True,
+        tags=frozenset(sizes.tags),
+    )
+
+
+def _template(sizes: Sizes, state: ClusterState, group: str, *, mirrored: bool | None = None) -> DiskTemplate:
+    if sizes.template is not None:
+        return DiskTemplate(sizes.template.value)
+    if mirrored:
+        return DiskTemplate.DRBD
+    held = policy_of(state.groups[group].effective, f"group {group}")
+    wrong = {DiskTemplate.DRBD: mirrored is False, DiskTemplate.DISKLESS: bool(sizes.disks)}
+    held = replace(held, templates=tuple(item for item in held.templates if not wrong.get(item)))
+    exclusive = state.is_exclusive(group)
+    return first_allowed(enabled_templates(state), held, exclusive=exclusive) or DiskTemplate.PLAIN
+
+
+def with_instances(policy: Policy, state: ClusterState, existing: Existing) -> ClusterState:
+    """Return `state` with the instances that a test adds. Raise CannotRunError if that is impossible."""
+    nodes = [state.nodes[known_name(named, state.nodes, "node")] for named in existing.nodes]
+    exclusive = any(state.has_exclusive_storage(node) for node in nodes)
+    made = instance_of(
+        policy, state, existing.sizes, nodes[0].group, exclusive=exclusive, mirrored=len(existing.nodes) > 1
+    )
+    made = replace(
+        made,
+        primary_node=existing.nodes[0].value,
+        secondary_nodes=tuple(node.value for node in existing.nodes[1:]),
+        status="running" if existing.running else "ADMIN_offline" if existing.offline else "ADMIN_down",
+        admin_state="up" if existing.running else "offline" if existing.offline else "down",
+        running=existing.running,
+    )
+    _check_spindles(existing, made, state, nodes)
+    taken = next((name for name in existing.names if name in state.instances), None)
+    if taken is not None:
+        raise CannotRunError(f"the cluster has an instance {taken!r} already", existing.name.span)
+    more = with_all(state, [replace(made, name=name) for name in existing.names])
+    for node in nodes:
+        lacking = _overfull(more.nodes[node.name].resources)
+        if lacking and not _overfull(node.resources):
+            message = f"{existing.name.value} needs more {lacking} than node {node.name} has left"
+            raise CannotRunError(message, existing.name.span, hint="make it smaller, or the node larger")
+    return more
+
+
+def _check_spindles(existing: Existing, made: LiveInstance, state: ClusterState, nodes: Sequence[LiveNode]) -> None:
+    """Raise CannotRunError for disks that Ganeti would not have made. Disks without spindles may be older."""
+    for node in nodes:
+        exclusive, volume = state.has_exclusive_storage(node), smallest_volume(state, node)
+        for disk in made.disks:
+            refusal = spindle_refusal(disk.size, disk.spindles, exclusive=exclusive, volume=volume)
+            if refusal is not None and refusal.fault is not SpindleFault.MISSING:
+                hint = "leave the spindles out" if refusal.needed is None else f"write spindles: {refusal.needed}"
+                message = f"{existing.name.value} on node {node.name}: {refusal}"
+                raise CannotRunError(message, existing.name.span, hint=hint)
+
+
+def _overfull(resources: Resources) -> str:
+    left = {"memory": resources.memory_free, "disk": resources.disk_free, "physical volumes": resources.spindles_free}
+    return next((name for name, amount in left.items() if amount is not None and amount < 0), "")

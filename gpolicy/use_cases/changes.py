@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpolicy.impact.impact import Impact
     from gpolicy.plan.plan import Plan
     from gpolicy.policy.model import Policy
-    from gpolicy.what_if.words import WhatIf
+    from gpolicy.what_if.supposing import WhatIf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ def plan_change(
 
     For example, `plan_change(checked, state).plan.safe` says whether all guards pass.
     """
-    from gpolicy.analysis.pair_names import pair_names  # noqa: PLC0415
+    from gpolicy.analysis.spec_pairs import pair_names  # noqa: PLC0415
     from gpolicy.cluster.terms import with_limits  # noqa: PLC0415
     from gpolicy.impact.declared_guards import extent_of, with_declared_guards  # noqa: PLC0415
     from gpolicy.plan.built_in_guards import check_allowed  # noqa: PLC0415

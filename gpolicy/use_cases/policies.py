@@ -84,8 +84,7 @@ def run_tests(
     A test without a cluster of its own runs on `state`, else on the hardware that the groups promise. Raise PolicyError
     for a policy with an error, UsageError where no test has that name.
     """
-    from gpolicy.testing.running_tests import run_tests as run  # noqa: PLC0415 (the allocator comes with it)
-    from gpolicy.testing.stage import Stages  # noqa: PLC0415
+    from gpolicy.testing import running_tests  # noqa: PLC0415 (the allocator comes with it)
 
     wanted = (name or "").lower()
     chosen = [
@@ -98,7 +97,7 @@ def run_tests(
         outcome
         for policy, scenarios in chosen
         if scenarios
-        for outcome in run(policy, chosen=scenarios, stages=Stages(policy, state))
+        for outcome in running_tests.run_tests(policy, chosen=scenarios, stages=running_tests.Stages(policy, state))
     ]
 
 

@@ -16,9 +16,9 @@ from gpolicy.use_cases.policies import CheckedPolicy
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_score import Weights
     from gpolicy.analysis.capacity import CapacityReport
-    from gpolicy.analysis.pair_names import PairNames
     from gpolicy.analysis.place_report import PlaceReport
     from gpolicy.analysis.request_words import Words
+    from gpolicy.analysis.spec_pairs import PairNames
     from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest
     from gpolicy.plan.plan import Plan
     from gpolicy.remedy.remedy import RemedyReport
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gpolicy.suggest.suggestion import SuggestReport, SuggestRequest
     from gpolicy.what_if.filling import FullReport
     from gpolicy.what_if.sizing import SizeReport, SizeRequest
-    from gpolicy.what_if.words import WhatIf
+    from gpolicy.what_if.supposing import WhatIf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ def open_cluster(
     `plan_file` is what notes call the plan. Raise PolicyError for a policy with an error or that does not fit the
     cluster, UsageError for a plan of another cluster, or where what is supposed is impossible.
     """
-    from gpolicy.analysis.pair_names import PairNames, names_by_object, pair_names  # noqa: PLC0415
+    from gpolicy.analysis.spec_pairs import PairNames, names_by_object, pair_names  # noqa: PLC0415
     from gpolicy.plan.projection import prospect  # noqa: PLC0415
 
     names = PairNames()
@@ -79,7 +79,7 @@ def open_cluster(
 
 def _planned(state: ClusterState, plan: Plan, file: Path) -> ClusterState:
     """Return the cluster as a plan makes it. Raise UsageError for a plan for another cluster."""
-    from gpolicy.apply.staleness import ClusterIdentity  # noqa: PLC0415
+    from gpolicy.apply.tasks import ClusterIdentity  # noqa: PLC0415
     from gpolicy.cluster.snapshot import state_digest  # noqa: PLC0415
     from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
 
@@ -145,7 +145,7 @@ def place_instance(
     """
     from gpolicy.analysis.placing import place  # noqa: PLC0415
     from gpolicy.analysis.request_words import Words, read_words  # noqa: PLC0415
-    from gpolicy.what_if.words import full_name  # noqa: PLC0415
+    from gpolicy.what_if.supposing import full_name  # noqa: PLC0415
 
     words = request if isinstance(request, Words) else read_words(request)
     with working("trying every node and what would fit"):

@@ -23,7 +23,7 @@ from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.printable import some
 from gpolicy.progress import Tell, silent
 from gpolicy.stopping import Stop, never, until_stopped
-from gpolicy.what_if.words import one_of
+from gpolicy.what_if.supposing import one_of
 
 
 def only_group(state: ClusterState, group: str | None) -> str:

@@ -19,8 +19,8 @@ from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.basis import Basis, StateReport
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.policy_limits import OF_HTOOLS, OtherValue, needed, with_value, without_limit
+from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
 from gpolicy.errors import GpolicyError, UsageError
@@ -29,8 +29,7 @@ from gpolicy.progress import Tell, silent
 from gpolicy.stopping import Stop, StoppedError, never, until_stopped
 from gpolicy.what_if.filling import FillingGroup, room_of
 from gpolicy.what_if.load import nodes_like
-from gpolicy.what_if.supposing import spec_instance
-from gpolicy.what_if.words import MOST_NODES, More, matching, one_of
+from gpolicy.what_if.supposing import MOST_NODES, More, matching, one_of, spec_instance
 
 
 @dataclass(frozen=True, slots=True)

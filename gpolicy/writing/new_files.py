@@ -1,25 +1,38 @@
-"""Write a new policy, or one new document, to disk, completely or not at all."""
+"""Write the files of a policy to disk, new ones and new contents: of all or of none, and never partially."""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.opening import (
     FileToWrite,
+    check_target,
     drop,
+    file_to_write,
     new_mode,
+    opened_directory,
+    read_below,
     real_path,
     reason,
     refuse_planted_links,
     sync_directory,
     take_new_place,
+    take_place,
     write_beside,
 )
+from gpolicy.policy.files import boundary
+from gpolicy.policy.model import Policy
+from gpolicy.policy.yaml_reader import MAX_BYTES
 
 
 def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
@@ -114,3 +127,131 @@ def _fill(directory: Path, files: Mapping[str, str]) -> None:
             os.fsync(file.fileno())
     for parent in parents:
         sync_directory(parent)
+
+
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """New contents of a file. `old` is the content that it must still have; None for any, or for no file."""
+
+    path: Path
+    old: bytes | None
+    new: bytes
+    target: FileToWrite | None = None
+    """The place of the file, if it is known."""
+
+
+def replace_files(replacements: Iterable[Replacement]) -> None:
+    """Write the new contents of all files, or of none.
+
+    A file keeps its mode and, where that is allowed, its owner; links are not followed. All new contents are on disk
+    before the first file is replaced. Raise GpolicyError, with the name of the file, if one cannot be written or has
+    changed.
+    """
+    written: list[_Written] = []
+    try:
+        for replacement in replacements:
+            with _naming(replacement.path):
+                written.append(_write_beside(replacement))
+        _take_their_places(written)
+    finally:
+        for item in written:
+            drop(item.target, item.beside)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Turn an OSError into a GpolicyError that names the file."""
+    try:
+        yield
+    except OSError as error:
+        message = f"{path}: cannot be written: {reason(error)}"
+        raise GpolicyError(message, hint="nothing was changed") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A new file on disk for replacing another one, whose content is `before`."""
+
+    path: Path
+    target: FileToWrite
+    beside: str
+    before: bytes | None
+    mode: int
+
+
+def _write_beside(replacement: Replacement) -> _Written:
+    target = replacement.target or file_to_write(replacement.path)
+    known = check_target(target)
+    if known is None:
+        if replacement.old is not None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        return _Written(replacement.path, target, write_beside(target, replacement.new, new_mode()), None, 0)
+    before = read_below(target.directory, target.directory / target.name, known.st_size)
+    if replacement.old is not None and before != replacement.old:
+        raise OSError("it has changed since it was read")
+    with opened_directory(target.directory) as directory:  # a read-only file must not be replaced
+        os.close(os.open(target.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory))
+    mode = stat.S_IMODE(known.st_mode)
+    beside = write_beside(target, replacement.new, mode, (known.st_uid, known.st_gid))
+    return _Written(replacement.path, target, beside, before, mode)
+
+
+def _take_their_places(written: list[_Written]) -> None:
+    """Rename each new file; if one fails, restore the others."""
+    done: list[_Written] = []
+    try:
+        for item in written:
+            with _naming(item.path):
+                take_place(item.target, item.beside)
+                done.append(item)
+    except GpolicyError:
+        for item in done:
+            if item.before is None:
+                drop(item.target, item.target.name)
+            else:
+                take_place(item.target, write_beside(item.target, item.before, item.mode))
+        raise
+    for directory in {item.target.directory for item in done}:
+        sync_directory(directory)
+
+
+def replacements_of(
+    texts: Mapping[str, str], original: Mapping[str, str], targets: Mapping[str, FileToWrite]
+) -> Iterator[Replacement]:
+    """Yield the replacements that write new `texts` of files, which must still hold their `original` ones.
+
+    A byte order mark stays. Raise GpolicyError for a file that has changed.
+    """
+    for file, text in texts.items():
+        target = targets[file]
+        try:
+            old = read_below(target.directory, target.directory / target.name, 2 * MAX_BYTES)
+        except OSError as error:
+            raise GpolicyError(f"{file}: {reason(error)}", hint="nothing was changed") from None
+        mark = _BYTE_ORDER_MARK if old.startswith(_BYTE_ORDER_MARK) else b""
+        if old != mark + original[file].encode():
+            raise GpolicyError(f"{file}: it has changed since it was read", hint="nothing was changed; run it again")
+        yield Replacement(Path(file), old, mark + text.encode(), target)
+
+
+def replace_drafted(policy: Policy, texts: Mapping[str, str]) -> None:
+    """Write the texts of files of a policy, or of the bases that it reads, and new files: all or none.
+
+    Raise GpolicyError if one has changed since it was read, or may not be written.
+    """
+    within = boundary(policy.root or Path())
+    targets: dict[str, FileToWrite] = {}
+    for name in texts:
+        try:
+            Path(name).parent.mkdir(exist_ok=True)
+            targets[name] = within.target(name)
+        except OSError as error:
+            raise GpolicyError(f"{name}: {reason(error)}", hint="nothing was changed") from None
+    known = {name: text for name, text in texts.items() if name in policy.files}
+    old = {name: policy.files[name].text for name in known}
+    added = [name for name in texts if name not in known]
+    new = (Replacement(Path(name), None, texts[name].encode(), targets[name]) for name in added)
+    replace_files([*replacements_of(known, old, targets), *new])

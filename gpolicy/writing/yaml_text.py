@@ -1,15 +1,31 @@
-"""YAML text for users: scalars that every reader reads alike, flow collections, comments on one line.
+"""YAML text for users, and own values and tag rules in the form of a policy, each loaded again to check its meaning.
 
-Our own reader follows YAML 1.2, but many other tools follow 1.1. So a text that either version would read as something
-else (`no`, `1:30`, `010`, `2024-01-01`) is quoted.
+Scalars are such that every reader reads them alike. Our own reader follows YAML 1.2, but many other tools follow 1.1.
+So a text that either version would read as something else (`no`, `1:30`, `010`, `2024-01-01`) is quoted.
+
+A tag of those that htools reads becomes a rule only where the meaning is exact: `htools:iextags:service:` is `service`,
+but `htools:iextags:service` also matches services:…, and becomes `raw`. A tag that no rule can express stays an
+ordinary tag of the cluster.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Final
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from gpolicy.policy.yaml_reader import resolve
+from gpolicy.ganeti.amounts import format_size
+from gpolicy.ganeti.expressible import InexpressibleError, checked
+from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
+from gpolicy.ganeti.parameters import RATE_UNIT, canonical, parameter_at, position, unflatten
+from gpolicy.ganeti.vocabulary import SPEC_SIZES
+from gpolicy.policy.conformance import conforms
+from gpolicy.policy.kinds import KINDS
+from gpolicy.policy.model import LEVELS, Declared
+from gpolicy.policy.schema_rules import RULES, TAG_FAMILIES
+from gpolicy.policy.yaml_reader import read_yaml, resolve
 
 Scalar = bool | int | float | str | None
 Node = Scalar | list["Node"] | dict[str, "Node"]
@@ -148,3 +164,182 @@ def comment_lines(text: str, *, indent: int = 0, hanging: str = "") -> list[str]
 def one_line(text: str) -> str:
     """Return `text` fit for a comment: printable, on one line."""
     return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
+
+
+_KINDS: Final = {level: kind for kind, level in LEVELS.items()}
+_LONGEST_SHOWN: Final = 80
+_ORDINARY_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9.-]{0,200}", re.ASCII)  # needs no check
+_GLOB: Final = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class NotWritten:
+    """Something of the cluster that is not in the policy. `object` is cluster, group/NAME or node/NAME."""
+
+    object: str
+    what: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.object}: {self.what}: {self.reason}" if self.what else f"{self.object}: {self.reason}"
+
+
+class Writer:
+    """Turns own values into the form of a policy for Ganeti `version`. Each distinct value is checked once."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self._known: dict[tuple[Level, Path, str], tuple[Node | None, str]] = {}
+
+    def write(self, own: Mapping[Path, Value], level: Level, label: str) -> tuple[dict[Path, Node], list[NotWritten]]:
+        """Return the written form of the values in `own`, and what cannot be written, for the object `label`."""
+        written: dict[Path, Node] = {}
+        left_out: list[NotWritten] = []
+        for path in sorted(own, key=position):
+            key = (level, path, json.dumps(own[path], sort_keys=True, default=str))
+            if key not in self._known:
+                self._known[key] = self._try(path, own[path], level)
+            node, reason = self._known[key]
+            if node is None:
+                left_out.append(NotWritten(label, ".".join(path), reason))
+            else:
+                written[path] = node
+        return written, left_out
+
+    def _try(self, path: Path, value: Value, level: Level) -> tuple[Node | None, str]:
+        """Return the written form of a value, or None and why it cannot be written."""
+        parameter = parameter_at(path)
+        if parameter is None:
+            return None, f"this gpolicy does not know the parameter (its value: {_shown(value)})"
+        try:
+            checked(path, value, level, version=self.version)
+        except InexpressibleError as error:
+            return None, f"no policy can ask for {_shown(value)}: {error.reason}"
+        normal = canonical(path, value)
+        node = written_value(parameter, normal)
+        loaded = _load(level, ["name: x", *entry(*unflatten({path: node}).popitem())])
+        if not isinstance(loaded, str):
+            same = list(loaded.leaves) == [path] and loaded.leaves[path].value == normal
+            loaded = "" if same else "it would be read as something else"
+        return (None, f"a policy cannot say {_shown(value)}: {loaded}") if loaded else (node, "")
+
+
+def written_value(parameter: Parameter, value: Value) -> Node:
+    """Return a stored value (in normal form, and expressible) as users write it: sizes and rates with units."""
+    items: Any = value
+    match parameter.type, value:
+        case ((Type.SIZE | Type.MIB), int()):
+            return _size(value)
+        case Type.INT, int() if parameter.unit == RATE_UNIT:
+            return _rate(value)
+        case Type.MINMAX, list():
+            return [{bound: _spec(pair[bound]) for bound in ("min", "max")} for pair in items]
+        case Type.UID_RANGES, list():
+            return [str(low) if low == high else f"{low}-{high}" for low, high in items]
+    return value
+
+
+def _spec(spec: Any) -> Node:
+    return {name: _size(value) if name in SPEC_SIZES else value for name, value in spec.items()}
+
+
+def _size(mib: int) -> Scalar:
+    text = format_size(mib)
+    if not text.isdigit():
+        return text
+    return f"{mib}M" if 0 < mib < 1024 else mib  # else check would doubt that MiB are meant (GP152)
+
+
+def _rate(kib: int) -> Scalar:
+    if kib > 0 and kib % 1024**2 == 0:
+        return f"{kib // 1024**2}G"
+    return f"{kib // 1024}M" if kib > 0 and kib % 1024 == 0 else kib
+
+
+def name_complaint(name: str, *, pattern: bool) -> str:
+    """Return why a policy cannot name an object `name`; empty if it can. `pattern`: `*?[` would match other names."""
+    if pattern and _GLOB & set(name):
+        return "its name would be read as a pattern"
+    if _ORDINARY_NAME.fullmatch(name):
+        return ""
+    loaded = _load(Level.GROUP, entry("name", name))
+    return loaded if isinstance(loaded, str) else ""
+
+
+def _load(level: Level, lines: list[str]) -> Declared | str:
+    """Return the object of a document with these lines, or the first error."""
+    text = "\n".join(["gpolicy: v1", f"kind: {_KINDS[level]}", *lines])
+    reading = read_yaml(f"{text}\n", "adopted")
+    findings = list(reading.findings)
+    if any(not conforms(document) for document in reading.documents):
+        from gpolicy.policy.schema_errors import shape_findings  # noqa: PLC0415 (few objects have such values)
+
+        findings = findings or [item for document in reading.documents for item in shape_findings(document)]
+    if not findings and len(reading.documents) == 1:
+        declared: list[Declared] = [*KINDS[_KINDS[level]].read(reading.documents[0], findings.append)]
+        if not findings:
+            return declared[0]
+    return findings[0].message if findings else "it is not a YAML document"
+
+
+def _shown(value: Value) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+TAG: Final = re.compile(r"[A-Za-z0-9_.+*/:@-]{1,128}", re.ASCII)
+"""The tags that Ganeti's RAPI, htools and so gpolicy can handle."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_.+*/@-]+(:[A-Za-z0-9_.+*/@-]+)*", re.ASCII)
+_LONGEST_PREFIX: Final = 100
+
+
+@dataclass(slots=True)
+class RuleTags:
+    """The tag rules in tags of a cluster: items by family; `others` are `declared` tags that no rule can express."""
+
+    items: dict[str, list[Node]] = field(default_factory=lambda: {family: [] for family in RULES})
+    families: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    declared: list[str] = field(default_factory=list)
+
+    @property
+    def node_prefixes(self) -> list[str]:
+        """Prefixes of node tags that the rules give a meaning to."""
+        domains = dict.fromkeys(str(domain) for domain in (*self.items["nlocation"], *self.items["migration"]))
+        return [f"{domain}:" for domain in domains if len(domain) < _LONGEST_PREFIX]
+
+
+def rule_tags(tags: Iterable[str]) -> RuleTags:
+    """Return the rules in `tags`, each of which must follow Ganeti's grammar."""
+    rules = RuleTags()
+    for tag in sorted(tags):
+        rules.declared.append(tag)
+        family = next((name for name, prefix in TAG_FAMILIES.items() if tag.startswith(prefix)), None)
+        if family is None:
+            rules.others.append(tag)
+            continue
+        item = _item(family, tag.removeprefix(TAG_FAMILIES[family]))
+        if item is None:
+            rules.others.append(tag)
+        else:
+            rules.items[family].append(item)
+        if family not in rules.families:
+            rules.families.append(family)
+    return rules
+
+
+def _item(family: str, suffix: str) -> Node:
+    """Return the item of a rule that means a tag of a family; None if no rule can express it."""
+    match family:
+        case "iextags" | "desiredlocation":
+            name = suffix.removesuffix(":")
+            if suffix.endswith(":") and name and not name.endswith(":") and len(name) <= _LONGEST_PREFIX:
+                return name
+            return {"raw": suffix} if 0 < len(suffix) <= _LONGEST_PREFIX else None
+        case "nlocation" | "migration" if _NAME.fullmatch(suffix):
+            return suffix
+        case "allowmigration":
+            source, _, target = suffix.partition("::")
+            return {"from": source, "to": target} if _NAME.fullmatch(source) and _NAME.fullmatch(target) else None
+    return None

@@ -10,7 +10,7 @@ from typer.main import get_command
 
 from gpolicy.cli.app import VERBS, app
 from gpolicy.errors import EXIT_CODES
-from gpolicy.ganeti.getopt import Option as HtoolsOption
+from gpolicy.ganeti.htools_reading import Option as HtoolsOption
 from gpolicy.htools.program_options import PROGRAMS
 from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
 from gpolicy.reference.explaining import VARIABLES

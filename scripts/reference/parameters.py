@@ -12,7 +12,7 @@ import yaml
 from gpolicy.ganeti.parameter import Level, Parameter
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.releases import VERSIONS
-from gpolicy.policy.schema_files import schema_of
+from gpolicy.policy.conformance import schema_of
 from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph
 from gpolicy.reference.key_blocks import default_words, example_value, key_type, releases
 from gpolicy.reference.keys import ITEM, Key, keys_of, policy_keys

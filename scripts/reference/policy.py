@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpolicy.checking.catalogue import CATALOGUE
-from gpolicy.ganeti.values import FAMILIES
+from gpolicy.ganeti.parameters import FAMILIES
+from gpolicy.policy.conformance import schema_of
 from gpolicy.policy.kinds import KINDS
-from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_kinds import example_document
 from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
 from gpolicy.reference.key_blocks import TYPES, Named, example_text, kind_summary, type_words

@@ -12,15 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpolicy.adopt.adding import Addition, adopt_new
-from gpolicy.adopt.adopting import adopt
+from gpolicy.adopt.adopting import Addition, adopt, adopt_new
 from gpolicy.cli.running import run
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.plan.diff import diff
 from gpolicy.policy.loading import load_policy
-from gpolicy.writing.new_files import write_files
-from gpolicy.writing.replacing import replace_drafted
+from gpolicy.writing.new_files import replace_drafted, write_files
 from tests.laws import examples
 from tests.strategies import cluster_states
 

@@ -16,7 +16,7 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNo
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameter import Path as ValuePath
-from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.parameters import fill
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy

@@ -10,8 +10,8 @@ from typing import Any
 from gpolicy.allocator.cluster_data import ClusterData
 from gpolicy.allocator.merge import merge
 from gpolicy.analysis.capacity import GroupCapacity
+from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.text import parse_text
 from gpolicy.htools.text_format import format_cluster
 
 DATA = Path(__file__).parent.parent / "data"

@@ -6,10 +6,9 @@ import pytest
 
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, capacity
-from gpolicy.analysis.pair_names import PairNames
-from gpolicy.cluster.state import ClusterState
+from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState
 from gpolicy.cluster.terms import GroupTerms, Limits
-from gpolicy.cluster.unreadable import RAPI
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Values
 from tests.analysis.hspace_cases import from_text, text_of
@@ -161,4 +160,4 @@ def test_declared_resources_replace_measured_ones() -> None:
     nothing = capacity(replace(cluster(), unreadable=()), template="plain", declared=True)
     assert nothing.notes == ("hv_state and disk_state declare nothing that counts, so these are the measured numbers",)
     with pytest.raises(GpolicyError, match="not known: hv_state and disk_state"):
-        capacity(replace(cluster(), unreadable=RAPI), declared=True)
+        capacity(replace(cluster(), unreadable=HIDDEN_BY_RAPI), declared=True)

@@ -14,12 +14,11 @@ import pytest
 
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.capacity import capacity
-from gpolicy.analysis.pair_names import pair_names
 from gpolicy.analysis.placing import place
+from gpolicy.analysis.spec_pairs import pair_names
 from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.config_data import read_config_file
-from gpolicy.cluster.state import ClusterState, PhysicalVolume, Resources
-from gpolicy.cluster.unreadable import RAPI
+from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, PhysicalVolume, Resources
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.declared_guards import declared_guards, guard_impact
@@ -154,7 +153,7 @@ def test_on_rapi_what_the_policy_of_this_run_declares_counts(tmp_path: Path) -> 
     )
     state = configured()
     nodes = {name: replace(node, resources=measured) for name, node in state.nodes.items()}
-    state = replace(state, cluster=replace(state.cluster, own=own), nodes=nodes, unreadable=RAPI)
+    state = replace(state, cluster=replace(state.cluster, own=own), nodes=nodes, unreadable=HIDDEN_BY_RAPI)
     after = under(state, tmp_path, CLUSTER + HV_STATE + GROUP)
     assert capacity(after).groups[0].standard.fits == 31  # what is measured: 128 GiB, of which some must stay free
     assert capacity(after, declared=True).groups[0].standard.fits == 14

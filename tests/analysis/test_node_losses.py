@@ -22,7 +22,7 @@ from gpolicy.analysis import node_losses as module
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.hail_document import as_hail_reads
+from gpolicy.analysis.hail import as_hail_reads
 from gpolicy.analysis.loaded_state import group_data
 from gpolicy.analysis.losses import SureLosses, lose
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy

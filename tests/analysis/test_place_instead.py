@@ -12,7 +12,7 @@ from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.request_words import read_words
 from gpolicy.analysis.wanted_instance import PlaceRequest
-from gpolicy.cluster.simulated import simulated_state
+from gpolicy.cluster.htools_sources import simulated_state
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import GroupTerms, Limits

@@ -14,11 +14,11 @@ from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis import place_search
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
-from gpolicy.analysis.pair_names import PairNames, find_pair
 from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place
+from gpolicy.analysis.spec_pairs import PairNames, find_pair
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_size
-from gpolicy.cluster.simulated import simulated_state
+from gpolicy.cluster.htools_sources import simulated_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Value, Values

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, capacity
 from gpolicy.analysis.policy_limits import PolicyLimit
-from gpolicy.cluster.simulated import simulated_state
+from gpolicy.cluster.htools_sources import simulated_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits
 from gpolicy.ganeti.parameter import Path

@@ -16,8 +16,7 @@ from gpolicy.analysis.declared_resources import DeclaredNumber
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.resource_models import NodeModel, ResourceModel, resource_models
 from gpolicy.cluster.config_data import read_config_file
-from gpolicy.cluster.state import ClusterState, Resources
-from gpolicy.cluster.unreadable import RAPI
+from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Resources
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.impact import impact
@@ -180,7 +179,7 @@ def test_over_subscription_counts_maxmem_of_instances_that_may_start() -> None:
 
 
 def test_a_source_without_hv_state_and_disk_state_is_noted() -> None:
-    state = replace(cluster(nodes={"a": hv("mem_node", 8000)}), unreadable=RAPI, source="rapi://x")
+    state = replace(cluster(nodes={"a": hv("mem_node", 8000)}), unreadable=HIDDEN_BY_RAPI, source="rapi://x")
     found = resource_model(state)
     assert found.notes[0] == "rapi://x does not show hv_state and disk_state: only what a policy declares counts"
     assert found.notes[1].startswith("a: 336M of memory and ")

@@ -11,7 +11,7 @@ import pytest
 from gpolicy.allocator.cluster_data import DEFAULT_POLICY
 from gpolicy.analysis.allocator_input import cluster_data, policy_of
 from gpolicy.analysis.capacity import capacity
-from gpolicy.cluster.simulated import built_in_values
+from gpolicy.cluster.htools_sources import built_in_values
 from gpolicy.cluster.sources import read_state
 from gpolicy.errors import UsageError
 from gpolicy.htools.simulation import simulate

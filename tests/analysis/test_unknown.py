@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gpolicy.analysis.allocator_input import Unknown, not_known, require
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.analysis.unknown import Unknown, not_known, require
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, LiveDisk, Resources
 from gpolicy.errors import GpolicyError

@@ -24,14 +24,13 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS
 from gpolicy.report.capacity_answer import capacity_answer
 from gpolicy.report.capacity_json import capacity_data
 from gpolicy.report.forms import Display, render
 from gpolicy.report.place_answer import place_answer, place_data
-from gpolicy.what_if.supposing import suppose
-from gpolicy.what_if.words import WhatIf
+from gpolicy.what_if.supposing import WhatIf, suppose
 from tests.analysis.hail_cases import HSPACE, document, real_hail
 from tests.analysis.hspace_cases import from_text, text_of
 

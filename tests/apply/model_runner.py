@@ -27,7 +27,7 @@ from gpolicy.apply.runner import (
     Watch,
     job_status,
 )
-from gpolicy.apply.staleness import FinalLook
+from gpolicy.apply.tasks import FinalLook
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.errors import UnreachableError
 from gpolicy.ganeti.commands import Route

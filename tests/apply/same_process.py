@@ -20,7 +20,7 @@ import pytest
 
 from gpolicy.apply import carrying, rapi_runner, runner
 from gpolicy.cli.running import run
-from gpolicy.cluster import https
+from gpolicy.cluster import rapi_client
 from gpolicy.fleet import workers
 from tests.apply import pretend_ganeti, pretend_rapi
 from tests.apply.pretend_rapi import Server
@@ -66,15 +66,15 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def reach_directly(monkeypatch: pytest.MonkeyPatch, servers: Sequence[Server]) -> None:
     """Have requests of this process answered by the pretended servers, which are told apart by their ports."""
 
-    def ask(request: https.HttpsRequest, **_: object) -> https.HttpsAnswer:
+    def ask(request: rapi_client.HttpsRequest, **_: object) -> rapi_client.HttpsAnswer:
         (server,) = (item for item in servers if item.port == request.port)
         body = json.loads(request.body) if request.body else None
         told = pretend_rapi.answer(server, request.method, request.path, body, request.headers.get("Authorization"))
         if told is None:
-            raise https.NoAnswerError(f"{request.host}:{request.port}: connection reset by peer")
-        return https.HttpsAnswer(told[0], json.dumps(told[1]).encode())
+            raise rapi_client.NoAnswerError(f"{request.host}:{request.port}: connection reset by peer")
+        return rapi_client.HttpsAnswer(told[0], json.dumps(told[1]).encode())
 
-    monkeypatch.setattr(https, "ask", ask)
+    monkeypatch.setattr(rapi_client, "ask", ask)
 
 
 def wait_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.apply.carrying import ApplyError, CarryingError
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.preconditions import RefusedError, can_be_carried, suppositions_hold
-from gpolicy.apply.staleness import Sight
+from gpolicy.apply.tasks import Sight
 from gpolicy.cli.checking import checked_policy
 from gpolicy.cluster.rapi import CONFIGURATION_FIELDS, configuration_of
 from gpolicy.cluster.snapshot import read_snapshot

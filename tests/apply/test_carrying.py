@@ -14,7 +14,7 @@ from gpolicy.apply.carrying import CarryingError, StoppedError
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.preconditions import RefusedError
 from gpolicy.apply.runner import JobOutcome, JobResult, StopRequests, Watch, pause
-from gpolicy.cluster import unreadable
+from gpolicy.cluster.state import HIDDEN_BY_RAPI
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
 from gpolicy.plan.plan import Plan, UnsafePlanError, check_safe
@@ -206,7 +206,7 @@ def test_t62_a_serial_number_alone_makes_no_plan_stale(ganeti: PretendGaneti, tm
 
 def test_the_serial_number_replaces_an_unreadable_value(ganeti: PretendGaneti, tmp_path: Path) -> None:
     plan = wanted(ganeti)
-    runner = ModelRunner(ganeti, gaps=unreadable.RAPI)
+    runner = ModelRunner(ganeti, gaps=HIDDEN_BY_RAPI)
     ganeti.touch("cluster")
     with pytest.raises(RefusedError) as raised:
         run(plan, runner, tmp_path / "journal")
@@ -232,8 +232,8 @@ def test_changes_elsewhere_are_noted_and_stop_nothing(ganeti: PretendGaneti, tmp
     )
 
 
-@pytest.mark.parametrize("source_gaps", [(), unreadable.RAPI])
-@pytest.mark.parametrize("gaps", [(), unreadable.RAPI])
+@pytest.mark.parametrize("source_gaps", [(), HIDDEN_BY_RAPI])
+@pytest.mark.parametrize("gaps", [(), HIDDEN_BY_RAPI])
 def test_an_unchanged_cluster_is_known_from_every_source(
     ganeti: PretendGaneti, tmp_path: Path, source_gaps: Any, gaps: Any
 ) -> None:

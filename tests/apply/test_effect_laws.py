@@ -11,8 +11,17 @@ from pathlib import Path
 
 from hypothesis import given
 
-from gpolicy.apply.staleness import Sight, compare_objects, compare_plan, filled_in, judge_outcome, leaf_differences
-from gpolicy.apply.tasks import Task, backward, forward
+from gpolicy.apply.tasks import (
+    Sight,
+    Task,
+    backward,
+    compare_objects,
+    compare_plan,
+    filled_in,
+    forward,
+    judge_outcome,
+    leaf_differences,
+)
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Command
 from gpolicy.plan.effects import Effect, Progress, carried_out, contents, progress

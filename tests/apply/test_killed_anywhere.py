@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.apply.journal import Direction
-from gpolicy.cluster import unreadable
+from gpolicy.cluster.state import HIDDEN_BY_RAPI
 from gpolicy.errors import UnreachableError
 from tests.apply.model_runner import (  # noqa: F401 (mortal is a fixture)
     POLICY,
@@ -58,7 +58,7 @@ def test_a_run_killed_after_any_event_can_continue_and_roll_back(
     before = ganeti.content()
     plan = plan_of(*policy)
     ganeti.mishaps = [gone if number in archived and not hidden else None for number in range(9)]
-    runner = ModelRunner(ganeti, gaps=unreadable.RAPI if hidden else ())
+    runner = ModelRunner(ganeti, gaps=HIDDEN_BY_RAPI if hidden else ())
     with TemporaryDirectory() as directory:
         journal = Path(directory, "journal")
         for left, torn in kills:

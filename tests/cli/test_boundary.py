@@ -14,7 +14,7 @@ import pytest
 
 from gpolicy.cli.running import run
 from gpolicy.opening import read_below, work_tree
-from gpolicy.policy.boundary import boundary
+from gpolicy.policy.files import boundary
 
 SECRET = "s3cr3t"  # noqa: S105 (none)
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\nndparams:  {spindel_count: 4}\n"

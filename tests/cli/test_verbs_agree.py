@@ -17,22 +17,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.analysis.capacity import GroupCapacity, capacity
-from gpolicy.analysis.pair_names import PairNames, pair_names
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.request_words import read_words
+from gpolicy.analysis.spec_pairs import PairNames, pair_names
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, GroupTerms, Limits, limited
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS
+from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS
 from gpolicy.remedy.remedy import find_remedy
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import SuggestRequest
-from gpolicy.testing.running_tests import run_tests
-from gpolicy.testing.stage import Stages
+from gpolicy.testing.running_tests import Stages, run_tests
 from gpolicy.what_if.sizing import NodeOffer, SizeRequest, find_size
-from gpolicy.what_if.supposing import suppose
-from gpolicy.what_if.words import More, WhatIf, read_wanted
+from gpolicy.what_if.supposing import More, WhatIf, read_wanted, suppose
 from tests.analysis.hspace_cases import from_text, text_of
 from tests.analysis.test_capacity_law import after, limits
 from tests.cli.command_line import ROOT, gpolicy

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cli.provenance import provenance_of
-from gpolicy.cluster.git import ask_git
+from gpolicy.cluster.process import ask_git
 from gpolicy.errors import UnreachableError
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="no git")

@@ -13,11 +13,11 @@ import pytest
 
 from gpolicy.cluster import rapi
 from gpolicy.cluster.config_data import parse_config
+from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.json_input import parse_json
 from gpolicy.cluster.rapi_client import Client
 from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot, state_digest
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.text import parse_text
 from gpolicy.errors import GpolicyError
 from tests.cluster import rapi_server, recorded
 

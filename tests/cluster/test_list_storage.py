@@ -13,15 +13,15 @@ from types import SimpleNamespace
 import pytest
 
 from gpolicy.cluster import master as masters
-from gpolicy.cluster import physical_volumes
+from gpolicy.cluster import volume_pools
 from gpolicy.cluster.credentials import Credentials
-from gpolicy.cluster.physical_volumes import NOT_FROM_HERE, from_master, from_rapi
 from gpolicy.cluster.process import Output
 from gpolicy.cluster.rapi import read_rapi
 from gpolicy.cluster.rapi_client import open_client
 from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot, state_digest
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
+from gpolicy.cluster.volume_pools import NOT_FROM_HERE, from_master, from_rapi
 from tests.cluster import rapi_server, recorded
 from tests.cluster.rapi_server import Server, send
 
@@ -254,7 +254,7 @@ def test_questions_about_a_job_become_rarer(
         return False
 
     server.behave = behave
-    monkeypatch.setattr(physical_volumes, "time", SimpleNamespace(sleep=pauses.append, monotonic=time.monotonic))
+    monkeypatch.setattr(volume_pools, "time", SimpleNamespace(sleep=pauses.append, monotonic=time.monotonic))
     login = Credentials(server.user, server.password)
     client = open_client(server.address, login, ca_file=ganeti_certificate, timeout=10)
     assert counts(from_rapi(read_rapi(client), client, seconds=60)) == KNOWN

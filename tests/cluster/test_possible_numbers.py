@@ -14,16 +14,16 @@ import pytest
 
 from gpolicy.cluster import rapi
 from gpolicy.cluster.config_data import parse_config
+from gpolicy.cluster.htools_sources import parse_text
 from gpolicy.cluster.master import read_master
-from gpolicy.cluster.physical_volumes import from_master
 from gpolicy.cluster.process import Output
 from gpolicy.cluster.rapi import read_rapi, read_rapi_configuration
 from gpolicy.cluster.rapi_client import Client
 from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot
 from gpolicy.cluster.state import Resources
-from gpolicy.cluster.text import parse_text
+from gpolicy.cluster.volume_pools import from_master
 from gpolicy.errors import InputError
-from gpolicy.ganeti.number_bounds import BOUNDS
+from gpolicy.ganeti.amounts import BOUNDS
 from tests.cluster import rapi_server, recorded
 
 HINT = "correct it at its source: computing with such a number would not end"

@@ -14,13 +14,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpolicy.cluster import https, rapi, unreadable
+from gpolicy.cluster import rapi, rapi_client
 from gpolicy.cluster.config_data import forthcoming_note
 from gpolicy.cluster.credentials import Credentials
 from gpolicy.cluster.rapi import read_rapi
 from gpolicy.cluster.rapi_client import Client, open_client, parse_address
 from gpolicy.cluster.snapshot import state_digest
-from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState
 from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError
 from gpolicy.ganeti.parameter import Level
 from tests.cluster import rapi_server, recorded
@@ -51,8 +51,8 @@ def test_rapi_agrees_with_the_configuration(cluster: str, ganeti_certificate: Pa
     with rapi_server.serve(cluster, ganeti_certificate) as server:
         state = read_rapi(open_client(server.address, Credentials("tool", PASSWORD), ca_file=ganeti_certificate))
     _agrees(state, recorded.from_config(cluster))
-    assert set(state.unreadable) == set(unreadable.RAPI)
-    assert state_digest(recorded.from_config(cluster), besides=unreadable.RAPI) == state_digest(state)
+    assert set(state.unreadable) == set(HIDDEN_BY_RAPI)
+    assert state_digest(recorded.from_config(cluster), besides=HIDDEN_BY_RAPI) == state_digest(state)
 
 
 @pytest.mark.parametrize("cluster", recorded.CLUSTERS)
@@ -255,7 +255,7 @@ def test_tiny_chunks_take_no_more_memory_than_their_content(
         return True
 
     server.behave = behave
-    monkeypatch.setattr(https, "_PIECE", 1000)
+    monkeypatch.setattr(rapi_client, "_PIECE", 1000)
     tracemalloc.start()
     _fails(client, "the answer ended early")
     used = tracemalloc.get_traced_memory()[1]

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpolicy.cluster import snapshot, text, unreadable
+from gpolicy.cluster import snapshot
+from gpolicy.cluster.htools_sources import read_text_file
 from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot, read_snapshot, state_digest, write_snapshot
 from gpolicy.cluster.state import (
+    HIDDEN_BY_RAPI,
     ClusterObject,
     ClusterState,
     Identity,
@@ -26,10 +28,9 @@ from gpolicy.cluster.state import (
     Unreadable,
 )
 from gpolicy.errors import GpolicyError, InputError
-from gpolicy.ganeti.number_bounds import BOUNDED_FAMILIES, BOUNDS
+from gpolicy.ganeti.amounts import BOUNDED_FAMILIES, BOUNDS
 from gpolicy.ganeti.parameter import Level, Parameter, Type, Value, Values
-from gpolicy.ganeti.parameters import parameters_of
-from gpolicy.ganeti.values import canonical, fill
+from gpolicy.ganeti.parameters import canonical, fill, parameters_of
 from gpolicy.ganeti.vocabulary import ALLOC_POLICIES, SPEC_PARAMETERS
 from tests.cluster import recorded
 
@@ -150,7 +151,7 @@ def states(draw: st.DrawFn) -> ClusterState:
         groups=groups,
         nodes=nodes,
         instances=instances,
-        unreadable=draw(st.sampled_from([(), unreadable.RAPI, (Unreadable(level=Level.NODE),)])),
+        unreadable=draw(st.sampled_from([(), HIDDEN_BY_RAPI, (Unreadable(level=Level.NODE),)])),
         notes=tuple(draw(st.lists(names, max_size=2))),
     )
 
@@ -169,12 +170,12 @@ def test_recorded_clusters_are_read_back(cluster: str, tmp_path: Path) -> None:
     state = recorded.from_config(cluster)
     write_snapshot(state, tmp_path / "state.json")
     assert read_snapshot(tmp_path / "state.json") == state
-    shown = text.read_text_file(recorded.path("full", "htools.data"))
+    shown = read_text_file(recorded.path("full", "htools.data"))
     assert parse_snapshot(dump_snapshot(shown), "file") == shown
 
 
 def test_a_snapshot_of_rapi_keeps_what_was_unreadable() -> None:
-    state = replace(recorded.from_config("full"), unreadable=unreadable.RAPI)
+    state = replace(recorded.from_config("full"), unreadable=HIDDEN_BY_RAPI)
     assert not parse_snapshot(dump_snapshot(state), "file").readable(Level.NODE, ("hv_state", "kvm", "mem_node"))
 
 
@@ -298,13 +299,13 @@ class TestDigest:
 
     def test_values_that_a_source_cannot_show_do_not_count(self) -> None:
         state = recorded.from_config("full")
-        blind = replace(state, unreadable=unreadable.RAPI)
+        blind = replace(state, unreadable=HIDDEN_BY_RAPI)
         assert state_digest(blind) != state_digest(state)
-        assert state_digest(blind) == state_digest(state, besides=unreadable.RAPI)
+        assert state_digest(blind) == state_digest(state, besides=HIDDEN_BY_RAPI)
 
 
 def test_fields_for_the_allocator_are_kept_and_do_not_count_in_the_digest() -> None:
-    state = text.read_text_file(recorded.path("full", "htools.data"))
+    state = read_text_file(recorded.path("full", "htools.data"))
     again = parse_snapshot(dump_snapshot(state), "x")
     for kind in ("groups", "nodes", "instances"):
         before, after = getattr(state, kind), getattr(again, kind)

@@ -11,15 +11,14 @@ import pytest
 
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.drift.comparing import find_drift
-from gpolicy.drift.proof import _changes, _named
+from gpolicy.drift.unit_writer import _changes, _named
 from gpolicy.drift.write_back import WriteBack, write_back
+from gpolicy.ganeti.amounts import format_size
 from gpolicy.ganeti.parameter import Level, Value, Values
-from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
 from gpolicy.plan.diff import diff
 from gpolicy.policy.loading import load_policy
-from gpolicy.writing.draft import Draft, UnwritableError, place_of
-from gpolicy.writing.value_edits import add_value
+from gpolicy.writing.value_edits import Draft, UnwritableError, add_value, place_of
 from tests.drift.test_comparing import RATIO, TODAY
 from tests.plan.planned import cluster
 

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
-from gpolicy.ganeti.parameters import known_in, parameters_of
-from gpolicy.ganeti.values import canonical
+from gpolicy.ganeti.parameters import canonical, known_in, parameters_of
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
 from tests.ganeti.real_ganeti import RELEASE
 from tests.strategies import Document, as_written, document

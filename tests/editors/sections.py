@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gpolicy.policy.schema_files import file_name
+from gpolicy.policy.conformance import file_name
 from gpolicy.policy.schema_kinds import schemas
 
 Schema = dict[str, Any]

@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
+from gpolicy.policy.conformance import file_name
 from gpolicy.policy.kinds import KINDS
-from gpolicy.policy.schema_files import file_name
 from gpolicy.policy.schema_kinds import schemas
-from gpolicy.starter.starter_policy import starter_files
-from gpolicy.writing.documents import GUARDS_FILE, SCHEMA_FILE, modelines, schema_text
+from gpolicy.writing.documents import GUARDS_FILE, SCHEMA_FILE, modelines, schema_text, starter_files
 from tests.editors.editor_cases import CASES, MODELINES, answer_of
 from tests.editors.language_server import LanguageServer, server_script
 from tests.editors.sections import SCHEMAS, Section, at_section, choices, sections

@@ -17,8 +17,7 @@ from gpolicy.errors import GpolicyError
 from gpolicy.evacuate.evacuating import find_evacuation
 from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest, MovedInstance, RequestToHail
 from gpolicy.what_if.load import elsewhere, failed_over, offline
-from gpolicy.what_if.supposing import suppose
-from gpolicy.what_if.words import WhatIf
+from gpolicy.what_if.supposing import WhatIf, suppose
 from tests.analysis.hail_cases import HSPACE, HTOOLS, document, passed, random_parameters, real_hail, with_parameters
 from tests.analysis.hspace_cases import from_text, text_of
 from tests.ganeti.real_ganeti import TREES, real_ganeti

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from gpolicy.adopt.adopting import adopt
 from gpolicy.cluster.sources import read_state
 from gpolicy.formatting.formatting import format_text
-from gpolicy.starter.starter_policy import starter_files
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import SuggestRequest
+from gpolicy.writing.documents import starter_files
 from tests.formatting.test_format_laws import comments, roots
 from tests.formatting.written_policies import shown
 

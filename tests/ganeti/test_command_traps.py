@@ -19,7 +19,7 @@ from gpolicy.ganeti.commands import (
 )
 from gpolicy.ganeti.expressible import RESET, InexpressibleError
 from gpolicy.ganeti.parameter import Level, Path, Value
-from gpolicy.ganeti.values import canonical
+from gpolicy.ganeti.parameters import canonical
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, DEFAULT_MAX, DEFAULT_MIN
 from tests.ganeti.real_ganeti import RefusedError, needs_ganeti, real_ganeti, values_of
 

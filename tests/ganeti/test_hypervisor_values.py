@@ -18,8 +18,7 @@ from gpolicy.checking.checking import check_policy
 from gpolicy.checking.settings import DEFAULT
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.parameters import default_in
-from gpolicy.policy.conformance import Test, compile_schema
-from gpolicy.policy.schema_files import schema_of
+from gpolicy.policy.conformance import Test, compile_schema, schema_of
 from tests.ganeti.hypervisor_questions import (
     ALL,
     KNOWN,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpolicy.ganeti.units import compared_sizes, exact_size, parse_size_exact, rough_size
+from gpolicy.ganeti.amounts import compared_sizes, exact_size, parse_size_exact, rough_size
 
 
 @pytest.mark.parametrize(

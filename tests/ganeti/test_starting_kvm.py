@@ -10,7 +10,7 @@ import pytest
 from gpolicy.checking.checking import check_policy
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.shared import CLUSTER
 from tests.ganeti.real_ganeti import RELEASE, RefusedError, needs_ganeti, real_ganeti
 
 pytestmark = [

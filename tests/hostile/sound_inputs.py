@@ -149,8 +149,8 @@ def configs() -> list[bytes]:
 
 def snapshots() -> list[bytes]:
     from gpolicy.cluster.config_data import parse_config
+    from gpolicy.cluster.htools_sources import parse_text
     from gpolicy.cluster.snapshot import dump_snapshot
-    from gpolicy.cluster.text import parse_text
 
     states = [parse_config(text, where="c", source="config:c") for text in configs()]
     states += [parse_text(text.decode(), where="t", source="text:t") for text in texts()]

@@ -227,20 +227,20 @@ def _journal(data: bytes, _: Path) -> None:
 
 
 def _list_storage(data: bytes, _: Path) -> None:
-    from gpolicy.cluster import physical_volumes
     from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot
+    from gpolicy.cluster.volume_pools import from_master
     from gpolicy.errors import InputError
 
     answer: Any = SimpleNamespace(run=lambda _: SimpleNamespace(code=0, stdout=data, stderr=""))
     try:
-        state = physical_volumes.from_master(sound.volumes_state(), answer)
+        state = from_master(sound.volumes_state(), answer)
     except InputError:  # volumes that no node can have
         return
     parse_snapshot(dump_snapshot(state), "again")
 
 
 def _sim(data: bytes, _: Path) -> None:
-    from gpolicy.cluster.simulated import simulated_state
+    from gpolicy.cluster.htools_sources import simulated_state
     from gpolicy.errors import GpolicyError
 
     text = _word(data)

@@ -11,7 +11,7 @@ import pytest
 
 from gpolicy import htools
 from gpolicy.errors import InputError, UsageError
-from gpolicy.ganeti.htools_values import parse_float, parse_int, parse_size, wrapped
+from gpolicy.ganeti.htools_reading import parse_float, parse_int, parse_size, wrapped
 from tests.htools.random_requests import make_case
 from tests.htools.recorded import call
 from tests.processor_time import takes_less

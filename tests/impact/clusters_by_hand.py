@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance, LiveNode, PhysicalVolume
 from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.parameters import fill
 from tests.strategies import base_cluster
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveDisk, LiveGroup, LiveInstance, LiveNode
 from gpolicy.ganeti.parameter import Level, Value, Values
-from gpolicy.ganeti.values import canonical, fill
+from gpolicy.ganeti.parameters import canonical, fill
 from tests.strategies import base_cluster
 
 AMOUNTS = {

@@ -12,11 +12,10 @@ from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.analysis.allocator_input import cluster_data
-from gpolicy.analysis.binding import Cause
+from gpolicy.analysis.binding import Cause, Room
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.pair_names import PairNames
-from gpolicy.analysis.stranded import Room
+from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, Identity, LiveGroup
 from gpolicy.errors import GpolicyError

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 import pytest
 
 from gpolicy.cluster.master import read_master
-from gpolicy.cluster.physical_volumes import from_master
 from gpolicy.cluster.process import Output
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, Resources
 from gpolicy.cluster.terms import GroupTerms, VolumeTerms
-from gpolicy.cluster.volume_pools import VolumesFrom
+from gpolicy.cluster.volume_pools import VolumesFrom, from_master
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Values
 from gpolicy.impact.exclusive_storage_change import (

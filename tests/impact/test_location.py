@@ -11,7 +11,7 @@ import pytest
 from gpolicy.allocator.cluster_score import COMPONENTS, component_values, statistics
 from gpolicy.allocator.merge import merge
 from gpolicy.analysis.allocator_input import cluster_data
-from gpolicy.analysis.location import (
+from gpolicy.analysis.health import (
     DesiredLocationMissing,
     DomainConflict,
     ExclusionConflict,

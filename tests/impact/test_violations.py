@@ -8,10 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.analysis.pair_names import PairNames
-from gpolicy.analysis.violations import ParameterBreach
+from gpolicy.analysis.spec_pairs import PairNames, ParameterBreach
+from gpolicy.cluster.htools_sources import read_text_file
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
-from gpolicy.cluster.text import read_text_file
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.impact.violation_change import InstanceViolation, ViolationChange

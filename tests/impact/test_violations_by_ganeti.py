@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gpolicy.cluster.state import ClusterState, LiveInstance
-from gpolicy.ganeti.values import unflatten
+from gpolicy.ganeti.parameters import unflatten
 from tests.ganeti.real_ganeti import TREES, needs_ganeti
 from tests.impact.changes import violation_change
 from tests.impact.messages import breaches_told, violated

@@ -16,8 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode
 from gpolicy.ganeti.commands import RapiCall
 from gpolicy.ganeti.parameter import Level, Value
-from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.values import fill, flatten, unflatten
+from gpolicy.ganeti.parameters import fill, flatten, parameter_at, unflatten
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE, SPEC_PARAMETERS
 
 Tree = dict[str, Any]

@@ -13,7 +13,7 @@ from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Unreadable
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.parameters import fill
 from gpolicy.plan.change import Change
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.step import Step

@@ -12,7 +12,7 @@ from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
 from gpolicy.plan.built_in_guards import GUARDS, OVERRIDABLE, check_allowed
-from gpolicy.policy.guard import BUILT_IN, Guard, Measure
+from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Located
 from tests.plan.planned import cluster, failed, plan_for, recorded, with_node

@@ -16,9 +16,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gpolicy import __version__
-from gpolicy.cluster import unreadable
 from gpolicy.cluster.record import Record
-from gpolicy.cluster.state import ClusterState, Unreadable
+from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Unreadable, hidden_in_text
 from gpolicy.errors import ExitCode, InputError
 from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.ganeti.parameters import PARAMETERS, known_in, reach_of
@@ -33,7 +32,7 @@ from tests.plan.planned import cluster, plan_for, recorded, with_group_tags, wit
 from tests.plan.test_plan_laws import cases, law, plan_of
 from tests.strategies import HOSTILE_NAMES, GeneratedPolicy, document, instance, written, yaml_text
 
-SOURCES: Final = ((), unreadable.RAPI, unreadable.text(cluster_policy=True), unreadable.text(cluster_policy=False))
+SOURCES: Final = ((), HIDDEN_BY_RAPI, hidden_in_text(cluster_policy=True), hidden_in_text(cluster_policy=False))
 POLICY: Final = (
     """Cluster
 name: cluster.example.org

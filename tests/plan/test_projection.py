@@ -7,11 +7,10 @@ from dataclasses import replace
 from hypothesis import Phase, event, find, given, settings
 from hypothesis import strategies as st
 
-from gpolicy.cluster import unreadable
-from gpolicy.cluster.state import ClusterState, LiveGroup, Unreadable
-from gpolicy.cluster.text import read_text_file
+from gpolicy.cluster.htools_sources import read_text_file
+from gpolicy.cluster.state import HIDDEN_BY_RAPI, HIDDEN_OWN, ClusterState, LiveGroup, Unreadable, hidden_in_text
 from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.parameters import fill
 from gpolicy.plan.change import ChangeAction
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import projected, undone
@@ -115,7 +114,7 @@ def test_hidden_own_values_keep_their_meaning(case: tuple[ClusterState, Generate
 def test_the_remote_apis_gaps_do_not_keep_a_plan_from_converging(case: tuple[ClusterState, GeneratedPolicy]) -> None:
     state, generated = case
     policy = loaded(generated.text)
-    for gaps in (unreadable.RAPI, (*unreadable.RAPI, unreadable.NODE_OWN)):
+    for gaps in (HIDDEN_BY_RAPI, (*HIDDEN_BY_RAPI, HIDDEN_OWN)):
         read = hidden(state, gaps)
         after = projected(read, diff(policy, read).changes)
         assert [item for item in diff(policy, after).changes if item.action is not ChangeAction.REMOVE] == []
@@ -177,7 +176,7 @@ class TestTextFormat:
         state = cluster({}, {name: {} for name, _ in groups}, {f"node-{name}": name for name, _ in groups})
         nodes = {name: replace(node, own={ES: dict(groups)[node.group] == "Y"}) for name, node in state.nodes.items()}
         return replace(
-            hidden(state, unreadable.text(cluster_policy=True)),
+            hidden(state, hidden_in_text(cluster_policy=True)),
             nodes=nodes,
         )
 

@@ -10,8 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from gpolicy.checking.catalogue import CATALOGUE
-from gpolicy.policy.boundary import boundary
-from gpolicy.policy.files import policy_files, read_files
+from gpolicy.policy.files import boundary, policy_files, read_files
 from gpolicy.policy.yaml_reader import read_yaml
 
 REPOSITORY = Path(__file__).resolve().parents[2]

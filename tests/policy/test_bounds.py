@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.ganeti.number_bounds import BOUNDED_FAMILIES, BOUNDS, COUNT, CPUS, DISK, MEMORY, RATIO
+from gpolicy.ganeti.amounts import BOUNDED_FAMILIES, BOUNDS, COUNT, CPUS, DISK, MEMORY, RATIO
 from gpolicy.ganeti.parameter import Parameter, Type
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES

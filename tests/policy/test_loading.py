@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from gpolicy.errors import InputError
 from gpolicy.findings import Severity
-from gpolicy.ganeti.number_bounds import MEMORY
+from gpolicy.ganeti.amounts import MEMORY, format_size, parse_size
 from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.units import format_size, parse_size
 from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gpolicy.data import data_directory
+from gpolicy.policy.conformance import file_name, schema_of, share_shapes, with_own_shapes
 from gpolicy.policy.kinds import KIND_NAMES
-from gpolicy.policy.schema_files import file_name, schema_of, share_shapes, with_own_shapes
 from gpolicy.policy.schema_parameters import SHAPE, SIZE
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gpolicy.guessing import surely_meant
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.misspelt import surely_meant
 from tests.policy.test_edits import applied
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c\n"

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.policy.boundary import boundary
-from gpolicy.policy.files import read_files
+from gpolicy.policy.files import boundary, read_files
 from gpolicy.policy.yaml_reader import read_yaml
 
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"

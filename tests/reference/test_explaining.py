@@ -12,8 +12,7 @@ from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.cli.app import VERBS
 from gpolicy.errors import EXIT_CODES, UsageError
 from gpolicy.ganeti.parameters import PARAMETERS
-from gpolicy.policy.guard import BUILT_IN, Measure
-from gpolicy.policy.kinds import KINDS
+from gpolicy.policy.kinds import BUILT_IN, KINDS, Measure
 from gpolicy.reference.explaining import VARIABLES, explain, list_rules
 from gpolicy.reference.keys import all_keys
 from gpolicy.report.glossary import FAILURES, WORDS

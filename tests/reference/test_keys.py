@@ -9,8 +9,8 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
+from gpolicy.policy.conformance import schema_of
 from gpolicy.policy.kinds import KINDS
-from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_kinds import example_document
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.reference.key_blocks import example_listing, example_value, flow, type_words

@@ -11,9 +11,8 @@ import pytest
 from gpolicy.allocator.balancing import Goal, balance, engine_search
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, is_split
-from gpolicy.analysis.health import CONFLICTS
+from gpolicy.analysis.health import CONFLICTS, LocationFacts
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.analysis.location import LocationFacts
 from gpolicy.analysis.node_losses import group_redundancy
 from gpolicy.analysis.node_violations import node_verdicts
 from gpolicy.cluster.state import ClusterState

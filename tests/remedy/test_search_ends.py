@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.terms import Limits, limited
 from gpolicy.remedy.remedy import find_remedy
 from gpolicy.report.remedy_answer import remedy_answer

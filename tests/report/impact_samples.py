@@ -7,11 +7,11 @@ from collections.abc import Callable
 from gpolicy.allocator.cluster_data import Spec, SpecPair
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.basis import Basis, BasisKind
-from gpolicy.analysis.binding import Binding, Cause
+from gpolicy.analysis.binding import Binding, Cause, Room, Stranded
 from gpolicy.analysis.capacity import GroupCapacity, PlacedSize, SpecCapacity
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.declared_resources import DeclaredNumber
-from gpolicy.analysis.location import (
+from gpolicy.analysis.health import (
     DesiredLocationMissing,
     DomainConflict,
     ExclusionConflict,
@@ -24,8 +24,7 @@ from gpolicy.analysis.node_losses import GroupRedundancy, Loss, Shortage
 from gpolicy.analysis.node_violations import RatioBreach
 from gpolicy.analysis.resource_models import GroupModel, Model, NodeModel, ResourceModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent
-from gpolicy.analysis.stranded import Room, Stranded
-from gpolicy.analysis.violations import ParameterBreach, PolicyViolation, Verdict
+from gpolicy.analysis.spec_pairs import ParameterBreach, PolicyViolation, Verdict
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.impact.capacity_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange

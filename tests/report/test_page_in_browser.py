@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 
-from gpolicy.ganeti.grammar import shell_line
+from gpolicy.ganeti.commands import shell_line
 from tests.cli.command_line import ROOT, gpolicy
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium (the extra `test`)")

@@ -13,7 +13,7 @@ from gpolicy.impact.location_change import Compared, LocationChange
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.plan import Plan
-from gpolicy.policy.guard import Measure
+from gpolicy.policy.kinds import Measure
 from gpolicy.report.answer import Figure, Weight
 from gpolicy.report.plan_answer import impact_section, plan_answer, plan_figures
 from tests.plan.planned import cluster, plan_for

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, LiveNode
-from gpolicy.ganeti.grammar import shell_line
+from gpolicy.ganeti.commands import shell_line
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.plan import Plan, make_plan

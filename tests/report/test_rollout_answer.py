@@ -6,7 +6,7 @@ import pytest
 
 from gpolicy.provenance import Provenance
 from gpolicy.report.rollout_answer import RolledOut, rollout_index, rollout_reports
-from gpolicy.rollout.next_action import PlanStage
+from gpolicy.rollout.rollout_run import PlanStage
 
 
 def _cluster(name: str, stage: PlanStage) -> RolledOut:

@@ -8,8 +8,8 @@ import pytest
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding
+from gpolicy.guessing import MOST_GUESSES
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.misspelt import MOST_GUESSES
 from gpolicy.policy.model import Policy
 from gpolicy.resolve.desired import Desired, matches, members, resolve
 from tests.impact.clusters_by_hand import cluster

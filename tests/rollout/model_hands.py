@@ -14,10 +14,9 @@ from gpolicy.apply.journal_file import read_journal
 from gpolicy.apply.runner import StopRequests
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.plan.plan import Plan
-from gpolicy.rollout.next_action import Action
 from gpolicy.rollout.rollout_journal import RolloutHistory, read_rollout
-from gpolicy.rollout.rollout_run import LookResult, Member, RolloutRun, RunResult, look_at, lost_journals
-from gpolicy.settings.rollout_settings import RolloutWave
+from gpolicy.rollout.rollout_run import Action, LookResult, Member, RolloutRun, RunResult, look_at, lost_journals
+from gpolicy.settings.named_clusters import RolloutWave
 from tests.apply.model_runner import KilledError, ModelRunner, MortalJournal, history, run
 from tests.apply.pretend_ganeti import PretendGaneti
 

@@ -13,10 +13,19 @@ from hypothesis import strategies as st
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.journal_file import JournalError
 from gpolicy.errors import InputError
-from gpolicy.rollout.next_action import PlanStage
 from gpolicy.rollout.rollout_journal import read_rollout
-from gpolicy.rollout.rollout_run import RolloutRun, lost_journals
-from gpolicy.settings.rollout_settings import RolloutWave
+from gpolicy.rollout.rollout_run import (
+    COMPLETE,
+    REVERTED,
+    Carry,
+    Look,
+    PlanStage,
+    RolloutRun,
+    lost_journals,
+    next_back,
+    next_forward,
+)
+from gpolicy.settings.named_clusters import RolloutWave
 from tests.apply.model_runner import (  # noqa: F401 (mortal is a fixture)
     KilledError,
     ModelRunner,
@@ -341,3 +350,37 @@ def test_a_journal_that_lost_a_line_is_refused(tmp_path: Path) -> None:
     for number in range(1, len(lines) - 1):
         with pytest.raises(InputError, match="damaged"):
             read_rollout(b"".join(lines[:number] + lines[number + 1 :]), "j")
+
+
+ABC = (RolloutWave("a", ("one",)), RolloutWave("b", ("two", "three")), RolloutWave("c", ("four",)))
+NAMES = [name for wave in ABC for name in wave.clusters]
+STAGES = st.fixed_dictionaries({name: st.sampled_from(PlanStage) for name in NAMES})
+LABELS = st.sets(st.sampled_from([wave.label for wave in ABC]))
+
+
+@given(STAGES, LABELS)
+def test_no_wave_begins_before_those_before_it_are_done_and_looked_at(
+    stages: dict[str, PlanStage], looked_at: set[str]
+) -> None:
+    action = next_forward(ABC, stages, looked_at)
+    number = len(ABC) if action is None else ABC.index(action.wave)
+    for wave in ABC[:number]:
+        assert all(stages[name] in COMPLETE for name in wave.clusters)
+        assert wave.label in looked_at
+    match action:
+        case Carry(wave, clusters):
+            assert clusters == tuple(name for name in wave.clusters if stages[name] not in COMPLETE) != ()
+        case Look(wave):
+            assert all(stages[name] in COMPLETE for name in wave.clusters)
+            assert wave.label not in looked_at
+
+
+@given(STAGES, st.sets(st.sampled_from(NAMES)))
+def test_what_is_left_to_take_back_comes_last_wave_first(stages: dict[str, PlanStage], tried: set[str]) -> None:
+    left = [name for name in NAMES if stages[name] not in REVERTED and name not in tried]
+    action = next_back(ABC, stages, tried)
+    if action is None:
+        assert not left
+        return
+    assert set(action.clusters) == set(left) & set(action.wave.clusters) != set()
+    assert not any(set(wave.clusters) & set(left) for wave in ABC[ABC.index(action.wave) + 1 :])

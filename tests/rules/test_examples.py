@@ -22,7 +22,7 @@ from gpolicy.findings import RuleInfo, Severity
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.yaml_reader import MAX_DEPTH
-from gpolicy.rules.examples import bounds
+from gpolicy.rules.shared import bounds
 from tests.checking.test_baseline import TEXT, checked, write
 from tests.rules.observed_clusters import OBSERVED
 from tests.rules.run_rules import TODAY, check, cluster, codes, with_instance, with_resources

@@ -9,7 +9,7 @@ import pytest
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.ganeti.parameter import Values
-from gpolicy.rules.examples import GROUP
+from gpolicy.rules.shared import GROUP
 from tests.rules.observed_clusters import with_volumes
 from tests.rules.run_rules import check, cluster
 

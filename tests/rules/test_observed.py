@@ -15,7 +15,7 @@ from gpolicy.findings import Severity
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.examples import bounds
+from gpolicy.rules.shared import bounds
 from tests.rules.observed_clusters import with_enabled, with_volumes
 from tests.rules.run_rules import check, cluster, codes, with_instance, with_resources
 

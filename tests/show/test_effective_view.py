@@ -12,7 +12,7 @@ from jsonschema import Draft7Validator
 from gpolicy.data import data_directory
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameter import Path as ValuePath
-from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.json_values import json_text
 from gpolicy.policy.loading import load_policy

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpolicy.cluster.state import LiveDisk, LiveInstance
 from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.values import flatten
+from gpolicy.ganeti.parameters import flatten
 from tests.plan.ganeti_model import ModelCluster
 
 _STATES: Final = ("hv_state", "disk_state")

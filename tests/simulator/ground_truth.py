@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.apply.tasks import Task, backward, forward
-from gpolicy.cluster import unreadable
+from gpolicy.cluster.state import HIDDEN_BY_RAPI
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.effects import Contents, Effect, shown_by
 from tests.simulator.scenarios import Scenario
@@ -270,7 +270,7 @@ class Judge:
 
     def shows(self, name: str, path: tuple[str, ...]) -> bool:
         """Return whether a look can show a value."""
-        return self.route != "rapi" or shown_by(unreadable.RAPI, name, path)
+        return self.route != "rapi" or shown_by(HIDDEN_BY_RAPI, name, path)
 
     def _key(self, mark: str) -> str:
         return self.keys.get(mark, "")

@@ -13,7 +13,7 @@ from typing import Any, Final
 from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveGroup, LiveInstance, LiveNode
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
-from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.parameters import fill
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.plan_json import plan_text

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.ganeti.values import canonical, flatten
+from gpolicy.ganeti.parameters import canonical, flatten
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
 from gpolicy.plan.effects import Contents
 from tests.plan.ganeti_model import BrokenError, ModelCluster, RefusedError

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol, TextIO, cast
 
-from gpolicy.cluster import https
+from gpolicy.cluster.rapi_client import HttpsAnswer, HttpsRequest
 from gpolicy.plan.effects import Contents
 from tests.simulator.simulated_children import FIRST_PIPE, Child, LockChild, Pipe
 from tests.simulator.virtual_time import Clock
@@ -39,7 +39,7 @@ class Surroundings(Protocol):
     def point(self, where: str, /) -> None:
         """Let the disturbances of this point happen. It may raise KilledError."""
 
-    def ask(self, request: https.HttpsRequest, seconds: float) -> https.HttpsAnswer:
+    def ask(self, request: HttpsRequest, seconds: float) -> HttpsAnswer:
         """Answer a request to the remote API."""
 
     def start(self, argv: Sequence[str]) -> Child:

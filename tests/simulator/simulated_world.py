@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from gpolicy.cluster import https
+from gpolicy.cluster.rapi_client import HttpsAnswer, HttpsRequest
 from tests.simulator.mischief import BLOCKING, Mischief
 from tests.simulator.scenarios import Scenario
 from tests.simulator.simulated_children import Child
@@ -111,7 +111,7 @@ class World(ABC):
 
     # --- the surroundings of the machine -----------------------------------------------------------------------------
 
-    def ask(self, request: https.HttpsRequest, seconds: float) -> https.HttpsAnswer:
+    def ask(self, request: HttpsRequest, seconds: float) -> HttpsAnswer:
         """Answer a request to the remote API."""
         return next(site for site in self.sites.values() if site.host == request.host).ask(request, seconds)
 

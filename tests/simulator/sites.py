@@ -10,7 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, urlsplit
 
-from gpolicy.cluster import https
+from gpolicy.cluster.rapi_client import HttpsAnswer, HttpsRequest, NoAnswerError
 from gpolicy.errors import InputError, UnreachableError
 from tests.simulator import simulated_rapi
 from tests.simulator.ground_truth import Judge
@@ -89,7 +89,7 @@ class Site:
             del self.faults[0]
         return fault
 
-    def ask(self, request: https.HttpsRequest, seconds: float) -> https.HttpsAnswer:
+    def ask(self, request: HttpsRequest, seconds: float) -> HttpsAnswer:
         """Answer a request to the remote API, or not."""
         mine = self.machine.process
         mine.check()
@@ -111,12 +111,12 @@ class Site:
         mine.check()
         return answer
 
-    def _answer(self, request: https.HttpsRequest, seconds: float, fault: Fault | None) -> https.HttpsAnswer:
+    def _answer(self, request: HttpsRequest, seconds: float, fault: Fault | None) -> HttpsAnswer:
         def accepted() -> tuple[int, bytes]:
             return simulated_rapi.answer(self.ganeti, request.method, request.path, request.body, self.random)
 
         if fault is None:
-            return https.HttpsAnswer(*accepted())
+            return HttpsAnswer(*accepted())
         where = f"{request.host}:{request.port}"
         match fault.kind:
             case "refused":
@@ -134,11 +134,11 @@ class Site:
                     )
                 elif not fault.accepted:
                     self.clock.advance(seconds)
-                    raise https.NoAnswerError(f"{where}: no complete answer within {seconds:.0f} seconds")
+                    raise NoAnswerError(f"{where}: no complete answer within {seconds:.0f} seconds")
                 return over_the_wire(request, b"", reset=True, seconds=seconds)
             case "slow":
                 self.clock.advance(seconds * 0.9)
-                return https.HttpsAnswer(*accepted())
+                return HttpsAnswer(*accepted())
             case "status":
                 if fault.accepted:
                     accepted()

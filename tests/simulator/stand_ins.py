@@ -29,7 +29,7 @@ import gpolicy.apply
 from gpolicy.cli import interrupts as cli_interrupts
 from gpolicy.cli import rolling_out
 from gpolicy.cli.targets import rollout_near
-from gpolicy.cluster import https, json_input, master, process, rapi, rapi_client
+from gpolicy.cluster import json_input, master, process, rapi, rapi_client
 from gpolicy.fleet import workers
 from gpolicy.plan import effects, plan_file
 from gpolicy.provenance import Provenance
@@ -127,18 +127,21 @@ class _Answering(BytesIO):
         return found
 
 
-def over_the_wire(request: https.HttpsRequest, content: bytes, *, reset: bool, seconds: float) -> https.HttpsAnswer:
+def over_the_wire(
+    request: rapi_client.HttpsRequest, content: bytes, *, reset: bool, seconds: float
+) -> rapi_client.HttpsAnswer:
     """Let gpolicy's own client read `content` from a connection."""
-    kept = https._connect, https._cut_after
-    https._connect = lambda *_: _Connection(content, reset=reset)  # type: ignore[assignment]
-    https._cut_after = lambda *_: nullcontext()
+    kept = rapi_client._connect, rapi_client._cut_after
+    rapi_client._connect = lambda *_: _Connection(content, reset=reset)  # type: ignore[assignment]
+    rapi_client._cut_after = lambda *_: nullcontext()
     try:
-        return https.ask(request, trust=_TRUST, seconds=seconds, limit=64 * 1024**2)
+        return _REALLY_ASK(request, trust=_TRUST, seconds=seconds, limit=64 * 1024**2)
     finally:
-        https._connect, https._cut_after = kept
+        rapi_client._connect, rapi_client._cut_after = kept
 
 
-_TRUST: Final = https.Trust(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+_REALLY_ASK: Final = rapi_client.ask
+_TRUST: Final = rapi_client.Trust(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
 
 
 class _Instant(dt.datetime):
@@ -151,10 +154,7 @@ class _Instant(dt.datetime):
 
 def _modules() -> list[Any]:
     names = [item.name for item in pkgutil.iter_modules(gpolicy.apply.__path__, "gpolicy.apply.")]
-    return [importlib.import_module(name) for name in names] + [
-        process, rapi, rapi_client, master, https, importlib.import_module("gpolicy.cluster.private_file"),
-        rollout_run, workers,
-    ]  # fmt: skip
+    return [*map(importlib.import_module, names), process, rapi, rapi_client, master, rollout_run, workers]
 
 
 def _remembering() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
@@ -238,7 +238,7 @@ def _single(current: Callable[[], Machine]) -> Iterator[tuple[Any, str, Any]]:
     def locks(_: object) -> Path:
         return current().world.locks(current().process.machine)
 
-    def ask(request: https.HttpsRequest, *, seconds: float, **_: Any) -> https.HttpsAnswer:
+    def ask(request: rapi_client.HttpsRequest, *, seconds: float, **_: Any) -> rapi_client.HttpsAnswer:
         return current().world.ask(request, seconds)
 
     journal_file = sys.modules["gpolicy.apply.journal_file"]
@@ -249,14 +249,15 @@ def _single(current: Callable[[], Machine]) -> Iterator[tuple[Any, str, Any]]:
         return read_below(*arguments)
 
     yield journal_file, "read_below", read_journal
-    yield sys.modules["gpolicy.apply.lock"], "lock_directory", locks
-    yield sys.modules["gpolicy.apply.lock"], "_holder", holder
+    yield journal_file, "lock_directory", locks
+    yield journal_file, "_holder", holder
     yield rolling_out, "lock_directory", locks
     yield rolling_out, "rollout_near", lambda _: rollout_near(current().world.directory)
     yield rolling_out, "provenance_of", lambda _: Provenance("now")
     yield workers, "_Worker", _on(current, "worker")
     yield workers, "wait", _on(current, "wait")
-    yield rapi_client, "https", _Overlay(https, ask=ask, make_trust=lambda **_: _TRUST)
+    yield rapi_client, "ask", ask
+    yield rapi_client, "make_trust", lambda **_: _TRUST
     yield master, "read_bytes", lambda path, **_: current().world.config_data(path)
 
 
@@ -272,7 +273,7 @@ def under_simulation(current: Callable[[], Machine], *, remembering: bool) -> It
     for module in _modules():
         for name, value in list(vars(module).items()):
             known = isinstance(value, type(os) | type) and value in library
-            if known and not (module is https and value is socket):
+            if known and not (module is rapi_client and value is socket):
                 put(module, name, library[value])
     put(cli_interrupts, "signal", library[signal])
     for module, name, value in (*_single(current), *(_remembering() if remembering else ())):

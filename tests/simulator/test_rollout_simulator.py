@@ -18,10 +18,18 @@ from gpolicy.cluster.record import Record
 from gpolicy.ganeti.parameter import Value
 from gpolicy.report.rollout_answer import RolledOut
 from gpolicy.rollout import rollout_journal, rollout_run
-from gpolicy.rollout.next_action import Action, Carry, PlanStage, next_back, next_forward, stage_of
 from gpolicy.rollout.rollout_journal import RolloutEvent
-from gpolicy.rollout.rollout_run import LookResult, RolloutRun
-from gpolicy.settings.rollout_settings import RolloutWave
+from gpolicy.rollout.rollout_run import (
+    Action,
+    Carry,
+    LookResult,
+    PlanStage,
+    RolloutRun,
+    next_back,
+    next_forward,
+    stage_of,
+)
+from gpolicy.settings.named_clusters import RolloutWave
 from tests.simulator.disturbances import modification
 from tests.simulator.rollout_simulation import RolloutSimulation, Worker
 from tests.simulator.simulation import seed_that_shows, simulate, violations

@@ -16,7 +16,7 @@ from gpolicy.apply.carrying import Carrier
 from gpolicy.apply.plan_run import Intention
 from gpolicy.apply.rapi_runner import RapiRunner
 from gpolicy.apply.runner import JobOutcome, JobResult, Watch
-from gpolicy.apply.staleness import ClusterIdentity, FinalLook
+from gpolicy.apply.tasks import ClusterIdentity, FinalLook
 from gpolicy.cli import applying as cli_applying
 from gpolicy.plan.step import PlannedCommand
 from tests.plan.ganeti_model import ModelCluster

@@ -12,9 +12,8 @@ from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.suggest.size_pairs import divisor_of, parse_mix, parse_sizes, size_name
 from gpolicy.suggest.suggesting import suggest
-from gpolicy.suggest.suggestion import Mix, Suggestion, SuggestRequest
+from gpolicy.suggest.suggestion import Mix, Suggestion, SuggestRequest, divisor_of, parse_mix, parse_sizes, size_name
 from tests.suggest.groups_of_nodes import Hardware, group
 
 ROOT = Path(__file__).resolve().parents[2]

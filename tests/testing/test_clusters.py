@@ -11,8 +11,7 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.ganeti.volume_arithmetic import usable_size
 from gpolicy.policy.model import Policy
-from gpolicy.testing.running_tests import run_tests
-from gpolicy.testing.stage import Stages
+from gpolicy.testing.running_tests import Stages, run_tests
 from tests.testing.policy_tests import CLUSTER, SMALL, outcome, policy_of, problems, with_tests
 
 GIB = 1024

@@ -18,7 +18,7 @@ from gpolicy.checking.checking import check_policy
 from gpolicy.checking.settings import Settings
 from gpolicy.ganeti.volume_arithmetic import usable_size, volumes_needed
 from gpolicy.policy.loading import load_policy
-from gpolicy.testing.stage import promised_cluster
+from gpolicy.testing.running_tests import promised_cluster
 
 SHARES = {"full": 1, "half": 2, "third": 3, "quarter": 4}
 TOO_LARGE = {"GP211", "GP212", "GP405", "GP415", "GP416"}

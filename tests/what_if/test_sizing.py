@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gpolicy import stopping
 from gpolicy.analysis.capacity import capacity
-from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits
@@ -24,8 +24,7 @@ from gpolicy.what_if import sizing
 from gpolicy.what_if.filling import count_until_full, room_of
 from gpolicy.what_if.load import Amount, nodes_like, upgraded
 from gpolicy.what_if.sizing import NodeOffer, SizeReport, SizeRequest, find_size, read_kind
-from gpolicy.what_if.supposing import spec_instance, suppose
-from gpolicy.what_if.words import More, WhatIf, read_more, read_wanted
+from gpolicy.what_if.supposing import More, WhatIf, read_more, read_wanted, spec_instance, suppose
 from tests.laws import examples
 
 TWO_GROUPS = Path(__file__).resolve().parents[2] / "policies" / "two-groups.snapshot.json"

@@ -12,16 +12,15 @@ import pytest
 
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
-from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.placing import place
+from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.what_if.load import instances_on
-from gpolicy.what_if.supposing import suppose
-from gpolicy.what_if.words import WhatIf, read_more, read_move, read_upgrade
+from gpolicy.what_if.supposing import WhatIf, read_more, read_move, read_upgrade, suppose
 from tests.analysis.hspace_cases import from_text, hspace_keys, hspace_text, text_of, tiered
 
 GIB = 1024

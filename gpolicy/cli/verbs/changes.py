@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gpolicy.apply.destinations import DESTINATIONS
 from gpolicy.cli.options import (
     AllowedSigners,
     Budget,
@@ -32,6 +31,7 @@ from gpolicy.cli.options import (
     signers_for,
 )
 from gpolicy.cli.terminal import working
+from gpolicy.cluster.sources import DESTINATIONS
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.printable import as_text, count, some
 
@@ -134,7 +134,7 @@ def _planned(target: Target, request: PlanRequest, output: Path | None, *, detai
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
     from gpolicy.cli.output import Report, check_no_file_is_lost, named_policy, repository_path  # noqa: PLC0415
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
-    from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
+    from gpolicy.opening import write_private  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
     from gpolicy.report.impact_json import impact_data  # noqa: PLC0415
     from gpolicy.report.plan_answer import plan_answer  # noqa: PLC0415
@@ -237,7 +237,7 @@ def render(
     """Write a plan as a shell script of gnt-* commands."""
     from gpolicy.cli.output import check_no_file_is_lost  # noqa: PLC0415
     from gpolicy.cli.pager import write_long  # noqa: PLC0415
-    from gpolicy.cluster.private_file import write_program  # noqa: PLC0415
+    from gpolicy.opening import write_program  # noqa: PLC0415
     from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
     from gpolicy.render.script import render_script  # noqa: PLC0415
 

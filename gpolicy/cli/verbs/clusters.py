@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from gpolicy.drift.comparing import DriftReport
     from gpolicy.drift.write_back import WriteBack
     from gpolicy.policy.model import Policy
-    from gpolicy.writing.written import NotWritten
+    from gpolicy.writing.yaml_text import NotWritten
 
 _MOST_LEFT_OUT: Final = 100  # lines on standard error
 
@@ -124,10 +124,10 @@ def _has_policy(directory: Path) -> bool:
 
 def _adopted_new(directory: Path, state: ClusterState) -> Report:
     """Add to a policy what it lacks of the cluster's groups and nodes."""
-    from gpolicy.adopt.adding import adopt_new  # noqa: PLC0415
+    from gpolicy.adopt.adopting import adopt_new  # noqa: PLC0415
     from gpolicy.cli.checking import checked_policy, reader_today  # noqa: PLC0415
     from gpolicy.fleet.choosing import other_policies  # noqa: PLC0415
-    from gpolicy.writing.replacing import replace_drafted  # noqa: PLC0415
+    from gpolicy.writing.new_files import replace_drafted  # noqa: PLC0415
 
     policy = checked_policy(directory, state).sound()
     with working(f"adding what is new in {state.title}"):
@@ -178,7 +178,7 @@ def snapshot(
 
 def _snapshot(target: Target, output: Path, *, keep: int | None) -> Report:
     from gpolicy.cluster.snapshot import write_snapshot  # noqa: PLC0415
-    from gpolicy.fleet.kept_snapshots import prune_snapshots, snapshot_file  # noqa: PLC0415
+    from gpolicy.fleet.choosing import prune_snapshots, snapshot_file  # noqa: PLC0415
 
     if keep is not None and not target.several:
         raise UsageError("--keep is for several clusters", hint="say --all or --label KEY=VALUE as well")
@@ -300,7 +300,7 @@ def _written_back(
     from gpolicy.drift.write_back import write_back  # noqa: PLC0415
     from gpolicy.fleet.choosing import other_policies  # noqa: PLC0415
     from gpolicy.plan.part import check_words  # noqa: PLC0415
-    from gpolicy.writing.replacing import replace_drafted  # noqa: PLC0415
+    from gpolicy.writing.new_files import replace_drafted  # noqa: PLC0415
 
     check_words("--select", selected, policy, state)
     with working("writing the policy"):

@@ -33,7 +33,7 @@ from gpolicy.printable import as_text
 if TYPE_CHECKING:
     from gpolicy.cli.output import Report
     from gpolicy.cli.targets import Target
-    from gpolicy.policy.house_rule import HouseRule
+    from gpolicy.policy.kinds import HouseRule
     from gpolicy.policy.model import Policy
     from gpolicy.testing.outcome import Outcome
 
@@ -48,7 +48,7 @@ def init(
     name: Annotated[str, typer.Option("--name", help="Name of the cluster.")] = "cluster.example.org",
 ) -> int:
     """Write a small policy to begin with. It passes `gpolicy check`."""
-    from gpolicy.starter.starter_policy import starter_files  # noqa: PLC0415
+    from gpolicy.writing.documents import starter_files  # noqa: PLC0415
     from gpolicy.writing.new_files import write_files  # noqa: PLC0415
 
     written = write_files(starter_files(name), directory)
@@ -259,10 +259,10 @@ def schema(
 ) -> int:
     """Show the JSON Schema of a kind of document, for editors."""
     from gpolicy.cli.pager import write_long  # noqa: PLC0415
-    from gpolicy.cluster.private_file import write_public  # noqa: PLC0415
     from gpolicy.data import data_directory  # noqa: PLC0415
+    from gpolicy.opening import write_public  # noqa: PLC0415
+    from gpolicy.policy.conformance import file_name  # noqa: PLC0415
     from gpolicy.policy.kinds import KINDS  # noqa: PLC0415
-    from gpolicy.policy.schema_files import file_name  # noqa: PLC0415
     from gpolicy.policy.schema_kinds import WHOLE, whole_schema  # noqa: PLC0415
 
     if kind is not None:

@@ -75,7 +75,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     """
     from gpolicy.cli.checking import named_policy_of  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.cluster.private_file import write_private, write_program  # noqa: PLC0415
+    from gpolicy.opening import write_private, write_program  # noqa: PLC0415
     from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
     from gpolicy.remedy.commands import remedy_script  # noqa: PLC0415
     from gpolicy.remedy.saved_remedy import save_remedy  # noqa: PLC0415
@@ -142,7 +142,7 @@ def _patience(report: RemedyReport) -> str:
 
 
 def _rate(text: str) -> int:
-    from gpolicy.ganeti.units import parse_size_exact  # noqa: PLC0415
+    from gpolicy.ganeti.amounts import parse_size_exact  # noqa: PLC0415
 
     try:
         rate = int(parse_size_exact(text))

@@ -286,8 +286,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.report.suggest_answer import suggest_answer, suggest_data  # noqa: PLC0415
     from gpolicy.suggest.document import documents  # noqa: PLC0415
-    from gpolicy.suggest.size_pairs import parse_mix, parse_sizes  # noqa: PLC0415
-    from gpolicy.suggest.suggestion import SuggestRequest  # noqa: PLC0415
+    from gpolicy.suggest.suggestion import SuggestRequest, parse_mix, parse_sizes  # noqa: PLC0415
     from gpolicy.use_cases.questions import suggest_sizes  # noqa: PLC0415
 
     display, what_if = display_of("suggest", form, budget), suppositions.read(group)
@@ -331,7 +330,7 @@ def _bounds(name: str | None) -> Bounds | None:
 
 
 def _volume(text: str) -> int:
-    from gpolicy.ganeti.units import parse_size_exact  # noqa: PLC0415
+    from gpolicy.ganeti.amounts import parse_size_exact  # noqa: PLC0415
 
     try:
         return int(parse_size_exact(text))

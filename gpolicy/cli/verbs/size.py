@@ -79,7 +79,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.report.size_answer import full_answer, full_data, size_answer, size_data  # noqa: PLC0415
     from gpolicy.use_cases.questions import fill_group, size_group  # noqa: PLC0415
     from gpolicy.what_if.sizing import MOST_KINDS, SizeRequest, read_kind  # noqa: PLC0415
-    from gpolicy.what_if.words import read_wanted  # noqa: PLC0415
+    from gpolicy.what_if.supposing import read_wanted  # noqa: PLC0415
 
     display = display_of("size", form, budget)
     given, what_if, limits = policy_path(path, policy), suppositions.read(), limit_options.read()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gpolicy.ganeti.number_bounds import BOUNDS
+from gpolicy.ganeti.amounts import BOUNDS
 from gpolicy.ganeti.parameter import (
     ALL_LEVELS,
     CLUSTER,

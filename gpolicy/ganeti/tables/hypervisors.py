@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gpolicy.ganeti.parameter import CLUSTER, Parameter, Reach, TakesEffect, Type
-from gpolicy.ganeti.text_forms import (
+from gpolicy.ganeti.vocabulary import (
     BOOT_LETTERS,
     CPUS_OR_NOTHING,
     CPUS_PER_VCPU,

@@ -23,13 +23,11 @@ from gpolicy.findings import NO_PLAN, Related, Span, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.releases import release_of, unknown_release
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
-from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
+from gpolicy.guessing import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.printable import count, some
 from gpolicy.resolve.rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
-from gpolicy.rules.examples import CLUSTER, GROUP, SILVER, bounds
-from gpolicy.rules.shapes import StateRule, WholePolicyRule
-from gpolicy.rules.shared import FILES
+from gpolicy.rules.shared import CLUSTER, FILES, GROUP, SILVER, StateRule, WholePolicyRule, bounds
 
 if TYPE_CHECKING:
     from gpolicy.ganeti.parameter import Path

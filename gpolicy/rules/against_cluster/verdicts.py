@@ -13,16 +13,15 @@ from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule, Same, SilentAfter
 from gpolicy.findings import NO_PLAN, Related, RuleParameter, Span, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level, Path
-from gpolicy.policy.guard import BUILT_IN, Measure
+from gpolicy.policy.kinds import BUILT_IN, Measure
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, named, some
-from gpolicy.rules.examples import CLUSTER, GROUP, SILVER, bounds
-from gpolicy.rules.shapes import StateRule
+from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, StateRule, bounds
 from gpolicy.rules.tags.domains import LOCATION
 
 if TYPE_CHECKING:
-    from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
+    from gpolicy.analysis.spec_pairs import ParameterBreach, PolicyViolation
     from gpolicy.checking.tags import Tag
     from gpolicy.cluster.state import ClusterState
     from gpolicy.ganeti.parameter import Path
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.plan.change import Objection
     from gpolicy.plan.projection import Prospect
-    from gpolicy.policy.guard import Guard
+    from gpolicy.policy.kinds import Guard
     from gpolicy.policy.model import Declared
     from gpolicy.resolve.desired import Desired
 

@@ -13,9 +13,7 @@ from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
-from gpolicy.rules.examples import CLUSTER, GROUP, bounds
-from gpolicy.rules.shapes import MoreWithState, StateRule, WholePolicyRule
-from gpolicy.rules.shared import HELPER
+from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, MoreWithState, StateRule, WholePolicyRule, bounds
 
 _SOURCE: Final = "Ganeti 3.0, checks of the cluster and group commands"
 _DIRECTORIES: Final[dict[str, Path]] = {"file": ("file_storage_dir",), "sharedfile": ("shared_file_storage_dir",)}

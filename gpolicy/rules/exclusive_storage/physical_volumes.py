@@ -16,14 +16,12 @@ from gpolicy.findings import Related, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
-from gpolicy.policy.misspelt import is_one_slip
+from gpolicy.guessing import is_one_slip
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy
 from gpolicy.printable import count
 from gpolicy.resolve.desired import is_glob
 from gpolicy.resolve.terms import volume_terms
-from gpolicy.rules.examples import CLUSTER, EXCLUSIVE, GROUP
-from gpolicy.rules.shapes import MoreWithState, StateRule
-from gpolicy.rules.shared import exclusive_groups, exclusive_hit
+from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, MoreWithState, StateRule, exclusive_groups, exclusive_hit
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import LiveNode

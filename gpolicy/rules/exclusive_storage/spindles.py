@@ -13,15 +13,22 @@ from gpolicy.checking.node_limits import kept_by_node, kept_disk, promised_size,
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
+from gpolicy.ganeti.amounts import SIZE_STEP_MIB
 from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.units import SIZE_STEP_MIB
 from gpolicy.ganeti.vocabulary import MAX_DISKS
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.printable import count as in_words
-from gpolicy.rules.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES, bounds
-from gpolicy.rules.shapes import MoreWithState
-from gpolicy.rules.shared import exclusive_groups
+from gpolicy.rules.shared import (
+    DEDICATED,
+    EXCLUSIVE,
+    FULL,
+    HARDWARE,
+    WHOLE_NODES,
+    MoreWithState,
+    bounds,
+    exclusive_groups,
+)
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"

@@ -10,8 +10,7 @@ from typing import Any, Final
 from gpolicy.checking.rule import Fleet, FleetRule, Hit, place_of
 from gpolicy.findings import Related, Severity, Span, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.model import INHERIT, Declared, Leaf
-from gpolicy.policy.promised import written_out
+from gpolicy.policy.model import INHERIT, Declared, Leaf, written_out
 from gpolicy.resolve.desired import is_glob, matches
 
 BASE: Final = (

@@ -14,15 +14,12 @@ from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.files import SUFFIXES
-from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy
-from gpolicy.policy.promised import promised_nodes
+from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy, promised_nodes
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.printable import count
 from gpolicy.resolve.desired import is_glob, matches
 from gpolicy.resolve.rules import RENAME_CLASH
-from gpolicy.rules.examples import CLUSTER, GROUP, SILVER, spec
-from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
-from gpolicy.rules.shared import NameRule
+from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, MoreWithState, NameRule, WholePolicyRule, spec
 
 _ALLOC_POLICY: Final[Path] = ("alloc_policy",)
 _CLOSED: Final = "unallocable"

@@ -13,16 +13,13 @@ from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.checking.tags import share_nodes
 from gpolicy.findings import AMBIGUOUS, Related, Span, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
+from gpolicy.guessing import MOST_GUESSES, is_typing_slip, name_meant
 from gpolicy.policy import edits
-from gpolicy.policy.misspelt import MOST_GUESSES, is_typing_slip, name_meant
-from gpolicy.policy.model import Declared, GroupPolicy
-from gpolicy.policy.promised import unlikely, written_out
+from gpolicy.policy.model import Declared, GroupPolicy, unlikely, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
-from gpolicy.rules.examples import GROUP, SILVER
-from gpolicy.rules.shapes import StateRule, WholePolicyRule
-from gpolicy.rules.shared import WILDCARD, nodes_like, unknown_in_sets
+from gpolicy.rules.shared import GROUP, SILVER, WILDCARD, StateRule, WholePolicyRule, nodes_like, unknown_in_sets
 
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
 _ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")

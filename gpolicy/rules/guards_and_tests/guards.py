@@ -10,16 +10,13 @@ from gpolicy.checking.context import DISK_TEMPLATES, Context, number
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleParameter, copied, error_rule, info_rule, warning_rule
-from gpolicy.ganeti.number_bounds import MOST_NODE_FAILURES
+from gpolicy.ganeti.amounts import MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
-from gpolicy.policy.guard import BUILT_IN, Guard, Measure
-from gpolicy.policy.model import GroupPolicy, Waiver
-from gpolicy.policy.promised import promised_nodes
+from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
+from gpolicy.policy.model import GroupPolicy, Waiver, promised_nodes
 from gpolicy.printable import count, named
-from gpolicy.rules.examples import GROUP, bounds
-from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
-from gpolicy.rules.shared import NameRule
+from gpolicy.rules.shared import GROUP, MoreWithState, NameRule, WholePolicyRule, bounds
 from gpolicy.rules.tags.domains import has_mirrors
 
 _GROUP: Final = (

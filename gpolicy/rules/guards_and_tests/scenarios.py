@@ -9,14 +9,11 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, copied, error_rule, warning_rule
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.policy.model import GroupPolicy
-from gpolicy.policy.promised import promised_nodes, unlikely, written_out
+from gpolicy.policy.model import GroupPolicy, promised_nodes, unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
-from gpolicy.rules.examples import GROUP, bounds
-from gpolicy.rules.shapes import WholePolicyRule
-from gpolicy.rules.shared import NameRule, nodes_like
+from gpolicy.rules.shared import GROUP, NameRule, WholePolicyRule, bounds, nodes_like
 
 _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\n"

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.checking.rule import Hit, Rule, Same, SilentAfter
 from gpolicy.findings import Related, warning_rule
-from gpolicy.guessing import MOST_KNOWN
-from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
-from gpolicy.policy.model import GroupPolicy
-from gpolicy.policy.promised import written_out
+from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, name_meant
+from gpolicy.policy.model import GroupPolicy, written_out
 from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
-from gpolicy.rules.examples import GROUP, bounds
-from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
+from gpolicy.rules.shared import GROUP, MoreWithState, WholePolicyRule, bounds
 
 if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome

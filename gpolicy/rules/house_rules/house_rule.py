@@ -13,15 +13,13 @@ from gpolicy.checking.context import MINMAX, Context, name_of
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.value_schema import Breach, Judgement, judge
 from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Related, RuleInfo, Severity, Span, error_rule, warning_rule
-from gpolicy.guessing import did_you_mean, did_you_mean_one_of
-from gpolicy.policy.house_rule import SCHEMA, HouseRule
-from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
+from gpolicy.guessing import MOST_GUESSES, did_you_mean, did_you_mean_one_of, name_meant
+from gpolicy.policy.kinds import SCHEMA, HouseRule
 from gpolicy.policy.model import Declared, GroupPolicy, Leaf, Policy
 from gpolicy.policy.source_file import Pointer, YamlDocument, place_name
 from gpolicy.policy.structure import ALIAS_BOMB
 from gpolicy.printable import clipped, count
 from gpolicy.resolve.desired import is_glob
-from gpolicy.rules.examples import GROUP
 from gpolicy.rules.house_rules.named_values import (
     KINDS,
     fits_any,
@@ -32,7 +30,7 @@ from gpolicy.rules.house_rules.named_values import (
     tags_of,
     unknown_values,
 )
-from gpolicy.rules.shapes import WholePolicyRule
+from gpolicy.rules.shared import GROUP, WholePolicyRule
 from gpolicy.show.effective_policy import EffectiveObject, effective_view
 
 RATIO: Final = "properties: {ipolicy.vcpu-ratio: {maximum: 1}}"

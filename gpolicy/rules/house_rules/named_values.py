@@ -11,9 +11,9 @@ from gpolicy.cluster.terms import STATES
 from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import parameter_at, parameters_of
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.policy.house_rule import HouseRule
+from gpolicy.policy.conformance import schema_of
+from gpolicy.policy.kinds import HouseRule
 from gpolicy.policy.model import ClusterPolicy, Declared, Policy
-from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.source_file import Located, Pointer
 
 _FACTS: Final = {"Cluster": (), "NodeGroup": ("nodes",), "NodeSet": ("nodes", "group")}

@@ -12,13 +12,11 @@ from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import REFUSED, Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
+from gpolicy.guessing import is_one_slip
 from gpolicy.policy.edits import fix, replace_value
-from gpolicy.policy.guard import Measure
-from gpolicy.policy.misspelt import is_one_slip
-from gpolicy.policy.promised import promised_nodes
-from gpolicy.rules.examples import CLUSTER, GROUP, bounds
-from gpolicy.rules.shapes import MoreWithState, conflict
-from gpolicy.rules.shared import IMAGES
+from gpolicy.policy.kinds import Measure
+from gpolicy.policy.model import promised_nodes
+from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, MoreWithState, bounds, conflict
 
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
 _REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")

@@ -13,15 +13,13 @@ from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import InForce, in_force, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, error_rule, warning_rule
-from gpolicy.ganeti.drbd_options import FLAGS, OPTIONS
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.vocabulary import FLAGS, OPTIONS
+from gpolicy.guessing import surely_meant
 from gpolicy.policy import edits
-from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.model import Declared, Leaf
-from gpolicy.rules.examples import CLUSTER
-from gpolicy.rules.shapes import MoreWithState, conflict
-from gpolicy.rules.shared import RANGES
+from gpolicy.rules.shared import CLUSTER, RANGES, MoreWithState, conflict
 
 _SOURCE: Final = "Resource model, Disk parameters"
 BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")

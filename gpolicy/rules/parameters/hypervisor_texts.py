@@ -13,11 +13,9 @@ from gpolicy.findings import Span, warning_rule
 from gpolicy.ganeti import vocabulary
 from gpolicy.ganeti.parameter import Path, Reach, Type
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
-from gpolicy.guessing import did_you_mean, did_you_mean_one_of
-from gpolicy.policy.misspelt import is_one_slip, surely_meant
+from gpolicy.guessing import did_you_mean, did_you_mean_one_of, is_one_slip, surely_meant
 from gpolicy.printable import some
-from gpolicy.rules.examples import CLUSTER
-from gpolicy.rules.shared import Form, misformed
+from gpolicy.rules.shared import CLUSTER, Form, misformed
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 _PCI: Final[dict[Path, Form]] = {

@@ -16,12 +16,11 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
-from gpolicy.policy.misspelt import surely_meant
-from gpolicy.policy.promised import promised_nodes
+from gpolicy.guessing import surely_meant
+from gpolicy.policy.model import promised_nodes
 from gpolicy.printable import count
-from gpolicy.rules.examples import CLUSTER, GROUP, bounds
 from gpolicy.rules.parameters.hypervisors import REFUSALS, address_of, ip_version
-from gpolicy.rules.shapes import MoreWithState
+from gpolicy.rules.shared import CLUSTER, GROUP, MoreWithState, bounds
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "::0"})  # noqa: S104 (what is warned of)

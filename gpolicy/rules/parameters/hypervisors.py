@@ -17,14 +17,11 @@ from gpolicy.checking.in_force import InForce, in_force, places, together
 from gpolicy.checking.rule import Hit
 from gpolicy.findings import REFUSED, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path, Value
-from gpolicy.ganeti.parameters import PARAMETERS, kvm, parameter_at
+from gpolicy.ganeti.parameters import PARAMETERS, as_word, kvm, parameter_at
 from gpolicy.ganeti.releases import release_key
-from gpolicy.ganeti.values import as_word
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS
 from gpolicy.policy.model import ClusterPolicy
-from gpolicy.rules.examples import CLUSTER
-from gpolicy.rules.shapes import MoreWithState, WholePolicyRule, conflict
-from gpolicy.rules.shared import default_of
+from gpolicy.rules.shared import CLUSTER, MoreWithState, WholePolicyRule, conflict, default_of
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address

@@ -11,11 +11,8 @@ from gpolicy.checking.in_force import in_force, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import REFUSED, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
-from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.policy.misspelt import is_one_slip
-from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.shapes import MoreWithState, WholePolicyRule, conflict
-from gpolicy.rules.shared import HELPER, MOST_BITS
+from gpolicy.guessing import did_you_mean_one_of, is_one_slip
+from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, MOST_BITS, MoreWithState, WholePolicyRule, conflict
 
 _MODE: Final[Path] = ("nicparams", "mode")
 _LINK: Final[Path] = ("nicparams", "link")

@@ -11,16 +11,14 @@ from gpolicy.checking.in_force import in_force, places, value_of
 from gpolicy.checking.pairs import Pair, comparable
 from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import RuleParameter, Span, info_rule, warning_rule
+from gpolicy.ganeti.amounts import SENSIBLE, SensibleRange, is_without_limit
 from gpolicy.ganeti.parameter import Parameter, Path, Type
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.sensible_ranges import SENSIBLE, SensibleRange, is_without_limit
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import Declared, Hardware, Leaf
 from gpolicy.policy.scenario import Scenario, Sizes
-from gpolicy.rules.examples import GROUP, spec
-from gpolicy.rules.shapes import MoreWithState, conflict
-from gpolicy.rules.shared import MOST_BITS, RANGES
+from gpolicy.rules.shared import GROUP, MOST_BITS, RANGES, MoreWithState, conflict, spec
 
 _GIB: Final = 1024
 _WHOLE_NUMBERS: Final = frozenset({Type.INT, Type.SIZE, Type.MIB})

@@ -11,17 +11,13 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import in_force, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import error_rule, warning_rule
-from gpolicy.ganeti.getopt import Takes
-from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, HAIL_OPTIONS, hail_parameters
+from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS, HAIL_OPTIONS, Takes, hail_parameters
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import HTOOLS_PROGRAMS
-from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.policy.misspelt import is_one_slip, name_meant, surely_meant
+from gpolicy.guessing import did_you_mean_one_of, is_one_slip, name_meant, surely_meant
 from gpolicy.policy.model import Leaf
-from gpolicy.rules.examples import CLUSTER
-from gpolicy.rules.shapes import MoreWithState, conflict
-from gpolicy.rules.shared import FILES
+from gpolicy.rules.shared import CLUSTER, FILES, MoreWithState, conflict
 
 _FILE: Final[Path] = ("file_storage_dir",)
 _SHARED: Final[Path] = ("shared_file_storage_dir",)

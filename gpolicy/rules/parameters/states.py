@@ -13,8 +13,7 @@ from gpolicy.findings import Related, RuleParameter, Span, info_rule, warning_ru
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
-from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.shapes import MoreWithState, StateRule
+from gpolicy.rules.shared import CLUSTER, GROUP, MoreWithState, StateRule
 
 _HV_SOURCE: Final = "Resource model, Node parameters (hv_state)"
 _STATE_HINT: Final = (

@@ -15,14 +15,12 @@ from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.text_forms import IPV4
-from gpolicy.policy.misspelt import name_meant, rarer_slips
+from gpolicy.ganeti.vocabulary import IPV4
+from gpolicy.guessing import name_meant, rarer_slips
 from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.resolve.terms import volume_terms
-from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.shapes import MoreWithState, StateRule, conflict
-from gpolicy.rules.shared import Form, is_access, misformed
+from gpolicy.rules.shared import CLUSTER, GROUP, Form, MoreWithState, StateRule, conflict, is_access, misformed
 
 _SOURCE: Final = "Resource model, Disk parameters"
 _STRIPES: Final[tuple[Path, ...]] = (

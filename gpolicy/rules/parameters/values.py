@@ -16,6 +16,7 @@ from gpolicy.findings import NO_PLAN, REFUSED, Fix, Related, error_rule, info_ru
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
 from gpolicy.ganeti.parameter import Level, Path, Type
 from gpolicy.ganeti.parameters import (
+    INHERITED_FAMILIES,
     PARAMETERS,
     WORDS_SINCE,
     WORDS_UNTIL,
@@ -26,16 +27,13 @@ from gpolicy.ganeti.parameters import (
     parameters_of,
 )
 from gpolicy.ganeti.releases import release_key, release_of
-from gpolicy.ganeti.values import INHERITED_FAMILIES
 from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, SERVICE_PORTS
+from gpolicy.guessing import is_typing_slip
 from gpolicy.policy import edits
-from gpolicy.policy.misspelt import is_typing_slip
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.printable import count as in_words
 from gpolicy.printable import listed
-from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.shapes import MoreWithState, WholePolicyRule, conflict
-from gpolicy.rules.shared import IMAGES, is_access
+from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, MoreWithState, WholePolicyRule, conflict, is_access
 
 _ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
 NO_DEVICE: Final = frozenset({"scsi", "sd", "mtd", "pflash"})

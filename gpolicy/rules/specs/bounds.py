@@ -10,15 +10,26 @@ from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, number, te
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import REFUSED, Related, RuleParameter, error_rule, warning_rule
+from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
 from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.sensible_ranges import SENSIBLE, is_without_limit
-from gpolicy.ganeti.spec_distance import spec_distance
+from gpolicy.ganeti.parameters import spec_distance
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
 from gpolicy.policy import edits
 from gpolicy.policy.model import Leaf
 from gpolicy.printable import count
-from gpolicy.rules.examples import CLUSTER, GOOD_SPECS, GROUP, LARGE, SIZES, SMALL, bounds, group_with, spec
-from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
+from gpolicy.rules.shared import (
+    CLUSTER,
+    GOOD_SPECS,
+    GROUP,
+    LARGE,
+    SIZES,
+    SMALL,
+    MoreWithState,
+    WholePolicyRule,
+    bounds,
+    group_with,
+    spec,
+)
 
 CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
 _SOURCE: Final = "Ganeti 3.0, MAX_DISKS and MAX_NICS"

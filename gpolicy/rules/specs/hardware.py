@@ -19,8 +19,7 @@ from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Pol
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count as in_words
 from gpolicy.printable import named
-from gpolicy.rules.examples import GROUP, SIZES, bounds
-from gpolicy.rules.shapes import MoreWithState
+from gpolicy.rules.shared import GROUP, SIZES, MoreWithState, bounds
 
 _GROUP: Final = f"{GROUP}hardware: {{memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}}\n"
 _MANY_VOLUMES: Final = 4

@@ -12,7 +12,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleParameter, error_rule, info_rule, warning_rule
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared
-from gpolicy.rules.examples import GOOD_SPECS, LARGE, SIZES, SMALL, group_with, spec
+from gpolicy.rules.shared import GOOD_SPECS, LARGE, SIZES, SMALL, group_with, spec
 
 FILLING: Final = ("memory-size", "cpu-count", "disk-size")
 """The parameters that fill a node."""

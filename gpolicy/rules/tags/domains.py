@@ -14,15 +14,13 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import Fix, RuleParameter, Span, warning_rule
 from gpolicy.ganeti.parameter import Level
-from gpolicy.guessing import MOST_KNOWN, closest
+from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, name_meant, rarer_slips
 from gpolicy.policy.edits import fix, remove_entry
-from gpolicy.policy.misspelt import MOST_GUESSES, name_meant, rarer_slips
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.scenario import Scenario
-from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
+from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Pointer, YamlDocument
-from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
+from gpolicy.rules.shared import CLUSTER, GROUP, MoreWithState, WholePolicyRule
 
 LOCATION: Final = "Improving location awareness of Ganeti"
 _HOUSINGS: Final = frozenset(

@@ -17,8 +17,8 @@ from gpolicy.ganeti.releases import release_key
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix
-from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
-from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.policy.schema_rules import TAG_FAMILIES
+from gpolicy.rules.shared import CLUSTER, GROUP
 from gpolicy.rules.tags.domains import LOCATION, begins_of, cluster_tags, sides, suffixes, without_prefix, without_tag
 
 _LONGEST: Final = 128

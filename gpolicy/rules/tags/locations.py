@@ -13,12 +13,10 @@ from gpolicy.checking.rule import Hit
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Span, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
-from gpolicy.policy.promised import unlikely
-from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
+from gpolicy.policy.model import unlikely
+from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.printable import listed, named
-from gpolicy.rules.examples import GROUP
-from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
-from gpolicy.rules.shared import unknown_in_sets
+from gpolicy.rules.shared import GROUP, MoreWithState, WholePolicyRule, unknown_in_sets
 from gpolicy.rules.tags.domains import (
     LEFT_NODE,
     LOCATION,

@@ -13,10 +13,9 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
-from gpolicy.policy.misspelt import Guesses
+from gpolicy.guessing import Guesses
 from gpolicy.printable import some
-from gpolicy.rules.examples import GROUP
-from gpolicy.rules.shapes import MoreWithState, WholePolicyRule
+from gpolicy.rules.shared import GROUP, MoreWithState, WholePolicyRule
 from gpolicy.rules.tags.domains import (
     CLOSE,
     LOCATION,

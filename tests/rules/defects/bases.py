@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from gpolicy.starter.starter_policy import starter_files
+from gpolicy.writing.documents import starter_files
 from tests.rules.defects.seeding import Base
 
 TOP = Path(__file__).resolve().parents[3]

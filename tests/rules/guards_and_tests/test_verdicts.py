@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.rules.examples import bounds
+from gpolicy.rules.shared import bounds
 from gpolicy.testing.running_tests import MOST_TESTS
 from tests.rules.run_rules import check, codes
 

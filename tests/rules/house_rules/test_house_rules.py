@@ -17,7 +17,7 @@ from gpolicy.errors import InputError, UsageError
 from gpolicy.findings import Finding, Severity
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.examples import bounds
+from gpolicy.rules.shared import bounds
 from tests.rules.run_rules import TODAY, check, codes
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\nipolicy: {vcpu-ratio: 4}\n"

@@ -1,0 +1,237 @@
+"""The cluster as hail reads it from Ganeti's document, and allocators that place instances one by one as hail does.
+
+Each instance has the N+1 test and the limits of the policy. hail goes by lost allocations, without N+1, where all nodes
+have exclusive storage (design document "dedicated allocation"), and takes a group of last resort only when no preferred
+one takes the instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from heapq import heapify, heappop, heappush
+from itertools import groupby
+from typing import Final
+
+from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
+from gpolicy.allocator.compiled_allocation import Budget
+from gpolicy.allocator.dedicated_nodes import try_each_dedicated
+from gpolicy.allocator.engines import is_redundant
+from gpolicy.allocator.enumerations import NO_NODE, FailReason, InstanceStatus
+from gpolicy.allocator.extended import ExtendedRules, limited_allocator, memory_left
+from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.placement import (
+    NO_FAILURES,
+    Candidates,
+    Nodes,
+    PairCandidates,
+    Placement,
+    SingleCandidates,
+    add_counts,
+    count_failures,
+)
+from gpolicy.allocator.redundancy import Instances, redundancy_predicate, settled
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
+from gpolicy.analysis.allocator_input import merged
+from gpolicy.analysis.basis import Settled, settle
+from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import Limits
+from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS, HailParameters, hail_parameters
+from gpolicy.ganeti.parameters import as_word
+from gpolicy.printable import clipped
+
+_LONGEST: Final = 72
+_BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
+
+
+def hails_cluster(state: ClusterState, *, declared: bool = False) -> tuple[Settled, Cluster]:
+    """Return what is known of `state` as settled, and as hail loads it; `declared` is that of `settle`."""
+    settled = settle(state, declared=declared)
+    data = as_hail_reads(settled.state, settled.data)
+    return settled, merged(data, settled.resources, settled.hail.static_kvm_node_memory)
+
+
+def as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
+    """Return `data` as hail reads it from an allocator request of Ganeti.
+
+    There an instance with admin state up counts as running with its maxmem, every instance is balanced, there is no CPU
+    speed, and a node that is offline or not VM capable has no resources.
+    """
+    instances = []
+    for instance in data.instances:
+        observed = state.instances[instance.name]
+        status = _BY_ADMIN_STATE.get(observed.admin_state, InstanceStatus.RUNNING)
+        instances.append(replace(instance, status=status, memory=observed.maxmem, auto_balance=True))
+    nodes = []
+    for node in data.nodes:
+        live = state.nodes[node.name].is_measured
+        spindles = 0 if node.exclusive_storage else node.spindles
+        off = NodeData(node.index, node.name, node.group, node_cpus=0, offline=True, spindles=spindles)
+        off = replace(off, exclusive_storage=node.exclusive_storage, tags=node.tags)
+        nodes.append(replace(node, cpu_speed=1.0) if live else off)
+    return replace(data, nodes=tuple(nodes), instances=tuple(instances))
+
+
+def not_tried(state: ClusterState) -> list[str]:
+    """Return why nodes are not candidates, for each."""
+    notes = []
+    for node in state.nodes.values():
+        why = "offline" if node.offline else "drained" if node.drained else "" if node.vm_capable else "not vm_capable"
+        if why:
+            notes.append(f"{node.name} is {why}: not tried")
+    return notes
+
+
+def without_parameters(state: ClusterState) -> ClusterState | None:
+    """Return `state` without the cluster's parameters for hail; None if none of them changes what hail does."""
+    own = {path: value for path, value in state.cluster.own.items() if path != ALLOCATOR_PARAMETERS}
+    if hail_parameters(state.cluster.own.get(ALLOCATOR_PARAMETERS)) == HailParameters():
+        return None
+    return replace(state, cluster=replace(state.cluster, own=own))
+
+
+def decisive(state: ClusterState, otherwise: str) -> tuple[str, ...]:
+    """Return what to say of the parameters: `otherwise` is what hail would do without them, empty for the same."""
+    stored = state.cluster.own.get(ALLOCATOR_PARAMETERS)
+    given = stored if isinstance(stored, dict) else {}
+    words = clipped(", ".join(n if value is None else f"{n}={as_word(value)}" for n, value in given.items()), _LONGEST)
+    changed = [f"default_iallocator_params ({words}) decide this: without them {otherwise}"] if otherwise else []
+    loads = "hail also weighs the CPU load that monitoring daemons report (mond), which is not known here"
+    return (*changed, *([loads] if hail_parameters(stored).monitored else []))
+
+
+_STEPS_OF_PLACEMENT: Final = 2000
+"""Of one by lost allocations, which the engine does not do."""
+
+
+def rules_of(limits: Limits, *, tests: bool) -> ExtendedRules:
+    """Return the allocator's rules for `limits`; where they say nothing of failures, hail `tests` one or none."""
+    failures = limits.max_node_failures
+    if failures is None:
+        failures = 1 if tests or limits.cpus_after_failure else 0
+    return ExtendedRules(failures, limits.cpus_after_failure is True, limits.oversubscription)
+
+
+def hail_allocator(
+    candidates: Sequence[Candidates], rules: ExtendedRules, budget: Budget, *, dedicated: bool
+) -> Allocator:
+    """Return the allocator for candidates, of which hail takes the later ones only where none of the first fits."""
+    made = [
+        _DedicatedAllocator(one, rules, budget)
+        if dedicated and isinstance(one, SingleCandidates)
+        else limited_allocator(one, rules, budget)
+        for one in candidates
+    ]
+    return made[0] if len(made) == 1 else _InTurn(made)
+
+
+class _InTurn(Allocator):
+    """Fills one part of a cluster after the other."""
+
+    def __init__(self, parts: Sequence[Allocator]) -> None:
+        super().__init__(parts[0].engine)
+        self._parts = parts
+
+    def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place copies of `instance` (`Allocator.standard`)."""
+        first, failures = len(state.placed), NO_FAILURES
+        for part in self._parts:
+            left = None if limit is None else limit - (len(state.placed) - first)
+            state = part.standard(state, instance, left)
+            failures = add_counts(failures, state.failures)
+        return replace(state, failures=failures)
+
+    def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place shrinking instances (`Allocator.tiered`)."""
+        for part in self._parts:
+            state = part.tiered(state, instance, limit)
+        return state
+
+
+class _DedicatedAllocator(Allocator):
+    """Places by lost allocations: the smallest loss wins, then the least disk left, then the last node."""
+
+    def __init__(self, candidates: SingleCandidates, rules: ExtendedRules, budget: Budget) -> None:
+        checks = rules.max_node_failures > 0
+        super().__init__(ReferenceEngine(candidates, rules.redundancy), capacity_checks=checks)
+        self._candidates, self._rules, self._budget = candidates.nodes, rules, budget
+        self._by_score = limited_allocator(candidates, rules, budget)
+
+    def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place copies of `instance` (`Allocator.standard`). Only a node that has changed is tried again."""
+        nodes, instances, placed = dict(state.nodes), dict(state.instances), list[Instance]()
+        before = self._budget.left
+        tried = [self._try(nodes[index], instances, instance) for index in self._candidates]
+        waiting = [rank for place, trial in enumerate(tried) for rank in _ranks(place, trial)]
+        heapify(waiting)
+        refused = list[_Rank]()
+        while waiting and len(placed) != limit:
+            rank = heappop(waiting)
+            place = -rank[2]
+            found = tried[place]
+            if isinstance(found, FailReason) or not self._is_redundant(nodes, instances, found):
+                refused.append(rank)
+                continue
+            self._budget.spend(_STEPS_OF_PLACEMENT, before)
+            number = len(instances)
+            instances[number] = replace(found.instance, index=number, name=f"new-{len(state.placed) + len(placed)}")
+            placed.append(instances[number])
+            nodes[self._candidates[place]] = settled(found.changed[0], number)
+            tried[place] = self._try(nodes[self._candidates[place]], instances, instance)
+            for again in (*refused, *_ranks(place, tried[place])):
+                heappush(waiting, again)
+            refused.clear()
+        reasons = [trial for trial in tried if isinstance(trial, FailReason)]
+        failures = count_failures([*reasons, *[FailReason.N1] * len(refused)])
+        return AllocationState(nodes, instances, (*reversed(placed), *state.placed), failures, attempted=True)
+
+    def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place the sizes of a tiered run by the score, in its order."""
+        run = self._by_score.tiered(state, instance, limit)
+        sizes = run.placed[: -len(state.placed) or None]
+        for size, some in groupby(replace(one, index=-1, name="", primary=NO_NODE) for one in reversed(sizes)):
+            state = self.standard(state, size, len(list(some)))
+        return replace(state, failures=run.failures, attempted=run.attempted)
+
+    def _try(self, node: Node, instances: Instances, instance: Instance) -> Placement | FailReason:
+        if self._rules.oversubscription is not None and instance.burst > memory_left(node, instances, self._rules):
+            return FailReason.MEM
+        alone = SingleCandidates((node.index,))
+        (((_, trial),),) = try_each_dedicated({node.index: node}, instance, alone, force=self._rules.force)
+        return trial
+
+    def _is_redundant(self, nodes: Nodes, instances: Instances, found: Placement) -> bool:
+        if not self.capacity_checks:
+            return True
+        return redundancy_predicate(nodes, instances, self._rules.redundancy, is_redundant)(found)
+
+
+_Rank = tuple[tuple[int, ...], int, int]
+"""The loss, the disk left, and the place among the candidates, below 0: of equals the last one is first."""
+
+
+def _ranks(place: int, trial: Placement | FailReason) -> list[_Rank]:
+    return [] if isinstance(trial, FailReason) else [(trial.lost or (), trial.disk_left, -place)]
+
+
+def without_nodes(candidates: Candidates | None, refused: frozenset[int]) -> Candidates | None:
+    """Return the candidates without these nodes; None if none is left."""
+    if candidates is None or not refused:
+        return candidates
+    if isinstance(candidates, SingleCandidates):
+        left = tuple(index for index in candidates.nodes if index not in refused)
+        return SingleCandidates(left) if left else None
+    members = tuple(
+        (index, others)
+        for index, all_others in candidates.members
+        if index not in refused and len(others := tuple(one for one in all_others if one not in refused)) > 1
+    )
+    return PairCandidates(members) if members else None
+
+
+def primaries(candidates: Candidates) -> list[tuple[int, int]]:
+    """Return the primaries, each with the number of its candidates."""
+    if isinstance(candidates, SingleCandidates):
+        return [(index, 1) for index in candidates.nodes]
+    return [(index, len(others)) for index, others in candidates.pairs]

@@ -1,1 +1,0 @@
-"""Starter: the small policy that `gpolicy init` writes."""

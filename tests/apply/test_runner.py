@@ -1,0 +1,39 @@
+"""One address, one runner."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpolicy.apply.command_runner import CommandRunner
+from gpolicy.apply.rapi_runner import RapiRunner
+from gpolicy.apply.runner import Patience, Runner, StopRequests, open_runner
+from gpolicy.cluster.sources import SourceOptions
+from gpolicy.errors import UsageError
+
+
+def _open(destination: str) -> Runner:
+    options = SourceOptions(environ={"PATH": "/usr/bin", "HOME": "/nonexistent"}, rapi_insecure=True)
+    return open_runner(destination, options, Patience(), StopRequests())
+
+
+@pytest.mark.parametrize(
+    ("destination", "kind"),
+    [("local:", CommandRunner), ("ssh://master", CommandRunner), ("rapi://host:81", RapiRunner)],
+)
+def test_each_scheme_has_its_runner(destination: str, kind: type[Runner]) -> None:
+    runner = _open(destination)
+    assert type(runner) is kind
+    assert runner.destination == destination
+
+
+@pytest.mark.parametrize("destination", ["local:x", "ssh:host", "rapi:host", "config:file", "", "tool:hush@host"])
+def test_nothing_else_is_a_destination(destination: str) -> None:
+    with pytest.raises(UsageError, match="a plan cannot be applied to") as caught:
+        _open(destination)
+    assert "hush" not in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_a_wrong_scheme_is_shown_in_part() -> None:
+    with pytest.raises(UsageError) as caught:
+        _open("x" * 30 + ":rest")
+    assert caught.value.message == f"a plan cannot be applied to '{'x' * 20}'"
