@@ -54,8 +54,16 @@ class GpolicyError(Exception):
         self.hint = hint
 
 
-class UsageError(GpolicyError):
-    """The command line asks for something impossible."""
+class RequestError(GpolicyError):
+    """What is asked for is impossible."""
+
+
+class ArgumentError(RequestError):
+    """A value that is asked for is impossible. The message begins with the name of the argument, such as `like`."""
+
+
+class UsageError(RequestError):
+    """The command line asks for something impossible: the same, in words of its options."""
 
 
 class InputError(GpolicyError):

@@ -25,7 +25,7 @@ from gpolicy.analysis.hail import as_hail_reads
 from gpolicy.analysis.wanted_instance import enabled_templates, first_allowed
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, shared_limits
-from gpolicy.errors import GpolicyError, UsageError, about
+from gpolicy.errors import GpolicyError, RequestError, about
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.releases import RELEASE_VARIABLE
 from gpolicy.guessing import did_you_mean_one_of
@@ -257,9 +257,9 @@ def guaranteed(data: ClusterData, state: ClusterState) -> ClusterData:
 
 
 def check_group(state: ClusterState, group: str | None) -> None:
-    """Raise UsageError for an unknown group; None stands for all."""
+    """Raise RequestError for an unknown group; None stands for all."""
     if group is not None and group not in state.groups:
-        raise UsageError(f"there is no group {group!r}", hint=did_you_mean_one_of(group, "groups", state.groups))
+        raise RequestError(f"there is no group {group!r}", hint=did_you_mean_one_of(group, "groups", state.groups))
 
 
 def counted_on_primary(instance: str) -> str:

@@ -27,7 +27,7 @@ from gpolicy.analysis.losses import Homeless, SureLosses, lose
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 from gpolicy.printable import count
 
 MOST_SETS: Final = 100_000
@@ -112,7 +112,7 @@ def redundancy(
     """Examine each group of `state` (or `group` alone), each as a cluster of its own, for the loss of any `failures`
     nodes or fewer. `limits` replace those that the policy declares.
 
-    Raise UsageError for fewer than one failure or an unknown group, and GpolicyError if the state lacks needed figures.
+    Raise RequestError for fewer than one failure or an unknown group, GpolicyError if the state lacks needed figures.
     """
     check_group(state, group)
     loaded = load_state(limited(state, limits), group=group)
@@ -129,9 +129,9 @@ def loaded_score(loaded: LoadedState) -> Score:
 
 
 def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
-    """Examine the one group of `counted`; the answer does not name it. Raise UsageError for fewer than one failure."""
+    """Examine the one group of `counted`, not named in the answer. Raise RequestError for less than a failure."""
     if failures < 1:
-        raise UsageError(f"the number of node failures is {failures}, it must be 1 or more")
+        raise RequestError(f"the number of node failures is {failures}, it must be 1 or more")
     nodes, instances = counted.cluster.nodes, counted.cluster.instances
     lost = set[tuple[int, ...]]()
     losses: list[Loss] = []

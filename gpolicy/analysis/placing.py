@@ -67,8 +67,8 @@ def place(
     before those of the policy. `names` are the names of the policy's spec pairs, for the sizes of the dedicated metric.
     With `declared`, what hv_state and disk_state declare goes before measured figures. With `instead`, a report of an
     instance that goes nowhere says what would fit. The report says what the cluster's parameters for hail change. Raise
-    UsageError for a request that is impossible on this cluster, and GpolicyError if a group that it names is not known,
-    or no group is.
+    RequestError for a request that is impossible on this cluster, and GpolicyError if a group that it names is not
+    known, or no group is.
     """
     report = _place(_Asked(state, limits, declared), request, names=names, instead=instead)
     plain = without_parameters(state)

@@ -17,7 +17,7 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.spec_pairs import PairNames, find_pair
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import GpolicyError, InputError, UsageError
+from gpolicy.errors import GpolicyError, InputError, RequestError
 from gpolicy.ganeti.amounts import parse_size
 from gpolicy.guessing import did_you_mean
 
@@ -59,13 +59,13 @@ class Words:
         name, _, bound = self.spec.partition(":") if self.spec.endswith((":min", ":max")) else (self.spec, "", "min")
         try:
             pair, group = find_pair(name, names, state, self.request.group)
-        except UsageError as unknown:
+        except RequestError as unknown:
             if Path(self.spec).is_dir():
                 raise _is_policy(self.spec) from None
             meant = _key_of(self.spec, state)
             if meant is None:
                 raise
-            raise UsageError(unknown.message, hint=f"Did you mean `{meant}={self.spec}`?") from None
+            raise RequestError(unknown.message, hint=f"Did you mean `{meant}={self.spec}`?") from None
         return of_pair(self.request, pair, bound, state, group)
 
 
@@ -74,7 +74,7 @@ def read_words(words: Sequence[str], keys: Sequence[str] | None = None) -> Words
 
     `keys` are those that the words may have; without, all of KEYS.
 
-    Raise UsageError for a meaningless or repeated word, InputError for a file that is not a request.
+    Raise RequestError for a meaningless or repeated word, InputError for a file that is not a request.
     """
     files: list[Mapping[str, Any]] = []
     values: dict[str, Any] = {}
@@ -103,9 +103,9 @@ def _key_of(word: str, state: ClusterState | None = None) -> str | None:
     return "nodes" if state is not None and word in state.nodes else None
 
 
-def _is_policy(word: str) -> UsageError:
+def _is_policy(word: str) -> RequestError:
     hint = f"a policy follows --policy or -p: write -p {word}"
-    return UsageError(f"{word}: this is a directory, not a word of the request", hint=hint)
+    return RequestError(f"{word}: this is a directory, not a word of the request", hint=hint)
 
 
 def _is_name(word: str) -> bool:
@@ -118,27 +118,27 @@ def _key(written: str, where: str, keys: Sequence[str]) -> str:
     if key not in allowed:
         others = [alias for alias, name in ALIASES.items() if name in allowed]
         hint = did_you_mean(written.strip(), (*keys, *others), f"the keys are {', '.join(keys)}; {_EXAMPLE}")
-        raise UsageError(f"{where}: unknown key {written!r}", hint=hint)
+        raise RequestError(f"{where}: unknown key {written!r}", hint=hint)
     return key
 
 
 def _add(values: dict[str, Any], key: str, value: str, word: str) -> None:
     if not value:
-        raise UsageError(f"{word or repr(word)}: has no value", hint=_EXAMPLE)
+        raise RequestError(f"{word or repr(word)}: has no value", hint=_EXAMPLE)
     if key in ("disks", "tags", "nodes", "networks"):
         items = values.setdefault(key, [])
         for item in value.split(","):
             if not item.strip():
-                raise UsageError(f"{word}: empty before or after a comma")
+                raise RequestError(f"{word}: empty before or after a comma")
             if item in items and key == "nodes":
-                raise UsageError(f"{word}: node {item} is named twice")
+                raise RequestError(f"{word}: node {item} is named twice")
             items.append(item)
     elif key in values:
         before = ALIASES.get(values[key], values[key])
         hint = f"Did you mean `{values[key]}={value}`?" if key == "spec" and before in KEYS else None
         for one in (values[key], value) if key == "spec" and hint is None else ():
             hint = hint or ((meant := _key_of(one)) and f"Did you mean `{meant}={one}`?")
-        raise UsageError(f"{word}: {key} is given twice", hint=hint)
+        raise RequestError(f"{word}: {key} is given twice", hint=hint)
     else:
         values[key] = value
 
@@ -159,19 +159,19 @@ def _size(key: str, value: Any) -> int:
         return parse_size(value if isinstance(value, int) and not isinstance(value, bool) else str(value))
     except ValueError as error:
         hint = f"one word for each, {_EXAMPLE}" if "=" in str(value) else None
-        raise UsageError(f"{key}={value}: {error}", hint=hint) from None
+        raise RequestError(f"{key}={value}: {error}", hint=hint) from None
 
 
 def _whole(key: str, value: Any) -> int:
     text = str(value)
     if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
-        raise UsageError(f"{key}={value}: not a whole number of at most nine digits")
+        raise RequestError(f"{key}={value}: not a whole number of at most nine digits")
     return int(text)
 
 
 def _text(key: str, value: Any) -> str:
     if not isinstance(value, str | int) or isinstance(value, bool):
-        raise UsageError(f"{key}: not text: {value!r}")
+        raise RequestError(f"{key}: not text: {value!r}")
     return str(value)
 
 
@@ -184,7 +184,7 @@ def _nodes(key: str, value: Any) -> tuple[str, ...]:
     names = _texts(key, value)
     for name in names:
         if names.count(name) > 1:
-            raise UsageError(f"{key}: node {name} is named twice")
+            raise RequestError(f"{key}: node {name} is named twice")
     return names
 
 
@@ -197,19 +197,19 @@ def _disk(key: str, value: Any) -> list[Disk]:
     if isinstance(value, Mapping):
         extra = sorted(set(map(str, value)) - {"size", "spindles", "mode", "name", "vg", "access", "provider"})
         if extra or "size" not in value:
-            raise UsageError(f"{key}: a disk has a size and spindles, not {', '.join(extra) or 'neither'}")
+            raise RequestError(f"{key}: a disk has a size and spindles, not {', '.join(extra) or 'neither'}")
         spindles = value.get("spindles")
         return [Disk(_size("disk size", value["size"]), None if spindles is None else _whole("spindles", spindles))]
     match = _DISK.fullmatch(str(value))
     if match is None:
-        raise UsageError(f"{key}={value}: a disk is SIZE or SIZE:SPINDLES, 2x20G is two of them")
+        raise RequestError(f"{key}={value}: a disk is SIZE or SIZE:SPINDLES, 2x20G is two of them")
     spindles, count = match["spindles"], match["count"]
     if spindles is not None and not int(spindles):
-        raise UsageError(
+        raise RequestError(
             f"{key}={value}: a disk needs at least 1 spindle", hint="leave :0 out: spindles are for exclusive storage"
         )
     if count is not None and not int(count):
-        raise UsageError(f"{key}={value}: not a disk", hint="for no disks: template=diskless")
+        raise RequestError(f"{key}={value}: not a disk", hint="for no disks: template=diskless")
     disk = Disk(_size(key, match["size"]), None if spindles is None else int(spindles))
     return [disk] * int(count or 1)
 

@@ -18,7 +18,7 @@ from gpolicy.allocator.cluster_score import (
 )
 from gpolicy.allocator.ghc_numbers import fixed
 from gpolicy.allocator.node import Node
-from gpolicy.errors import UsageError
+from gpolicy.errors import ArgumentError
 from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS
 from gpolicy.guessing import did_you_mean
 
@@ -92,22 +92,22 @@ def score_of(nodes: Iterable[Node], weights: Weights = WEIGHTS) -> Score:
 def read_weights(words: Iterable[str]) -> Weights:
     """Return the weights that words NAME=VALUE set, and Ganeti's for all others.
 
-    Raise UsageError for an unknown name, a name that is given twice, and a weight below 0 or above 1000.
+    Raise RequestError for an unknown name, a name that is given twice, and a weight below 0 or above 1000.
     """
     changed: dict[str, float] = {}
     for word in words:
         name, _, text = word.partition("=")
         if name not in SCORE_COMPONENTS:
             hint = did_you_mean(name, SCORE_COMPONENTS, f"the components are {', '.join(SCORE_COMPONENTS)}")
-            raise UsageError(f"--weight {word}: the cluster score has no component {name!r}", hint=hint)
+            raise ArgumentError(f"weight {word}: the cluster score has no component {name!r}", hint=hint)
         if name in changed:
-            raise UsageError(f"--weight {word}: {name} is given twice")
+            raise ArgumentError(f"weight {word}: {name} is given twice")
         try:
             changed[name] = float(text)
         except ValueError:
             changed[name] = math.nan
         if not 0 <= changed[name] <= MOST_WEIGHT:
-            raise UsageError(f"--weight {word}: a weight is a number from 0 to {MOST_WEIGHT:g}")
+            raise ArgumentError(f"weight {word}: a weight is a number from 0 to {MOST_WEIGHT:g}")
     return with_weights(changed)
 
 

@@ -17,7 +17,7 @@ from typing import Final
 from gpolicy.allocator.cluster_data import SpecPair
 from gpolicy.analysis.allocator_input import policy_of
 from gpolicy.cluster.state import ClusterState, LiveInstance
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import spec_distance
@@ -95,8 +95,8 @@ def _declared(declared: Declared | None, held: Value) -> Names:
 def find_pair(name: str, names: PairNames, state: ClusterState, group: str | None = None) -> tuple[SpecPair, str]:
     """Return the pair `name` (its name, or its place from 1, also as `pair 1`) in `group` or any group, and its group.
 
-    Groups without nodes count where no other has it. Raise UsageError if there is none, or if it has different sizes in
-    the groups.
+    Groups without nodes count where no other has it. Raise RequestError if there is none, or if it has different sizes
+    in the groups.
     """
     place_of = name.removeprefix("pair ")
     found: dict[SpecPair, list[str]] = {}
@@ -115,7 +115,7 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
                 found.setdefault(pair, []).append(item.name)
                 break
     if group is not None and not known:
-        raise UsageError(f"there is no group {group!r}", hint=did_you_mean_one_of(group, "groups", state.groups))
+        raise RequestError(f"there is no group {group!r}", hint=did_you_mean_one_of(group, "groups", state.groups))
     if not found:
         there = [f"{', '.join(groups)}: {words}" for words, groups in known.items()]
         more = f"; and in {count(len(there) - _MOST_SHOWN, 'more group')} others" if len(there) > _MOST_SHOWN else ""
@@ -132,13 +132,13 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
         message = f"there is no spec pair {name!r}" + (f" in group {group}" if group else "")
         if ":" in name:
             named = {f"{item}:{bound}" for item in named for bound in ("min", "max")}
-        raise UsageError(message, hint=did_you_mean(name, named) or hint)
+        raise RequestError(message, hint=did_you_mean(name, named) or hint)
     filled = {node.group for node in state.nodes.values()}
     usable = {pair: there for pair, groups in found.items() if (there := [item for item in groups if item in filled])}
     found = usable or found
     if len(found) > 1:
         owners = "; ".join(", ".join(groups) for groups in found.values())
-        raise UsageError(f"spec pair {name!r} is of different sizes in the groups {owners}", hint="say group=NAME")
+        raise RequestError(f"spec pair {name!r} is of different sizes in the groups {owners}", hint="say group=NAME")
     pair, groups = next(iter(found.items()))
     return pair, groups[0]
 

@@ -19,7 +19,7 @@ from gpolicy.analysis.allocator_input import charged_space, policy_of
 from gpolicy.analysis.binding import Cause
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.cluster.terms import shared_limits
-from gpolicy.errors import GpolicyError, UsageError, about
+from gpolicy.errors import GpolicyError, RequestError, about
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.volume_arithmetic import SpindleFault, VolumeSize, spindle_refusal
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
@@ -34,14 +34,14 @@ def enabled_templates(state: ClusterState) -> tuple[DiskTemplate, ...] | None:
 
 
 def wanted_template(name: str, enabled: tuple[DiskTemplate, ...] | None) -> DiskTemplate:
-    """Return the template of this name. Raise UsageError if there is none, or it is not enabled."""
+    """Return the template of this name. Raise RequestError if there is none, or it is not enabled."""
     known = {template.value: template for template in DiskTemplate}
     if name not in known:
         hint = did_you_mean_one_of(name, "disk templates", known)
-        raise UsageError(f"there is no disk template {name!r}", hint=hint)
+        raise RequestError(f"there is no disk template {name!r}", hint=hint)
     if enabled is not None and known[name] not in enabled:
         names = ", ".join(template.value for template in enabled)
-        raise UsageError(f"disk template {name} is not enabled on the cluster", hint=f"enabled are {names}")
+        raise RequestError(f"disk template {name} is not enabled on the cluster", hint=f"enabled are {names}")
     return known[name]
 
 
@@ -135,7 +135,7 @@ class PlaceRequest:
 
 
 def wanted_group(request: PlaceRequest, data: ClusterData) -> Group | None:
-    """Return the requested group (by name or UUID), None if none is requested. Raise UsageError if it is unknown.
+    """Return the requested group (by name or UUID), None if none is requested. Raise RequestError if it is unknown.
 
     A UUID counts as the group's name. (hail itself, given a UUID, uses the dedicated metric even on ordinary nodes.)
     """
@@ -145,14 +145,14 @@ def wanted_group(request: PlaceRequest, data: ClusterData) -> Group | None:
     found = found or [group for group in data.groups if request.group == group.uuid]
     if not found:
         hint = did_you_mean_one_of(request.group, "groups", [group.name for group in data.groups])
-        raise UsageError(f"there is no group {request.group!r}", hint=hint)
+        raise RequestError(f"there is no group {request.group!r}", hint=hint)
     return found[0]
 
 
 def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterState, data: ClusterData) -> Instance:
     """Return the requested instance, running; missing values come from `std` of the effective policy.
 
-    Raise UsageError for an impossible request, and GpolicyError if the state lacks needed figures.
+    Raise RequestError for an impossible request, and GpolicyError if the state lacks needed figures.
     """
     std = (data.policy if group is None else group.policy).std
     template = _template(request, group, state, data)
@@ -168,9 +168,9 @@ def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterSt
     }
     for what, amount in amounts.items():
         if amount < 0 or (amount == 0 and what in ("memory", "minmem", "vcpus")):
-            raise UsageError(f"{what} of the instance is {amount}")
+            raise RequestError(f"{what} of the instance is {amount}")
     if amounts["minmem"] > memory:
-        raise UsageError(f"minmem {exact_size(amounts['minmem'])} is more than memory {exact_size(memory)}")
+        raise RequestError(f"minmem {exact_size(amounts['minmem'])} is more than memory {exact_size(memory)}")
     _check_networks(request, state)
     _check_nodes(request, state)
     made = Instance(
@@ -227,7 +227,7 @@ def _template(request: PlaceRequest, group: Group | None, state: ClusterState, d
     for template in (*(() if group else data.policy.templates), *allowed):
         if template in allowed:
             return template
-    raise UsageError("no enabled disk template is allowed by the policy", hint="name one: template=drbd")
+    raise RequestError("no enabled disk template is allowed by the policy", hint="name one: template=drbd")
 
 
 def _allowed(request: PlaceRequest, group: str, state: ClusterState) -> list[DiskTemplate]:
@@ -240,7 +240,7 @@ def _allowed(request: PlaceRequest, group: str, state: ClusterState) -> list[Dis
 def _disks(request: PlaceRequest, std: Spec, template: DiskTemplate, data: ClusterData) -> tuple[Disk, ...]:
     if template is DiskTemplate.DISKLESS:
         if request.disks:
-            raise UsageError("an instance with disks is not diskless")
+            raise RequestError("an instance with disks is not diskless")
         return ()
     if request.disks is not None:
         return request.disks
@@ -315,4 +315,4 @@ def _check_nodes(request: PlaceRequest, state: ClusterState) -> None:
     unknown = [name for name in request.nodes or () if name not in state.nodes]
     if unknown:
         hint = did_you_mean(unknown[0], state.nodes, "name nodes, or the first part of a name that only one node has")
-        raise UsageError(f"there is no node {unknown[0]!r}", hint=hint)
+        raise RequestError(f"there is no node {unknown[0]!r}", hint=hint)

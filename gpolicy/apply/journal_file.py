@@ -29,7 +29,7 @@ from gpolicy.apply.journal import ChainEnd, Direction, History, event_line, is_b
 from gpolicy.apply.runner import JobStatus, Runner
 from gpolicy.cluster.master import SshMaster
 from gpolicy.cluster.process import run, start
-from gpolicy.errors import GpolicyError, InputError, UsageError
+from gpolicy.errors import GpolicyError, InputError, RequestError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.opening import hidden_name, read_below, real_path, reason, sync_directory
 from gpolicy.plan.step import Procedure
@@ -89,7 +89,7 @@ def journal_path(plan: Path) -> Path:
 def begin_run(path: Path, end: ChainEnd | None, name: StrEnum, **fields: Value) -> JournalFile:
     """Return a journal, with the first event of a run on disk. It goes on at `end`; None makes a new one, mode 0600.
 
-    A new one appears under its name with that event, so no journal has less. Raise UsageError if the file is there
+    A new one appears under its name with that event, so no journal has less. Raise RequestError if the file is there
     already, InputError if one that goes on is not ours alone.
     """
     beside = path if end else path.with_name(hidden_name(path.name))
@@ -122,7 +122,7 @@ def _take_place(path: Path, beside: Path) -> None:
         os.link(beside, path, follow_symlinks=False)  # unlike a rename, this never replaces a file
         sync_directory(path.parent)
     except FileExistsError:
-        raise UsageError(f"{path}: exists already") from None
+        raise RequestError(f"{path}: exists already") from None
     except OSError as error:
         raise _cannot_create(path, error) from None
 
@@ -181,7 +181,7 @@ def set_aside(path: Path, plan_digest: str) -> Path:
 def history_for(plan: Procedure, path: Path, *, resume: bool, rollback: bool) -> History | None:
     """Return what the journal at `path` says of this plan, None for a first run.
 
-    Raise UsageError when the run that is asked for does not follow from it. A journal of another plan is not judged
+    Raise RequestError when the run that is asked for does not follow from it. A journal of another plan is not judged
     here: `History.plan_digest` differs.
     """
     data = read_journal(path)
@@ -192,22 +192,24 @@ def history_for(plan: Procedure, path: Path, *, resume: bool, rollback: bool) ->
     history = read_history(data, str(path))
     if history.plan_digest != plan.digest:
         if resume or rollback:
-            raise UsageError(
+            raise RequestError(
                 f"{path}: is the journal of another {plan.noun}", hint="name the right one with --journal FILE"
             )
         return history
     if not resume and not rollback:
-        raise UsageError(
+        raise RequestError(
             f"{path}: this {plan.noun} was applied before ({how_ended(history.direction, history.ended)})",
             hint=_way_out(history, plan.noun),
         )
     return history
 
 
-def nothing_begun(path: Path, *, resume: bool, hint: str) -> UsageError:
+def nothing_begun(path: Path, *, resume: bool, hint: str) -> RequestError:
     """Return the refusal to resume, or to roll back, what has no journal at `path`."""
     what, first = ("resume", "apply without --resume, or ") if resume else ("roll back", "")
-    return UsageError(f"{path}: no journal of a run that has begun: there is nothing to {what}", hint=f"{first}{hint}")
+    return RequestError(
+        f"{path}: no journal of a run that has begun: there is nothing to {what}", hint=f"{first}{hint}"
+    )
 
 
 def clear_away(history: History, path: Path, runner: Runner, noun: str) -> Path:

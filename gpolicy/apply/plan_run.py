@@ -45,7 +45,7 @@ from gpolicy.apply.tasks import (
     seen_progress,
 )
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import NAME
@@ -129,7 +129,7 @@ class PlanRun:
     def _further(self, state: ClusterState, history: History) -> FinalLook | None:
         if history.direction is Direction.ROLLBACK:
             hint = f"continue with --rollback, or make a fresh {self.plan.noun}"
-            raise UsageError(f"a rollback of this {self.plan.noun} has begun", hint=hint)
+            raise RequestError(f"a rollback of this {self.plan.noun} has begun", hint=hint)
         tasks = forward(self.plan)
         open_tasks = left_of(tasks, history.attempts)
         guards = self._judge(state) if open_tasks else ()

@@ -15,7 +15,7 @@ from gpolicy.cluster.process import after
 from gpolicy.cluster.record import JOB_RUNS
 from gpolicy.cluster.sources import DESTINATIONS, open_master, open_rapi
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 from gpolicy.ganeti.commands import Route
 from gpolicy.guessing import closest
 from gpolicy.plan.step import PlannedCommand
@@ -251,7 +251,7 @@ class SharedStopRequests(StopRequests):
 
 
 def open_runner(destination: str, options: SourceOptions, patience: Patience, stop: StopRequests) -> Runner:
-    """Return the runner for `destination`, without connecting. Raise UsageError for an invalid destination."""
+    """Return the runner for `destination`, without connecting. Raise RequestError for an invalid destination."""
     scheme, _, rest = destination.partition(":")
     if destination == "local:" or (scheme == "ssh" and rest.startswith("//")):
         from gpolicy.apply.command_runner import CommandRunner  # noqa: PLC0415
@@ -264,4 +264,4 @@ def open_runner(destination: str, options: SourceOptions, patience: Patience, st
     shown = f"{scheme[:20]!r}" if scheme else "this"  # the rest of a wrong address may hold a password
     near = closest(scheme[:20], DESTINATIONS)
     known = DESTINATIONS[near] if near else f"one of: {'; '.join(DESTINATIONS.values())}"
-    raise UsageError(f"a plan cannot be applied to {shown}", hint=f"write {known}")
+    raise RequestError(f"a plan cannot be applied to {shown}", hint=f"write {known}")

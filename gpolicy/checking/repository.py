@@ -16,7 +16,7 @@ from gpolicy.checking.forecast import NO_FORECAST, Forecast
 from gpolicy.checking.rule import Hit
 from gpolicy.checking.settings_tables import NONE, Overrides, settings_of, settings_of_each
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import InputError, UsageError
+from gpolicy.errors import InputError, RequestError
 from gpolicy.findings import Accepted, Finding, Severity, by_place
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import FileToWrite, real_path
@@ -56,13 +56,13 @@ class Checker:
         return [item.run() for item in self.examinations(texts)]
 
     def examinations(self, texts: Mapping[str, str] | None = None) -> list[Examination]:
-        """Return what `check` does once all policies are read. UsageError where no policy has a selected house rule."""
+        """Return what `check` does once all policies are read. RequestError for a house rule that none has."""
         policies = [load_policy(root, texts) for root in self._roots]
         known = {rule.word for policy in policies for rule in policy.house_rules}
         unknown = sorted(set[str]().union(*(settings.kept for settings in self._settings)) - known)
         if unknown and not any(policy.is_part for policy in policies):  # it would hide all findings
             hint = did_you_mean(unknown[0], known, "write the name of a Rule document behind house/")
-            raise UsageError(f"`select` names {unknown[0]}, and no policy here has this house rule", hint=hint)
+            raise RequestError(f"`select` names {unknown[0]}, and no policy here has this house rule", hint=hint)
         fleet = check_together(self._roots, policies) if self._fleet is None else self._fleet
         return [
             self._examination(
@@ -175,7 +175,7 @@ class NewBaseline:
 
 
 def new_baseline(checked: Sequence[Checked], path: Path) -> NewBaseline:
-    """Return the baseline for the file `path` that accepts what was found. Raise UsageError if it may not lie there."""
+    """Return the baseline for the file `path` that accepts what was found. RequestError if it may not be there."""
     files = _files(checked)
     _refuse_other_file(path, files)
     findings = by_place(finding for item in checked for finding in item.findings)
@@ -186,11 +186,11 @@ def new_baseline(checked: Sequence[Checked], path: Path) -> NewBaseline:
 
 
 def _refuse_other_file(path: Path, files: Files) -> None:
-    """Raise UsageError where a baseline would replace something else: a file of the policy, or of anybody."""
+    """Raise RequestError where a baseline would replace something else: a file of the policy, or of anybody."""
     if not path.is_file():
         return  # nothing is there, or nothing that can be replaced
     if any(Path(file).is_file() and path.samefile(file) for file in files):
-        raise UsageError(f"{path} is a file of the policy, it cannot be its baseline", hint="name another file")
+        raise RequestError(f"{path} is a file of the policy, it cannot be its baseline", hint="name another file")
     if path.stat().st_size == 0:
         return
     try:
@@ -198,4 +198,4 @@ def _refuse_other_file(path: Path, files: Files) -> None:
     except InputError as error:
         reason = error.message.removeprefix(f"{path}: ")
         hint = "name another file, or remove this one first"
-        raise UsageError(f"{path} exists and is not a baseline: {reason}", hint=hint) from None
+        raise RequestError(f"{path} exists and is not a baseline: {reason}", hint=hint) from None

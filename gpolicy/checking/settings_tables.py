@@ -19,7 +19,7 @@ from gpolicy.checking.catalogue import (
     severities_by_code,
 )
 from gpolicy.checking.settings import DEFAULT, PerFile, Settings
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import ArgumentError, GpolicyError
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.releases import check_release, release_of
 from gpolicy.guessing import did_you_mean
@@ -178,14 +178,14 @@ NONE: Final = Overrides()
 
 
 def settings_of(root: Path, overrides: Overrides = NONE) -> Settings:
-    """Return the settings for the policy at `root`. Raise InputError or UsageError for settings that are wrong."""
+    """Return the settings for the policy at `root`. Raise InputError or RequestError for settings that are wrong."""
     return settings_of_each([root], overrides)[0]
 
 
 def settings_of_each(roots: Sequence[Path], overrides: Overrides = NONE) -> list[Settings]:
     """Return the settings for each of the policies; those that have one settings file share them."""
     if overrides.isolated and overrides.config:
-        raise UsageError("--isolated reads no settings, --config names some", hint="leave one of them out")
+        raise ArgumentError("isolated reads no settings, --config names some", hint="leave one of them out")
     named = read_settings(overrides.config) if overrides.config else None
     written = [named or (DEFAULT if overrides.isolated else settings_for(root)) for root in roots]
     different = {id(settings): settings for settings in written}
@@ -194,17 +194,17 @@ def settings_of_each(roots: Sequence[Path], overrides: Overrides = NONE) -> list
 
 
 def _overridden(settings: Settings, overrides: Overrides) -> Settings:
-    select = list(_words("--select", overrides.select))
-    ignore = list(_words("--ignore", overrides.ignore))
+    select = list(_words("select", overrides.select))
+    ignore = list(_words("ignore", overrides.ignore))
     for word in ignore:
-        _refuse_if_always_on(word, "ignored", partial(_option_error, "--ignore"))
+        _refuse_if_always_on(word, "ignored", partial(_option_error, "ignore"))
     if select and selects_nothing(select, ignore):
-        raise UsageError("--ignore excludes all that --select names: no rule is left", hint="leave one of them out")
+        raise ArgumentError("ignore excludes all that --select names: no rule is left", hint="leave one of them out")
     ignored = ignored_codes(select, ignore) if select else settings.ignored | ignored_codes(None, ignore)
     everything = ignored_codes((), ())
     if settings.ignored and not select and everything <= ignored and not everything <= settings.ignored:
-        message = f"--ignore excludes all that {settings.source} leaves: no rule is left"
-        raise UsageError(message, hint="ignore less, or name rules with --select")
+        message = f"ignore excludes all that {settings.source} leaves: no rule is left"
+        raise ArgumentError(message, hint="ignore less, or name rules with --select")
     given = dict[str, Severity]()
     for word, severity in _severities(overrides.severity):
         given.pop(word, None)  # so that the last one stands last
@@ -218,7 +218,7 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
         baseline=overrides.baseline or settings.baseline,
         ganeti_version=settings.ganeti_version
         if release is None
-        else release_of(check_release(release, "--ganeti-version")),
+        else release_of(check_release(release, "ganeti-version")),
         fail_on=settings.fail_on if fail_on is None else _fail_on(fail_on),
     )
 
@@ -227,13 +227,13 @@ def _words(option: str, given: Iterable[str]) -> Iterator[str]:
     """Yield the words of an option, each of which names rules."""
     for word in (part.strip() for text in given for part in text.split(",")):
         if not word:
-            raise UsageError(f"{option} names no rule", hint="write codes, names or families: GP201,spec-order,GP3")
+            raise ArgumentError(f"{option} names no rule", hint="write codes, names or families: GP201,spec-order,GP3")
         _known(word, partial(_option_error, option))
         yield word
 
 
-def _option_error(option: str, message: str, hint: str) -> UsageError:
-    return UsageError(f"{option}: {message}", hint=hint)
+def _option_error(option: str, message: str, hint: str) -> ArgumentError:
+    return ArgumentError(f"{option}: {message}", hint=hint)
 
 
 def _severities(given: Iterable[str]) -> Iterator[tuple[str, Severity]]:
@@ -241,16 +241,16 @@ def _severities(given: Iterable[str]) -> Iterator[tuple[str, Severity]]:
     for text in (part for item in given for part in item.split(",")):
         word, separator, level = text.partition("=")
         if not separator or level.strip() not in levels:
-            message = f"--severity {text[:60]!r} is not RULE=LEVEL"
+            message = f"severity {text[:60]!r} is not RULE=LEVEL"
             hint = f"levels are {', '.join(levels)}: --severity GP201=info"
-            raise UsageError(message, hint=did_you_mean(level, levels, hint) if level else hint)
-        for name in _words("--severity", [word]):
+            raise ArgumentError(message, hint=did_you_mean(level, levels, hint) if level else hint)
+        for name in _words("severity", [word]):
             if level.strip() != Severity.ERROR:
-                _refuse_if_always_on(name, "less than an error", partial(_option_error, "--severity"))
+                _refuse_if_always_on(name, "less than an error", partial(_option_error, "severity"))
             yield name, Severity(level.strip())
 
 
 def _fail_on(word: str) -> Severity | None:
     if word not in FAIL_ON:
-        raise UsageError(f"--fail-on cannot be {word[:60]!r}", hint=f"write one of {', '.join(FAIL_ON)}")
+        raise ArgumentError(f"fail-on cannot be {word[:60]!r}", hint=f"write one of {', '.join(FAIL_ON)}")
     return None if word == NEVER else Severity(word)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from gpolicy.cluster.sources import SCHEMES, SourceOptions
-from gpolicy.errors import UsageError
+from gpolicy.errors import ArgumentError, UsageError
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, Display, forms_of
 
@@ -99,6 +99,11 @@ Authority = Annotated[
 Insecure = Annotated[
     bool, typer.Option("--insecure-rapi", help="Do NOT verify RAPI's certificate: anybody can answer for the cluster.")
 ]
+
+
+def as_option(error: ArgumentError) -> UsageError:
+    """Return an error about an argument in words of the command line: it begins with the option."""
+    return UsageError(f"--{error.message}", hint=error.hint)
 
 
 def seconds_option(name: str, about: str) -> Any:

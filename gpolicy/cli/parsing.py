@@ -10,7 +10,8 @@ import typer
 from typer.main import get_command
 
 from gpolicy.cli.app import VERBS, app
-from gpolicy.errors import ExitCode, UsageError
+from gpolicy.cli.options import as_option
+from gpolicy.errors import ArgumentError, ExitCode, UsageError
 from gpolicy.guessing import did_you_mean
 
 # Releases of Typer differ in their copy of Click; Typer's own exception leads to the right one.
@@ -31,6 +32,8 @@ def run_command_line(arguments: list[str]) -> int:
         result = get_command(app).main(arguments, prog_name="gpolicy", standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
+    except ArgumentError as error:
+        raise as_option(error) from None
     except _CommandLineError as error:
         raise UsageError(_usage(error), hint=_hint(error, arguments[0])) from None
     return result if isinstance(result, int) else 0

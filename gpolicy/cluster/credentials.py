@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.cluster.json_input import decode_text
-from gpolicy.errors import InputError, UsageError
+from gpolicy.errors import InputError, RequestError
 from gpolicy.opening import check_private
 
 USER_VARIABLE = "GPOLICY_RAPI_USER"
@@ -52,7 +52,7 @@ def find_credentials(host: str, *, file: Path | None, environ: Mapping[str, str]
         return _checked(Credentials(user, password), f"{USER_VARIABLE} and {PASSWORD_VARIABLE}")
     if user or password:
         missing = PASSWORD_VARIABLE if user else USER_VARIABLE
-        raise UsageError(f"{missing} is not set, but its other half is", hint=f"set both, or unset {USER_VARIABLE}")
+        raise RequestError(f"{missing} is not set, but its other half is", hint=f"set both, or unset {USER_VARIABLE}")
     return _from_netrc(host, environ)
 
 
@@ -61,7 +61,7 @@ def find_login(host: str, login: str, environ: Mapping[str, str]) -> Credentials
 
     `netrc` is the user's netrc file, `netrc:FILE` another one. `environment:NAME` are GPOLICY_RAPI_USER_NAME and
     GPOLICY_RAPI_PASSWORD_NAME; they go only to hosts that GPOLICY_RAPI_HOSTS_NAME lists, as globs with commas between
-    them. So whoever can change the file cannot choose who gets a password. None if netrc has none; raise UsageError
+    them. So whoever can change the file cannot choose who gets a password. None if netrc has none; raise RequestError
     if the environment has none for the host.
     """
     kind, _, rest = login.partition(":")
@@ -72,11 +72,11 @@ def find_login(host: str, login: str, environ: Mapping[str, str]) -> Credentials
     )
     missing = [name for name in (user, password, hosts) if not environ.get(name)]
     if missing:
-        raise UsageError(
+        raise RequestError(
             f"{missing[0]} is not set, which `credentials` of the settings names", hint=f"set {missing[0]}"
         )
     if not any(fnmatchcase(host, glob.strip()) for glob in environ[hosts].split(",")):
-        raise UsageError(
+        raise RequestError(
             f"{hosts} does not list {host}: the password in {password} is not for it",
             hint=f"if it is, add the host to {hosts}",
         )

@@ -35,7 +35,7 @@ from gpolicy.cluster.state import (
     Resources,
     hidden_in_text,
 )
-from gpolicy.errors import InputError, UsageError
+from gpolicy.errors import InputError, RequestError
 from gpolicy.ganeti.amounts import BOUNDS
 from gpolicy.ganeti.htools_formats import (
     ALLOC_POLICIES,
@@ -67,11 +67,11 @@ _HINT: Final = "write policy,count,disk,memory,cpus[,spindles[,exclusive storage
 
 
 def simulated_state(text: str, *, source: str | None = None) -> ClusterState:
-    """Return the cluster that `text`, one specification or several, describes. Raise UsageError if it is wrong."""
+    """Return the cluster that `text`, one specification or several, describes. Raise RequestError if it is wrong."""
     described = [_parse(part) for part in text.split(";")]
     total = sum(count for _, count, _, _ in described)
     if total > MOST_NODES:
-        raise UsageError(f"sim: {total} nodes; at most {MOST_NODES} can be simulated")
+        raise RequestError(f"sim: {total} nodes; at most {MOST_NODES} can be simulated")
     cluster = built_in_values()
     groups: dict[str, LiveGroup] = {}
     nodes: dict[str, LiveNode] = {}
@@ -121,21 +121,21 @@ def _parse(text: str) -> tuple[str, int, bool, Resources]:
     """Return the policy of a group, how many nodes it has, whether their storage is exclusive, and what each has."""
     sections, found = specification_in(text)
     if found is None:
-        raise UsageError(f"sim: {sections} sections in {_shown(text)}", hint=_HINT)
+        raise RequestError(f"sim: {sections} sections in {_shown(text)}", hint=_HINT)
     policy = ALLOC_POLICIES.get(found.policy, found.policy)
     if policy not in ALLOC_POLICIES.values():
         known = ", ".join(f"{short} ({name})" for short, name in ALLOC_POLICIES.items())
-        raise UsageError(f"sim: no such allocation policy: {_shown(found.policy)}", hint=f"known: {known}")
+        raise RequestError(f"sim: no such allocation policy: {_shown(found.policy)}", hint=f"known: {known}")
     if found.exclusive not in ("True", "False"):
-        raise UsageError(f"sim: exclusive storage is True or False, not {_shown(found.exclusive)}", hint=_HINT)
+        raise RequestError(f"sim: exclusive storage is True or False, not {_shown(found.exclusive)}", hint=_HINT)
     cpus = _whole("CPUs", found.cpus)
     if cpus < 1:
-        raise UsageError("sim: nodes without a CPU: htools would never stop counting on them", hint=_HINT)
+        raise RequestError("sim: nodes without a CPU: htools would never stop counting on them", hint=_HINT)
     memory = _size("memory", found.memory)
     spindles = _whole("spindles", found.spindles)
     if not memory or not spindles:
         what = "a spindle" if memory else "memory"
-        raise UsageError(f"sim: nodes without {what}: the score of such a cluster is not a number", hint=_HINT)
+        raise RequestError(f"sim: nodes without {what}: the score of such a cluster is not a number", hint=_HINT)
     count, disk = _whole("node count", found.node_count), _size("disk", found.disk)
     resources = Resources(
         **dict.fromkeys(("memory_total", "memory_free"), memory),
@@ -150,7 +150,7 @@ def _parse(text: str) -> tuple[str, int, bool, Resources]:
 
 def _whole(what: str, text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,15}", text.strip(_BLANKS), re.ASCII):
-        raise UsageError(f"sim: {what} should be a whole number, not {_shown(text)}", hint=_HINT)
+        raise RequestError(f"sim: {what} should be a whole number, not {_shown(text)}", hint=_HINT)
     return _bounded(what, text, int(text))
 
 
@@ -158,14 +158,14 @@ def _size(what: str, text: str) -> int:
     match = _SIZE.fullmatch(text.lstrip(_BLANKS))
     unit = bytes_of(match[2]) if match else None
     if match is None or unit is None:
-        raise UsageError(f"sim: {what} should be a size, not {_shown(text)}", hint="MiB, or with m, g or t")
+        raise RequestError(f"sim: {what} should be a size, not {_shown(text)}", hint="MiB, or with m, g or t")
     return _bounded(what, text, int(match[1]) * unit // MIB)
 
 
 def _bounded(what: str, text: str, number: int) -> int:
     bound = BOUNDS.get(what.lower())  # the nodes are counted over all specifications
     if bound is not None and (refusal := bound.refusal(number)):
-        raise UsageError(f"sim: {what} {_shown(text)}: {refusal}")
+        raise RequestError(f"sim: {what} {_shown(text)}: {refusal}")
     return number
 
 

@@ -21,7 +21,7 @@ from gpolicy.cluster.json_input import decode_text, read_bytes
 from gpolicy.cluster.process import Output, run
 from gpolicy.cluster.record import LARGEST_FILE, shown
 from gpolicy.cluster.state import ClusterState, Resources
-from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError, about
+from gpolicy.errors import GpolicyError, InputError, RequestError, UnreachableError, about
 from gpolicy.ganeti.releases import AMBIGUOUS
 from gpolicy.opening import real_path
 from gpolicy.printable import one_line
@@ -138,7 +138,7 @@ class SshMaster:
 
 
 def parse_ssh_address(address: str, environ: Mapping[str, str], *, timeout: float = 60.0) -> SshMaster:
-    """Return the master that `ssh://[user@]host[:port][/path of config.data]` names. Raise UsageError otherwise."""
+    """Return the master that `ssh://[user@]host[:port][/path of config.data]` names. Raise RequestError otherwise."""
     hint = "write ssh://host, ssh://root@host or ssh://root@host:22"
     try:
         parts = urlsplit(address)
@@ -147,11 +147,11 @@ def parse_ssh_address(address: str, environ: Mapping[str, str], *, timeout: floa
         if host.isascii():  # as it is written: a name in ssh's settings may have capital letters
             host = written[: len(host)]
     except ValueError:
-        raise UsageError("ssh: not a host", hint=hint) from None
+        raise RequestError("ssh: not a host", hint=hint) from None
     if parts.password is not None:
-        raise UsageError("ssh: the address must not contain a password", hint="ssh uses its own keys")
+        raise RequestError("ssh: the address must not contain a password", hint="ssh uses its own keys")
     if not _HOST.fullmatch(host) or (user and not _USER.fullmatch(user)) or port == 0 or parts.query or parts.fragment:
-        raise UsageError(f"{address!r}: not a valid host for ssh", hint=hint)
+        raise RequestError(f"{address!r}: not a valid host for ssh", hint=hint)
     path = parts.path if parts.path != "/" else ""
     return SshMaster(host, environ, user=user, port=port, path=path, timeout=timeout)
 

@@ -24,7 +24,7 @@ from gpolicy.cluster.credentials import PASSWORD_VARIABLE, USER_VARIABLE, Creden
 from gpolicy.cluster.json_input import decode_text, parse_json, read_bytes
 from gpolicy.cluster.process import after
 from gpolicy.cluster.record import LARGEST_FILE
-from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError
+from gpolicy.errors import ArgumentError, GpolicyError, InputError, RequestError, UnreachableError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.vocabulary import RAPI_PORT
 from gpolicy.printable import one_line
@@ -59,12 +59,12 @@ class HttpsAnswer:
 def make_trust(*, ca_file: Path | None, insecure: bool) -> Trust:
     """Return trust in the system's CAs, in those of `ca_file`, or with `insecure` in any server.
 
-    Raise InputError if the file cannot be read or holds no certificate, UsageError for a file and `insecure` at once.
+    Raise InputError if the file cannot be read or holds no certificate, RequestError for a file and `insecure` at once.
     """
     context = _context()
     if insecure:
         if ca_file is not None:
-            raise UsageError("--rapi-ca and --insecure-rapi cannot be used together")
+            raise ArgumentError("rapi-ca and --insecure-rapi cannot be used together")
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         return Trust(context)
@@ -334,18 +334,18 @@ def reason(body: bytes) -> str:
 
 
 def parse_address(address: str) -> tuple[str, int]:
-    """Return host and port of `rapi://host[:port]`. Raise UsageError if it is anything else."""
+    """Return host and port of `rapi://host[:port]`. Raise RequestError if it is anything else."""
     if "@" in address:  # the text before it may be a password and is not shown
         hint = "credentials come from --rapi-credentials FILE, the environment or netrc"
-        raise UsageError("rapi: the address must not contain a user or password", hint=hint)
+        raise RequestError("rapi: the address must not contain a user or password", hint=hint)
     try:
         parts = urlsplit(address)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise UsageError("rapi: not a host and port", hint="write rapi://host or rapi://host:5080") from None
+        raise RequestError("rapi: not a host and port", hint="write rapi://host or rapi://host:5080") from None
     extra = parts.path.strip("/") or parts.query or parts.fragment
     if not host or extra or host.startswith("-") or not host.isprintable() or " " in host or port == 0:
-        raise UsageError(f"{address!r}: not a host and port", hint="write rapi://host or rapi://host:5080")
+        raise RequestError(f"{address!r}: not a host and port", hint="write rapi://host or rapi://host:5080")
     return host, port or RAPI_PORT
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.errors import InputError, UsageError
+from gpolicy.errors import ArgumentError, InputError, RequestError
 from gpolicy.guessing import closest
 from gpolicy.provenance import FORM, is_time
 
@@ -57,7 +57,7 @@ _VOLUMES: Final = 4  # times the time limit of one answer: jobs wait for the nod
 
 
 def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
-    """Return the state that `src` names. Raise UsageError for an unknown scheme, and the errors of the source.
+    """Return the state that `src` names. Raise RequestError for an unknown scheme, and the errors of the source.
 
     The modules of a source are imported only when it is used.
     """
@@ -152,7 +152,7 @@ def contact(src: str, options: SourceOptions) -> Contact:
 
 
 def open_rapi(address: str, options: SourceOptions) -> Client:
-    """Return a client of the remote API at `rapi://…`, without connecting. Raise UsageError for another address."""
+    """Return a client of the remote API at `rapi://…`, without connecting. Raise RequestError for another address."""
     from gpolicy.cluster.credentials import find_credentials, find_login  # noqa: PLC0415
     from gpolicy.cluster.rapi_client import open_client, parse_address  # noqa: PLC0415
 
@@ -167,7 +167,7 @@ def open_rapi(address: str, options: SourceOptions) -> Client:
 
 
 def open_master(address: str, options: SourceOptions) -> LocalMaster | SshMaster:
-    """Return the master at `local:…` or `ssh://…`, without connecting. Raise UsageError for an invalid address."""
+    """Return the master at `local:…` or `ssh://…`, without connecting. Raise RequestError for an invalid address."""
     from gpolicy.cluster.master import LocalMaster, parse_ssh_address  # noqa: PLC0415
 
     environ, timeout = _environ(options), options.timeout
@@ -180,30 +180,30 @@ def _environ(options: SourceOptions) -> Mapping[str, str]:
     return os.environ if options.environ is None else options.environ
 
 
-def _unknown(src: str, scheme: str) -> UsageError:
+def _unknown(src: str, scheme: str) -> RequestError:
     if scheme in SCHEMES:
-        return UsageError(f"--state {scheme}: incomplete", hint=f"write {SCHEMES[scheme]}")
+        return ArgumentError(f"state {scheme}: incomplete", hint=f"write {SCHEMES[scheme]}")
     if not scheme and src.endswith((".json", ".data")):
         kind = "config" if Path(src).name == "config.data" else "snapshot" if src.endswith(".json") else "text"
-        return UsageError("--state does not say what kind of source it is", hint=f"Did you mean `{kind}:{src}`?")
+        return ArgumentError("state does not say what kind of source it is", hint=f"Did you mean `{kind}:{src}`?")
     if not scheme and src and "\0" not in src and Path(src).exists():
         if Path(src).is_dir():
             hint = (
                 "the policy is an argument of its own, without an option; --state says where the cluster is read from"
             )
-            return UsageError(f"--state {src!r}: a directory, not a cluster", hint=hint)
+            return ArgumentError(f"state {src!r}: a directory, not a cluster", hint=hint)
         hint = "name its kind: config:FILE, text:FILE or snapshot:FILE"
-        return UsageError(f"{src!r}: a file, but of unknown kind", hint=hint)
+        return RequestError(f"{src!r}: a file, but of unknown kind", hint=hint)
     known = "; ".join(SCHEMES.values())
     if not scheme:
         hint = f"Did you mean `rapi://{src}` or `ssh://{src}`?" if _HOST.fullmatch(src) else f"write one of: {known}"
-        return UsageError("--state does not say what kind of source it is", hint=hint)
+        return ArgumentError("state does not say what kind of source it is", hint=hint)
     shown = f"{scheme[:20]!r}"  # the rest of a wrong address may hold a password
     near = closest(scheme[:20], SCHEMES)
     hint = f"Did you mean `{near}:`?" if near else f"write one of: {known}"
     if scheme in ("http", "https"):
         hint = "Did you mean `rapi://`, Ganeti's remote API?"
-    return UsageError(f"no such source of a cluster's state: {shown}", hint=hint)
+    return RequestError(f"no such source of a cluster's state: {shown}", hint=hint)
 
 
 _HOST: Final = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63}){1,10}", re.ASCII)

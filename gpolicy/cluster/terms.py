@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 from gpolicy.ganeti.amounts import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS
 from gpolicy.ganeti.parameter import Level, Path, Values
@@ -45,10 +45,10 @@ class Limits:
 
     def __post_init__(self) -> None:
         if self.max_node_failures is not None and not 0 <= self.max_node_failures <= MOST_NODE_FAILURES:
-            raise UsageError(f"max-node-failures is {self.max_node_failures}, it must be 0 to {MOST_NODE_FAILURES}")
+            raise RequestError(f"max-node-failures is {self.max_node_failures}, it must be 0 to {MOST_NODE_FAILURES}")
         if self.oversubscription is not None and not 0 < self.oversubscription <= GREATEST_OVERSUBSCRIPTION:
             words = f"it must be above 0 and at most {GREATEST_OVERSUBSCRIPTION}"
-            raise UsageError(f"the over-subscription ratio is {self.oversubscription:g}, {words}")
+            raise RequestError(f"the over-subscription ratio is {self.oversubscription:g}, {words}")
 
     @property
     def beyond_htools(self) -> bool:

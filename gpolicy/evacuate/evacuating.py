@@ -35,7 +35,7 @@ from gpolicy.analysis.loaded_state import basis_notes
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.wanted_instance import unmade
 from gpolicy.cluster.state import ClusterState, LiveInstance
-from gpolicy.errors import UsageError
+from gpolicy.errors import ArgumentError, RequestError
 from gpolicy.evacuate.evacuation import (
     EvacuationReport,
     EvacuationRequest,
@@ -63,7 +63,7 @@ def find_evacuation(
     """Return how the nodes or the group of `request` are emptied. After a `stop`, or with Ctrl-C, the rest stays.
 
     The report says what the cluster's parameters for hail change. A node that is to be emptied and does not answer
-    counts as offline. Raise UsageError for a request that makes no sense on this cluster, and GpolicyError if a group
+    counts as offline. Raise RequestError for a request that makes no sense on this cluster, and GpolicyError if a group
     that it is about is not known.
     """
     stop = stop or never()
@@ -83,14 +83,14 @@ def _ends(report: EvacuationReport) -> set[tuple[str, tuple[str, ...]]]:
 
 
 def _find(state: ClusterState, request: EvacuationRequest, tell: Tell, stop: Stop) -> EvacuationReport:
-    group = None if request.group is None else one_of("--group", request.group, state.groups, "group")
+    group = None if request.group is None else one_of("group", request.group, state.groups, "group")
     if group is not None:
         leaving = [node.name for node in state.nodes_of(group)]
     else:
         if request.nodes in state.groups and request.nodes not in state.nodes:
-            raise UsageError(f"{request.nodes!r} is a group, not a node", hint=f"write `--group {request.nodes}`")
-        leaving = matching("NODE", request.nodes or "", state.nodes, "node")
-    targets = [name for word in request.targets for name in matching("--to", word, state.groups, "group")]
+            raise RequestError(f"{request.nodes!r} is a group, not a node", hint=f"write `--group {request.nodes}`")
+        leaving = matching("", request.nodes or "", state.nodes, "node")
+    targets = [name for word in request.targets for name in matching("to", word, state.groups, "group")]
     state, unknown = _known(state, frozenset(leaving), targets, declared=request.declared)
     evacuation = _Evacuation(
         state, request, frozenset(leaving), group, tuple(dict.fromkeys(targets)), tell, stop, unknown
@@ -158,19 +158,21 @@ class _Evacuation:
         return self.group is not None or bool(self.targets)
 
     def check(self) -> None:
-        """Raise UsageError where no group is left to move to."""
+        """Raise RequestError where no group is left to move to."""
         if not self.to_groups:
             return
         if self.group in self.targets:
-            raise UsageError(f"--to: group {self.group} is the one to be emptied", hint="name another group")
+            raise ArgumentError(f"to: group {self.group} is the one to be emptied", hint="name another group")
         wanted = self._wanted(None)
         for name in wanted:
             if (home := self._homes([name]).pop()) in self.targets:
-                raise UsageError(f"--to: {name}, which is to move, runs in group {home}", hint="name another group")
+                raise ArgumentError(f"to: {name}, which is to move, runs in group {home}", hint="name another group")
         homes = self._homes(wanted)
         filled = {node.group for node in self.state.nodes.values()} - homes
         if not filled & set(self.targets or self.state.groups):
-            raise UsageError("no other group has nodes", hint="name nodes instead: their instances stay in their group")
+            raise RequestError(
+                "no other group has nodes", hint="name nodes instead: their instances stay in their group"
+            )
 
     def ask(self, mode: EvacuationMode | None) -> None:
         """Ask hail to move what a request of this mode moves, None for change-group; go on from the state after it."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.cluster.process import ask_git
-from gpolicy.errors import GpolicyError, InputError, UsageError
+from gpolicy.errors import ArgumentError, GpolicyError, InputError, RequestError
 from gpolicy.findings import Severity
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.opening import real_path, work_tree
@@ -29,19 +29,19 @@ _LIMIT: Final = 64 * 1024**2  # bytes of an answer
 def labelled_clusters(clusters: Sequence[NamedCluster], wanted: Iterable[str]) -> list[NamedCluster]:
     """Return the clusters that have a label `KEY=VALUE` for each KEY; VALUE may be a glob.
 
-    Several values of one key are alternatives. Raise UsageError for a word that is no label, for a key that no cluster
-    has, and if no cluster is left.
+    Several values of one key are alternatives. Raise RequestError for a word that is no label, for a key that no
+    cluster has, and if no cluster is left.
     """
     values: dict[str, list[str]] = {}
     for word in wanted:
         key, separator, value = word.partition("=")
         if not separator or not key or not value:
-            raise UsageError(f"--label {word[:60]!r} is not KEY=VALUE", hint="for example --label stage=canary")
+            raise ArgumentError(f"label {word[:60]!r} is not KEY=VALUE", hint="for example --label stage=canary")
         values.setdefault(key, []).append(value)
     known = {key for cluster in clusters for key in cluster.labels}
     for key in values:
         if key not in known:
-            raise UsageError(f"no cluster has a label {key[:60]!r}", hint=did_you_mean_one_of(key, "labels", known))
+            raise RequestError(f"no cluster has a label {key[:60]!r}", hint=did_you_mean_one_of(key, "labels", known))
     found = [
         cluster
         for cluster in clusters
@@ -52,7 +52,7 @@ def labelled_clusters(clusters: Sequence[NamedCluster], wanted: Iterable[str]) -
         key, globs = next(iter(values.items()))
         there = {cluster.labels[key] for cluster in clusters if key in cluster.labels}
         hint = did_you_mean_one_of(globs[0], f"values of {key}", there)
-        raise UsageError(f"no cluster has {asked[:200]}", hint=hint)
+        raise RequestError(f"no cluster has {asked[:200]}", hint=hint)
     return found
 
 
@@ -61,7 +61,9 @@ def sharded_clusters(clusters: Sequence[NamedCluster], shard: str) -> list[Named
     found = _SHARD.fullmatch(shard)
     number, parts = (int(found[1]), int(found[2])) if found else (1, 0)
     if number > parts:
-        raise UsageError(f"--shard {shard[:60]!r} is not N/M", hint="for example --shard 2/5, the second of five parts")
+        raise ArgumentError(
+            f"shard {shard[:60]!r} is not N/M", hint="for example --shard 2/5, the second of five parts"
+        )
     return list(clusters[number - 1 :: parts])
 
 
@@ -103,7 +105,7 @@ def _has_changed(cluster: NamedCluster, changed: frozenset[Path]) -> bool:
 def _changed_files(tree: Path, reference: str) -> frozenset[Path]:
     """Return the files of a work tree that differ from where the branch of `reference` parted from the present one."""
     if reference.startswith("-"):
-        raise UsageError(f"--changed-since {reference[:60]!r} is no commit", hint="name a branch, a tag or a commit")
+        raise ArgumentError(f"changed-since {reference[:60]!r} is no commit", hint="name a branch, a tag or a commit")
     base = _git(tree, "merge-base", reference, "HEAD", what=f"git knows no commit {reference[:60]!r} to compare with")
     commit = base.decode("ascii", "replace").strip()
     differing = _git(tree, "diff", "--name-only", "-z", "--no-ext-diff", "--no-renames", commit, "--")

@@ -63,12 +63,16 @@ def is_release(word: str) -> bool:
 
 
 def check_release(word: str, where: str) -> str:
-    """Return a release that somebody wrote. Raise UsageError, which begins with `where`, for another word."""
+    """Return a release that somebody wrote. Raise RequestError, which begins with `where`, for another word.
+
+    Where it is given to a function, that is the argument's name: ArgumentError.
+    """
     if not is_release(word):
-        from gpolicy.errors import UsageError  # noqa: PLC0415 (`gpolicy --version` needs none)
+        from gpolicy.errors import ArgumentError, RequestError  # noqa: PLC0415 (`gpolicy --version` needs none)
 
         hint = f"gpolicy knows {', '.join(VERSIONS)}, and their minor releases, such as 3.0.2"
-        raise UsageError(f"{where}: gpolicy does not know the release {word[:60]!r}", hint=hint)
+        kind = RequestError if where.isupper() else ArgumentError
+        raise kind(f"{where}: gpolicy does not know the release {word[:60]!r}", hint=hint)
     return word
 
 

@@ -7,7 +7,7 @@ import sys
 import warnings
 from importlib import import_module
 
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 
 PROGRAMS = ("hspace", "hail", "hbal")
 _HELP = """Usage: gpolicy htools hspace|hail|hbal [OPTION...]
@@ -25,14 +25,14 @@ Run the allocator under htools' own option names, inputs and outputs.
 def run(argv: list[str]) -> int:
     """Run `argv[0]` ("hspace", "hail" or "hbal") with the other arguments and return the exit code.
 
-    Writes to stdout and stderr. Raises UsageError for another program's name.
+    Writes to stdout and stderr. Raises RequestError for another program's name.
     """
     if argv and argv[0] in {"--help", "-h"}:
         sys.stdout.write(_HELP)
         return 0
     if not argv or argv[0] not in PROGRAMS:
         message = f"unknown program '{argv[0]}'" if argv else "no program given"
-        raise UsageError(message, hint="use hspace, hail or hbal")
+        raise RequestError(message, hint="use hspace, hail or hbal")
     # a run makes many objects and hardly a cycle: collecting them would take a good part of the time
     collecting = gc.isenabled()
     gc.disable()

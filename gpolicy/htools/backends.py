@@ -10,7 +10,7 @@ from gpolicy.allocator.ghc_numbers import DivisionError, floor
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge
 from gpolicy.allocator.node import NO_LOAD
 from gpolicy.cluster.record import LARGEST_FILE
-from gpolicy.errors import InputError, UsageError
+from gpolicy.errors import InputError, RequestError
 from gpolicy.ganeti.releases import RELEASE_VARIABLE, check_release, n1_by_unallocated
 from gpolicy.htools.program_options import Options, Stop, read_options
 from gpolicy.light_dataclasses import replace
@@ -199,7 +199,7 @@ def under_release(data: ClusterData, installed: str | None = None) -> ClusterDat
     if release != installed:
         try:
             check_release(release, RELEASE_VARIABLE)
-        except UsageError as error:
+        except RequestError as error:
             raise InputError(f"{error.message} ({error.hint})") from None
     return replace(data, n1_by_unallocated=n1_by_unallocated(release))
 

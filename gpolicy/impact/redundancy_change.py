@@ -58,7 +58,7 @@ class RedundancyChange:
 def redundancy_change(compared: LoadedSides, failures: int, tell: Tell) -> RedundancyChange:
     """Examine each group before and after: any `failures` nodes, and fewer; more where its limits allow more.
 
-    Raise UsageError for fewer than one.
+    Raise RequestError for fewer than one.
     """
 
     def examine(cluster: CountedCluster, title: str) -> GroupRedundancy:

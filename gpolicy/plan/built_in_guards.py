@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
@@ -81,16 +81,16 @@ def can_be_allowed(guard: GuardResult) -> bool:
 
 
 def check_allowed(allowed: frozenset[str], policy: Policy) -> None:
-    """Raise UsageError for the name of an unknown guard, and of one that cannot be passed."""
+    """Raise RequestError for the name of an unknown guard, and of one that cannot be passed."""
     declared = [guard.name.value for guard in policy.guards]
     unknown = sorted(allowed - BUILT_IN.keys() - set(declared))
     if unknown:
         hint = did_you_mean_one_of(unknown[0], "guards", [*BUILT_IN, *declared])
-        raise UsageError(f"there is no guard {unknown[0]!r}", hint=hint)
+        raise RequestError(f"there is no guard {unknown[0]!r}", hint=hint)
     futile = sorted(allowed - OVERRIDABLE - set(declared))
     if futile:
         hint = f"guards that can be passed: {', '.join([*sorted(OVERRIDABLE), *declared])}"
-        raise UsageError(f"guard {futile[0]} cannot be passed: Ganeti would refuse the step half-way", hint=hint)
+        raise RequestError(f"guard {futile[0]} cannot be passed: Ganeti would refuse the step half-way", hint=hint)
 
 
 def objections(view: Outlook) -> dict[str, list[Objection]]:

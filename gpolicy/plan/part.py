@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import UsageError
+from gpolicy.errors import ArgumentError, RequestError
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameters_of
 from gpolicy.guessing import did_you_mean
@@ -55,13 +55,13 @@ def key_of(change: Change) -> Key:
 
 
 def check_part(part: Part, policy: Policy, state: ClusterState) -> None:
-    """Raise UsageError for a word of `part` that names no object of the policy or the cluster, or no value of one."""
-    for option, words in (("--only", part.only), ("--exclude", part.exclude)):
+    """Raise RequestError for a word of `part` that names no object of the policy or the cluster, or no value of one."""
+    for option, words in (("only", part.only), ("exclude", part.exclude)):
         check_words(option, words, policy, state)
 
 
 def check_words(option: str, words: Iterable[str], policy: Policy, state: ClusterState) -> None:
-    """Raise UsageError for a word of an option that names no object of the policy or the cluster, or no value."""
+    """Raise RequestError for a word of an option that names no object of the policy or the cluster, or no value."""
     groups = {*state.groups, *policy.groups}
     known = ["cluster", *(f"group/{name}" for name in groups), *(f"node/{name}" for name in state.nodes)]
     for word in words:
@@ -70,12 +70,12 @@ def check_words(option: str, words: Iterable[str], policy: Policy, state: Cluste
             bare = [name for name in known if name.partition("/")[2] == word]
             otherwise = "name cluster, group/NAME or node/NAME, with :PATH for one value"
             hint = f"Did you mean `{bare[0]}`?" if bare else did_you_mean(word, known, otherwise)
-            raise UsageError(f"{option} {word[:100]!r} names no object of this cluster", hint=hint)
+            raise ArgumentError(f"{option} {word[:100]!r} names no object of this cluster", hint=hint)
         _, colon, path = word.partition(":")
         values = {value for name in objects for value in _values_of(Level(name.partition("/")[0]))}
         if colon and not any(fnmatchcase(value, path) or fnmatchcase(path, value) for value in values):
             hint = did_you_mean(path, values, "write a path of Ganeti's names: ipolicy.vcpu-ratio, hvparams.kvm, tags")
-            raise UsageError(f"{option} {word[:100]!r} names no value of {objects[0]}", hint=hint)
+            raise ArgumentError(f"{option} {word[:100]!r} names no value of {objects[0]}", hint=hint)
 
 
 def without_change(part: Part, changes: Collection[Change]) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ def _values_of(level: Level) -> frozenset[str]:
 def select(changes: Sequence[Change], part: Part) -> tuple[set[Key], list[str]]:
     """Return the keys of the changes of a part and of those that they need, and why it has these as well.
 
-    Raise UsageError where one of these is excluded.
+    Raise RequestError where one of these is excluded.
     """
     wanted = [item for item in changes if not part.only or _is_named(item, part.only)]
     todo = [item for item in wanted if not _is_named(item, part.exclude)]
@@ -113,7 +113,7 @@ def select(changes: Sequence[Change], part: Part) -> tuple[set[Key], list[str]]:
             if _is_named(needed, part.exclude):
                 message = f"{_words(change)} needs {_words(needed)}, which --exclude leaves out"
                 hint = f"exclude {change.object}{'' if change.path == NAME else ':' + '.'.join(change.path)} as well"
-                raise UsageError(message, hint=hint)
+                raise RequestError(message, hint=hint)
             along.append(f"{_words(needed)} is taken along: {_words(change)} needs it")
             keys.add(key_of(needed))
             todo.append(needed)

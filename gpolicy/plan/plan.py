@@ -139,7 +139,7 @@ def make_plan(
 ) -> Plan:
     """Return the plan that makes `state` what `policy` declares; `allowed` names guards to override.
 
-    With `part` the plan has only some changes, and those that they need. Raise UsageError if one of these is excluded.
+    With `part` the plan has only some changes, and those that they need. RequestError if one of these is excluded.
     """
     difference = whole = diff(policy, state)
     taken_along: list[str] = []

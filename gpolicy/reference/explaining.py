@@ -13,7 +13,7 @@ from typing import Final
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, RULES, find_rule, is_family, rules_named
 from gpolicy.checking.context import MINMAX
 from gpolicy.checking.waiving import can_be_waived
-from gpolicy.errors import EXIT_CODES, UsageError
+from gpolicy.errors import EXIT_CODES, RequestError
 from gpolicy.findings import RuleInfo
 from gpolicy.guessing import closest
 from gpolicy.policy.kinds import BUILT_IN, KINDS, Guard, HouseRule
@@ -134,7 +134,7 @@ def explain(word: str | None, verbs: Iterable[str] = (), terms: Mapping[str, str
     if concept is not None:
         return plain([*concept, *(_addresses("As a key:", found) if found else [])])
     if not found:
-        raise UsageError(f"nothing here is called {word[:_LONGEST_WORD]!r}", hint=_hint(word, verbs, terms))
+        raise RequestError(f"nothing here is called {word[:_LONGEST_WORD]!r}", hint=_hint(word, verbs, terms))
     if len({meaning.address for meaning in found}) == 1:
         return "\n".join(plain([Heading(f"{item.address} ({item.sort})"), *item.blocks()]) for item in found)
     return plain(_addresses(f"{word} has several meanings. Give `gpolicy explain` one of these names:", found))

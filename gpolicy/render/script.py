@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpolicy import __version__
 from gpolicy.data import data_directory
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.ganeti.commands import shell_line
 from gpolicy.plan.effects import effect_words
 from gpolicy.plan.plan import Plan, check_safe
@@ -67,10 +67,10 @@ def render_script(plan: Plan, *, rollback: bool = False) -> str:
 
 
 def name_for_script(cluster: str) -> str:
-    """Return the name that a script looks for before it does anything. Raise UsageError where nothing names it."""
+    """Return the name that a script looks for before it does anything. Raise RequestError where nothing names it."""
     if not cluster:
         hint = "read the cluster itself, or a snapshot of it: a text file and a simulation do not name theirs"
-        raise UsageError("a script needs to know its cluster, and neither policy nor state names it", hint=hint)
+        raise RequestError("a script needs to know its cluster, and neither policy nor state names it", hint=hint)
     return cluster
 
 

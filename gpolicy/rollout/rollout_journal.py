@@ -15,7 +15,7 @@ from typing import Final
 from gpolicy.apply.journal import BEGIN, ChainEnd, Direction, check_format, direction_of, read_chain
 from gpolicy.apply.journal_file import how_ended, nothing_begun, read_journal
 from gpolicy.cluster.record import Record
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 
 KIND: Final = "gpolicy-rollout-journal"
 FORMAT_VERSION: Final = "1.0"
@@ -96,7 +96,7 @@ def _right_format(event: Record) -> None:
 def rollout_history(path: Path, plans: Mapping[str, str], *, resume: bool, rollback: bool) -> RolloutHistory | None:
     """Return what the journal at `path` says of a roll-out of these plans, None without a journal.
 
-    Raise UsageError when the run that is asked for does not follow from it. A journal of other plans is not judged
+    Raise RequestError when the run that is asked for does not follow from it. A journal of other plans is not judged
     here: `RolloutHistory.is_of` says no.
     """
     data = read_journal(path)
@@ -107,16 +107,16 @@ def rollout_history(path: Path, plans: Mapping[str, str], *, resume: bool, rollb
     history = read_rollout(data, str(path))
     if not history.is_of(plans):
         if resume or rollback:
-            raise UsageError(f"{path}: is the journal of other plans", hint="make fresh plans of all clusters")
+            raise RequestError(f"{path}: is the journal of other plans", hint="make fresh plans of all clusters")
         return history
     if not resume and not rollback:
         back = "continue with --rollback, or make fresh plans of all clusters"
         forward = "--resume continues it, --rollback undoes it; or make fresh plans of all clusters"
-        raise UsageError(
+        raise RequestError(
             f"{path}: this roll-out has begun before ({how_ended(history.direction, history.ended)})",
             hint=back if history.direction is Direction.ROLLBACK else forward,
         )
     if resume and history.direction is Direction.ROLLBACK:
         hint = "continue with --rollback, or make fresh plans"
-        raise UsageError(f"{path}: a rollback of this roll-out has begun", hint=hint)
+        raise RequestError(f"{path}: a rollback of this roll-out has begun", hint=hint)
     return history

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from gpolicy.cluster.credentials import LOGIN
 from gpolicy.cluster.sources import FILE_SCHEMES, SCHEMES
-from gpolicy.errors import InputError, UsageError
+from gpolicy.errors import InputError, RequestError
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import real_path
 from gpolicy.printable import some
@@ -132,7 +132,7 @@ def _require_host(file: SettingsFile, place: Place, address: str) -> None:
             parse_address(address)
         elif address.startswith("ssh:"):
             parse_ssh_address(address, {})
-    except UsageError as error:
+    except RequestError as error:
         raise file.error(place, error.message, error.hint or "") from None
 
 

@@ -21,7 +21,7 @@ from gpolicy.analysis.declared_resources import declared_numbers, known_states
 from gpolicy.analysis.wanted_instance import enabled_templates, first_allowed, wanted_template
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.cluster.volume_pools import pools_of
-from gpolicy.errors import GpolicyError, UsageError, about
+from gpolicy.errors import GpolicyError, RequestError, about
 from gpolicy.ganeti.amounts import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS, hail_parameters
 from gpolicy.ganeti.volume_arithmetic import sizes_differ, usable_size
@@ -49,11 +49,11 @@ class Grounds:
         return flags == {True}
 
     def template(self, group: LiveGroup, today: InstancePolicy, *, exclusive: bool) -> DiskTemplate:
-        """Return the disk template of the sizes. Raise UsageError for one that the group does not allow."""
+        """Return the disk template of the sizes. Raise RequestError for one that the group does not allow."""
         enabled = enabled_templates(self.state)
         if exclusive:
             if self.request.template not in (None, DiskTemplate.PLAIN.value):
-                raise UsageError(f"group {group.name} has exclusive storage, which is for plain disks only")
+                raise RequestError(f"group {group.name} has exclusive storage, which is for plain disks only")
             return wanted_template(DiskTemplate.PLAIN.value, enabled)
         if self.request.template is None:
             found = first_allowed(enabled, today, exclusive=False)
@@ -63,7 +63,7 @@ class Grounds:
         template = wanted_template(self.request.template, enabled)
         if template not in today.templates:
             names = ", ".join(item.value for item in today.templates)
-            raise UsageError(f"group {group.name} does not allow {template.value}", hint=f"it allows {names}")
+            raise RequestError(f"group {group.name} does not allow {template.value}", hint=f"it allows {names}")
         return template
 
     def ground(self, template: DiskTemplate, notes: list[str], *, exclusive: bool) -> tuple[Ground, int | None]:
@@ -76,7 +76,7 @@ class Grounds:
         threads = min(int(node.total_cpus) for node in nodes)
         if mirrored and len(nodes) == 1:
             hint = "for instances without a mirror: --template plain"
-            raise UsageError(f"group {name}: drbd needs two nodes, but only one is online", hint=hint)
+            raise RequestError(f"group {name}: drbd needs two nodes, but only one is online", hint=hint)
         left_out = [node.name for node in self.data.nodes if node.offline]
         if left_out:
             notes.append(f"skipped, since offline or drained: {', '.join(left_out)}")
@@ -110,7 +110,7 @@ class Grounds:
         return usable
 
     def tiles(self, kinds: tuple[NodeKind, ...], ground: Ground) -> Tiling:
-        """Return the requested sizes, or suitable ones. Raise UsageError or GpolicyError if there is none."""
+        """Return the requested sizes, or suitable ones. Raise RequestError or GpolicyError if there is none."""
         divisors = self.request.divisors or (tuple(sorted(self.request.mix)) if self.request.mix else None)
         rooms = [(kind.room, len(kind.nodes)) for kind in kinds]
         found = tiling(rooms, ground, divisors)
@@ -121,7 +121,7 @@ class Grounds:
         for divisor in divisors or ():
             if not any(part(kind.room, divisor, ground) for kind in kinds):
                 hint = "name other --sizes"
-                raise UsageError(f"group {name}: there is no {size_name(divisor)} of its nodes: {room}", hint=hint)
+                raise RequestError(f"group {name}: there is no {size_name(divisor)} of its nodes: {room}", hint=hint)
         raise GpolicyError(f"group {name}: its nodes are too small for any instance: {room}")
 
     def spindle_use(self, tiles: Tiling, template: DiskTemplate) -> dict[int, int]:
@@ -297,10 +297,10 @@ def _judge(smallest: int, largest: int, notes: list[str]) -> None:
 
 
 def usable_volume(smallest: int) -> int:
-    """Return the part of each volume that disks can use (MiB). Raise UsageError if that is 0."""
+    """Return the part of each volume that disks can use (MiB). Raise RequestError if that is 0."""
     usable = usable_size(smallest)
     if usable < 1:
-        raise UsageError(
+        raise RequestError(
             f"a physical volume of {exact_size(smallest)} is too small for any disk", hint="--pv-size takes MiB, or 1T"
         )
     return usable

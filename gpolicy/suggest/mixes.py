@@ -16,7 +16,7 @@ from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 from gpolicy.printable import count
 from gpolicy.progress import Tell
 from gpolicy.stopping import Stop, until_stopped
@@ -161,7 +161,7 @@ class RealMix:
     """Compares sets of sizes on one group.
 
     `counted` makes of a set the group that is to be filled, without instances, and the largest instance of each size;
-    it raises UsageError for sizes that are too similar. After a `stop`, or with Ctrl-C, the best sets so far are the
+    it raises RequestError for sizes that are too similar. After a `stop`, or with Ctrl-C, the best sets so far are the
     answer.
     """
 
@@ -225,7 +225,7 @@ class RealMix:
             return None
         try:
             counted, instances = self.counted(item)
-        except UsageError:
+        except RequestError:
             return None
         named = {size_name(k): instance for k, instance in instances.items()}
         placed = fill_with_mix(counted, named, {size_name(k): weights[k] for k in item.sizes if weights[k]})

@@ -20,7 +20,7 @@ from gpolicy.analysis.spec_pairs import allowed_sizes, verdict_on
 from gpolicy.analysis.wanted_instance import enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
-from gpolicy.errors import GpolicyError, UsageError, about
+from gpolicy.errors import ArgumentError, GpolicyError, RequestError, about
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.parameters import fill
 from gpolicy.progress import Tell, silent
@@ -62,7 +62,7 @@ def suggest(
     """Return suggestions for `group`, or for every group that has nodes.
 
     `limits` go before those of the policy. After a `stop`, or with Ctrl-C, the best of the sizes that were compared
-    are the answer. Raise UsageError for an impossible request, GpolicyError if nothing is known of the group, or no
+    are the answer. Raise RequestError for an impossible request, GpolicyError if nothing is known of the group, or no
     size fits.
     """
     _check(state, request, group)
@@ -105,16 +105,16 @@ def _check(state: ClusterState, request: SuggestRequest, group: str | None) -> N
     if request.template is not None:
         wanted_template(request.template, enabled_templates(state))
     if request.vcpu_ratio is not None and not 0 < request.vcpu_ratio < 10_000:
-        raise UsageError(f"a vcpu-ratio of {request.vcpu_ratio:g} makes no sense", hint="write a number above 0")
+        raise RequestError(f"a vcpu-ratio of {request.vcpu_ratio:g} makes no sense", hint="write a number above 0")
     if not 0 <= request.margin <= _MOST_MARGIN:
-        raise UsageError(f"a margin of {request.margin:g} % is out of range", hint=f"0 to {_MOST_MARGIN:g}")
+        raise RequestError(f"a margin of {request.margin:g} % is out of range", hint=f"0 to {_MOST_MARGIN:g}")
     if request.volume is not None and request.volume < 1:
-        raise UsageError("a physical volume has at least 1 MiB")
+        raise RequestError("a physical volume has at least 1 MiB")
     if request.mix and request.real_mix:
-        raise UsageError("--mix and --real-mix exclude one another", hint="--real-mix takes the instances that exist")
+        raise ArgumentError("mix and --real-mix exclude one another", hint="--real-mix takes the instances that exist")
     if request.mix and request.divisors and not set(request.mix) <= set(request.divisors):
         strange = ", ".join(size_name(divisor) for divisor in request.mix if divisor not in request.divisors)
-        raise UsageError(f"the mix has sizes that are not among --sizes: {strange}")
+        raise RequestError(f"the mix has sizes that are not among --sizes: {strange}")
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import spec_values
 from gpolicy.analysis.counted_cluster import Fit
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 from gpolicy.ganeti.parameter import Values
 from gpolicy.ganeti.volume_arithmetic import largest_disk, volumes_needed
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling
@@ -238,7 +238,7 @@ def size_name(divisor: int) -> str:
 
 
 def divisor_of(name: str) -> int:
-    """Return the divisor of `name`: full, half, …, part-7 or 1/7. Raise UsageError for an unknown name."""
+    """Return the divisor of `name`: full, half, …, part-7 or 1/7. Raise RequestError for an unknown name."""
     word = name.strip().lower()
     if word in _DIVISORS:
         return _DIVISORS[word]
@@ -246,31 +246,31 @@ def divisor_of(name: str) -> int:
     if number != word and number.isascii() and number.isdigit() and len(number) < 7 and 1 <= int(number) <= MOST_PARTS:
         return int(number)
     hint = f"sizes are {', '.join(_DIVISORS)}, or 1/N with N up to {MOST_PARTS}"
-    raise UsageError(f"there is no size {name!r}", hint=hint)
+    raise RequestError(f"there is no size {name!r}", hint=hint)
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
-    """Return the divisors of `full,half,quarter`, biggest size first. Raise UsageError."""
+    """Return the divisors of `full,half,quarter`, biggest size first. Raise RequestError."""
     divisors = [divisor_of(name) for name in text.split(",")]
     if len(set(divisors)) < len(divisors):
-        raise UsageError(f"{text!r} names a size twice")
+        raise RequestError(f"{text!r} names a size twice")
     return tuple(sorted(divisors))
 
 
 def parse_mix(text: str) -> dict[int, int]:
-    """Return the weight by divisor of `full=2,half=3,quarter=10`. Raise UsageError."""
+    """Return the weight by divisor of `full=2,half=3,quarter=10`. Raise RequestError."""
     weights: dict[int, int] = {}
     for item in text.split(","):
         name, equals, number = item.partition("=")
         count = number.strip()
         if not equals or not (count.isascii() and count.isdigit() and len(count) < 7 and int(count) > 0):
-            raise UsageError(
+            raise RequestError(
                 f"{item!r} is not a valid part of a mix",
                 hint="write SIZE=N, N from 1 to 999999: full=2,half=3,quarter=10",
             )
         divisor = divisor_of(name)
         if divisor in weights:
-            raise UsageError(f"the mix names size {name.strip()} twice")
+            raise RequestError(f"the mix names size {name.strip()} twice")
         weights[divisor] = int(count)
     return dict(sorted(weights.items()))
 
@@ -290,7 +290,7 @@ def pairs(
 
     `today` gives the values that do not depend on hardware: minimum sizes, network interfaces, and disk sizes if disks
     are not on the nodes. `spindle_use` is the maximum of each size; `volume` is the size of the smallest physical
-    volume under exclusive storage. Raise UsageError if two sizes are too close.
+    volume under exclusive storage. Raise RequestError if two sizes are too close.
     """
     sizes = found.sizes
     order = sorted(sizes)
@@ -303,7 +303,7 @@ def pairs(
         size = sizes[divisor]
         if smaller is not None and not _well_apart(size, smaller):
             names = f"{size_name(divisor)} and {size_name(order[place + 1])}"
-            raise UsageError(f"{names} are too similar on these nodes", hint="remove one from --sizes")
+            raise RequestError(f"{names} are too similar on these nodes", hint="remove one from --sizes")
         most = 1 if bounds == "fixed" else disks
         high = Spec(size.memory, size.cpus, _disk(size, today), most, nics, spindle_use[divisor])
         if bounds == "fixed":

@@ -122,7 +122,7 @@ def edited(policy: Policy, state: ClusterState, edit: StageEdit) -> ClusterState
             )
             return suppose(state, what_if, pair_names(policy, state))
         except GpolicyError as error:  # options there are keys here
-            raise CannotRunError(error.message.removeprefix("--"), edit.span, hint=error.hint) from None
+            raise CannotRunError(error.message, edit.span, hint=error.hint) from None
 
 
 def _changed_node(state: ClusterState, name: str, edit: StageEdit) -> ClusterState:

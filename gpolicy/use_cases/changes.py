@@ -59,7 +59,7 @@ def plan_change(
 ) -> PlannedChange:
     """Return the plan that makes the cluster in `state` what the policy declares, with its impact and guards.
 
-    Raise UsageError for a guard that is not there, or where what is supposed is impossible.
+    Raise RequestError for a guard that is not there, or where what is supposed is impossible.
 
     For example, `plan_change(checked, state).plan.safe` says whether all guards pass.
     """

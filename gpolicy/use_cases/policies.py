@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import ExitCode, GpolicyError, UsageError
+from gpolicy.errors import ExitCode, GpolicyError, RequestError
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Files
@@ -82,7 +82,7 @@ def run_tests(
     """Run the tests of policies (documents of kind Test), with a `name` only those that have it in theirs.
 
     A test without a cluster of its own runs on `state`, else on the hardware that the groups promise. Raise PolicyError
-    for a policy with an error, UsageError where no test has that name.
+    for a policy with an error, RequestError where no test has that name.
     """
     from gpolicy.testing import running_tests  # noqa: PLC0415 (the allocator comes with it)
 
@@ -92,7 +92,7 @@ def run_tests(
         for policy in [checked.sound() for checked in policies]
     ]
     if name is not None and not any(scenarios for _, scenarios in chosen):
-        raise UsageError(f"no test has {name!r} in its name", hint="leave out -k to run all of them")
+        raise RequestError(f"no test has {name!r} in its name", hint="leave out -k to run all of them")
     return [
         outcome
         for policy, scenarios in chosen

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 from gpolicy.progress import Working, quietly
 from gpolicy.use_cases.policies import CheckedPolicy
 
@@ -56,7 +56,7 @@ def open_cluster(
     """Return the cluster in `state`, as a policy or a plan would make it, and then with what is supposed of it.
 
     `plan_file` is what notes call the plan. Raise PolicyError for a policy with an error or that does not fit the
-    cluster, UsageError for a plan of another cluster, or where what is supposed is impossible.
+    cluster, RequestError for a plan of another cluster, or where what is supposed is impossible.
     """
     from gpolicy.analysis.spec_pairs import PairNames, names_by_object, pair_names  # noqa: PLC0415
     from gpolicy.plan.projection import prospect  # noqa: PLC0415
@@ -78,13 +78,13 @@ def open_cluster(
 
 
 def _planned(state: ClusterState, plan: Plan, file: Path) -> ClusterState:
-    """Return the cluster as a plan makes it. Raise UsageError for a plan for another cluster."""
+    """Return the cluster as a plan makes it. Raise RequestError for a plan for another cluster."""
     from gpolicy.apply.tasks import ClusterIdentity  # noqa: PLC0415
     from gpolicy.cluster.snapshot import state_digest  # noqa: PLC0415
     from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
 
     if state.name and (other := ClusterIdentity(plan.cluster, plan.cluster_uuid).other(state)):
-        raise UsageError(f"{file} is a plan for cluster {plan.cluster or plan.source}: {other}")
+        raise RequestError(f"{file} is a plan for cluster {plan.cluster or plan.source}: {other}")
     _, after = before_and_after(state, plan.changes, plan.terms)
     stops = [f"no move cures what stops {file}, as moves come after the plan: {reason}" for reason in plan.obstacles]
     if state_digest(state) not in {plan.state_digest, plan.state_digest_rapi}:
@@ -106,7 +106,7 @@ def count_capacity(
 
     `template` is their disk template, by default the first that is enabled of each group's list. `weights` are those of
     the cluster score (default: Ganeti's). With `other_values`, what a number of the policy limits is counted with
-    another value as well. Sizes are in MiB. Raise UsageError for an unknown group or a template that is not enabled,
+    another value as well. Sizes are in MiB. Raise RequestError for an unknown group or a template that is not enabled,
     GpolicyError if nothing is known of the nodes.
 
     For example, `count_capacity(open_cluster(state)).groups[0].tiered_fit.fits` is how many more the first group takes.
@@ -139,7 +139,7 @@ def place_instance(
     """Return where an instance goes, by hail's own answer, and why each other node or pair of nodes does not take it.
 
     `request` are words as `gpolicy place` takes them: the name of a spec pair, or `memory=4G`, `disk=20G`. Raise
-    UsageError for words without a meaning on this cluster.
+    RequestError for words without a meaning on this cluster.
 
     For example, `place_instance(cluster, ["memory=4G", "vcpus=2", "disk=20G"]).nodes` are the chosen nodes.
     """
@@ -167,7 +167,8 @@ def suggest_sizes(
 ) -> SuggestReport:
     """Return sizes of instances that tile the nodes of each group, or of `group`, with what they would let fit.
 
-    `stop` may end the search early (default: never). Raise UsageError for a request that is impossible on these nodes.
+    `stop` may end the search early (default: never). Raise RequestError for a request that is impossible on these
+    nodes.
     """
     from gpolicy.suggest.suggesting import suggest  # noqa: PLC0415
 
@@ -180,7 +181,7 @@ def size_group(
 ) -> SizeReport:
     """Return the cheapest numbers of nodes to buy until the wanted instances fit.
 
-    `stop` may end the search early. Raise UsageError for a question without sense on this cluster, GpolicyError if no
+    `stop` may end the search early. Raise RequestError for a question without sense on this cluster, GpolicyError if no
     number of nodes is enough.
     """
     from gpolicy.what_if.sizing import find_size  # noqa: PLC0415
@@ -194,7 +195,7 @@ def fill_group(
 ) -> FullReport:
     """Return how many more instances fit in `group`, or in the only one with instances, at today's mix of sizes.
 
-    `stop` may end the count early. Raise UsageError where the group is not clear, or has no instances.
+    `stop` may end the count early. Raise RequestError where the group is not clear, or has no instances.
     """
     from gpolicy.what_if.filling import count_until_full, only_group  # noqa: PLC0415
 
@@ -207,7 +208,7 @@ def find_evacuation(
 ) -> EvacuationReport:
     """Return what moves where, by hail's own evacuation, to empty nodes or a group, and what stays.
 
-    What is left when `stop` ends the search stays. Raise UsageError for a request without sense on this cluster.
+    What is left when `stop` ends the search stays. Raise RequestError for a request without sense on this cluster.
     """
     from gpolicy.evacuate.evacuating import find_evacuation as find  # noqa: PLC0415
 

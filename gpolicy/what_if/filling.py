@@ -19,7 +19,7 @@ from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.policy_limits import OF_HTOOLS, PolicyLimit, needed, with_value, without_limit
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.printable import some
 from gpolicy.progress import Tell, silent
 from gpolicy.stopping import Stop, never, until_stopped
@@ -27,12 +27,12 @@ from gpolicy.what_if.supposing import one_of
 
 
 def only_group(state: ClusterState, group: str | None) -> str:
-    """Return the group: the one of this name, or the only one with nodes. Raise UsageError."""
+    """Return the group: the one of this name, or the only one with nodes. Raise RequestError."""
     if group is not None:
-        return one_of("--group", group, state.groups, "group")
+        return one_of("group", group, state.groups, "group")
     filled = sorted({node.group for node in state.nodes.values()})
     if len(filled) != 1:
-        raise UsageError("which group?", hint=f"say --group, one of {some(filled)}")
+        raise RequestError("which group?", hint=f"say --group, one of {some(filled)}")
     return filled[0]
 
 
@@ -132,7 +132,7 @@ def count_until_full(
     """Return how many more instances fit in `group` at the mix of sizes that run there, one after the other.
 
     At any number the sizes are as near to the mix as whole instances can be. The first that does not fit ends the
-    count, or the `stop` or Ctrl-C does. Instances that the policy does not allow are left out. Raise UsageError for a
+    count, or the `stop` or Ctrl-C does. Instances that the policy does not allow are left out. Raise RequestError for a
     group without instances.
     """
     stop = stop or never()
@@ -141,7 +141,7 @@ def count_until_full(
     allowed = {size: number for size, number in sizes.items() if _is_allowed(room, size)}
     if not allowed:
         hint = "say what must fit: --want '10x SPEC'"
-        raise UsageError(f"group {group} has no instances whose sizes its policy allows", hint=hint)
+        raise RequestError(f"group {group} has no instances whose sizes its policy allows", hint=hint)
 
     def fill(room: FillingGroup) -> _Filled:
         reached, more, full, last = room.initial, Counter[Instance](), None, next(iter(allowed))

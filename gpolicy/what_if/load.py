@@ -13,7 +13,7 @@ from gpolicy.analysis.allocator_input import LOCAL, MIXED, disks_of, why_unreada
 from gpolicy.analysis.declared_resources import declared_by_policy, declared_numbers, prefixes, smallest_volume
 from gpolicy.analysis.hail import hails_cluster
 from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode, PhysicalVolume, Resources
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.parameter import Values
 from gpolicy.printable import some
@@ -178,12 +178,12 @@ UPGRADES: Final[Mapping[str, tuple[str, str]]] = {
 def nodes_like(state: ClusterState, like: str, number: int, group: str) -> ClusterState:
     """Return `state` with more nodes in `group`: empty ones, with the hardware, parameters and tags of `like`.
 
-    They are named LIKE+1, LIKE+2, …. Raise UsageError where the hardware is not known, or where the group has other
+    They are named LIKE+1, LIKE+2, …. Raise RequestError where the hardware is not known, or where the group has other
     storage.
     """
     node = state.nodes[like]
     if not node.is_measured:
-        raise UsageError(f"{like} is offline or takes no instances: nobody measures its hardware")
+        raise RequestError(f"{like} is offline or takes no instances: nobody measures its hardware")
     if node.group != group:
         _check_storage(state, node, group)
     bare = emptied_node(state, like)
@@ -211,7 +211,7 @@ def nodes_like(state: ClusterState, like: str, number: int, group: str) -> Clust
 
 
 def moved(state: ClusterState, name: str, group: str) -> ClusterState:
-    """Return `state` with a node in another group. Raise UsageError where that would change its storage."""
+    """Return `state` with a node in another group. Raise RequestError where that would change its storage."""
     node = state.nodes[name]
     _check_storage(state, node, group)
     return replace(state, nodes={**state.nodes, name: replace(node, group=group)})
@@ -219,7 +219,7 @@ def moved(state: ClusterState, name: str, group: str) -> ClusterState:
 
 def _check_storage(state: ClusterState, node: LiveNode, group: str) -> None:
     if state.has_exclusive_storage(node) != state.has_exclusive_storage(replace(node, group=group)):
-        raise UsageError(
+        raise RequestError(
             f"exclusive storage is on in only one of the groups {node.group} and {group}",
             hint=f"what {node.name} has free in {group} is not known before it is measured there",
         )
@@ -228,7 +228,7 @@ def _check_storage(state: ClusterState, node: LiveNode, group: str) -> None:
 def upgraded(state: ClusterState, name: str, amounts: dict[str, Amount]) -> ClusterState:
     """Return `state` with more (or less) memory, disk, CPUs or physical volumes in a node.
 
-    A total that hv_state or disk_state declares for the node changes as the measured one. Raise UsageError where the
+    A total that hv_state or disk_state declares for the node changes as the measured one. Raise RequestError where the
     figure is not measured, where exclusive storage counts volumes, and where the instances need what goes.
     """
     for what, amount in amounts.items():
@@ -240,20 +240,20 @@ def _upgraded(state: ClusterState, node: LiveNode, what: str, amount: Amount) ->
     exclusive, now = state.has_exclusive_storage(node), node.resources
     if exclusive and what == "disk":
         hint = "say how many physical volumes: pvs=+1"
-        raise UsageError(f"{node.name} has exclusive storage: its disk is counted in physical volumes", hint=hint)
+        raise RequestError(f"{node.name} has exclusive storage: its disk is counted in physical volumes", hint=hint)
     if not exclusive and what == "pvs":
-        raise UsageError(f"{node.name} has no exclusive storage: volumes do not count", hint="say disk=+1T")
+        raise RequestError(f"{node.name} has no exclusive storage: volumes do not count", hint="say disk=+1T")
     total, left = UPGRADES[what]
     shown, free = getattr(now, total), getattr(now, left) if left else None
     if shown is None:
-        raise UsageError(f"{node.name}: its {what} is not measured, so there is nothing to add to")
+        raise RequestError(f"{node.name}: its {what} is not measured, so there is nothing to add to")
     more = amount.total(shown) - shown
     if free is not None and free + more < 0:
         used = shown - free
         text = str(used) if what == "pvs" else exact_size(used)
-        raise UsageError(f"{node.name} uses {text} of its {what}: no less can be there", hint="write a larger amount")
+        raise RequestError(f"{node.name} uses {text} of its {what}: no less can be there", hint="write a larger amount")
     if amount.total(shown) < 1:
-        raise UsageError(f"{node.name} would have no {what} left")
+        raise RequestError(f"{node.name} would have no {what} left")
     if what == "pvs":
         return _with_volumes(state, node, more)
     made: dict[str, Any] = {total: shown + more} | ({} if free is None else {left: free + more})
@@ -271,7 +271,7 @@ def _with_volumes(state: ClusterState, node: LiveNode, more: int) -> ClusterStat
     volume = smallest_volume(state, node)
     if volume is None:
         hint = "read them (--state snapshot with --physical-volumes), or write pv_size in the group's hardware"
-        raise UsageError(f"{node.name}: the size of its physical volumes is not known", hint=hint)
+        raise RequestError(f"{node.name}: the size of its physical volumes is not known", hint=hint)
     now, disk = node.resources, more * volume.usable
     made = replace(
         now,
@@ -310,9 +310,9 @@ def _redeclared_by_policy(state: ClusterState, node: LiveNode, what: str, more: 
 
 
 def without_node(state: ClusterState, name: str) -> ClusterState:
-    """Return `state` without a node. Raise UsageError if an instance is on it."""
+    """Return `state` without a node. Raise RequestError if an instance is on it."""
     users = [item.name for item in instances_on(state, name)]
     if users:
         said = f"instance {users[0]} is" if len(users) == 1 else f"instances {some(users, 3)} are"
-        raise UsageError(f"{said} on node {name}", hint="take instances away first")
+        raise RequestError(f"{said} on node {name}", hint="take instances away first")
     return replace(state, nodes={key: node for key, node in state.nodes.items() if key != name})

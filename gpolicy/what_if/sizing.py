@@ -23,7 +23,7 @@ from gpolicy.analysis.policy_limits import OF_HTOOLS, OtherValue, needed, with_v
 from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import ArgumentError, GpolicyError, RequestError
 from gpolicy.printable import count, some
 from gpolicy.progress import Tell, silent
 from gpolicy.stopping import Stop, StoppedError, never, until_stopped
@@ -41,13 +41,13 @@ class NodeOffer:
 
 
 def read_kind(text: str) -> NodeOffer:
-    """Return what `--like` says: NODE or NODE=COST. Raise UsageError."""
+    """Return what `--like` says: NODE or NODE=COST. Raise RequestError."""
     like, equals, written = text.partition("=")
     if not like or (equals and not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", written, re.ASCII)):
-        raise UsageError(f"--like {text!r} cannot be read", hint="write NODE, or NODE=COST with a number: node1=8500")
+        raise ArgumentError(f"like {text!r} cannot be read", hint="write NODE, or NODE=COST with a number: node1=8500")
     cost = float(written) if equals else 1.0
     if not cost:
-        raise UsageError(f"--like {text!r}: a node that costs nothing", hint="write a cost above 0")
+        raise ArgumentError(f"like {text!r}: a node that costs nothing", hint="write a cost above 0")
     return NodeOffer(like, cost)
 
 
@@ -134,13 +134,13 @@ def find_size(
 ) -> SizeReport:
     """Return the cheapest number of nodes of each kind; of equally cheap ones that with the fewest nodes.
 
-    Raise UsageError for a question that makes no sense on this cluster, GpolicyError if no number of nodes is enough,
+    Raise RequestError for a question that makes no sense on this cluster, GpolicyError if no number of nodes is enough,
     or if the `stop` comes before one is found.
     """
     group = _group(state, request)
-    kinds = tuple(replace(kind, like=one_of("--like", kind.like, state.nodes, "node")) for kind in request.kinds)
+    kinds = tuple(replace(kind, like=one_of("like", kind.like, state.nodes, "node")) for kind in request.kinds)
     if len({kind.like for kind in kinds}) < len(kinds):
-        raise UsageError("--like names a node twice", hint="name each kind of nodes once")
+        raise ArgumentError("like names a node twice", hint="name each kind of nodes once")
     stop = stop or never()
     counts = Counter[More]()
     for more in request.wanted:
@@ -178,11 +178,11 @@ def find_size(
 
 def _group(state: ClusterState, request: SizeRequest) -> str:
     if request.group is not None:
-        return one_of("--group", request.group, state.groups, "group")
-    likes = matching("--like", ",".join(kind.like for kind in request.kinds), state.nodes, "node")
+        return one_of("group", request.group, state.groups, "group")
+    likes = matching("like", ",".join(kind.like for kind in request.kinds), state.nodes, "node")
     groups = sorted({state.nodes[name].group for name in likes})
     if len(groups) > 1:
-        raise UsageError("the kinds of nodes are in several groups", hint=f"say --group, one of {some(groups)}")
+        raise RequestError("the kinds of nodes are in several groups", hint=f"say --group, one of {some(groups)}")
     return groups[0]
 
 

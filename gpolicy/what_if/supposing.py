@@ -22,7 +22,7 @@ from gpolicy.analysis.request_words import read_words
 from gpolicy.analysis.spec_pairs import PairNames, find_pair, pair_title
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair, wanted_group, wanted_instance
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import ArgumentError, RequestError
 from gpolicy.ganeti.amounts import exact_size, parse_size
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.printable import count, some
@@ -107,23 +107,23 @@ class WhatIf:
         return replace(self, more=tuple(more))
 
 
-def read_more(text: str, option: str = "--with", form: str = _WITH_FORM) -> More:
-    """Return what `--with` says. Raise UsageError."""
+def read_more(text: str, option: str = "with", form: str = _WITH_FORM) -> More:
+    """Return what `--with` says. Raise RequestError."""
     words = re.sub(r"\bpair (?=[0-9])", "", text).split()  # as reports call a pair without a name
     times = words.pop(0) if words and re.fullmatch("[0-9]{1,6}x", words[0], re.ASCII) else "1x"
     words, group = (words[:-2], words[-1]) if words[-2:-1] == ["in"] else (words, None)
     sized = bool(words) and all("=" in word for word in words)
     if len(words) != 1 and not sized:
-        raise UsageError(f"{option} {text!r} cannot be read", hint=f"write {form}")
+        raise ArgumentError(f"{option} {text!r} cannot be read", hint=f"write {form}")
     what, number = " ".join(words), int(times[:-1])
     name, colon, rest = what.partition(":")
     nodes = name == "like" and bool(rest)
     if colon and not nodes and not sized and rest not in ("min", "max"):
         hint = f"write {form}; SPEC:max is the maximum of a spec"
-        raise UsageError(f"{option} {text!r}: nothing is known of {what!r}", hint=hint)
+        raise ArgumentError(f"{option} {text!r}: nothing is known of {what!r}", hint=hint)
     most = MOST_NODES if nodes else MOST_INSTANCES
     if not 1 <= number <= most:
-        raise UsageError(
+        raise ArgumentError(
             f"{option} {text!r}: {number} {'nodes' if nodes else 'instances'}", hint=f"write 1 to {most:,}"
         )
     if sized:
@@ -132,36 +132,38 @@ def read_more(text: str, option: str = "--with", form: str = _WITH_FORM) -> More
 
 
 def read_wanted(text: str) -> More:
-    """Return what must fit: `50x SPEC`. Raise UsageError."""
-    wanted = read_more(text, "--want", _WANT_FORM)
+    """Return what must fit: `50x SPEC`. Raise RequestError."""
+    wanted = read_more(text, "want", _WANT_FORM)
     if wanted.group is not None:
-        raise UsageError(f"--want {text!r} names a group", hint=f"write {_WANT_FORM}, and the group as --group NAME")
+        raise ArgumentError(f"want {text!r} names a group", hint=f"write {_WANT_FORM}, and the group as --group NAME")
     if wanted.like is not None:
         hint = f"write {_WANT_FORM}; --like says which nodes can be bought"
-        raise UsageError(f"--want {text!r} names no instances", hint=hint)
+        raise ArgumentError(f"want {text!r} names no instances", hint=hint)
     return wanted
 
 
 def read_move(text: str) -> Move:
-    """Return what `--move` says. Raise UsageError."""
+    """Return what `--move` says. Raise RequestError."""
     match text.split():
         case [nodes, "to", group]:
             return Move(nodes, group)
-    raise UsageError(f"--move {text!r} cannot be read", hint="write NODE,... to GROUP")
+    raise ArgumentError(f"move {text!r} cannot be read", hint="write NODE,... to GROUP")
 
 
 def read_upgrade(text: str) -> Upgrade:
-    """Return what `--upgrade` says. Raise UsageError."""
+    """Return what `--upgrade` says. Raise RequestError."""
     nodes, *words = text.split() or [""]
     if not words or "=" in nodes:
-        raise UsageError(f"--upgrade {text!r} cannot be read", hint="write NODE,... memory=+64G disk=4T cpus=32 pvs=+1")
+        raise ArgumentError(
+            f"upgrade {text!r} cannot be read", hint="write NODE,... memory=+64G disk=4T cpus=32 pvs=+1"
+        )
     amounts: dict[str, Amount] = {}
     for word in words:
         key, _, value = word.partition("=")
         if key not in UPGRADES:
-            raise UsageError(f"--upgrade: unknown {key!r}", hint=did_you_mean_one_of(key, "upgrades", UPGRADES))
+            raise ArgumentError(f"upgrade: unknown {key!r}", hint=did_you_mean_one_of(key, "upgrades", UPGRADES))
         if key in amounts:
-            raise UsageError(f"--upgrade: {key} is given twice")
+            raise ArgumentError(f"upgrade: {key} is given twice")
         amounts[key] = _amount(key, value)
     return Upgrade(nodes, amounts)
 
@@ -170,26 +172,26 @@ def _amount(key: str, text: str) -> Amount:
     more, number = text.startswith("+"), text.removeprefix("+")
     if key in ("cpus", "pvs"):
         if not re.fullmatch("[0-9]{1,6}", number, re.ASCII):
-            raise UsageError(f"--upgrade: {key}={text}: not a whole number of at most six digits")
+            raise ArgumentError(f"upgrade: {key}={text}: not a whole number of at most six digits")
         return Amount(int(number), more)
     try:
         return Amount(parse_size(number), more)
     except ValueError as error:
-        raise UsageError(f"--upgrade: {key}={text}: {error}") from None
+        raise ArgumentError(f"upgrade: {key}={text}: {error}") from None
 
 
 def matching(option: str, words: str, known: Collection[str], what: str) -> list[str]:
     """Return the names that `words` (a list with commas, of globs) mean, each once.
 
-    The first part of a full name is enough, as in Ganeti, if only one has it. Raise UsageError for an unknown name.
+    The first part of a full name is enough, as in Ganeti, if only one has it. Raise RequestError for an unknown name.
     """
     found: dict[str, None] = {}
     for word in words.split(","):
         here = list(_matching(word, known))
         if not here:
             hint = did_you_mean_one_of(word, f"{what}s", known)
-            place = f"{option}: " if option.startswith("-") else ""
-            raise UsageError(f"{place}there is no {what} {word!r}", hint=hint)
+            error = f"there is no {what} {word!r}"
+            raise ArgumentError(f"{option}: {error}", hint=hint) if option else RequestError(error, hint=hint)
         found |= dict.fromkeys(here)
     return list(found)
 
@@ -212,27 +214,27 @@ def full_name(word: str, known: Collection[str]) -> str:
 
 
 def one_of(option: str, word: str, known: Collection[str], what: str) -> str:
-    """Return the one name that `word` means. Raise UsageError for none, or several."""
+    """Return the one name that `word` means. Raise RequestError for none, or several."""
     found = matching(option, word, known, what)
     if len(found) > 1:
-        raise UsageError(f"{option}: {word!r} means {len(found)} {what}s", hint=f"name one: {found[0]}")
+        raise ArgumentError(f"{option}: {word!r} means {len(found)} {what}s", hint=f"name one: {found[0]}")
     return found[0]
 
 
 def nodes_and_instances(
     words: str, nodes: Collection[str], instances: Collection[str]
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the nodes and the instances that `--without` means. Raise UsageError for a word that means neither."""
+    """Return the nodes and the instances that `--without` means. Raise RequestError for a word that means neither."""
     of_nodes: dict[str, None] = {}
     of_instances: dict[str, None] = {}
     for word in words.split(","):
         here, there = list(_matching(word, nodes)), list(_matching(word, instances))
         if here and there:
             hint = f"{here[0]} is a node, {there[0]} an instance: write longer names"
-            raise UsageError(f"--without {word!r} means nodes and instances", hint=hint)
+            raise ArgumentError(f"without {word!r} means nodes and instances", hint=hint)
         if not here and not there:
             hint = did_you_mean(word, (*nodes, *instances), "name nodes or instances, with commas between them")
-            raise UsageError(f"--without: there is no node or instance {word!r}", hint=hint)
+            raise ArgumentError(f"without: there is no node or instance {word!r}", hint=hint)
         of_nodes |= dict.fromkeys(here)
         of_instances |= dict.fromkeys(there)
     return list(of_nodes), list(of_instances)
@@ -245,7 +247,7 @@ def suppose(
 
     Nodes come, move and are upgraded; nodes go offline or are lost; instances and nodes go; at last instances come,
     each where the allocator places it, with as few disks as its spec allows, as capacity counts. `names` are those of
-    the policy's spec pairs; `declared` is that of `settle`. Raise UsageError for a supposition that is impossible,
+    the policy's spec pairs; `declared` is that of `settle`. Raise RequestError for a supposition that is impossible,
     GpolicyError where instances do not fit.
     """
     for step in _steps(what_if, names or PairNames(), declared=declared):
@@ -269,23 +271,23 @@ def _steps(what_if: WhatIf, names: PairNames, *, declared: bool) -> Iterator[Ste
 
 
 def _nodes(more: More, like: str, state: ClusterState) -> tuple[ClusterState, str]:
-    node = one_of("--with", like, state.nodes, "node")
+    node = one_of("with", like, state.nodes, "node")
     _check_number("nodes", more.count, state.nodes, MOST_NODES)
-    group = state.nodes[node].group if more.group is None else one_of("--with", more.group, state.groups, "group")
+    group = state.nodes[node].group if more.group is None else one_of("with", more.group, state.groups, "group")
     said = f"{count(more.count, 'more node')} like {node} in group {group}"
     return nodes_like(state, node, more.count, group), said
 
 
 def _move(move: Move, state: ClusterState) -> tuple[ClusterState, str]:
-    group = one_of("--move", move.group, state.groups, "group")
-    nodes = matching("--move", move.nodes, state.nodes, "node")
+    group = one_of("move", move.group, state.groups, "group")
+    nodes = matching("move", move.nodes, state.nodes, "node")
     for name in nodes:
         state = moved(state, name, group)
     return state, f"{some(nodes)} in group {group}"
 
 
 def _upgrade(upgrade: Upgrade, state: ClusterState) -> tuple[ClusterState, str]:
-    nodes = matching("--upgrade", upgrade.nodes, state.nodes, "node")
+    nodes = matching("upgrade", upgrade.nodes, state.nodes, "node")
     for name in nodes:
         state = upgraded(state, name, dict(upgrade.amounts))
     amounts = " and ".join(_amount_text(key, amount) for key, amount in upgrade.amounts.items())
@@ -301,12 +303,12 @@ def _amount_text(key: str, amount: Amount) -> str:
 
 
 def _offline(words: str, state: ClusterState) -> tuple[ClusterState, str]:
-    nodes = matching("--offline", words, state.nodes, "node")
+    nodes = matching("offline", words, state.nodes, "node")
     return offline(state, nodes), f"{some(nodes)} offline"
 
 
 def _lost(words: str, state: ClusterState, *, declared: bool) -> tuple[ClusterState, str]:
-    nodes = matching("--lost", words, state.nodes, "node")
+    nodes = matching("lost", words, state.nodes, "node")
     state, homeless = failed_over(state, set(nodes))
     state = offline(restarted(state, nodes, homeless, declared=declared), nodes)
     stay = [name for name in homeless if state.instances[name].primary_node in nodes]
@@ -342,31 +344,31 @@ def _instances(
     title, wanted = spec_instance(state, more, group, names)
     counted = load_state(state, template=wanted.template, declared=declared, group=group).groups[group]
     if (refusal := counted.refusal(wanted)) is not None:
-        raise GpolicyError(f"--with: {title} in group {group}: {refusal.sentence}")
+        raise ArgumentError(f"with: {title} in group {group}: {refusal.sentence}")
     placed = counted.place(counted.initial, wanted, more.count)
     if len(placed.placed) < more.count:
         binding = counted.find_binding(placed, wanted)
-        message = f"--with: only {len(placed.placed):,} of {more.count:,} {title} fit in group {group}"
-        raise GpolicyError(message, hint=f"the limit is {binding.cause.key}: {binding.cause.sentence}")
+        message = f"with: only {len(placed.placed):,} of {more.count:,} {title} fit in group {group}"
+        raise ArgumentError(message, hint=f"the limit is {binding.cause.key}: {binding.cause.sentence}")
     called = free_names(spec if more.request is None else "instance", more.count, state.instances)
     made = [_observed(item, counted, name) for item, name in zip(reversed(placed.placed), called, strict=True)]
     return with_all(state, made), f"{more.count:,} more {title} in group {group}"
 
 
 def _check_number(what: str, count: int, known: Collection[str], most: int) -> None:
-    """Raise UsageError for more supposed nodes or instances than `most` in all."""
+    """Raise RequestError for more supposed nodes or instances than `most` in all."""
     number = count + sum("+" in name for name in known)
     if number > most:
-        raise UsageError(f"--with: {number:,} more {what} in all", hint=f"suppose at most {most:,}")
+        raise ArgumentError(f"with: {number:,} more {what} in all", hint=f"suppose at most {most:,}")
 
 
 def _group_for(more: More, state: ClusterState) -> str:
     if more.group is not None:
-        return one_of("--with", more.group, state.groups, "group")
+        return one_of("with", more.group, state.groups, "group")
     filled = sorted({node.group for node in state.nodes.values()})
     if len(filled) != 1:
         hint = f"write {more.count}x {more.spec} in GROUP, one of {some(filled)}"
-        raise UsageError(f"--with: {more.spec} in which group?", hint=hint)
+        raise ArgumentError(f"with: {more.spec} in which group?", hint=hint)
     return filled[0]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.ganeti.parameters import FAMILIES, canonical, default_in, parameter_at, unflatten
 from gpolicy.ganeti.releases import DEFAULT_VERSION
@@ -248,10 +248,10 @@ ipolicy:
 
 
 def starter_files(name: str) -> dict[str, str]:
-    """Return the policy of a cluster called `name`: text by relative path. Raise UsageError for an invalid name."""
+    """Return the policy of a cluster called `name`: text by relative path. Raise RequestError for an invalid name."""
     reason = name_complaint(name, pattern=False)
     if reason:
-        raise UsageError(f"{name!r} cannot be the name of a cluster: {reason}")
+        raise RequestError(f"{name!r} cannot be the name of a cluster: {reason}")
     return {
         "cluster.yaml": _file(_CLUSTER.replace("name: NAME\n", f"name: {scalar(name)}\n"), SCHEMA_FILE),
         "groups/default.yaml": _file(_GROUP, f"../{SCHEMA_FILE}"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.opening import (
     FileToWrite,
     check_target,
@@ -40,13 +40,13 @@ def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
 
     The directory must be new or empty; a `.git` in it does not count. The files are written to a hidden directory and
     get their names when all are on disk: a killed run leaves no partial file, and in a new directory no partial policy.
-    Raise UsageError if the directory cannot be used, GpolicyError if writing fails.
+    Raise RequestError if the directory cannot be used, GpolicyError if writing fails.
     """
     try:
         refuse_planted_links(directory)
         target = real_path(directory)
     except (OSError, ValueError) as error:
-        raise UsageError(f"{directory}: {reason(error)}", hint="name the directory itself") from None
+        raise RequestError(f"{directory}: {reason(error)}", hint="name the directory itself") from None
     in_place = _check_free(directory, target)
     unique = f"gpolicy-{secrets.token_hex(4)}"
     beside = target / f".{unique}" if in_place else target.parent / f".{target.name}.{unique}"
@@ -68,7 +68,7 @@ def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
 
 
 def write_new_file(path: Path, text: str) -> None:
-    """Write `text` to `path`, which must not exist, completely or not at all. Raise UsageError or GpolicyError."""
+    """Write `text` to `path`, which must not exist, completely or not at all. Raise RequestError or GpolicyError."""
     try:
         refuse_planted_links(path.parent)
         target = FileToWrite(real_path(path.parent), path.name)
@@ -79,24 +79,24 @@ def write_new_file(path: Path, text: str) -> None:
             drop(target, beside)
         sync_directory(target.directory)
     except FileExistsError:
-        raise UsageError(f"{path}: exists already", hint="name a new file; gpolicy overwrites nothing") from None
+        raise RequestError(f"{path}: exists already", hint="name a new file; gpolicy overwrites nothing") from None
     except (OSError, ValueError) as error:
         raise GpolicyError(f"{path}: cannot be written: {reason(error)}") from None
 
 
 def _check_free(directory: Path, target: Path) -> bool:
-    """Return whether `target` exists; raise UsageError if it is not empty or not a directory."""
+    """Return whether `target` exists; raise RequestError if it is not empty or not a directory."""
     try:
         entries = [entry.name for entry in target.iterdir()]
     except FileNotFoundError:
         return False
     except NotADirectoryError:
-        raise UsageError(f"{directory}: is a file, not a directory", hint="name a new directory") from None
+        raise RequestError(f"{directory}: is a file, not a directory", hint="name a new directory") from None
     except OSError as error:
-        raise UsageError(f"{directory}: {error.strerror}") from None
+        raise RequestError(f"{directory}: {error.strerror}") from None
     if set(entries) - {".git"}:
         hint = "name a new directory; gpolicy overwrites nothing"
-        raise UsageError(f"{directory}: the directory is not empty", hint=hint)
+        raise RequestError(f"{directory}: the directory is not empty", hint=hint)
     return True
 
 

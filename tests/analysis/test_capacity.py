@@ -17,7 +17,7 @@ from gpolicy.analysis.request_words import read_words
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState, LiveGroup
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import Sides
@@ -185,9 +185,9 @@ def test_the_default_template_is_the_first_of_the_policy_that_is_enabled() -> No
 def test_a_template_that_is_not_enabled_or_not_there_is_refused() -> None:
     state = small(node("a"), node("b"))
     own: Values = {**state.cluster.own, ("enabled_disk_templates",): ["drbd"]}
-    with pytest.raises(UsageError, match="plain is not enabled"):
+    with pytest.raises(RequestError, match="plain is not enabled"):
         capacity(replace(state, cluster=replace(state.cluster, own=own)), template="plain")
-    with pytest.raises(UsageError, match="there is no disk template 'tape'"):
+    with pytest.raises(RequestError, match="there is no disk template 'tape'"):
         capacity(state, template="tape")
 
 
@@ -195,7 +195,7 @@ def test_one_group_is_counted_alone_and_an_unknown_one_refused() -> None:
     report = capacity(from_text(FULL), group="gold", template="plain")
     assert [item.group for item in report.groups] == ["gold"]
     assert report.cluster is None
-    with pytest.raises(UsageError, match="there is no group 'silver'"):
+    with pytest.raises(RequestError, match="there is no group 'silver'"):
         capacity(from_text(FULL), group="silver")
 
 

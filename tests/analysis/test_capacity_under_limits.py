@@ -9,7 +9,7 @@ from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, capacity
 from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState
 from gpolicy.cluster.terms import GroupTerms, Limits
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.ganeti.parameter import Values
 from tests.analysis.hspace_cases import from_text, text_of
 
@@ -146,7 +146,7 @@ def extended_fits(report: CapacityReport) -> list[int]:
     ("failures", "ratio"), [(-1, None), (9, None), (None, 0.0), (None, -1.0), (None, float("inf")), (None, 1e308)]
 )
 def test_invalid_limits_are_refused(failures: int | None, ratio: float | None) -> None:
-    with pytest.raises(UsageError, match=r"it must be 0 to 8$|it must be above 0 and at most 100$"):
+    with pytest.raises(RequestError, match=r"it must be 0 to 8$|it must be above 0 and at most 100$"):
         Limits(max_node_failures=failures, oversubscription=ratio)
 
 

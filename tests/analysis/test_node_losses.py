@@ -29,7 +29,7 @@ from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import GroupTerms, Limits
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.ganeti.parameter import Values
 from gpolicy.what_if.load import moved
 from tests.analysis.hspace_cases import FULL, from_text, recorded_cases, text_of
@@ -449,9 +449,9 @@ def test_new_losses_are_shown_and_equal_groups_examined_once() -> None:
 
 
 def test_an_invalid_question_is_refused() -> None:
-    with pytest.raises(UsageError, match="it must be 1 or more"):
+    with pytest.raises(RequestError, match="it must be 1 or more"):
         redundancy(from_text(FULL), failures=0)
-    with pytest.raises(UsageError, match="no group 'x'"):
+    with pytest.raises(RequestError, match="no group 'x'"):
         redundancy(from_text(FULL), group="x")
 
 

@@ -20,7 +20,7 @@ from gpolicy.analysis.spec_pairs import PairNames, find_pair
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_size
 from gpolicy.cluster.htools_sources import simulated_state
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.ganeti.parameter import Value, Values
 from tests.analysis.hspace_cases import from_text, text_of
 
@@ -216,7 +216,7 @@ def test_an_offline_node_is_noted() -> None:
     ],
 )
 def test_an_invalid_request_is_refused(request_: PlaceRequest, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(RequestError, match=message):
         place(shared(), request_)
 
 
@@ -228,7 +228,7 @@ def test_networks_have_to_be_known() -> None:
 def test_a_pair_is_found_by_name_and_by_place() -> None:
     state = dedicated([0])
     assert find_pair("half", NAMES, state) == find_pair("2", NAMES, state)
-    with pytest.raises(UsageError, match="there is no spec pair 'tiny'"):
+    with pytest.raises(RequestError, match="there is no spec pair 'tiny'"):
         find_pair("tiny", NAMES, state)
 
 

@@ -10,7 +10,7 @@ import pytest
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.analysis.request_words import read_words
 from gpolicy.analysis.wanted_instance import PlaceRequest
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, RequestError
 
 
 def test_words_mean_what_ganeti_s_names_mean() -> None:
@@ -36,7 +36,7 @@ def test_words_mean_what_ganeti_s_names_mean() -> None:
     ],
 )
 def test_no_key_is_given_twice(words: list[str], message: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(RequestError) as caught:
         read_words(words)
     assert caught.value.message == message
 

@@ -13,7 +13,7 @@ from gpolicy.analysis.allocator_input import cluster_data, policy_of
 from gpolicy.analysis.capacity import capacity
 from gpolicy.cluster.htools_sources import built_in_values
 from gpolicy.cluster.sources import read_state
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 from gpolicy.htools.simulation import simulate
 from tests.analysis.hspace_cases import hspace_keys, tiered
 
@@ -71,7 +71,7 @@ def test_the_values_are_ganetis_own() -> None:
     ],
 )
 def test_a_wrong_specification_is_one_clear_line(text: str, message: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(RequestError) as caught:
         read_state(f"sim:{text}")
     assert caught.value.message == message
 

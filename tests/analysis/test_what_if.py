@@ -22,7 +22,7 @@ from gpolicy.analysis.shown_score import other_weights, read_weights
 from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.parameters import fill
 from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS
@@ -154,15 +154,15 @@ def test_weights_in_words() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["n1_count=1"], "--weight n1_count=1: the cluster score has no component 'n1_count'"),
-        (["n1_cnt"], "--weight n1_cnt: a weight is a number from 0 to 1000"),
-        (["n1_cnt=-1"], "--weight n1_cnt=-1: a weight is a number from 0 to 1000"),
-        (["n1_cnt=nan"], "--weight n1_cnt=nan: a weight is a number from 0 to 1000"),
-        (["n1_cnt=1", "n1_cnt=2"], "--weight n1_cnt=2: n1_cnt is given twice"),
+        (["n1_count=1"], "weight n1_count=1: the cluster score has no component 'n1_count'"),
+        (["n1_cnt"], "weight n1_cnt: a weight is a number from 0 to 1000"),
+        (["n1_cnt=-1"], "weight n1_cnt=-1: a weight is a number from 0 to 1000"),
+        (["n1_cnt=nan"], "weight n1_cnt=nan: a weight is a number from 0 to 1000"),
+        (["n1_cnt=1", "n1_cnt=2"], "weight n1_cnt=2: n1_cnt is given twice"),
     ],
 )
 def test_weights_without_sense(words: list[str], message: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(RequestError) as caught:
         read_weights(words)
     assert caught.value.message == message
     assert "n1_count" not in message or caught.value.hint == "Did you mean `n1_cnt`?"

@@ -15,7 +15,7 @@ from gpolicy.apply.journal import Direction
 from gpolicy.apply.preconditions import RefusedError
 from gpolicy.apply.runner import JobOutcome, JobResult, StopRequests, Watch, pause
 from gpolicy.cluster.state import HIDDEN_BY_RAPI
-from gpolicy.errors import ExitCode, UsageError
+from gpolicy.errors import ExitCode, RequestError
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
 from gpolicy.plan.plan import Plan, UnsafePlanError, check_safe
 from gpolicy.plan.step import PlannedCommand
@@ -433,7 +433,7 @@ def test_a_rolled_back_plan_is_not_resumed(ganeti: PretendGaneti, tmp_path: Path
     plan = wanted(ganeti)
     run(plan, ModelRunner(ganeti), tmp_path / "journal")
     run(plan, ModelRunner(ganeti), tmp_path / "journal", direction=Direction.ROLLBACK)
-    with pytest.raises(UsageError, match="a rollback of this plan has begun"):
+    with pytest.raises(RequestError, match="a rollback of this plan has begun"):
         run(plan, ModelRunner(ganeti), tmp_path / "journal")
     count = len(ganeti.jobs)
     verdict = run(plan, ModelRunner(ganeti), tmp_path / "journal", direction=Direction.ROLLBACK)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.apply.journal_file import history_for
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 from tests.apply.test_journal import DONE, END, JOB, STARTED, lines
 from tests.plan.planned import cluster, plan_for
 
@@ -28,15 +28,15 @@ def test_a_run_goes_on_from_its_own_journal(journal: Path, *, resume: bool, roll
     history = history_for(PLAN, journal, resume=resume, rollback=rollback)
     assert history is not None
     assert history.ended == "failed"
-    with pytest.raises(UsageError, match="is the journal of another plan"):
+    with pytest.raises(RequestError, match="is the journal of another plan"):
         history_for(OTHER, journal, resume=resume, rollback=rollback)
-    with pytest.raises(UsageError, match=f"nothing to {'resume' if resume else 'roll back'}"):
+    with pytest.raises(RequestError, match=f"nothing to {'resume' if resume else 'roll back'}"):
         history_for(PLAN, journal.with_name("none"), resume=resume, rollback=rollback)
 
 
 def test_a_first_run_needs_a_journal_of_its_own(journal: Path) -> None:
     assert history_for(PLAN, journal.with_name("none"), resume=False, rollback=False) is None
-    with pytest.raises(UsageError, match=r"was applied before \(its last run ended: failed\)") as caught:
+    with pytest.raises(RequestError, match=r"was applied before \(its last run ended: failed\)") as caught:
         history_for(PLAN, journal, resume=False, rollback=False)
     assert caught.value.hint == "--resume continues it, --rollback undoes it; or make a fresh plan"
     other = history_for(OTHER, journal, resume=False, rollback=False)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from gpolicy.apply.carrying import CarryingError
 from gpolicy.apply.journal import ChainEnd, Direction, EventName, Fate, event_line, read_history
 from gpolicy.apply.journal_file import JournalError, begin_run, journal_path, read_journal, set_aside
-from gpolicy.errors import GpolicyError, InputError, UsageError
+from gpolicy.errors import GpolicyError, InputError, RequestError
 from tests.apply.model_runner import ModelRunner, plan_for, run
 from tests.apply.pretend_ganeti import PretendGaneti, fails
 from tests.cli.command_line import ROOT
@@ -177,7 +177,7 @@ def test_files_are_private_and_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     begin_run(path, None, EventName.BEGIN, **BEGIN).close()
     assert path.stat().st_mode & 0o777 == 0o600
-    with pytest.raises(UsageError):
+    with pytest.raises(RequestError):
         begin_run(path, None, EventName.BEGIN, **BEGIN)
     again = begin_run(path, read_history(path.read_bytes(), "j").end, EventName.BEGIN, **BEGIN)
     again.write(EventName.END, outcome="done")
@@ -205,7 +205,7 @@ def test_a_journal_that_ends_within_its_first_event_never_began(tmp_path: Path) 
     for other in (first[:-1], first, first + b'{"event"', first[:-1] + b"x", b"a text", b'{"event": "end", ', b"\n"):
         path.write_bytes(other)
         assert read_journal(path) == other
-        with pytest.raises(UsageError, match="exists already"):
+        with pytest.raises(RequestError, match="exists already"):
             begin_run(path, None, EventName.BEGIN, **BEGIN)
         assert path.read_bytes() == other
 

@@ -8,7 +8,7 @@ from gpolicy.apply.command_runner import CommandRunner
 from gpolicy.apply.rapi_runner import RapiRunner
 from gpolicy.apply.runner import Patience, Runner, StopRequests, open_runner
 from gpolicy.cluster.sources import SourceOptions
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 
 
 def _open(destination: str) -> Runner:
@@ -28,12 +28,12 @@ def test_each_scheme_has_its_runner(destination: str, kind: type[Runner]) -> Non
 
 @pytest.mark.parametrize("destination", ["local:x", "ssh:host", "rapi:host", "config:file", "", "tool:hush@host"])
 def test_nothing_else_is_a_destination(destination: str) -> None:
-    with pytest.raises(UsageError, match="a plan cannot be applied to") as caught:
+    with pytest.raises(RequestError, match="a plan cannot be applied to") as caught:
         _open(destination)
     assert "hush" not in f"{caught.value.message} {caught.value.hint}"
 
 
 def test_a_wrong_scheme_is_shown_in_part() -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(RequestError) as caught:
         _open("x" * 30 + ":rest")
     assert caught.value.message == f"a plan cannot be applied to '{'x' * 20}'"

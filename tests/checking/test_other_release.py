@@ -9,7 +9,7 @@ import pytest
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.checking.settings_tables import Overrides, settings_of
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 from gpolicy.policy.loading import load_policy
 from tests.rules.run_rules import TODAY, cluster
 
@@ -75,5 +75,5 @@ def test_defaults_of_a_policy_that_names_no_release_are_not_compared(tmp_path: P
 
 
 def test_unknown_releases_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"--ganeti-version: gpolicy does not know the release '3.7'"):
+    with pytest.raises(RequestError, match=r"ganeti-version: gpolicy does not know the release '3.7'"):
         settings_of(tmp_path, Overrides(ganeti_version="3.7", isolated=True))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cluster.credentials import Credentials, find_credentials
-from gpolicy.errors import GpolicyError, InputError, UsageError
+from gpolicy.errors import GpolicyError, InputError, RequestError
 
 
 def private(path: Path, text: str) -> Path:
@@ -51,7 +51,7 @@ def test_from_the_environment_before_netrc(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["GPOLICY_RAPI_USER", "GPOLICY_RAPI_PASSWORD"])
 def test_a_user_without_a_password_in_the_environment_is_an_error(name: str) -> None:
-    with pytest.raises(UsageError, match="is not set") as caught:
+    with pytest.raises(RequestError, match="is not set") as caught:
         find_credentials("host", file=None, environ={name: "hush"})
     assert "hush" not in f"{caught.value!r} {caught.value.hint}"
 

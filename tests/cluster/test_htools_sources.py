@@ -8,7 +8,7 @@ import pytest
 
 from gpolicy.cluster.htools_sources import MOST_NODES, built_in_values, parse_text, read_text_file, simulated_state
 from gpolicy.cluster.state import ClusterState, LiveDisk
-from gpolicy.errors import InputError, UsageError
+from gpolicy.errors import InputError, RequestError
 from gpolicy.ganeti.parameter import Level
 from tests.cluster import recorded
 
@@ -172,6 +172,6 @@ def test_the_cluster_has_built_in_values() -> None:
     ],
 )
 def test_what_cannot_be_simulated(text: str, message: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(RequestError) as caught:
         simulated_state(text)
     assert caught.value.message == message

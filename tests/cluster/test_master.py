@@ -11,7 +11,7 @@ import pytest
 from gpolicy.cluster.master import LocalMaster, parse_ssh_address, read_master
 from gpolicy.cluster.process import Output, run
 from gpolicy.cluster.snapshot import state_digest
-from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError
+from gpolicy.errors import GpolicyError, InputError, RequestError, UnreachableError
 from tests.cluster import recorded
 
 
@@ -144,11 +144,11 @@ class TestSsh:
         ],
     )
     def test_an_invalid_host_is_refused(self, address: str) -> None:
-        with pytest.raises(UsageError):
+        with pytest.raises(RequestError):
             parse_ssh_address(address, {})
 
     def test_a_password_is_refused_and_not_repeated(self) -> None:
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(RequestError) as caught:
             parse_ssh_address("ssh://root:hush@host", {})
         assert "hush" not in f"{caught.value.message} {caught.value.hint}"
 

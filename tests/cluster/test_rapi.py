@@ -21,7 +21,7 @@ from gpolicy.cluster.rapi import read_rapi
 from gpolicy.cluster.rapi_client import Client, open_client, parse_address
 from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState
-from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError
+from gpolicy.errors import GpolicyError, InputError, RequestError, UnreachableError
 from gpolicy.ganeti.parameter import Level
 from tests.cluster import rapi_server, recorded
 from tests.cluster.rapi_server import Server, send
@@ -382,7 +382,7 @@ class TestTrust:
             open_client("rapi://host", None, ca_file=Path(name))
 
     def test_a_ca_file_and_insecure_exclude_one_another(self, ganeti_certificate: Path) -> None:
-        with pytest.raises(UsageError, match="cannot be used together"):
+        with pytest.raises(RequestError, match="cannot be used together"):
             open_client("rapi://host", None, ca_file=ganeti_certificate, insecure=True)
 
     def test_the_keys_of_a_connection_are_written_nowhere(
@@ -427,14 +427,14 @@ class TestAddress:
         ],
     )
     def test_other_addresses_are_refused(self, address: str) -> None:
-        with pytest.raises(UsageError):
+        with pytest.raises(RequestError):
             parse_address(address)
 
     @pytest.mark.parametrize(
         "address", ["rapi://tool:hush@host", "rapi://tool:hush@host:x", "rapi://:hush@host", "rapi://tool:12/hush@host"]
     )
     def test_a_password_in_an_address_is_refused_and_not_repeated(self, address: str) -> None:
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(RequestError) as caught:
             parse_address(address)
         assert "hush" not in f"{caught.value.message} {caught.value.hint}"
 

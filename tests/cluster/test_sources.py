@@ -9,7 +9,7 @@ import pytest
 
 from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.sources import SourceOptions, contact, read_state
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, RequestError
 from tests.cluster import rapi_server, recorded
 
 
@@ -44,7 +44,7 @@ def test_a_file_of_an_impossible_year_has_no_age(year: int, monkeypatch: pytest.
     ["", "sim:", "http://host", "rapi:host", "config:", "ssh:host", "nonsense", "a\0b", "rapis://u:hush@h"],
 )
 def test_an_unknown_source_is_a_usage_error_that_lists_all(src: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(RequestError) as caught:
         read_state(src)
     assert any(words in (caught.value.hint or "") for words in ("rapi://", "write ", "Did you mean `rapi:`"))
     assert "hush" not in f"{caught.value.message} {caught.value.hint}"
@@ -53,13 +53,13 @@ def test_an_unknown_source_is_a_usage_error_that_lists_all(src: str) -> None:
 def test_a_file_without_a_scheme_gets_a_hint(tmp_path: Path) -> None:
     file = tmp_path / "cluster"
     file.touch()
-    with pytest.raises(UsageError, match="of unknown kind") as caught:
+    with pytest.raises(RequestError, match="of unknown kind") as caught:
         read_state(str(file))
     assert "config:FILE" in (caught.value.hint or "")
 
 
 def test_a_directory_is_no_source_but_may_be_the_policy(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="a directory, not a cluster") as caught:
+    with pytest.raises(RequestError, match="a directory, not a cluster") as caught:
         read_state(str(tmp_path))
     assert "the policy is an argument of its own" in (caught.value.hint or "")
 
@@ -72,7 +72,7 @@ def test_a_directory_is_no_source_but_may_be_the_policy(tmp_path: Path) -> None:
     ],
 )
 def test_a_host_without_a_way_gets_a_guess(src: str, meant: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(RequestError) as caught:
         read_state(src)
     assert caught.value.hint == meant
 
@@ -98,7 +98,7 @@ def test_a_file_needs_neither_network_nor_processes() -> None:
 
 @pytest.mark.parametrize("src", ["", "nope"])
 def test_an_address_without_a_kind_gets_a_hint(src: str) -> None:
-    with pytest.raises(UsageError, match="--state does not say what kind of source it is") as caught:
+    with pytest.raises(RequestError, match="state does not say what kind of source it is") as caught:
         read_state(src)
     assert str(caught.value.hint).startswith("write one of: rapi://HOST[:PORT], Ganeti's remote API; local:")
 
@@ -112,7 +112,7 @@ def test_an_address_without_a_kind_gets_a_hint(src: str) -> None:
     ],
 )
 def test_a_file_without_a_kind_gets_a_guess(src: str, meant: str) -> None:
-    with pytest.raises(UsageError, match="--state does not say what kind of source it is") as caught:
+    with pytest.raises(RequestError, match="state does not say what kind of source it is") as caught:
         read_state(src)
     assert caught.value.hint == f"Did you mean `{meant}`?"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpolicy.cluster.terms import Limits
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 
 
 def test_each_limit_in_words() -> None:
@@ -35,11 +35,11 @@ def test_limits_that_htools_does_not_have(limits: Limits, *, beyond: bool) -> No
 
 
 def test_limits_that_nothing_can_have_are_refused() -> None:
-    with pytest.raises(UsageError, match="max-node-failures is -1, it must be 0 to 8"):
+    with pytest.raises(RequestError, match="max-node-failures is -1, it must be 0 to 8"):
         Limits(max_node_failures=-1)
     for ratio in (0, 100.5):
         with pytest.raises(
-            UsageError, match=f"over-subscription ratio is {ratio:g}, it must be above 0 and at most 100"
+            RequestError, match=f"over-subscription ratio is {ratio:g}, it must be above 0 and at most 100"
         ):
             Limits(oversubscription=ratio)
     assert Limits(max_node_failures=0, oversubscription=100).oversubscription == 100

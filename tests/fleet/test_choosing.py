@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.errors import InputError, UsageError
+from gpolicy.errors import InputError, RequestError
 from gpolicy.fleet.choosing import (
     changed_clusters,
     labelled_clusters,
@@ -72,7 +72,7 @@ def test_labels(clusters: list[NamedCluster], labels: list[str], expected: str) 
     ],
 )
 def test_a_label_that_nobody_has(clusters: list[NamedCluster], label: str, message: str, hint: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(RequestError) as caught:
         labelled_clusters(clusters, [label])
     assert message in caught.value.message
     assert hint in (caught.value.hint or "")
@@ -87,7 +87,7 @@ def test_shards_together_are_all(clusters: list[NamedCluster], parts: int) -> No
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "1/0", "a/b", "-1/2", "1/2/3"])
 def test_no_shard(clusters: list[NamedCluster], shard: str) -> None:
-    with pytest.raises(UsageError, match="is not N/M"):
+    with pytest.raises(RequestError, match="is not N/M"):
         sharded_clusters(clusters, shard)
 
 
@@ -143,7 +143,7 @@ class TestChanged:
 
     @pytest.mark.parametrize("reference", ["nosuch", "HEAD~9", "--output=x"])
     def test_an_unknown_commit(self, clusters: list[NamedCluster], reference: str, tmp_path: Path) -> None:
-        with pytest.raises((InputError, UsageError)):
+        with pytest.raises((InputError, RequestError)):
             self.changed(clusters, reference)
         assert not (tmp_path / "x").exists()
 

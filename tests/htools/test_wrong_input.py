@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gpolicy import htools
-from gpolicy.errors import InputError, UsageError
+from gpolicy.errors import InputError, RequestError
 from gpolicy.ganeti.htools_reading import parse_float, parse_int, parse_size, wrapped
 from tests.htools.random_requests import make_case
 from tests.htools.recorded import call
@@ -342,7 +342,7 @@ def test_help_names_both_programs() -> None:
 
 
 def test_another_program_is_a_usage_error() -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(RequestError):
         htools.run(["hcheck"])
-    with pytest.raises(UsageError):
+    with pytest.raises(RequestError):
         htools.run([])

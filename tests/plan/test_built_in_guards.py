@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpolicy.cluster.state import LiveInstance, Unreadable
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
@@ -44,10 +44,12 @@ def test_only_a_guard_that_can_be_overridden_may_be_allowed() -> None:
     mine = Guard(name=Located("mine", here), measure=Measure.MAX_CHANGES, limit=1, span=here)
     policy = Policy(paths=(), guards=(mine,))
     check_allowed(frozenset({"mine", *OVERRIDABLE}), policy)
-    with pytest.raises(UsageError, match="there is no guard 'other'") as unknown:
+    with pytest.raises(RequestError, match="there is no guard 'other'") as unknown:
         check_allowed(frozenset({"other"}), policy)
     assert unknown.value.hint == f"the guards are {', '.join(sorted([*BUILT_IN, 'mine']))}"
-    with pytest.raises(UsageError, match="guard expressible cannot be passed: Ganeti would refuse the step") as futile:
+    with pytest.raises(
+        RequestError, match="guard expressible cannot be passed: Ganeti would refuse the step"
+    ) as futile:
         check_allowed(frozenset({"expressible"}), policy)
     assert futile.value.hint == f"guards that can be passed: {', '.join(sorted(OVERRIDABLE))}, mine"
 

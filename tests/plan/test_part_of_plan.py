@@ -10,7 +10,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import InputError, UsageError
+from gpolicy.errors import InputError, RequestError
 from gpolicy.plan.part import Part, key_of
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan
@@ -86,7 +86,7 @@ def test_what_is_taken_along_is_said() -> None:
     ],
 )
 def test_what_is_needed_cannot_be_excluded(only: tuple[str, ...], exclude: tuple[str, ...], named: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(RequestError) as caught:
         part(only=only, exclude=exclude)
     assert named in caught.value.message
 
@@ -105,7 +105,7 @@ def test_what_is_needed_cannot_be_excluded(only: tuple[str, ...], exclude: tuple
 )
 def test_a_word_must_name_an_object_and_a_value_of_it(word: str, said: str, hint: str) -> None:
     for chosen in (Part(only=(word,)), Part(exclude=(word,))):
-        with pytest.raises(UsageError, match=said) as caught:
+        with pytest.raises(RequestError, match=said) as caught:
             make_plan(policy_of(*POLICY), state(), part=chosen)
         assert hint in (caught.value.hint or "")
 

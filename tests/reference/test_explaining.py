@@ -10,7 +10,7 @@ import pytest
 from gpolicy.allocator.enumerations import FailReason
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.cli.app import VERBS
-from gpolicy.errors import EXIT_CODES, UsageError
+from gpolicy.errors import EXIT_CODES, RequestError
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.policy.kinds import BUILT_IN, KINDS, Measure
 from gpolicy.reference.explaining import VARIABLES, explain, list_rules
@@ -123,7 +123,7 @@ def test_a_guard_says_whether_it_can_be_overridden() -> None:
     ],
 )
 def test_an_unknown_word_gets_a_hint(word: str, hint: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(RequestError) as caught:
         explain(word, VERBS)
     assert caught.value.hint == hint
     assert len(caught.value.message) < 200
@@ -150,7 +150,7 @@ def test_what_else_has_the_name_goes_before_a_word_of_reports() -> None:
 
 
 def test_a_misspelt_word_of_reports_is_guessed() -> None:
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(RequestError) as raised:
         explain("n1-resreve", VERBS, WORDS)
     assert raised.value.hint == "Did you mean `n1-reserve`?"
 

@@ -11,7 +11,7 @@ from gpolicy.analysis.binding import Cause
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import Mix, Suggestion, SuggestRequest, divisor_of, parse_mix, parse_sizes, size_name
 from tests.suggest.groups_of_nodes import Hardware, group
@@ -194,7 +194,7 @@ def test_one_node_can_be_filled_but_not_with_n1() -> None:
     for exclusive, fits in ((True, [1, 2, 4]), (False, [0, 0, 0])):
         found = one(group(EVEN, exclusive=exclusive), SuggestRequest(template="plain", divisors=(1, 2, 4)))
         assert [size.then.fits for size in found.sizes] == fits
-    with pytest.raises(UsageError, match="drbd needs two nodes"):
+    with pytest.raises(RequestError, match="drbd needs two nodes"):
         one(group(EVEN), SuggestRequest(template="drbd"))
 
 
@@ -231,7 +231,7 @@ def test_other_groups_are_skipped_with_the_reason() -> None:
     report = suggest(read_snapshot(DEMO), SuggestRequest())
     assert [item.group for item in report.groups] == ["dedicated", "default"]
     assert report.passed_over == {"spare": "group spare: drbd needs two nodes, but only one is online"}
-    with pytest.raises(UsageError, match="no group 'gold'"):
+    with pytest.raises(RequestError, match="no group 'gold'"):
         suggest(read_snapshot(DEMO), SuggestRequest(), group="gold")
 
 
@@ -245,7 +245,7 @@ def test_a_size_is_found_by_its_name(divisor: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "fulll", "1/0", "1/65", "1/²", "half,half", "part-", "1/99999999999999999999"])
 def test_invalid_sizes_are_refused(text: str) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(RequestError):
         parse_sizes(text)
 
 
@@ -253,5 +253,5 @@ def test_invalid_sizes_are_refused(text: str) -> None:
     "text", ["full", "full=", "full=0", "full=-1", "full=1,full=2", "full=1.5", "=3", "full=9999999"]
 )
 def test_invalid_mixes_are_refused(text: str) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(RequestError):
         parse_mix(text)

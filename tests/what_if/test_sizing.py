@@ -17,7 +17,7 @@ from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.report.size_answer import full_answer, size_answer
 from gpolicy.stopping import after, never
 from gpolicy.what_if import sizing
@@ -168,23 +168,23 @@ def test_a_group_with_both_kinds_of_storage_is_refused(state: ClusterState) -> N
 @pytest.mark.parametrize(
     ("wants", "likes", "said"),
     [
-        (("1x 1",), ("node9",), "--like: there is no node 'node9'"),
+        (("1x 1",), ("node9",), "like: there is no node 'node9'"),
         (("1x 9",), ("node1",), "there is no spec pair '9' in group default"),
-        (("1x 1",), ("node1", "node1.example.org=2"), "--like names a node twice"),
+        (("1x 1",), ("node1", "node1.example.org=2"), "like names a node twice"),
         (("1x 1",), ("node1", "node5"), "the kinds of nodes are in several groups"),
         (("1x 1 in default",), ("node1",), "names a group"),
         (("1x like:node1",), ("node1",), "names no instances"),
-        (("x1 1",), ("node1",), "--want 'x1 1' cannot be read"),
-        (("1x 1",), ("node1=",), "--like 'node1=' cannot be read"),
-        (("1x 1",), ("=3",), "--like '=3' cannot be read"),
-        (("1x 1",), ("node1=1e9",), "--like 'node1=1e9' cannot be read"),
+        (("x1 1",), ("node1",), "want 'x1 1' cannot be read"),
+        (("1x 1",), ("node1=",), "like 'node1=' cannot be read"),
+        (("1x 1",), ("=3",), "like '=3' cannot be read"),
+        (("1x 1",), ("node1=1e9",), "like 'node1=1e9' cannot be read"),
         (("1x 1",), ("node1=0",), "a node that costs nothing"),
     ],
 )
 def test_a_question_without_sense_is_refused(
     state: ClusterState, wants: tuple[str, ...], likes: tuple[str, ...], said: str
 ) -> None:
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(RequestError, match=said):
         ask(state, *wants, likes=likes)
 
 
@@ -241,7 +241,7 @@ def test_a_count_that_is_stopped_says_what_it_has(
 
 
 def test_a_group_without_instances_has_no_mix(state: ClusterState) -> None:
-    with pytest.raises(UsageError, match="group spare has no instances whose sizes its policy allows"):
+    with pytest.raises(RequestError, match="group spare has no instances whose sizes its policy allows"):
         count_until_full(state, "spare", NO_LIMITS)
 
 

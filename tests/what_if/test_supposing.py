@@ -17,7 +17,7 @@ from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.what_if.load import instances_on
 from gpolicy.what_if.supposing import WhatIf, read_more, read_move, read_upgrade, suppose
@@ -121,7 +121,7 @@ def test_a_size_in_words_counts_as_the_same_spec(small: ClusterState) -> None:
     "text", ["3x", "in g", "3x memory=1G x in g", "3x memory=1G group=g", "3x memory=", "3x x=1", "3x memory=1G in g h"]
 )
 def test_words_that_name_no_size_are_refused(text: str) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(RequestError):
         read_more(text)
 
 
@@ -281,19 +281,19 @@ def test_words_that_mean_nothing_are_refused(words: str, small: ClusterState) ->
     ["", "n1", "memory=4G", "n1 mem=4G", "n1 memory=", "n1 memory=x", "n1 cpus=4G", "n1 cpus=1 cpus=2", "n1 4G"],
 )
 def test_an_upgrade_that_means_nothing_is_refused(words: str) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(RequestError):
         read_upgrade(words)
 
 
 @pytest.mark.parametrize("words", ["", "n1", "n1 to", "n1 h", "n1 to h now"])
 def test_a_move_that_means_nothing_is_refused(words: str) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(RequestError):
         read_move(words)
 
 
 def test_the_hardware_of_an_offline_node_is_not_known(small: ClusterState) -> None:
     away = suppose(small, WhatIf(offline=("n1",)))
-    with pytest.raises(UsageError, match="nobody measures its hardware"):
+    with pytest.raises(RequestError, match="nobody measures its hardware"):
         suppose(away, WhatIf(more=(read_more("like:n1"),)))
 
 
@@ -303,7 +303,9 @@ def test_nodes_do_not_go_where_storage_is_another() -> None:
         WhatIf(moves=(read_move("node1 to dedicated"),)),
         WhatIf(more=(read_more("like:node1 in dedicated"),)),
     ):
-        with pytest.raises(UsageError, match="exclusive storage is on in only one of the groups default and dedicated"):
+        with pytest.raises(
+            RequestError, match="exclusive storage is on in only one of the groups default and dedicated"
+        ):
             suppose(state, what_if)
 
 

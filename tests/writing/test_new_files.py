@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.writing import new_files as writing
 from gpolicy.writing.new_files import Replacement, replace_files, write_files
 
@@ -44,16 +44,16 @@ def test_a_fresh_git_repository_counts_as_empty(tmp_path: Path) -> None:
 
 def test_a_directory_that_is_not_empty_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep")
-    with pytest.raises(UsageError, match="not empty"):
+    with pytest.raises(RequestError, match="not empty"):
         write_files(FILES, tmp_path)
     assert contents(tmp_path) == {"mine.txt": "keep"}
 
 
 def test_a_file_instead_of_a_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "policy").write_text("keep")
-    with pytest.raises(UsageError, match="not a directory"):
+    with pytest.raises(RequestError, match="not a directory"):
         write_files(FILES, tmp_path / "policy")
-    with pytest.raises(UsageError, match="not a directory"):
+    with pytest.raises(RequestError, match="not a directory"):
         write_files(FILES, tmp_path / "policy" / "below")
 
 

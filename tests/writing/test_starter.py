@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.checking.checking import check_policy
-from gpolicy.errors import UsageError
+from gpolicy.errors import RequestError
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
 from gpolicy.writing.documents import starter_files
@@ -31,7 +31,7 @@ def test_the_starter_passes_check_for_any_cluster_name(tmp_path: Path, name: str
 
 @pytest.mark.parametrize("name", ["", "a\nb", "\x1b[31m", "x" * 256])
 def test_an_unprintable_cluster_name_is_refused(name: str) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(RequestError):
         starter_files(name)
 
 

@@ -121,7 +121,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         with_impact=impact,
         limits=Limits(max_node_failures=max_node_failures, cpus_after_failure=cpus_after_failure),
         what_if=suppositions.read(),
-        upgrade=None if ganeti_version is None else check_release(ganeti_version, "--ganeti-version"),
+        upgrade=None if ganeti_version is None else check_release(ganeti_version, "ganeti-version"),
     )
     given = policy_path(path, policy)
     work = partial(_planned, request=request, output=output, detailed_exitcode=detailed_exitcode)

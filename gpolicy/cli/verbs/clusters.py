@@ -302,7 +302,7 @@ def _written_back(
     from gpolicy.plan.part import check_words  # noqa: PLC0415
     from gpolicy.writing.new_files import replace_drafted  # noqa: PLC0415
 
-    check_words("--select", selected, policy, state)
+    check_words("select", selected, policy, state)
     with working("writing the policy"):
         wrote = write_back(
             policy,

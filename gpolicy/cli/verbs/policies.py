@@ -24,7 +24,7 @@ from gpolicy.cli.options import (
     policy_path,
 )
 from gpolicy.cli.terminal import working
-from gpolicy.errors import ExitCode, GpolicyError, UsageError
+from gpolicy.errors import ExitCode, GpolicyError, RequestError, UsageError
 from gpolicy.findings import HOUSE
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.json_values import json_text
@@ -315,7 +315,7 @@ def explain(
         return int(ExitCode.FINE)
     try:
         text = explaining.explain(word, VERBS, WORDS)
-    except UsageError as unknown:
+    except RequestError as unknown:
         policies: list[Policy] = []
         with suppress(GpolicyError):
             policies = _policies_here()

@@ -13,7 +13,7 @@ from gpolicy.checking.checking import check_policy
 from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.checking.repository import Checker
 from gpolicy.checking.settings_tables import Overrides, settings_for, settings_of
-from gpolicy.errors import InputError, UsageError
+from gpolicy.errors import InputError, RequestError
 from gpolicy.findings import Finding, Severity
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
@@ -253,7 +253,7 @@ def test_a_selected_rule_must_exist(tmp_path: Path) -> None:
     """Else a slip would hide every finding."""
     (tmp_path / "policy.yaml").write_text(TWO, encoding="utf-8")
     checker = Checker([tmp_path], None, Overrides(select=("house/ratoi",)), today=TODAY)
-    with pytest.raises(UsageError, match="house/ratoi") as caught:
+    with pytest.raises(RequestError, match="house/ratoi") as caught:
         checker.check()
     assert caught.value.hint == "Did you mean `house/ratio`?"
 
