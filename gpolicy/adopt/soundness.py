@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Final
 
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.forecast.telling import FORECAST
@@ -67,7 +67,7 @@ Place = tuple[str, str]
 def unsound_places(files: Mapping[str, str], state: ClusterState) -> dict[Place, str]:
     """Return what the policy in `files` must not say, and why: one entry for each error that check finds."""
     policy = policy_of(files)
-    findings = check_policy(policy, state=state, today=date.min, forecast=FORECAST)  # no waivers, hence no day
+    findings = find_mistakes(policy, state=state, today=date.min, forecast=FORECAST)  # no waivers, hence no day
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     if not errors:
         return {}

@@ -23,7 +23,7 @@ from gpolicy.allocator.placement import (
     candidates_among,
     count_failures,
 )
-from gpolicy.allocator.policy_check import check_policy
+from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import replace
 
@@ -143,7 +143,7 @@ def try_each_dedicated(
         return tuple(a - b for a, b in zip(vectors[key], allocation_vector(after, samples), strict=True))
 
     def primary_alone(node: Node) -> Placement | FailReason:
-        refused = check_policy(node.facts.policy, instance, exclusive=node.facts.exclusive)
+        refused = check_ipolicy(node.facts.policy, instance, exclusive=node.facts.exclusive)
         new = add_primary(node, instance, force=force) if refused is None else refused
         if isinstance(new, FailReason):
             return new

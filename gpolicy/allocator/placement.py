@@ -9,7 +9,7 @@ from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, add_secondary
-from gpolicy.allocator.policy_check import check_policy
+from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass, replace
 
@@ -155,7 +155,7 @@ def _try_single(
     nodes: Nodes, instance: Instance, target: int, weights: Weights, *, force: bool
 ) -> Placement | FailReason:
     node = nodes[target]
-    refused = check_policy(node.facts.policy, instance, exclusive=node.facts.exclusive)
+    refused = check_ipolicy(node.facts.policy, instance, exclusive=node.facts.exclusive)
     if refused is not None:
         return refused
     new = add_primary(node, instance, force=force)
@@ -178,7 +178,7 @@ def _try_secondaries(
 ) -> Iterator[Trial]:
     """Try a primary with each secondary; the values for each number of common locations are computed once."""
     node = nodes[primary]
-    refused = check_policy(node.facts.policy, instance, exclusive=node.facts.exclusive)
+    refused = check_ipolicy(node.facts.policy, instance, exclusive=node.facts.exclusive)
     begun: dict[int, tuple[Instance, Node, Statistics] | FailReason] = {}
     for other in others:
         secondary = nodes[other]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec, SpecPair
 
 
-def check_policy(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> FailReason | None:
+def check_ipolicy(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> FailReason | None:
     """Return why `policy` refuses `instance` on a node (with exclusive storage or not), or None."""
     verdict: FailReason | None = None
     if instance.ignores_policy:

@@ -33,7 +33,7 @@ from gpolicy.allocator.node_changes import (
     spindle_use_after,
 )
 from gpolicy.allocator.placement import Candidates, Nodes, SingleCandidates
-from gpolicy.allocator.policy_check import check_pair, check_policy
+from gpolicy.allocator.policy_check import check_ipolicy, check_pair
 from gpolicy.ganeti.amounts import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.parameters import spec_distance
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
@@ -170,7 +170,7 @@ def primary_refusal(node: Node, instance: Instance, *, force: bool = False) -> t
     `force` ignores soft limits (`--ignore-soft-errors`).
     """
     facts = node.facts
-    verdict = check_policy(facts.policy, instance, exclusive=facts.exclusive)
+    verdict = check_ipolicy(facts.policy, instance, exclusive=facts.exclusive)
     if verdict is not None:
         inside = accepts(facts.policy, instance, exclusive=facts.exclusive)
         return verdict, Cause.TEMPLATE if inside else Cause.BOUNDS

@@ -20,7 +20,7 @@ from gpolicy.allocator.instance_moves import failover_to, may_migrate
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, keeps_vcpu_ratio
 from gpolicy.allocator.placement import Nodes
-from gpolicy.allocator.policy_check import check_policy
+from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.redundancy import CapacityRules, evacuate
 from gpolicy.analysis.binding import Cause, accepts, bounds_detail, short_of
 from gpolicy.ganeti.amounts import compared_sizes, exact_size
@@ -264,7 +264,7 @@ def _forced(state: Nodes, instance: Instance, targets: Sequence[int]) -> Iterato
 
 def _forbidden(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> Cause | None:
     """Return the limit of `policy` that forbids a copy of `instance`, or None."""
-    if check_policy(policy, instance, exclusive=exclusive) is None:
+    if check_ipolicy(policy, instance, exclusive=exclusive) is None:
         return None
     return Cause.TEMPLATE if accepts(policy, instance, exclusive=exclusive) else Cause.BOUNDS
 

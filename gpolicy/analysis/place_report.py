@@ -18,7 +18,7 @@ from gpolicy.allocator.ghc_numbers import fixed
 from gpolicy.allocator.group_choice import GroupAnswer, Wanted
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node import Node
-from gpolicy.allocator.policy_check import check_pair, check_policy
+from gpolicy.allocator.policy_check import check_ipolicy, check_pair
 from gpolicy.analysis.allocator_input import charged_space
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Cause, pair_distance
@@ -166,7 +166,7 @@ def nearest_allowed(instance: Instance, policy: InstancePolicy, *, exclusive: bo
         if len(found.disks) == len(instance.disks) and all(grown):
             if not any(new.size > old.size for new, old in zip(found.disks, instance.disks, strict=True)):
                 found = replace(found, disks=instance.disks, disk=instance.disk)
-            if check_policy(policy, found, exclusive=exclusive) is None:
+            if check_ipolicy(policy, found, exclusive=exclusive) is None:
                 return found, _words(instance, found, spindles_given=False)
     return None
 
@@ -340,7 +340,7 @@ def unpoliced(cluster: Cluster, request: PlaceRequest, instance: Instance) -> tu
         return ()
     policed = replace(whole_of(instance), ignores_policy=False)
     policies = {(node.facts.policy, node.facts.exclusive) for node in cluster.nodes.values()}
-    allowed = all(check_policy(policy, policed, exclusive=exclusive) is None for policy, exclusive in policies)
+    allowed = all(check_ipolicy(policy, policed, exclusive=exclusive) is None for policy, exclusive in policies)
     said = "--ignore-ipolicy: its size and disk template are not compared with the policy"
     if allowed and any(_too_many_interfaces(request, instance, item, exclusive=own) for item, own in policies):
         return (f"{said}, and neither are its {_interfaces(request)} network interfaces, which it does not allow",)

@@ -14,7 +14,7 @@ from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, I
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import desired_tags, exclusion_tags
-from gpolicy.allocator.policy_check import check_policy
+from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.analysis.allocator_input import charged_space, policy_of
 from gpolicy.analysis.binding import Cause
 from gpolicy.cluster.state import ClusterState, LiveInstance
@@ -209,7 +209,7 @@ def with_guarantee(instance: Instance, least: int, policies: Iterable[tuple[Inst
 
 
 def _fits(instance: Instance, policies: Iterable[tuple[InstancePolicy, bool]]) -> bool:
-    return all(check_policy(policy, instance, exclusive=exclusive) is None for policy, exclusive in policies)
+    return all(check_ipolicy(policy, instance, exclusive=exclusive) is None for policy, exclusive in policies)
 
 
 def _template(request: PlaceRequest, group: Group | None, state: ClusterState, data: ClusterData) -> DiskTemplate:

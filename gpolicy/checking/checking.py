@@ -122,7 +122,7 @@ class Examination:
         return found
 
 
-def check_policy(
+def find_mistakes(
     policy: Policy,
     *,
     today: date,

@@ -17,7 +17,7 @@ from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.extended import ExtendedRules, memory_left
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move, failover, replace_secondary
 from gpolicy.allocator.native.library import MoveRules
-from gpolicy.allocator.policy_check import check_policy
+from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.remedy.faults import (
     Fault,
     Gain,
@@ -105,7 +105,7 @@ class Movers:
             if facts.exclusive and move.kind is not MoveKind.FAILOVER_TO:
                 return FailReason.SPINDLES
             elsewhere = facts.group != layout.nodes[old.primary].facts.group
-            if elsewhere and check_policy(facts.policy, old, exclusive=facts.exclusive) is not None:
+            if elsewhere and check_ipolicy(facts.policy, old, exclusive=facts.exclusive) is not None:
                 return FailReason.DISK_COUNT  # stands for any reason of the policy
         return Trial(move, moved, gain_of(layout, self.places, old, moved), copied_by(move))
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
-from gpolicy.allocator.policy_check import check_policy
+from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.basis import Basis, StateReport
 from gpolicy.analysis.binding import Binding
@@ -218,4 +218,4 @@ def _is_allowed(room: FillingGroup, instance: Instance) -> bool:
     whole = replace(
         instance, memory=instance.burst, ignores_policy=False
     )  # Ganeti compares the greatest memory with the policy
-    return check_policy(room.counted.policy, whole, exclusive=exclusive) is None
+    return check_ipolicy(room.counted.policy, whole, exclusive=exclusive) is None

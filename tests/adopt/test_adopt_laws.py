@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpolicy.adopt.adopting import Adopted, adopt
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.state import ClusterState
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.formatting.formatting import format_text
@@ -50,7 +50,7 @@ def check_law(state: ClusterState) -> None:
     assert plan.changes == ()
     assert plan.steps == ()
     assert plan.unreadable == ()
-    found = check_policy(policy, state=state, today=date.min, forecast=FORECAST)
+    found = find_mistakes(policy, state=state, today=date.min, forecast=FORECAST)
     has_name = policy.cluster is not None and policy.cluster.name == state.name
     assert [item for item in found if item.severity == "error" and (has_name or item.code != "GP705")] == []
     declared, built_in = verdicts_on(prospect(policy, state))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.adopt.adopting import Adopted, adopt
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode
@@ -81,7 +81,7 @@ def test_the_plan_of_a_recorded_cluster_is_empty(source: str, tmp_path: Path) ->
     assert policy.findings == ()
     assert [
         item
-        for item in check_policy(policy, state=state, today=date.min, forecast=FORECAST)
+        for item in find_mistakes(policy, state=state, today=date.min, forecast=FORECAST)
         if item.severity == "error"
     ] == []
     plan = make_plan(policy, state)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gpolicy.adopt.adopting import adopt
 from gpolicy.adopt.soundness import file_names
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, Resources
 from gpolicy.forecast.telling import FORECAST
@@ -34,7 +34,7 @@ def adopted(state: ClusterState, directory: Path) -> tuple[Policy, str]:
     policy = load_policy(directory)
     verdicts, _ = verdicts_on(prospect(policy, state))
     assert [item for item in verdicts if not item.ok] == []
-    found = check_policy(policy, state=state, today=date(2026, 1, 1), forecast=FORECAST)
+    found = find_mistakes(policy, state=state, today=date(2026, 1, 1), forecast=FORECAST)
     assert [item for item in found if item.span and item.span.file.endswith(GUARDS_FILE)] == []
     return policy, " ".join(files[GUARDS_FILE].replace("\n#", "").split())
 

@@ -26,7 +26,7 @@ from gpolicy.allocator.merge import inconsistent_nodes, merge
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary
 from gpolicy.allocator.placement import candidate_nodes
-from gpolicy.allocator.policy_check import check_policy
+from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.allocator.requests import allocate
@@ -220,7 +220,7 @@ def test_partitioned_ganeti_two_boxes_make_the_third_instance_illegal(
     cpus: int, memory: int, disk: int, legal: bool
 ) -> None:
     wanted = instance(memory, disk, cpus, DiskTemplate.PLAIN)
-    assert (check_policy(TWO_BOXES, wanted, exclusive=False) is None) is legal
+    assert (check_ipolicy(TWO_BOXES, wanted, exclusive=False) is None) is legal
 
 
 # Instances of which only the disk can shrink: 4 GiB and 4 CPUs, or 2 GiB and 1 to 2 CPUs.
@@ -264,9 +264,9 @@ def test_partitioned_ganeti_spindles_count_under_exclusive_storage_alone(exclusi
 def test_partitioned_ganeti_the_policy_looks_at_spindles_under_exclusive_storage_alone() -> None:
     box = policy(SpecPair(spec(GIB, 1, GIB, spindles=1), spec(GIB, 1, GIB, spindles=2)))
     wanted = replace(instance(GIB, GIB, 1, DiskTemplate.PLAIN), disks=(Disk(GIB, 3),), spindle_use=1)
-    assert check_policy(box, wanted, exclusive=False) is None
-    assert check_policy(box, wanted, exclusive=True) is FailReason.SPINDLES
-    assert check_policy(box, replace(wanted, disks=(Disk(GIB, 2),), spindle_use=9), exclusive=True) is None
+    assert check_ipolicy(box, wanted, exclusive=False) is None
+    assert check_ipolicy(box, wanted, exclusive=True) is FailReason.SPINDLES
+    assert check_ipolicy(box, replace(wanted, disks=(Disk(GIB, 2),), spindle_use=9), exclusive=True) is None
 
 
 # ---- location awareness
@@ -369,8 +369,8 @@ def test_location_awareness_an_allowed_migration_is_unidirectional() -> None:
 def test_each_of_several_disks_is_checked_against_the_policy() -> None:
     box = policy(SpecPair(spec(GIB, 1, 10 * GIB), spec(4 * GIB, 4, 20 * GIB, count=4)))
     wanted = replace(instance(2 * GIB, 40 * GIB, 2, DiskTemplate.PLAIN), disks=(Disk(20 * GIB), Disk(20 * GIB)))
-    assert check_policy(box, wanted, exclusive=False) is None
-    assert check_policy(box, replace(wanted, disks=(Disk(40 * GIB),)), exclusive=False) is FailReason.DISK
+    assert check_ipolicy(box, wanted, exclusive=False) is None
+    assert check_ipolicy(box, replace(wanted, disks=(Disk(40 * GIB),)), exclusive=False) is FailReason.DISK
 
 
 # ---- resource model: what htools tracks

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.checking.baseline import Baseline, baseline_text, key_of, read_baseline
-from gpolicy.checking.checking import BASELINE, Checked, Examination, check_policy
+from gpolicy.checking.checking import BASELINE, Checked, Examination, find_mistakes
 from gpolicy.checking.repository import Checker, new_baseline
 from gpolicy.checking.settings import Settings
 from gpolicy.errors import InputError
@@ -25,7 +25,7 @@ def write(directory: Path, text: str = TEXT) -> Baseline:
     (directory / "policies" / "p.yaml").write_text(text, encoding="utf-8")
     policy = load_policy(directory / "policies")
     path = directory / "baseline.json"
-    found = check_policy(policy, today=TODAY)
+    found = find_mistakes(policy, today=TODAY)
     path.write_text(baseline_text((item, key_of(item, policy.files, path)) for item in found), encoding="utf-8")
     return read_baseline(path)
 
@@ -186,6 +186,6 @@ def test_what_follows_from_an_accepted_finding_is_told(tmp_path: Path) -> None:
     assert {"GP152", "GP215"} <= set(codes(found[0].findings))
     path.write_text(written.text, encoding="utf-8")
     assert checked(tmp_path, read_baseline(path)).findings == []
-    assert "GP215" not in codes(check_policy(load_policy(tmp_path / "policies"), today=TODAY))
+    assert "GP215" not in codes(find_mistakes(load_policy(tmp_path / "policies"), today=TODAY))
     write(tmp_path, head + small)
     assert codes(checked(tmp_path, read_baseline(path), text).findings) == ["GP215"]

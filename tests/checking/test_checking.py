@@ -9,7 +9,7 @@ import pytest
 
 from gpolicy.checking import checking
 from gpolicy.checking.catalogue import RULES
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.settings import DEFAULT
@@ -24,14 +24,14 @@ EXAMPLES = sorted({file.parent for name in ("cluster", "policy") for file in POL
 
 
 def test_an_empty_policy_is_sound() -> None:
-    assert check_policy(Policy(paths=()), today=TODAY) == []
+    assert find_mistakes(Policy(paths=()), today=TODAY) == []
 
 
 def test_findings_are_sorted_by_place(tmp_path: Path) -> None:
     (tmp_path / "b.yaml").write_text("gpolicy: v1\nkind: NodeSet\nname: x\n", encoding="utf-8")
     text = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams: {spindle_count: 0, ssh_port: 0}\nnonsense: 1\n"
     (tmp_path / "a.yaml").write_text(text.replace("nonsense: 1\n", ""), encoding="utf-8")
-    found = check_policy(load_policy(tmp_path), today=TODAY)
+    found = find_mistakes(load_policy(tmp_path), today=TODAY)
     assert codes(found) == ["GP107", "GP106", "GP604"]
     assert found == sorted(found, key=lambda finding: finding.sort_key())
 
@@ -52,7 +52,7 @@ def test_no_rule_changes_the_policy_or_its_findings_on_a_second_run(tmp_path: Pa
     text = (Path(__file__).resolve().parents[1] / "rules" / "cases" / "specs.yaml").read_text(encoding="utf-8")
     (tmp_path / "p.yaml").write_text(text, encoding="utf-8")
     policy = load_policy(tmp_path)
-    assert check_policy(policy, today=TODAY) == check_policy(policy, today=TODAY)
+    assert find_mistakes(policy, today=TODAY) == find_mistakes(policy, today=TODAY)
 
 
 def test_rules_stand_in_the_order_of_their_families() -> None:
@@ -172,7 +172,7 @@ def test_a_rule_with_the_prefix_is_one_finding_and_counts_as_what_it_means(tmp_p
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_the_worked_examples_are_sound(path: Path) -> None:
-    found = check_policy(load_policy(path), today=date(2026, 1, 1))
+    found = find_mistakes(load_policy(path), today=date(2026, 1, 1))
     assert [finding for finding in found if finding.severity is not Severity.INFO] == []
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.checking.catalogue import CATALOGUE
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.fixing import CheckResult, applied, fix_policy
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
@@ -33,7 +33,7 @@ class OnePolicy:
     def __call__(self, texts: Mapping[str, str]) -> CheckResult:
         policy = load_policy(self.file, texts)
         return CheckResult(
-            findings=check_policy(policy, today=TODAY), files=policy.files, editable=frozenset({str(self.file)})
+            findings=find_mistakes(policy, today=TODAY), files=policy.files, editable=frozenset({str(self.file)})
         )
 
 
@@ -94,4 +94,4 @@ def test_there_are_fixes() -> None:
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_example_policies_have_nothing_to_fix(path: Path) -> None:
     policy = load_policy(path)
-    assert [finding.code for finding in check_policy(policy, today=date(2026, 1, 1)) if finding.fix] == []
+    assert [finding.code for finding in find_mistakes(policy, today=date(2026, 1, 1)) if finding.fix] == []

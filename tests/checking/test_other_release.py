@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.settings_tables import Overrides, settings_of
 from gpolicy.errors import RequestError
 from gpolicy.policy.loading import load_policy
@@ -23,8 +23,8 @@ def found(text: str, directory: Path, *, asked: str | None = None, observed: str
     policy = load_policy(directory)
     settings = settings_of(directory, Overrides(ganeti_version=asked, isolated=True))
     state = None if observed is None else replace(cluster({"default": {}}), software_version=observed)
-    plain = check_policy(policy, today=TODAY)
-    findings = check_policy(policy, state=state, today=TODAY, settings=settings)
+    plain = find_mistakes(policy, today=TODAY)
+    findings = find_mistakes(policy, state=state, today=TODAY, settings=settings)
     return {(item.code, item.message) for item in findings if item not in plain and item.code not in OTHERS}
 
 

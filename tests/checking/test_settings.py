@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.checking.catalogue import CATALOGUE, ignored_codes, rules_named, selects_nothing, severities_by_code
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.settings import DEFAULT, Settings
 from gpolicy.checking.settings_tables import Overrides, read_settings, settings_for, settings_of_each
 from gpolicy.errors import InputError
@@ -36,7 +36,7 @@ def error(directory: Path, text: str, name: str = "gpolicy.toml") -> tuple[str, 
 
 def checked(directory: Path, settings: Settings, text: str = POLICY) -> list[Finding]:
     (directory / "policy.yaml").write_text(text, encoding="utf-8")
-    return check_policy(load_policy(directory), today=TODAY, settings=settings)
+    return find_mistakes(load_policy(directory), today=TODAY, settings=settings)
 
 
 # --- selecting -----------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.checking import COMMENT, WAIVER, Examination, check_policy
+from gpolicy.checking.checking import COMMENT, WAIVER, Examination, find_mistakes
 from gpolicy.checking.settings import Settings
 from gpolicy.findings import Finding
 from gpolicy.policy.loading import load_policy
@@ -142,7 +142,7 @@ def test_a_family_that_has_not_run_as_a_whole_is_not_removed(tmp_path: Path) -> 
 def test_a_comment_about_an_ignored_rule_is_not_unused(tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(f"{BAD}  # gpolicy: ignore[GP106]\n", encoding="utf-8")
     policy = load_policy(tmp_path)
-    assert check_policy(policy, today=TODAY, settings=Settings(ignored=frozenset({"GP106"}))) == []
+    assert find_mistakes(policy, today=TODAY, settings=Settings(ignored=frozenset({"GP106"}))) == []
 
 
 def test_a_comment_in_a_base_may_be_unused_in_one_policy(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_comment_in_a_base_may_be_unused_in_one_policy(tmp_path: Path) -> None
     )
     text = "gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: ../base.yaml\nndparams: {oob_program: /bin/oob}\n"
     (tmp_path / "one" / "p.yaml").write_text(text)
-    assert check_policy(load_policy(tmp_path / "one"), today=TODAY) == []
+    assert find_mistakes(load_policy(tmp_path / "one"), today=TODAY) == []
 
 
 def test_a_comment_in_a_template_may_be_for_another_policy(tmp_path: Path) -> None:
@@ -174,8 +174,8 @@ def test_one_file_among_others_says_nothing_about_unused_comments(tmp_path: Path
     assert codes(check(text, tmp_path)) == ["GP911"]
     (tmp_path / "cluster.yaml").write_text("gpolicy: v1\nkind: Cluster\nname: c\n", encoding="utf-8")
     assert codes(check(text, tmp_path)) == ["GP911"]
-    assert check_policy(load_policy(tmp_path / "policy.yaml"), today=TODAY) == []
-    assert check_policy(load_policy(tmp_path / "cluster.yaml"), today=TODAY) == []
+    assert find_mistakes(load_policy(tmp_path / "policy.yaml"), today=TODAY) == []
+    assert find_mistakes(load_policy(tmp_path / "cluster.yaml"), today=TODAY) == []
 
 
 def test_a_comment_for_a_rule_that_needs_a_cluster_is_not_unused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.policy.loading import load_policy
 from tests.rules.run_rules import check, cluster, codes
 
@@ -110,7 +110,7 @@ def test_a_file_is_named_by_the_end_of_its_path(tmp_path: Path) -> None:
     (tmp_path / "groups").mkdir()
     (tmp_path / "groups" / "gold.yaml").write_text(gold(), encoding="utf-8")
     (tmp_path / "waivers.yaml").write_text(waiver(where="groups/gold.yaml").removeprefix("---\n"), encoding="utf-8")
-    assert check_policy(load_policy(tmp_path), today=date(2026, 1, 1)) == []
+    assert find_mistakes(load_policy(tmp_path), today=date(2026, 1, 1)) == []
 
 
 def test_a_guard_and_a_test_are_named_by_their_kind(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gpolicy.adopt.soundness import policy_of
 from gpolicy.checking.catalogue import CATALOGUE
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.settings import DEFAULT
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.parameters import default_in
@@ -57,7 +57,7 @@ def cluster(release: str, hypervisor: str, values: Values) -> dict[str, Any]:
 
 def errors(document: dict[str, Any]) -> list[Finding]:
     policy = policy_of({"policy.yaml": json.dumps(document)})
-    found = check_policy(policy, today=date(2026, 6, 15), settings=ERRORS_ONLY)
+    found = find_mistakes(policy, today=date(2026, 6, 15), settings=ERRORS_ONLY)
     return [finding for finding in found if finding.severity is Severity.ERROR]
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.findings import Severity
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type
 from gpolicy.ganeti.parameters import known_in, parameters_of
@@ -92,7 +92,7 @@ def is_told(level: Level, path: Path, value: Any, directory: FilePath) -> bool:
     made = document(kind, "c.example.org", {**OTHERS.get(path, {}), path: value}, **more)
     file = directory / "policy.yaml"
     file.write_text(json.dumps(made), encoding="utf-8")
-    found = check_policy(load_policy(file), today=date(2026, 6, 15))
+    found = find_mistakes(load_policy(file), today=date(2026, 6, 15))
     return any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in found)
 
 

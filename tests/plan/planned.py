@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
 
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Unreadable
 from gpolicy.forecast.telling import FORECAST
@@ -80,7 +80,7 @@ def complaints(*documents: str) -> list[str]:
     with TemporaryDirectory() as directory:
         file = FilePath(directory, "policy.yaml")
         file.write_text("\n---\n".join(texts), encoding="utf-8")
-        found = check_policy(load_policy(file), today=date(2026, 1, 1), forecast=FORECAST)
+        found = find_mistakes(load_policy(file), today=date(2026, 1, 1), forecast=FORECAST)
     return [f"{finding.severity} {finding.name}: {finding.message}" for finding in found]
 
 

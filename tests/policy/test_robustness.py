@@ -11,7 +11,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.json_values import json_text
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.findings_json import findings_data
@@ -23,7 +23,7 @@ from tests.policy.mutated import DOCUMENTS, mutations
 def check_everything(directory: Path, text: str) -> None:
     (directory / "policy.yaml").write_text(text, encoding="utf-8", newline="")
     policy = load_policy(directory)
-    findings = check_policy(policy, today=date(2026, 1, 1))
+    findings = find_mistakes(policy, today=date(2026, 1, 1))
     shown = findings_text(findings, policy.files)
     assert all(letter.isprintable() or letter == "\n" for letter in shown)
     assert len(json.loads(json_text(findings_data(findings)))["findings"]) == len(findings)

@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft4Validator
 
 from gpolicy.checking.catalogue import CATALOGUE
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.cli.checking import findings_in
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
@@ -46,7 +46,7 @@ def _found(directory: Path) -> tuple[list[Finding], dict[str, SourceFile]]:
             home.mkdir()
             (home / "policy.yaml").write_text(info.bad, encoding="utf-8")
             policy = load_policy(home)
-            findings += check_policy(policy, today=TODAY)
+            findings += find_mistakes(policy, today=TODAY)
             sources |= policy.files
     return findings, sources
 

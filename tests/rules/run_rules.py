@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveDisk, LiveGroup, LiveInstance, LiveNode, Resources
 from gpolicy.findings import Finding
 from gpolicy.forecast.telling import FORECAST
@@ -20,7 +20,7 @@ TODAY = date(2026, 6, 15)
 def check(text: str, directory: Path, *, state: ClusterState | None = None, today: date = TODAY) -> list[Finding]:
     """Return all findings about a policy of one file, `policy.yaml` in `directory`."""
     (directory / "policy.yaml").write_text(text, encoding="utf-8")
-    return check_policy(load_policy(directory), state=state, today=today, forecast=FORECAST)
+    return find_mistakes(load_policy(directory), state=state, today=today, forecast=FORECAST)
 
 
 def codes(findings: Iterable[Finding]) -> list[str]:

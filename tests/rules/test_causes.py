@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.findings import Severity
 from gpolicy.forecast.telling import FORECAST
@@ -163,14 +163,14 @@ def test_the_list_that_lacks_a_template_is_the_cause_and_not_the_test_that_uses_
 def test_what_extends_a_broken_base_is_not_to_blame(base: str, code: str, tmp_path: Path) -> None:
     (tmp_path / "base.yaml").write_text(base, encoding="utf-8")
     (tmp_path / "policy.yaml").write_text(f"{CLUSTER}extends: base.yaml#fleet\n", encoding="utf-8")
-    assert [finding.code for finding in check_policy(load_policy(tmp_path), today=TODAY, forecast=FORECAST)] == [code]
+    assert [finding.code for finding in find_mistakes(load_policy(tmp_path), today=TODAY, forecast=FORECAST)] == [code]
 
 
 def test_a_base_that_is_nowhere_is_reported_beside_a_broken_object_of_another_name(tmp_path: Path) -> None:
     base = f"{CLUSTER}x: 1\n"
     (tmp_path / "base.yaml").write_text(base, encoding="utf-8")
     (tmp_path / "policy.yaml").write_text(f"{CLUSTER.replace('c.', 'd.')}extends: base.yaml#flet\n", encoding="utf-8")
-    assert [finding.code for finding in check_policy(load_policy(tmp_path), today=TODAY, forecast=FORECAST)] == [
+    assert [finding.code for finding in find_mistakes(load_policy(tmp_path), today=TODAY, forecast=FORECAST)] == [
         "GP011",
         "GP021",
     ]
@@ -183,7 +183,7 @@ def test_a_base_that_is_no_template_is_blamed_itself(tmp_path: Path) -> None:
         (tmp_path / town).mkdir()
         text = f"{CLUSTER.replace('c.', f'{town}.')}extends: ../base.yaml#standard\n---\n{group}"
         (tmp_path / town / "cluster.yaml").write_text(text, encoding="utf-8")
-    (found,) = check_policy(load_policy(tmp_path), today=TODAY, forecast=FORECAST)
+    (found,) = find_mistakes(load_policy(tmp_path), today=TODAY, forecast=FORECAST)
     assert (found.code, found.span and Path(found.span.file).name) == ("GP024", "base.yaml")
     assert "'fra.example.org', 'sto.example.org' extend it" in found.message
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.pairs import MAX_PAIRS
 from gpolicy.checking.settings import PerFile, Settings
 from gpolicy.cli.checking import settings_mistakes
@@ -96,7 +96,7 @@ def idle_glob(wrong: bool, directory: Path) -> list[str]:
     (directory / "policy.yaml").write_text(TEXT.replace("ssh_port: 0", "ssh_port: 22"))
     glob = PerFile(glob="polcy.yaml" if wrong else "policy.yaml", codes=frozenset({"GP201"}), directory=directory)
     return codes(
-        check_policy(load_policy(directory), today=TODAY, forecast=FORECAST, settings=Settings(per_file=(glob,)))
+        find_mistakes(load_policy(directory), today=TODAY, forecast=FORECAST, settings=Settings(per_file=(glob,)))
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, LiveDisk, Resources, Unreadable
 from gpolicy.findings import Severity
@@ -167,7 +167,7 @@ def test_std_and_homes_are_left_alone_where_a_group_is_not_declared(tmp_path: Pa
 
 def test_the_worked_example_suits_its_snapshot() -> None:
     state = read_state(f"snapshot:{POLICIES / 'two-groups.snapshot.json'}", SourceOptions())
-    found = check_policy(load_policy(POLICIES / "two-groups"), state=state, today=date(2026, 6, 15), forecast=FORECAST)
+    found = find_mistakes(load_policy(POLICIES / "two-groups"), state=state, today=date(2026, 6, 15), forecast=FORECAST)
     serious = [item for item in found if item.severity is not Severity.INFO]
     assert serious[0].message == "guard no-shrink would stop the plan"  # as the tutorial shows
     assert codes(serious[1:]) == ["GP750", "GP750"]  # as its plan shows: racks are new to this cluster

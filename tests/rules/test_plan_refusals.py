@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gpolicy.adopt.adopting import adopt
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Severity
@@ -128,7 +128,7 @@ def _refuses(directory: Path, state: ClusterState) -> list[str]:
 
 
 def _finds(directory: Path, state: ClusterState) -> set[tuple[str, str]]:
-    found = check_policy(load_policy(directory), state=state, today=TODAY, forecast=FORECAST)
+    found = find_mistakes(load_policy(directory), state=state, today=TODAY, forecast=FORECAST)
     return {(item.code, item.message) for item in found if item.severity is not Severity.INFO}
 
 

@@ -13,12 +13,12 @@ from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary
-from gpolicy.allocator.policy_check import check_policy
+from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import group_data
-from gpolicy.checking.checking import check_policy as check_rules
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.volume_arithmetic import volumes_needed
@@ -47,7 +47,7 @@ def load(found: Suggestion, directory: Path) -> Policy:
 def fill(node: Node, size: Size, state: ClusterState, found: Suggestion) -> tuple[int, Node]:
     """Put as many of `size` on the empty `node` as the allocator's own law lets on it."""
     instance = CountedCluster(cluster_data(state), found.template).largest(size.pair)
-    assert check_policy(node.facts.policy, instance, exclusive=node.facts.exclusive) is None
+    assert check_ipolicy(node.facts.policy, instance, exclusive=node.facts.exclusive) is None
     count = 0
     while not isinstance(after := add_primary(node, instance), FailReason):
         node, count = after, count + 1
@@ -117,7 +117,7 @@ def test_the_document_passes_check_and_its_plan_gives_the_promised_capacity(
     policy = load(found, tmp_path)
     wrong = [
         item
-        for item in check_rules(policy, state=state, today=date(2030, 1, 1))
+        for item in find_mistakes(policy, state=state, today=date(2030, 1, 1))
         if item.severity in ("error", "warning") and item.code not in MADE_UP
     ]
     assert not wrong

@@ -14,7 +14,7 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import merge
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.checking.catalogue import CATALOGUE
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.settings import Settings
 from gpolicy.ganeti.volume_arithmetic import usable_size, volumes_needed
 from gpolicy.policy.loading import load_policy
@@ -71,7 +71,7 @@ def test_the_rules_accept_a_size_if_and_only_if_the_allocator_places_that_many(f
         name, text = policy(random.Random(seed))  # noqa: S311 (no secrets here)
         (tmp_path / "policy.yaml").write_text(text, encoding="utf-8")
         declared = load_policy(tmp_path)
-        codes = {finding.code for finding in check_policy(declared, today=date(2026, 6, 15), settings=ONLY_THESE)}
+        codes = {finding.code for finding in find_mistakes(declared, today=date(2026, 6, 15), settings=ONLY_THESE)}
         cluster = merge(cluster_data(promised_cluster(declared, "here")))
         (node,) = cluster.nodes.values()
         pair = node.facts.policy.minmax[0]

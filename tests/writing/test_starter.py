@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.errors import RequestError
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
@@ -24,7 +24,7 @@ def test_the_starter_passes_check_for_any_cluster_name(tmp_path: Path, name: str
     policy = load_policy(tmp_path)
     assert policy.cluster is not None
     assert policy.cluster.name == name
-    found = [finding for finding in check_policy(policy, today=TODAY, forecast=FORECAST) if finding.severity != "info"]
+    found = [finding for finding in find_mistakes(policy, today=TODAY, forecast=FORECAST) if finding.severity != "info"]
     host_name = re.fullmatch("[a-z0-9.]+", name) is not None
     assert [finding.name for finding in found] == ([] if host_name else ["cluster-name-impossible"])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.adopt.soundness import policy_of
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.sources import read_state
 from gpolicy.findings import Severity
 from gpolicy.forecast.telling import FORECAST
@@ -35,7 +35,7 @@ def test_it_passes_check(path: Path) -> None:
     assert policy.cluster is not None
     found = [
         finding
-        for finding in check_policy(policy, today=TODAY, forecast=FORECAST)
+        for finding in find_mistakes(policy, today=TODAY, forecast=FORECAST)
         if finding.severity is not Severity.INFO
     ]
     assert found == []
@@ -54,7 +54,7 @@ def test_the_demo_changes_objects_of_every_kind_and_breaks_no_built_in_guard() -
     policy = load_policy(POLICIES / "two-groups")
     found = [
         item
-        for item in check_policy(policy, state=state, today=TODAY, forecast=FORECAST)
+        for item in find_mistakes(policy, state=state, today=TODAY, forecast=FORECAST)
         if item.severity is not Severity.INFO
     ]
     ours = [item.message for item in found if item.code != "GP750"]

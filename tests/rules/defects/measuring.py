@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.findings import Finding, Severity
 from gpolicy.forecast.telling import FORECAST
@@ -118,7 +118,7 @@ def _key(finding: Finding) -> tuple[str, str]:
 def _serious(directory: Path) -> list[Finding]:
     """Return the findings of `gpolicy check DIRECTORY`, without infos."""
     findings = one_for_each_missing(
-        *(check_policy(load_policy(root), today=TODAY, forecast=FORECAST) for root in policy_roots(directory))
+        *(find_mistakes(load_policy(root), today=TODAY, forecast=FORECAST) for root in policy_roots(directory))
     )
     return [finding for finding in findings if finding.severity is not Severity.INFO]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.checking.catalogue import FLEET_RULES
-from gpolicy.checking.checking import check_fleet, check_policy
+from gpolicy.checking.checking import check_fleet, find_mistakes
 from gpolicy.checking.rule import Fleet, Hit
 from gpolicy.findings import RuleInfo
 from gpolicy.forecast.telling import FORECAST
@@ -140,7 +140,7 @@ def test_a_waiver_of_the_policy_accepts_it(tmp_path: Path) -> None:
     assert [item.policy for item in hits(text, tmp_path)] == [1]
     policies = [load_policy(root) for root in policy_roots(tmp_path)]
     _, (drift,), _ = check_fleet(policies)
-    assert [finding.code for finding in check_policy(policies[0], today=TODAY, forecast=FORECAST, fleet=[drift])] == [
+    assert [finding.code for finding in find_mistakes(policies[0], today=TODAY, forecast=FORECAST, fleet=[drift])] == [
         "GP834"
     ]
-    assert check_policy(policies[1], today=TODAY, forecast=FORECAST, fleet=[drift]) == []
+    assert find_mistakes(policies[1], today=TODAY, forecast=FORECAST, fleet=[drift]) == []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
 from tests.rules.run_rules import TODAY
@@ -26,5 +26,5 @@ def test_a_base_of_another_file_is_a_template_or_a_group_with_nodes(
     (tmp_path / "east").mkdir()
     (tmp_path / "base.yaml").write_text(_BASE + more, encoding="utf-8")
     (tmp_path / "east" / "groups.yaml").write_text(_GROUP, encoding="utf-8")
-    found = check_policy(load_policy(tmp_path / "east"), today=TODAY, forecast=FORECAST)
+    found = find_mistakes(load_policy(tmp_path / "east"), today=TODAY, forecast=FORECAST)
     assert [finding.code for finding in found] == expected

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gpolicy.checking import value_schema
-from gpolicy.checking.checking import check_policy
+from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.checking.repository import Checker
 from gpolicy.checking.settings_tables import Overrides, settings_for, settings_of
@@ -155,7 +155,7 @@ def fleet(directory: Path) -> tuple[Path, Path]:
 
 def test_who_extends_a_file_takes_its_rules(tmp_path: Path) -> None:
     for home in fleet(tmp_path):
-        (found,) = check_policy(load_policy(home), today=TODAY, forecast=FORECAST)
+        (found,) = find_mistakes(load_policy(home), today=TODAY, forecast=FORECAST)
         assert found.name == "house/ratio"
 
 
@@ -163,14 +163,14 @@ def test_a_shared_rule_may_look_at_nothing(tmp_path: Path) -> None:
     home, _ = fleet(tmp_path)
     base = tmp_path / "base.yaml"
     base.write_text(base.read_text().replace("NodeGroup", "NodeGroup, names: [x]"), encoding="utf-8")
-    assert check_policy(load_policy(home), today=TODAY, forecast=FORECAST) == []
+    assert find_mistakes(load_policy(home), today=TODAY, forecast=FORECAST) == []
 
 
 def test_a_comment_about_a_rule_of_another_policy_is_left_alone_in_a_base(tmp_path: Path) -> None:
     home, _ = fleet(tmp_path)
     base = tmp_path / "base.yaml"
     base.write_text(base.read_text().replace("4}", "4}  # gpolicy: ignore[house/ratio, house/other] agreed"))
-    assert check_policy(load_policy(home), today=TODAY, forecast=FORECAST) == []
+    assert find_mistakes(load_policy(home), today=TODAY, forecast=FORECAST) == []
 
 
 # --- what accepts it -----------------------------------------------------------------------------------------------
@@ -236,13 +236,13 @@ def test_settings_name_one_rule_or_all(settings: str, left: list[str], tmp_path:
     (tmp_path / "policy.yaml").write_text(TWO, encoding="utf-8")
     (tmp_path / "gpolicy.toml").write_text(f"[check]\n{settings}\n", encoding="utf-8")
     made = settings_for(tmp_path)
-    assert names(check_policy(load_policy(tmp_path), today=TODAY, forecast=FORECAST, settings=made)) == left
+    assert names(find_mistakes(load_policy(tmp_path), today=TODAY, forecast=FORECAST, settings=made)) == left
 
 
 def test_settings_change_the_severity_of_one_rule(tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text(TWO, encoding="utf-8")
     made = settings_of(tmp_path, Overrides(severity=("house/ratio=info", "GP950=warning")))
-    found = check_policy(load_policy(tmp_path), today=TODAY, forecast=FORECAST, settings=made)
+    found = find_mistakes(load_policy(tmp_path), today=TODAY, forecast=FORECAST, settings=made)
     assert {item.name: item.severity for item in found} == {
         "house/ratio": Severity.INFO,
         "house/twice": Severity.WARNING,

@@ -113,7 +113,7 @@ static void try_primary(struct dedicated *dedicated, int64_t row, struct attempt
             others += other != row && engine->list_of_secondary[other] == engine->list_of_primary[row];
         }
     }
-    enum reason reason = check_policy(engine, row, instance, 0);
+    enum reason reason = check_ipolicy(engine, row, instance, 0);
     if (reason == FITS) reason = primary_reason(engine, row, instance, engine->force);
     if (reason != FITS) {
         attempt->counts.failures[reason] += others;

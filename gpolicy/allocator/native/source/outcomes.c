@@ -28,7 +28,7 @@ static int8_t primary_code(const struct engine *engine, const struct instance *i
                            int64_t row) {
     if (engine->list_of_primary[row] == NOWHERE) return INTERNAL;
     int8_t *verdict = &engine->outcomes->verdicts[2 * engine->facts[row].policy + engine->facts[row].exclusive];
-    if (*verdict == INTERNAL) *verdict = (int8_t)check_policy(engine, row, instance, unbounded);
+    if (*verdict == INTERNAL) *verdict = (int8_t)check_ipolicy(engine, row, instance, unbounded);
     return *verdict == FITS ? (int8_t)primary_reason(engine, row, instance, engine->force) : *verdict;
 }
 

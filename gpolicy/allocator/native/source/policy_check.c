@@ -23,7 +23,7 @@ static enum reason check_pair(const struct spec_pair *pair, const struct instanc
 }
 
 /* If no pair takes the instance, the reason is that of the first pair. */
-enum reason check_policy(const struct engine *engine, int64_t row, const struct instance *instance,
+enum reason check_ipolicy(const struct engine *engine, int64_t row, const struct instance *instance,
                          unsigned unbounded) {
     const struct facts *facts = &engine->facts[row];
     const struct policy *policy = &engine->policies[facts->policy];

@@ -6,6 +6,6 @@
 
 /* Return why the policy of the node at `row` refuses `instance`, or FITS. A bit in `unbounded` for a reason (MEM, DISK,
  * CPU, SPINDLES) ignores its bounds. */
-enum reason check_policy(const struct engine *engine, int64_t row, const struct instance *instance, unsigned unbounded);
+enum reason check_ipolicy(const struct engine *engine, int64_t row, const struct instance *instance, unsigned unbounded);
 
 #endif

@@ -124,7 +124,7 @@ static int64_t copy(struct engine *engine, const struct lost *lost, const struct
     for (int64_t other = 0; other < engine->node_count; other++) {
         if (!may_take(engine, lost, other, instance)) continue;
         enum reason *verdict = &verdicts[engine->facts[other].exclusive];
-        if (*verdict == INTERNAL) *verdict = check_policy(engine, other, instance, 0);
+        if (*verdict == INTERNAL) *verdict = check_ipolicy(engine, other, instance, 0);
         if (*verdict != FITS) continue;
         if (primary_reason(engine, other, instance, true) == FITS) targets[count++] = other;
     }

@@ -248,7 +248,7 @@ static bool only_needs_room(const struct engine *engine, int64_t row, const stru
     if (instance->local && instance->disk <= 0) return false;
     if (instance->evacuation == MOVE) return !engine->restricted_moves;
     for (int kind = 0; kind < 2; kind++) {
-        if (one_of_each[kind] != NOWHERE && check_policy(engine, one_of_each[kind], instance, 0) != FITS) return false;
+        if (one_of_each[kind] != NOWHERE && check_ipolicy(engine, one_of_each[kind], instance, 0) != FITS) return false;
     }
     return true;
 }
