@@ -161,7 +161,7 @@ def read_upgrade(text: str) -> Upgrade:
     for word in words:
         key, _, value = word.partition("=")
         if key not in UPGRADES:
-            raise ArgumentError(f"upgrade: unknown {key!r}", hint=did_you_mean_one_of(key, "upgrades", UPGRADES))
+            raise ArgumentError(f"upgrade: unknown {key!r}", hint=did_you_mean_one_of(key, "upgrades", (*UPGRADES,)))
         if key in amounts:
             raise ArgumentError(f"upgrade: {key} is given twice")
         amounts[key] = _amount(key, value)
