@@ -30,15 +30,8 @@ from gpolicy.analysis.allocator_input import (
     not_known,
     without_groups,
 )
-from gpolicy.analysis.declared_resources import (
-    DeclaredNumber,
-    VolumeResources,
-    compared,
-    declared_by_policy,
-    declared_numbers,
-    reported,
-    volume_resources,
-)
+from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_by_policy, declared_numbers, reported
+from gpolicy.analysis.volume_resources import VolumeResources, volume_resources
 from gpolicy.cluster.state import ClusterState, LiveNode, Snapshot
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.cluster.volume_pools import VolumesFrom

@@ -26,13 +26,6 @@ from gpolicy.analysis.allocator_input import Unknown
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding, Cause, Stranded, room
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
-from gpolicy.analysis.declared_resources import (
-    MetadataRoom,
-    metadata_rooms,
-    smallest_volumes,
-    unknown_volumes,
-    what_if_shares,
-)
 from gpolicy.analysis.loaded_state import (
     LoadedState,
     basis_notes,
@@ -41,10 +34,12 @@ from gpolicy.analysis.loaded_state import (
     load_state,
     split_instances,
 )
+from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
 from gpolicy.analysis.policy_limits import OF_HTOOLS, Cure, PolicyLimit, declared_limit_of, find_cure, limit_of
 from gpolicy.analysis.shown_score import Score, other_weights, score_of
 from gpolicy.analysis.side_by_side import each_cluster, side_by_side
 from gpolicy.analysis.spec_pairs import PairNames, pair_title
+from gpolicy.analysis.volume_sizes import smallest_volumes, unknown_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force

@@ -27,7 +27,7 @@ from gpolicy.allocator.merge import (
 )
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
 from gpolicy.analysis.node_violations import node_verdicts
-from gpolicy.analysis.spec_pairs import PolicyJudge
+from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 

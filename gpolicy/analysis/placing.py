@@ -22,7 +22,6 @@ from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.allocator_input import aside, merged, require
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.binding import OF_POLICY, Cause
-from gpolicy.analysis.declared_resources import smallest_volumes, what_if_shares
 from gpolicy.analysis.hail import as_hail_reads, decisive, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes, guaranteed
 from gpolicy.analysis.place_report import (
@@ -43,6 +42,7 @@ from gpolicy.analysis.place_report import (
 from gpolicy.analysis.place_search import PlaceSearch, under_limits, with_losses
 from gpolicy.analysis.shown_score import other_weights
 from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, unmade, wanted_group, wanted_instance, with_guarantee
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force, shared_limits

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from gpolicy.analysis.spec_pairs import PolicyViolation
+    from gpolicy.analysis.violations import PolicyViolation
     from gpolicy.cluster.state import ClusterState, LiveGroup, LiveInstance
     from gpolicy.impact.impact import Impact
     from gpolicy.plan.built_in_guards import GuardResult

@@ -174,7 +174,7 @@ def _own_history(plan: Procedure, history: History | None, journal: Path, runner
 def _locks(runner: Runner, cluster: str, uuid: str | None) -> Iterator[Callable[[], bool]]:
     """Hold the locks; yield a function that tells whether one of them was lost."""
     from gpolicy.apply.command_runner import CommandRunner  # noqa: PLC0415
-    from gpolicy.apply.journal_file import local_lock, lock_directory, lock_name, remote_lock  # noqa: PLC0415
+    from gpolicy.apply.lock import local_lock, lock_directory, lock_name, remote_lock  # noqa: PLC0415
     from gpolicy.cluster.master import SshMaster  # noqa: PLC0415
 
     name = lock_name(cluster, uuid)

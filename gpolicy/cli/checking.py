@@ -1,4 +1,4 @@
-"""`check`, `show` and `explain`."""
+"""What verbs ask of policies: `check`, the checked policy of others, and the cluster under it."""
 
 from __future__ import annotations
 

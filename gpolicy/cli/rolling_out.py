@@ -12,7 +12,8 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from gpolicy.apply.journal import Direction
-from gpolicy.apply.journal_file import local_lock, lock_directory, lock_name, set_aside
+from gpolicy.apply.journal_file import set_aside
+from gpolicy.apply.lock import local_lock, lock_directory, lock_name
 from gpolicy.apply.runner import SharedStopRequests
 from gpolicy.cli.applying import ApplyRequest
 from gpolicy.cli.consent import can_ask, says_yes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.checking.forecast import Bounds, Forecast
 
 if TYPE_CHECKING:
-    from gpolicy.analysis.spec_pairs import PolicyViolation
+    from gpolicy.analysis.violations import PolicyViolation
     from gpolicy.cluster.state import ClusterState, LiveGroup, LiveInstance
     from gpolicy.impact.impact import Impact
     from gpolicy.plan.built_in_guards import GuardResult
@@ -65,7 +65,7 @@ def _breached_pair(
 
     Ganeti names the pair with the fewest breaches, which may be one that nobody changed.
     """
-    from gpolicy.analysis.spec_pairs import AllowedSizes, bounds_of, verdict_on  # noqa: PLC0415 (as above)
+    from gpolicy.analysis.violations import AllowedSizes, bounds_of, verdict_on  # noqa: PLC0415 (as above)
 
     def breaches(bounds: Bounds) -> PolicyViolation | None:
         alone, exclusive = AllowedSizes(violation.group, (bounds,), (), (None,)), violation.exclusive_storage

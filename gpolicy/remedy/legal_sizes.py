@@ -10,7 +10,7 @@ from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import Moved
 from gpolicy.allocator.node_changes import add_primary, add_secondary, remove_primary, remove_secondary
-from gpolicy.analysis.spec_pairs import AllowedSizes, ParameterBreach, PolicyViolation, distance, verdict_on
+from gpolicy.analysis.violations import AllowedSizes, ParameterBreach, PolicyViolation, distance, verdict_on
 from gpolicy.cluster.state import LiveInstance
 from gpolicy.ganeti.amounts import round_size
 from gpolicy.ganeti.commands import Command, call

@@ -19,7 +19,8 @@ from gpolicy.analysis.hail import rules_of
 from gpolicy.analysis.health import ExclusionUnsatisfiable, LocationFacts
 from gpolicy.analysis.loaded_state import LoadedState, basis_notes, load_state
 from gpolicy.analysis.shown_score import Score, score_of
-from gpolicy.analysis.spec_pairs import PairNames, PolicyJudge
+from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, limits_in_force
 from gpolicy.printable import count, listed, some

@@ -8,7 +8,7 @@ from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PlacedSize, SpecCapacity
-from gpolicy.analysis.declared_resources import MetadataRoom
+from gpolicy.analysis.metadata_room import MetadataRoom
 from gpolicy.analysis.policy_limits import PolicyLimit
 from gpolicy.analysis.shown_score import ScoreComponent
 from gpolicy.cluster.terms import Limits, LimitsInForce

@@ -15,7 +15,7 @@ from gpolicy.analysis.node_losses import GroupRedundancy, Loss
 from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, RatioBreach
 from gpolicy.analysis.resource_models import GroupModel, NodeModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent
-from gpolicy.analysis.spec_pairs import ParameterBreach, PolicyViolation
+from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
 from gpolicy.impact.capacity_change import AllocationVectors, FitChange
 from gpolicy.impact.exclusive_storage_change import DiskFinding
 from gpolicy.impact.impact import Impact

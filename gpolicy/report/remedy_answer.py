@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from gpolicy.analysis.spec_pairs import PolicyViolation
+from gpolicy.analysis.violations import PolicyViolation
 from gpolicy.ganeti.commands import Command
 from gpolicy.json_shape import COUNT, FROM_ONE, NUMBER, TEXTS, Document, Key, Maybe, Shape, fields_of
 from gpolicy.plan.plan_json import rapi_shape

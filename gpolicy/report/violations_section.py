@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sized
 from typing import Final
 
-from gpolicy.analysis.spec_pairs import ParameterBreach, PolicyViolation
+from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.impact.violation_change import (
     InstanceViolation,

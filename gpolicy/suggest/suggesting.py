@@ -16,7 +16,7 @@ from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.hail import as_hail_reads
 from gpolicy.analysis.loaded_state import check_group, group_data, guaranteed, load_state
-from gpolicy.analysis.spec_pairs import allowed_sizes, verdict_on
+from gpolicy.analysis.violations import allowed_sizes, verdict_on
 from gpolicy.analysis.wanted_instance import enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from gpolicy.analysis.capacity import CapacityReport, capacity
-from gpolicy.analysis.declared_resources import MetadataRoom, NodeRoom, metadata_rooms, uncounted
+from gpolicy.analysis.declared_resources import uncounted
+from gpolicy.analysis.metadata_room import MetadataRoom, NodeRoom, metadata_rooms
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
 from gpolicy.cluster.terms import GroupTerms, VolumeTerms
 from gpolicy.ganeti.parameter import Values

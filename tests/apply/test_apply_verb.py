@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from gpolicy.apply.journal import read_history
-from gpolicy.apply.journal_file import lock_directory, lock_name
+from gpolicy.apply.lock import lock_directory, lock_name
 from tests.apply import pretend_rapi
 from tests.apply.pretend_ganeti import fails, then
 from tests.apply.pretend_rapi import PASSWORD, USER, Server

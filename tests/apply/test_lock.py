@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.apply.journal_file import LockedError, MastersLock, local_lock, lock_directory, lock_name, remote_lock
+from gpolicy.apply.lock import LockedError, MastersLock, local_lock, lock_directory, lock_name, remote_lock
 from gpolicy.cluster.master import parse_ssh_address
 from gpolicy.errors import GpolicyError
 from tests.cli.command_line import ROOT
@@ -38,7 +38,7 @@ def test_a_second_run_learns_who_holds_the_lock(tmp_path: Path) -> None:
 
 def test_the_lock_ends_with_its_process(tmp_path: Path) -> None:
     script = (
-        "import sys, time; from pathlib import Path; from gpolicy.apply.journal_file import local_lock\n"
+        "import sys, time; from pathlib import Path; from gpolicy.apply.lock import local_lock\n"
         "with local_lock(Path(sys.argv[1]), sys.argv[2], 'cluster'):\n    print('held', flush=True); time.sleep(60)"
     )
     with subprocess.Popen(

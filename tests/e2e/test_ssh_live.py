@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.apply.journal_file import lock_name
+from gpolicy.apply.lock import lock_name
 from tests.e2e.carried_out import Way, write_policy
 from tests.e2e.live_cluster import LiveCluster, content, differing, gpolicy, gpolicy_process
 from tests.strategies import document

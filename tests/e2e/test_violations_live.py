@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gpolicy.analysis.spec_pairs import ParameterBreach
+from gpolicy.analysis.violations import ParameterBreach
 from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
 from tests.e2e.carried_out import ROUTES, Way, write_policy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from gpolicy.analysis.spec_pairs import ParameterBreach, PolicyViolation
+from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
 
 RANGE = re.compile(r"([a-z-]+)(?:/(\d+))? value (\d+) is not in range \[(\d+), (\d+)\]")
 TEMPLATE = re.compile(r"Disk template ([a-z, ]+) is not allowed \(allowed templates:? ([a-z, ]*)\)")

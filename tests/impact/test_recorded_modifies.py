@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gpolicy.analysis.spec_pairs import ParameterBreach
+from gpolicy.analysis.violations import ParameterBreach
 from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.state import ClusterState
 from tests.impact.changes import violation_change

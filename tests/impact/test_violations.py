@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.analysis.spec_pairs import PairNames, ParameterBreach
+from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.violations import ParameterBreach
 from gpolicy.cluster.htools_sources import read_text_file
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
 from gpolicy.errors import GpolicyError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpolicy.analysis.spec_pairs import PolicyJudge
+from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Values

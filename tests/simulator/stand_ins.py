@@ -241,7 +241,7 @@ def _single(current: Callable[[], Machine]) -> Iterator[tuple[Any, str, Any]]:
     def ask(request: rapi_client.HttpsRequest, *, seconds: float, **_: Any) -> rapi_client.HttpsAnswer:
         return current().world.ask(request, seconds)
 
-    journal_file = sys.modules["gpolicy.apply.journal_file"]
+    journal_file, lock = sys.modules["gpolicy.apply.journal_file"], sys.modules["gpolicy.apply.lock"]
     read_below = journal_file.read_below
 
     def read_journal(*arguments: Any) -> Any:
@@ -249,8 +249,8 @@ def _single(current: Callable[[], Machine]) -> Iterator[tuple[Any, str, Any]]:
         return read_below(*arguments)
 
     yield journal_file, "read_below", read_journal
-    yield journal_file, "lock_directory", locks
-    yield journal_file, "_holder", holder
+    yield lock, "lock_directory", locks
+    yield lock, "_holder", holder
     yield rolling_out, "lock_directory", locks
     yield rolling_out, "rollout_near", lambda _: rollout_near(current().world.directory)
     yield rolling_out, "provenance_of", lambda _: Provenance("now")

@@ -21,7 +21,7 @@ from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, StateRule, bounds
 from gpolicy.rules.tags.domains import LOCATION
 
 if TYPE_CHECKING:
-    from gpolicy.analysis.spec_pairs import ParameterBreach, PolicyViolation
+    from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
     from gpolicy.checking.tags import Tag
     from gpolicy.cluster.state import ClusterState
     from gpolicy.ganeti.parameter import Path

@@ -1,0 +1,209 @@
+"""Checking instances against an instance policy: the breaches, their amounts, and the pair that Ganeti names.
+
+The verdict is Ganeti's own. An instance conforms when it fits entirely into at least one spec pair of the policy of
+its primary node's group, and all its disks have templates that the policy lists. Of the pairs that it does not fit
+into, Ganeti names the one with the fewest breaches, the first of equal ones. `memory-size` is compared with `maxmem`;
+`spindle-use` with the backend parameter `spindle_use`, or with the spindles of the disks if a node of the instance has
+exclusive storage. An instance never violates the ratios. Seen on a real 3.0.2 cluster; design document "partitioned
+Ganeti", "Constrained instance sizes" and "Spindles as a resource".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gpolicy.cluster.state import ClusterState, LiveInstance
+from gpolicy.errors import GpolicyError
+from gpolicy.ganeti.parameter import Path, Value
+from gpolicy.ganeti.parameters import spec_distance
+
+_MINMAX: Final[Path] = ("ipolicy", "minmax")
+_TEMPLATES: Final[Path] = ("ipolicy", "disk-templates")
+_Bounds = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterBreach:
+    """One parameter outside a spec pair, or a disk template that the policy does not list."""
+
+    parameter: str
+    """A spec parameter of Ganeti, disk-templates, or spindles (a disk has no spindle count)."""
+    value: int | str | None = None
+    """The instance's: MiB, a count, or a template."""
+    minimum: int | None = None
+    """Least of the pair (MiB or a count)."""
+    maximum: int | None = None
+    """Most of the pair (MiB or a count)."""
+    disk: int | None = None
+    """Number of the disk, from 0."""
+    allowed: tuple[str, ...] = ()
+    """Disk templates that the policy lists."""
+
+    @property
+    def beyond(self) -> int | None:
+        """The distance above the maximum if positive, below the minimum if negative; None if no number."""
+        if not isinstance(self.value, int) or self.minimum is None or self.maximum is None:
+            return None
+        return self.value - self.maximum if self.value > self.maximum else self.value - self.minimum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyViolation:
+    """The breaches of a group's policy by an instance."""
+
+    group: str
+    pair: int
+    """Number of the spec pair that Ganeti names, from 1: the fewest breaches, the first of equal ones."""
+    pair_name: str | None = None
+    """Its name in the policy."""
+    breaches: tuple[ParameterBreach, ...]
+    """What lies outside that pair."""
+    exclusive_storage: bool = False
+    """Whether the spindles of its disks were compared instead of its spindle_use."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether an instance conforms."""
+
+    violation: PolicyViolation | None = None
+    """What is violated whatever the unknown is; None if nothing speaks against it."""
+    unknown: tuple[str, ...] = ()
+    """Parameters that could still make it violate the policy."""
+
+    @property
+    def conforms(self) -> bool | None:
+        """Whether the instance conforms; None if unknown."""
+        return False if self.violation else None if self.unknown else True
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedSizes:
+    """The sizes and disk templates that a group allows."""
+
+    group: str
+    pairs: tuple[tuple[_Bounds, _Bounds], ...]
+    templates: tuple[str, ...]
+    names: tuple[str | None, ...]
+
+
+def allowed_sizes(values: Mapping[Path, Value], group: str, names: Sequence[str | None]) -> AllowedSizes:
+    """Return the sizes that the effective `values` of a group allow. Raise GpolicyError without a policy."""
+    minmax, templates = values.get(_MINMAX), values.get(_TEMPLATES)
+    if not isinstance(minmax, list) or not minmax or not isinstance(templates, list):
+        raise GpolicyError(f"group {group}: its instance policy has no minmax or no disk-templates")
+    pairs = bounds_of(minmax)
+    return AllowedSizes(
+        group, pairs, tuple(str(name) for name in templates), (*names, *(None for _ in pairs))[: len(pairs)]
+    )
+
+
+def bounds_of(minmax: Value) -> tuple[tuple[_Bounds, _Bounds], ...]:
+    """Return the least and the greatest values of each spec pair, as far as they are numbers."""
+    pairs = minmax if isinstance(minmax, list) else []
+    return tuple((_bounds(pair, "min"), _bounds(pair, "max")) for pair in pairs)
+
+
+def _bounds(pair: Value, key: str) -> _Bounds:
+    spec = pair.get(key) if isinstance(pair, dict) else None
+    return {name: value for name, value in spec.items() if isinstance(value, int)} if isinstance(spec, dict) else {}
+
+
+class PolicyJudge:
+    """The verdicts in one state of the cluster. `names` are those of the spec pairs of each group.
+
+    Raise GpolicyError where a group has no instance policy.
+    """
+
+    def __init__(self, state: ClusterState, names: Mapping[str, Sequence[str | None]]) -> None:
+        self.state = state
+        self.policies = {
+            name: allowed_sizes(group.effective, name, names.get(name, ())) for name, group in state.groups.items()
+        }
+
+    def policy(self, instance: LiveInstance) -> AllowedSizes:
+        """Return what the group of an instance allows."""
+        return self.policies[self.state.nodes[instance.primary_node].group]
+
+    def verdict(self, instance: LiveInstance) -> Verdict:
+        """Return Ganeti's verdict on an instance."""
+        return self._with_memory(instance, instance.maxmem)
+
+    def minmem_verdict(self, instance: LiveInstance) -> Verdict:
+        """Return the verdict with minmem as memory; one that maxmem violates already is not told twice."""
+        return Verdict() if self.verdict(instance).violation else self._with_memory(instance, instance.minmem)
+
+    def _with_memory(self, instance: LiveInstance, memory: int) -> Verdict:
+        return verdict_on(
+            instance, self.policy(instance), exclusive=self.state.on_exclusive_storage(instance), memory=memory
+        )
+
+
+def verdict_on(instance: LiveInstance, policy: AllowedSizes, *, exclusive: bool, memory: int) -> Verdict:
+    """Return the verdict on an instance as if it had `memory` (MiB); `exclusive`: one of its nodes is."""
+    general: list[ParameterBreach] = []
+    spindles = instance.disk_spindles if exclusive else instance.spindle_use
+    if spindles is None:
+        general.append(ParameterBreach(parameter="spindles"))
+    general += _template_breaches(instance, policy.templates)
+    amounts, unknown = _amounts(instance, memory, spindles)
+    breaches = [list(_pair_breaches(pair, amounts)) for pair in policy.pairs]
+    named = min(range(len(breaches)), key=lambda number: len(breaches[number]))  # the first of equal ones, as in Ganeti
+    found = (*general, *breaches[named])
+    if not found:
+        return Verdict(unknown=unknown)
+    violation = PolicyViolation(
+        group=policy.group, pair=named + 1, pair_name=policy.names[named], breaches=found, exclusive_storage=exclusive
+    )
+    return Verdict(violation=violation, unknown=unknown)
+
+
+def distance(breaches: Iterable[ParameterBreach]) -> float:
+    """Return how far an instance lies outside a spec pair, given what it breaks there."""
+    return spec_distance(
+        (item.value, item.minimum, item.maximum)
+        for item in breaches
+        if isinstance(item.value, int) and item.minimum is not None and item.maximum is not None
+    )
+
+
+def _template_breaches(instance: LiveInstance, allowed: tuple[str, ...]) -> Iterator[ParameterBreach]:
+    """Yield the templates of the disks that the policy does not list; without disks it must list `diskless`."""
+    used = {disk.template for disk in instance.disks} or {"diskless"}
+    for template in sorted(used - set(allowed)):
+        yield ParameterBreach(parameter="disk-templates", value=template, allowed=tuple(sorted(allowed)))
+
+
+_Amount = tuple[str, int | None, int]
+"""A spec parameter, the number of its disk, and the value of the instance."""
+
+
+def _amounts(instance: LiveInstance, memory: int, spindles: int | None) -> tuple[list[_Amount], tuple[str, ...]]:
+    """Return the values to compare with each pair, and the parameters that the source does not show.
+
+    A source with one summed disk shows neither the number of disks nor their sizes.
+    """
+    unknown = []
+    amounts: list[_Amount] = [("memory-size", None, memory), ("cpu-count", None, instance.vcpus)]
+    if instance.nic_count is None:
+        unknown.append("nic-count")
+    else:
+        amounts.append(("nic-count", None, instance.nic_count))
+    if spindles is not None:
+        amounts.append(("spindle-use", None, spindles))
+    if instance.disks and instance.summed_disk is not None:
+        unknown += ["disk-size", "disk-count"]
+    else:
+        amounts += [("disk-size", number, disk.size) for number, disk in enumerate(instance.disks)]
+        amounts += [("disk-count", None, len(instance.disks))] if instance.disks else []
+    return amounts, tuple(unknown)
+
+
+def _pair_breaches(pair: tuple[_Bounds, _Bounds], amounts: list[_Amount]) -> Iterator[ParameterBreach]:
+    low, high = pair
+    for name, disk, value in amounts:
+        minimum, maximum = low.get(name, value), high.get(name, value)
+        if not minimum <= value <= maximum:
+            yield ParameterBreach(parameter=name, value=value, minimum=minimum, maximum=maximum, disk=disk)
