@@ -237,6 +237,14 @@ def _compared(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
             yield declared, first, second
 
 
+def _overlaps(context: Context, *, touching: bool) -> Iterator[tuple[Declared, Pair, Pair, str]]:
+    """Yield each two pairs that overlap, neither within the other, with what both allow: one size only, or more."""
+    for declared, first, second in _compared(context):
+        region = first.overlap(second)
+        if region is not None and _touch(region, first, second) is touching and not _nested(first, second):
+            yield declared, first, second, f"both allow {describe_region(region)}"
+
+
 class SpecOverlap(Rule):
     info = warning_rule("GP201", "spec-overlap")(
         summary="Two specs overlap: some sizes belong to both.",
@@ -248,11 +256,9 @@ class SpecOverlap(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, first, second in _compared(context):
-            region = first.overlap(second)
-            if region is not None and not _touch(region, first, second) and not _nested(first, second):
-                message = f"{second.title} overlaps {first.title}: both allow {describe_region(region)}"
-                yield self.hit(declared, message, second.span, hint=_APART, related=first.here)
+        for declared, first, second, region in _overlaps(context, touching=False):
+            message = f"{second.title} overlaps {first.title}: {region}"
+            yield self.hit(declared, message, second.span, hint=_APART, related=first.here)
 
 
 class SpecTouch(Rule):
@@ -266,11 +272,9 @@ class SpecTouch(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, first, second in _compared(context):
-            region = first.overlap(second)
-            if region is not None and _touch(region, first, second) and not _nested(first, second):
-                message = f"{second.title} touches {first.title}: both allow {describe_region(region)}"
-                yield self.hit(declared, message, second.span, hint=_APART, related=first.here)
+        for declared, first, second, region in _overlaps(context, touching=True):
+            message = f"{second.title} touches {first.title}: {region}"
+            yield self.hit(declared, message, second.span, hint=_APART, related=first.here)
 
 
 def _nested(first: Pair, second: Pair) -> bool:
