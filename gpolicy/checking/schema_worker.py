@@ -28,9 +28,7 @@ def serve() -> None:
     """Answer each question: wrong patterns, breaches, and seconds taken. A question that takes too much ends it."""
     breaches({}, {0: None})  # older releases of jsonschema read files at their first validation
     for kind, most in ((resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_NOFILE, 0), (resource.RLIMIT_CORE, 0)):
-        allowed = resource.getrlimit(kind)[1]
-        limit = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
-        resource.setrlimit(kind, (limit, limit))
+        _limit(kind, most, for_good=True)
     _say("ready")
     values: list[Any] = []
     for line in sys.stdin:
@@ -39,11 +37,17 @@ def serve() -> None:
             values = question
             continue
         began = time.process_time()
-        cpu = int(began) + 2 + question["seconds"]
-        resource.setrlimit(resource.RLIMIT_CPU, (cpu, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+        _limit(resource.RLIMIT_CPU, int(began) + 2 + question["seconds"], for_good=False)
         wrong = [*_wrong_patterns(question["patterns"])]
         found = [] if wrong else breaches(question["schema"], {n: values[n] for n in question["numbers"]})
         _say([wrong, found, time.process_time() - began])
+
+
+def _limit(kind: int, most: int, *, for_good: bool) -> None:
+    """Limit what this process may take, within what was allowed before; unless for good, a later one may differ."""
+    allowed = resource.getrlimit(kind)[1]
+    limit = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
+    resource.setrlimit(kind, (limit, limit if for_good else allowed))
 
 
 def _say(answer: Any) -> None:
