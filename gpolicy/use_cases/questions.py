@@ -208,12 +208,13 @@ def find_evacuation(
 ) -> EvacuationReport:
     """Return what moves where, by hail's own evacuation, to empty nodes or a group, and what stays.
 
-    What is left when `stop` ends the search stays. Raise RequestError for a request without sense on this cluster.
+    The cluster's `resource_model` goes before `declared` of the request. What is left when `stop` ends the search
+    stays. Raise RequestError for a request without sense on this cluster.
     """
     from gpolicy.evacuate.evacuating import find_evacuation as find  # noqa: PLC0415
 
     with working("asking hail") as tell:
-        return find(cluster.state, request, tell, stop)
+        return find(cluster.state, replace(request, declared=cluster.resource_model), tell, stop)
 
 
 def find_remedy(

@@ -93,7 +93,6 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
         targets=tuple(to or ()),
         mode=mode,
         ignore_soft_errors=ignore_soft_errors,
-        declared=resource_model,
     )
 
     def work(target: Target) -> Report:
