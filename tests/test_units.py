@@ -13,7 +13,7 @@ import pytest
 
 DEBIAN: Final = Path(__file__).resolve().parent.parent / "debian"
 UNITS: Final = sorted(DEBIAN.glob("gpolicy.*.service"))
-COMMON: Final = "--format prometheus --output /var/lib/prometheus/node-exporter/gpolicy_{}.prom"
+COMMON: Final = "--output prometheus=/var/lib/prometheus/node-exporter/gpolicy_{}.prom"
 
 
 def words(verb: str, settings: str) -> list[str]:

@@ -67,10 +67,10 @@ class Basis:
 
     @property
     def sentence(self) -> str:
-        """The basis in words."""
+        """The basis in words; empty where all is measured, and judged by the cluster's own release."""
         release = f"; {self.release}" if self.release else ""
         if self.kind is BasisKind.MEASURED:
-            return f"basis: measured, all figures of nodes are as they report them{release}"
+            return f"basis: measured{release}" if release else ""
         parts = [f"{what} of {some(nodes, _MOST_NODES)}" for what, nodes in self.declared.items()]
         rest = "" if self.kind is BasisKind.DECLARED else "; all else is measured"
         return f"basis: {self.kind.value}; declared: {', '.join(parts)}{rest}{release}"

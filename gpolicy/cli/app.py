@@ -14,6 +14,7 @@ from gpolicy.cli.pager import switch_pager
 from gpolicy.cli.typer_defaults import with_typer_defaults
 from gpolicy.errors import UsageError
 from gpolicy.guessing import did_you_mean
+from gpolicy.report.forms import forms_of
 
 _HELP: Final = """Policy as code for Ganeti: check a policy, see what it would change, and change exactly that.
 
@@ -21,31 +22,53 @@ A policy is a directory of YAML files that say what a cluster should be. Begin w
 what a cluster has now with `gpolicy adopt`. `gpolicy help VERB` shows all that a verb takes.
 """
 
-VERBS: Final = {
-    "init": "policies",
-    "check": "policies",
-    "fmt": "policies",
-    "show": "policies",
-    "clusters": "clusters",
-    "adopt": "clusters",
-    "snapshot": "clusters",
-    "plan": "changes",
-    "render": "changes",
-    "drift": "clusters",
-    "apply": "changes",
-    "capacity": "room",
-    "place": "room",
-    "suggest": "room",
-    "size": "size",
-    "evacuate": "evacuate",
-    "remedy": "remedy",
-    "test": "policies",
-    "schema": "policies",
-    "explain": "policies",
-    "completion": "completion",
-    "htools": "htools",
+GROUPS: Final = {
+    "Begin": {"init": "policies", "adopt": "clusters", "snapshot": "clusters"},
+    "Review": {"check": "policies", "fmt": "policies", "show": "policies", "test": "policies", "plan": "changes"},
+    "Change": {"apply": "changes", "render": "changes", "drift": "clusters"},
+    "Ask": {
+        **dict.fromkeys(("capacity", "place", "suggest"), "room"),
+        "size": "size",
+        "evacuate": "evacuate",
+        "remedy": "remedy",
+    },
+    "Many clusters": {"clusters": "clusters"},
+    "Tools": {"explain": "policies", "schema": "policies", "completion": "completion", "htools": "htools"},
 }
-"""The verbs in the order of `--help`, each with its module in `cli/verbs/`."""
+"""The verbs in the order of `--help`, by what they are for, each with its module in `cli/verbs/`."""
+VERBS: Final = {verb: module for verbs in GROUPS.values() for verb, module in verbs.items()}
+
+EXAMPLES: Final = {
+    "init": ("init policies/prod",),
+    "adopt": ("adopt --state rapi://ganeti.example.org --save policies/prod",),
+    "snapshot": ("snapshot --state local: --save cluster.json",),
+    "check": ("check policies", "check policies/prod --state snapshot:cluster.json"),
+    "fmt": ("fmt policies",),
+    "show": ("show policies/prod --origin --details",),
+    "test": ("test policies/prod",),
+    "plan": (
+        "plan policies/prod --state snapshot:cluster.json",
+        "plan policies/prod --state rapi://ganeti.example.org --save plan.json",
+    ),
+    "apply": ("apply plan.json --to rapi://ganeti.example.org",),
+    "render": ("render plan.json --script change.sh",),
+    "drift": ("drift policies/prod --state rapi://ganeti.example.org",),
+    "capacity": ("capacity --state local:", 'capacity --state local: --with "2x like:node1"'),
+    "place": ("place memory=4G vcpus=2 disk=20G --state local:",),
+    "suggest": ("suggest --group default --state local:",),
+    "size": ('size --want "10x memory=8G disk=100G" --like node1 --state local:',),
+    "evacuate": ("evacuate node1 --primary-only --state local:",),
+    "remedy": ("remedy --state local: --save remedy.json",),
+    "clusters": ("clusters",),
+    "explain": ("explain GP201", "explain n1-reserve"),
+    "schema": ("schema --save .gpolicy",),
+    "completion": ("completion bash",),
+}
+"""One or two examples of each verb, for its help."""
+
+_RARE: Final = ("What if", "Limits of groups", "Many clusters", "RAPI")
+_ORDER: Final = ("Arguments", "Options", "Output", *_RARE)
+_ALL: Final = "gpolicy.all"
 
 CALLED_ELSEWHERE: Final = {
     **dict.fromkeys(("validate", "lint", "verify"), "check"),
@@ -79,9 +102,10 @@ class _Verbs(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a line on each verb, never cut."""
-        with formatter.section("Commands"):
-            rows = [(verb, f"{summary(self.get_command(ctx, verb))}.") for verb in VERBS]
-            formatter.write_dl([*rows, ("help", "Show all that a verb takes.")])
+        for title, verbs in GROUPS.items():
+            with formatter.section(title):
+                rows = [(verb, f"{summary(self.get_command(ctx, verb))}.") for verb in verbs]
+                formatter.write_dl([*rows, ("help", "Show what a verb takes.")] if title == "Tools" else rows)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in VERBS and not args[0].startswith("-"):
@@ -92,9 +116,36 @@ class _Verbs(TyperGroup):
 
 
 class _Verb(TyperCommand):
-    """A verb that refuses an option which takes one value and is given two: no one of them may be meant."""
+    """A verb that refuses an option which takes one value and is given two: no one of them may be meant.
+
+    Its help has options under headings, with the rare ones only by name unless `--all` stands beside `--help`.
+    """
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[Any, list[Any]] = {}
+        for parameter in self.get_params(ctx):
+            if parameter.get_help_record(ctx) is not None:
+                is_argument = parameter.param_type_name == "argument"
+                title = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None) or "Options"
+                sections.setdefault(title, []).append(parameter)
+        rare = {} if ctx.meta.get(_ALL) else {name: sections.pop(name) for name in _RARE if name in sections}
+        for title, parameters in sorted(sections.items(), key=lambda item: _ORDER.index(item[0])):
+            with formatter.section(title):
+                formatter.write_dl([parameter.get_help_record(ctx) for parameter in parameters])
+        if rare:
+            with formatter.section(f"More options (gpolicy help {ctx.info_name} --all)"):
+                names = {title: ", ".join(max(item.opts, key=len) for item in found) for title, found in rare.items()}
+                formatter.write_dl(list(names.items()))
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        super().format_help_text(ctx, formatter)
+        if examples := EXAMPLES.get(ctx.info_name):
+            with formatter.section("Examples"):
+                for example in examples:
+                    formatter.write(f"  gpolicy {example}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        ctx.meta[_ALL] = "--all" in args
         _, _, given = self.make_parser(ctx).parse_args(list(args))
         for place, option in enumerate(given):
             if option in given[:place] and _takes_one(option):
@@ -119,7 +170,11 @@ def _built(verb: str) -> Any:
     alone.registered_commands = [copy(command)]  # the module's own stays as it is written, for the next command line
     alone.registered_commands[0].cls = _Verb
     alone.registered_commands[0].callback = with_typer_defaults(command.callback)
-    return get_command(alone)
+    built: Any = get_command(alone)
+    for parameter in built.params:
+        if parameter.name == "form":
+            parameter.help = f"Form of the output: {', '.join(forms_of(verb))}."
+    return built
 
 
 app = typer.Typer(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.cli.output import Report, looked_at, not_judged, repository_path, show_report
-from gpolicy.cli.targets import Target, Targets, all_clusters_near, as_named, run_on, targets_of
+from gpolicy.cli.targets import Target, Targets, all_clusters_near, as_named, report_file, run_on, targets_of
 from gpolicy.cli.terminal import StatusLine, wants_colour, working
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
@@ -26,7 +26,7 @@ from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import as_text, count
-from gpolicy.report.forms import OWN_FORMS, Display
+from gpolicy.report.forms import OWN_FORMS
 from gpolicy.use_cases.policies import CheckedPolicy, check_policy
 from gpolicy.use_cases.questions import OpenedCluster, open_cluster
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gpolicy.checking.repository import Checker
     from gpolicy.checking.rule import Hit
     from gpolicy.checking.settings_tables import Overrides
-    from gpolicy.cli.options import Clusters, OutputFile
+    from gpolicy.cli.options import Clusters, Outputs
     from gpolicy.cluster.state import ClusterState
     from gpolicy.what_if.supposing import WhatIf
 
@@ -44,14 +44,13 @@ if TYPE_CHECKING:
 class CheckRequest:
     """What to check, by which rules, and how to report the findings.
 
-    `also` are files to write them to as well, `write_baseline` the file to keep what is found in.
+    `shown` is how to show them, `write_baseline` the file to keep what is found in.
     """
 
     paths: list[Path]
     clusters: Clusters
-    display: Display
+    shown: Outputs
     overrides: Overrides
-    also: Sequence[OutputFile] = ()
     fix: bool = False
     diff: bool = False
     write_baseline: Path | None = None
@@ -84,6 +83,7 @@ def _refuse_settings_mistake(paths: Sequence[Path]) -> None:
 def check(request: CheckRequest) -> int:
     """Check each policy, print the findings, fix them on request, and return the exit code."""
     _refuse_options_together(request)
+    report_file(request.shown, "check")
     path = request.paths[0] if request.paths else None
     targets = targets_of(request.clusters, path)
     if targets.several and (request.fix or request.diff or request.write_baseline):
@@ -93,7 +93,7 @@ def check(request: CheckRequest) -> int:
         _refuse_settings_mistake(request.paths or [Path()])
     if targets.several:
         work = partial(_check_one, request=request)
-        return run_on(seen_together(targets), work, request.display, verb="check", also=request.also)
+        return run_on(seen_together(targets), work, request.shown, verb="check")
     (target,) = targets.targets
     checker = _checker(request.paths or [target.policy], target, request)
     if request.fix or request.diff:
@@ -102,7 +102,8 @@ def check(request: CheckRequest) -> int:
         if request.diff:
             return diff(checker)
         return show_report(
-            _report(fix(checker, aside=request.display.form != "text"), request, fixable=False), request.display
+            _report(fix(checker, aside=request.shown.display.form != "text"), request, fixable=False),
+            request.shown.display,
         )
     with working("checking"):
         examinations = checker.examinations()
@@ -112,7 +113,7 @@ def check(request: CheckRequest) -> int:
     if looks_at_settings and checked:  # which other verbs would find later
         mistakes = settings_mistakes(item.policy.root or Path() for item in checked)
         checked = [replace(checked[0], findings=[*checked[0].findings, *mistakes]), *checked[1:]]
-    return show_report(_report(checked, request), request.display, also=request.also)
+    return show_report(_report(checked, request), request.shown.display, also=request.shown.files)
 
 
 def _check_one(target: Target, request: CheckRequest) -> Report:
@@ -170,10 +171,10 @@ def _refuse_options_together(request: CheckRequest) -> None:
         raise UsageError(f"{' and '.join(names)} do not go together", hint="use one of them at a time")
     if request.write_baseline is not None and request.overrides.baseline is not None:
         raise UsageError("--write-baseline and --baseline do not go together", hint="leave out --baseline")
-    if names and request.also:
+    if names and request.shown.files:
         raise UsageError(f"{names[0]} and --output FORM=FILE do not go together", hint="use one of them at a time")
-    if request.diff and request.display.form != "text":
-        raise UsageError(f"--diff has no format {request.display.form!r}", hint="leave out --format")
+    if request.diff and request.shown.display.form != "text":
+        raise UsageError(f"--diff has no format {request.shown.display.form!r}", hint="leave out --format")
 
 
 def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = True) -> Report:
@@ -184,7 +185,7 @@ def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = Tr
     report = report_together(checked)
     findings, files, accepted, fails = report.findings, report.files, report.accepted, report.failing.__contains__
     count = report.fixable if fixable else 0
-    colour = wants_colour(sys.stdout) and all(display.form != "text" for display, _ in request.also)
+    colour = wants_colour(sys.stdout) and all(display.form != "text" for display, _ in request.shown.files)
     policies = [item.policy for item in checked]
     about, gap = looked_at(policies, files), not_judged(policies)
 
@@ -254,13 +255,13 @@ def _write_baseline(checked: list[Checked], path: Path, request: CheckRequest) -
 
     baseline = new_baseline(checked, path)
     if not baseline.is_possible:
-        show_report(_report(baseline.left, request), request.display)
+        show_report(_report(baseline.left, request), request.shown.display)
         sys.stderr.write("no baseline was written: fix these first, they cannot be accepted\n")
         return int(ExitCode.FINDINGS)
     replace_files([Replacement(path, None, baseline.text.encode())])
     what = "1 finding is" if baseline.count == 1 else f"{baseline.count} findings are"
     sys.stderr.write(as_text([f"{path}: {what} accepted from now on"]))
-    return show_report(_report(baseline.left, request), request.display)
+    return show_report(_report(baseline.left, request), request.shown.display)
 
 
 def checked_policy(

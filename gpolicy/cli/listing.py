@@ -11,8 +11,9 @@ from typing import Any
 
 from gpolicy.cli.checking import settings_mistakes
 from gpolicy.cli.many_clusters import ProgressLines
+from gpolicy.cli.options import Outputs
 from gpolicy.cli.output import Report, show_report
-from gpolicy.cli.targets import Target, all_clusters_near, as_named, target_of
+from gpolicy.cli.targets import Target, all_clusters_near, as_named, report_file, target_of
 from gpolicy.cluster.sources import Contact, contact
 from gpolicy.colour import Tone
 from gpolicy.errors import ExitCode, GpolicyError
@@ -23,7 +24,6 @@ from gpolicy.json_values import json_text
 from gpolicy.printable import count
 from gpolicy.provenance import FORM, Provenance, age_words
 from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Section, Table
-from gpolicy.report.forms import Display
 
 _AT_ONCE = 16
 
@@ -44,7 +44,7 @@ class _Seen:
         return self.contact.taken_at or None
 
 
-def clusters(path: Path | None, labels: Sequence[str], display: Display, *, seconds: float, offline: bool) -> int:
+def clusters(path: Path | None, labels: Sequence[str], shown: Outputs, *, seconds: float, offline: bool) -> int:
     """List the clusters of the settings file; return the exit code."""
     named = all_clusters_near(path)
     targets = [target_of(cluster, None, None) for cluster in labelled_clusters(named, labels)]
@@ -70,7 +70,7 @@ def clusters(path: Path | None, labels: Sequence[str], display: Display, *, seco
         ),
         own={"json": lambda: json_text(_data(targets, seen) | {"settings_mistake": mistake or None})},
     )
-    return show_report(report, display)
+    return show_report(report, shown.display, report_file(shown, "clusters"), also=shown.files)
 
 
 def _one_line(found: Finding) -> str:
@@ -96,7 +96,7 @@ def _seen(target: Target, seconds: float) -> _Seen:
 
 def _section(targets: Sequence[Target], seen: Sequence[_Seen], now: str, *, offline: bool) -> Section:
     labels = [key for key in dict.fromkeys(key for item in targets for key in _labels(item)) if key != "name"]
-    asked = () if offline else ("answers", "cluster name", "Ganeti", "age of the state")
+    asked = () if offline else ("answers", "cluster name", "Ganeti", "age")
     rows = [
         (
             Name(target.name),
@@ -108,7 +108,15 @@ def _section(targets: Sequence[Target], seen: Sequence[_Seen], now: str, *, offl
         for target, item in zip(targets, seen, strict=True)
     ]
     headings = ("cluster", *labels, "policy", "state", *asked)
-    table = Table(title="Clusters", of="clusters", headings=headings, rows=tuple(rows), most=len(rows))
+    table = Table(
+        title="Clusters",
+        of="clusters",
+        headings=headings,
+        rows=tuple(rows),
+        most=len(rows),
+        brief=20,
+        aside=("policy",),
+    )
     return Section(key="clusters", title="", parts=(table,), never_cut=True)
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import typer
 
 from gpolicy.cluster.sources import SCHEMES, SourceOptions
 from gpolicy.errors import ArgumentError, UsageError
 from gpolicy.guessing import did_you_mean_one_of
+from gpolicy.printable import as_text
 from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, Display, forms_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from gpolicy.what_if.supposing import WhatIf
 
 _SRC_HELP: Final = (
-    f"Where the cluster's state comes from: {'; '.join(SCHEMES.values())}; or the name of a cluster in gpolicy.toml."
+    f"Where the cluster is read from: {', '.join(text.partition(', ')[0] for text in SCHEMES.values())},"
+    " or its name in gpolicy.toml."
 )
 
 STATE_VARIABLE: Final = "GPOLICY_STATE"
@@ -41,33 +43,6 @@ PolicyOption = Annotated[
 PolicyOptions = Annotated[
     list[Path] | None,
     typer.Option("--policy", "-p", metavar="PATH", help="A policy, as the argument PATH. Can be repeated."),
-]
-Budget = Annotated[
-    int | None,
-    typer.Option(
-        "--budget",
-        metavar="BYTES",
-        help="The maximum size of --format markdown; the least important parts are cut. Default: 65536, the size of a "
-        "comment.",
-    ),
-]
-ReportFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="FILE",
-        help="Write the report to this file, replaced as a whole; metrics can be read by all, the rest by you alone.",
-    ),
-]
-Outputs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--output",
-        metavar="FORM[=FILE]",
-        help="Write the result of this run in one more form to FILE; without FILE, the same as --format FORM. Can be"
-        " repeated.",
-    ),
 ]
 AllowedSigners = Annotated[
     Path | None,
@@ -125,6 +100,8 @@ Seconds = Annotated[float, seconds_option("--seconds", "Time to search; then the
 class RapiOptions:
     """How to reach the remote API of an address on the command line."""
 
+    heading: ClassVar = "RAPI"
+
     rapi_credentials: Credentials = None
     rapi_ca: Authority = None
     insecure_rapi: Insecure = False
@@ -132,6 +109,90 @@ class RapiOptions:
 
 OutputFile = tuple[Display, Path]
 """A form of a report, and the file to write it to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """How to show a report, and the files to write it to as well. `old` are files without a form, as in 1.0."""
+
+    display: Display
+    files: tuple[OutputFile, ...] = ()
+    old: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """How to show the answer of a verb."""
+
+    heading: ClassVar = "Output"
+
+    form: Annotated[
+        str,
+        typer.Option("--format", "-f", metavar="FORM", help="Form of the output."),
+    ] = "text"
+    output: Annotated[
+        list[str] | None,
+        typer.Option("--output", "-o", metavar="FORM=FILE", help="Write it in this form to FILE. Can be repeated."),
+    ] = None
+    details: Annotated[bool, typer.Option("--details", help="Show all that there is, not one screen.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show the verdict only.")] = False
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            "--budget",
+            metavar="BYTES",
+            help="The maximum size of Markdown; the least important parts are cut. Default: 65536, the size of a"
+            " comment.",
+        ),
+    ] = None
+
+    def outputs(self, verb: str, *, every: bool = False) -> Outputs:
+        """Return how to show a report. Raise UsageError for a form that the verb has not, or a budget without use."""
+        files, shown, old = list[tuple[str, Path]](), list[str](), list[Path]()
+        for text in self.output or ():
+            form, equals, file = text.partition("=")
+            if equals and form.isalpha():
+                files.append((form, Path(file)))
+            elif form in forms_of(verb):
+                shown.append(form)
+            else:
+                old.append(Path(text))
+        if len(shown) > 1 or (shown and self.form not in ("text", shown[0])):
+            both = " and ".join(dict.fromkeys((*(() if self.form == "text" else (self.form,)), *shown)))
+            raise UsageError(f"{both} would both go to standard output", hint="write one of them to a file: FORM=FILE")
+        form = shown[0] if shown else self.form
+        if self.budget is not None and "markdown" not in (form, *(name for name, _ in files)):
+            hint = "leave --budget out, or say --format markdown"
+            raise UsageError(f"--budget cuts --format markdown only, not {form}", hint=hint)
+        display = self._display(verb, form, every=every)
+        return Outputs(display, tuple((self._display(verb, name), file) for name, file in files), tuple(old))
+
+    def _display(self, verb: str, form: str, *, every: bool = False) -> Display:
+        if form not in forms_of(verb):
+            raise UsageError(f"unknown format {form!r}", hint=did_you_mean_one_of(form, "formats", forms_of(verb)))
+        if self.budget is not None and self.budget < LEAST_BUDGET:
+            raise UsageError(f"a budget of {self.budget} bytes is too small", hint=f"the minimum is {LEAST_BUDGET}")
+        budget = COMMENT_BUDGET if self.budget is None else self.budget
+        return Display(form=form, budget=budget, details=self.details, quiet=self.quiet, every=every)
+
+    def saved(self, verb: str, save: Path | None) -> Path | None:
+        """Return the file of --save; of --output FILE, as it was written in 1.0, with a note."""
+        old = self.outputs(verb).old
+        return renamed(save, old[0], "--save") if len(old) == 1 else save
+
+
+def renamed(new: Path | None, old: Path | None, option: str) -> Path | None:
+    """Return the file of `option`, or with a note that of --output, its name in 1.0. Raise UsageError for both."""
+    if old is None:
+        return new
+    if new is not None:
+        raise UsageError(f"{option} {new} and --output {old} are the same option", hint=f"leave --output {old} out")
+    sys.stderr.write(as_text([f"note: --output {old} is now {option} {old}"]))
+    return old
+
+
+OldOutput = Annotated[Path | None, typer.Option("--output", "-o", hidden=True, help="In 1.0: --save.")]
+"""The name that --save, or --script, had."""
 
 Label = Annotated[
     list[str] | None,
@@ -151,14 +212,15 @@ AllClusters = Annotated[bool, typer.Option("--all", help="All clusters of gpolic
 class Clusters(RapiOptions):
     """Which clusters a verb is about: the one of an address, or clusters of gpolicy.toml."""
 
+    heading: ClassVar = "Many clusters"
+
     state: Annotated[
         str | None,
         typer.Option(
             "--state",
             "-s",
             metavar="SRC",
-            help=f"{_SRC_HELP} Default: {STATE_VARIABLE} of the environment, else the cluster that gpolicy.toml gives"
-            " the policy.",
+            help=f"{_SRC_HELP} Default: {STATE_VARIABLE} of the environment, else what gpolicy.toml says.",
         ),
     ] = None
     label: Label = None
@@ -179,7 +241,7 @@ class Clusters(RapiOptions):
         typer.Option(
             "--snapshots",
             metavar="DIR",
-            help="Read the newest snapshot of each cluster there (`gpolicy snapshot --all -o DIR`), not the cluster.",
+            help="Read the newest snapshot of each cluster there (of `gpolicy snapshot --all`), not the cluster.",
         ),
     ] = None
     pages: Annotated[
@@ -203,6 +265,8 @@ class Clusters(RapiOptions):
 class RolledOutClusters(RapiOptions):
     """Which clusters `apply` is about, if several; and how many at once."""
 
+    heading: ClassVar = "Many clusters"
+
     label: Label = None
     jobs: Annotated[
         int,
@@ -225,6 +289,8 @@ class MaybeClusters(Clusters):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suppositions:
     """What to suppose of the cluster."""
+
+    heading: ClassVar = "What if"
 
     more: Annotated[
         list[str] | None,
@@ -308,6 +374,8 @@ CpusAfterFailure = Annotated[
 class LimitOptions:
     """Limits of groups, in place of those of the policy."""
 
+    heading: ClassVar = "Limits of groups"
+
     max_node_failures: MaxNodeFailures = None
     oversubscription: Annotated[
         float | None,
@@ -332,46 +400,6 @@ def policy_path(path: Path | None, option: Path | None) -> Path | None:
     if path is not None and option is not None:
         raise UsageError(f"two policies are given: {path} and --policy {option}", hint="give one of them")
     return path or option
-
-
-def form_option(verb: str) -> Any:
-    """Return the option that chooses one of the forms of a verb."""
-    return typer.Option("--format", "-f", metavar="|".join(forms_of(verb)), help="Form of the output.")
-
-
-def display_of(verb: str, form: str, budget: int | None = None, *, every: bool = False) -> Display:
-    """Return how to show a report. Raise UsageError for a form that the verb does not have, or a budget without use."""
-    if form not in forms_of(verb):
-        raise UsageError(f"unknown format {form!r}", hint=did_you_mean_one_of(form, "formats", forms_of(verb)))
-    if budget is not None and form != "markdown":
-        raise UsageError(
-            f"--budget cuts --format markdown only, not {form}", hint="leave --budget out, or say --format markdown"
-        )
-    if budget is not None and budget < LEAST_BUDGET:
-        raise UsageError(f"a budget of {budget} bytes is too small", hint=f"the minimum is {LEAST_BUDGET}")
-    return Display(form=form, budget=COMMENT_BUDGET if budget is None else budget, every=every)
-
-
-def displays_of(
-    verb: str, form: str, outputs: Sequence[str] | None, budget: int | None
-) -> tuple[Display, tuple[OutputFile, ...]]:
-    """Return how to show a report, and the files that it is written to as well.
-
-    Raise UsageError for a form that the verb does not have, two forms for standard output, or a budget without use.
-    """
-    parts = [output.partition("=") for output in outputs or ()]
-    shown = [name for name, equals, _ in parts if not equals]
-    if len(shown) > 1 or (shown and form not in ("text", shown[0])):
-        both = " and ".join(dict.fromkeys((*(() if form == "text" else (form,)), *shown)))
-        raise UsageError(f"{both} would both go to standard output", hint="write one of them to a file: FORM=FILE")
-    form = shown[0] if shown else form
-    files = tuple((name, Path(file)) for name, equals, file in parts if equals)
-    cut = {"markdown": budget}
-    if "markdown" in dict(files):
-        return display_of(verb, form, cut.get(form)), tuple(
-            (display_of(verb, name, cut.get(name)), file) for name, file in files
-        )
-    return display_of(verb, form, budget), tuple((display_of(verb, name), file) for name, file in files)
 
 
 def signers_for(plan: Path, allowed: Path | None, signature: Path | None) -> Signers | None:

@@ -78,7 +78,7 @@ def show_report(
             write_report(display, report.answer, report.own, report.policy)
     if report.errors:
         show_errors(report.errors, report.files)
-    if display.form == "text":
+    if display.form == "text" and not display.quiet:
         sys.stdout.write(as_text(report.following))
     return report.exit_code
 
@@ -106,7 +106,7 @@ def display_on(stream: TextIO, display: Display) -> Display:
 
 def report_text(display: Display, answer: Callable[[], Answer], own: Forms, policy: Iterable[Path] = ()) -> str:
     """Return that report. What is kept or sent (Markdown and pages) says when it was made, and from which commit."""
-    if display.form in own:
+    if display.form in own and not (display.quiet and display.form == "text"):
         return own[display.form]()
     made = answer()
     if made.provenance is UNKNOWN and display.form != "text":

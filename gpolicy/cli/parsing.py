@@ -11,6 +11,7 @@ from typer.main import get_command
 
 from gpolicy.cli.app import VERBS, app
 from gpolicy.cli.options import as_option
+from gpolicy.cluster.sources import SCHEMES
 from gpolicy.errors import ArgumentError, ExitCode, UsageError
 from gpolicy.guessing import did_you_mean
 
@@ -57,6 +58,8 @@ def _hint(error: BaseException, verb: str) -> str:
     extra = _TOO_MANY.fullmatch(_text(error))
     if extra and "=" in extra["words"]:
         return "is it a size? `gpolicy place memory=4G disk=20G` says where an instance of a size goes"
+    if "--state" in known and extra and extra["words"].partition(":")[0] in SCHEMES:
+        return f"is it a cluster? Write `--state {extra['words']}`"
     if "--group" in known and extra and " " not in extra["words"]:
         return f"is it a group? Write `--group {extra['words']}`"
     wrong = getattr(error, "option_name", None)

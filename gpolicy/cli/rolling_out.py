@@ -109,7 +109,7 @@ def _rollout(asked: RolledOutClusters, request: RolloutRequest) -> _Rollout:
         raise UsageError("--all and --label exclude one another", hint="leave one of them out")
     refuse_rapi_options(asked)
     if not request.plans.is_dir():
-        hint = "`gpolicy plan --all -o DIR` writes one plan for each cluster"
+        hint = "`gpolicy plan --all --save DIR` writes one plan for each cluster"
         raise UsageError(f"{request.plans}: not a directory of plans", hint=hint)
     known, settings = rollout_near(None)
     if settings is None:
@@ -118,7 +118,7 @@ def _rollout(asked: RolledOutClusters, request: RolloutRequest) -> _Rollout:
     chosen = labelled_clusters(known, asked.label or ())
     planned = [cluster for cluster in chosen if _plan_of(cluster, request).exists()]
     if not planned:
-        hint = f"`gpolicy plan --all -o {request.plans}` writes them"
+        hint = f"`gpolicy plan --all --save {request.plans}` writes them"
         raise UsageError(f"{request.plans}: no plan of {some([item.name for item in chosen])}", hint=hint)
     return _Rollout(
         request=request,

@@ -22,12 +22,13 @@ from gpolicy.use_cases.policies import PolicyError
 
 if TYPE_CHECKING:
     from gpolicy.checking.rule import Hit
-    from gpolicy.cli.options import OutputFile
+    from gpolicy.cli.options import Outputs
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.report.forms import Display
     from gpolicy.settings.named_clusters import NamedCluster, RolloutSettings
 
 
+_SAVING: Final = ("plan", "remedy", "suggest", "evacuate")  # verbs with --save, which was --output
+_WROTE_REPORTS: Final = ("capacity", "drift")
 _REPORTS: Final = {".html": "html", ".htm": "html", ".md": "markdown"}
 
 
@@ -127,43 +128,44 @@ def run(
     work: Work,
     asked: Clusters,
     path: Path | None,
-    display: Display,
+    shown: Outputs,
     *,
     verb: str,
     volumes: bool = False,
-    output: Path | None = None,
-    also: Sequence[OutputFile] = (),
 ) -> int:
     """Do the work of a verb for each cluster that the options choose, show the report, and return the exit code."""
-    return run_on(targets_of(asked, path, volumes=volumes), work, display, verb=verb, output=output, also=also)
+    return run_on(targets_of(asked, path, volumes=volumes), work, shown, verb=verb)
 
 
-def run_on(
-    targets: Targets,
-    work: Work,
-    display: Display,
-    *,
-    verb: str,
-    output: Path | None = None,
-    also: Sequence[OutputFile] = (),
-) -> int:
-    """Do the work of a verb for each of the targets, show the report, and return the exit code.
-
-    `output` is a file to write the report to, instead of standard output; `also` are files to write to as well.
-    """
+def run_on(targets: Targets, work: Work, shown: Outputs, *, verb: str) -> int:
+    """Do the work of a verb for each of the targets, show the report, and return the exit code."""
     work = partial(_report_of, work)
-    if display.form == "prometheus":
+    output = report_file(shown, verb)
+    display, metrics = shown.display, [file for form, file in shown.files if form.form == "prometheus"]
+    if metrics or display.form == "prometheus":
         from gpolicy.cli.metrics import run_metrics  # noqa: PLC0415 (few runs are for them)
 
-        return run_metrics(work, targets, verb, output)
+        return run_metrics(work, targets, verb, metrics[0] if metrics else output)
     if not targets.several:
-        return show_report(work(targets.targets[0]), display, output, also=also)
-    if output is not None or also:
+        return show_report(work(targets.targets[0]), display, output, also=shown.files)
+    if output is not None or shown.files:
         hint = "redirect the output, or say --pages DIR or --format prometheus"
         raise UsageError(f"--output is for one cluster, with --format {display.form}", hint=hint)
     from gpolicy.cli.many_clusters import run_all  # noqa: PLC0415 (most runs are about one)
 
     return run_all(work, targets, display, verb)
+
+
+def report_file(shown: Outputs, verb: str) -> Path | None:
+    """Return the file of --output FILE, as it was written in 1.0 for reports. Raise UsageError for other verbs."""
+    if not shown.old or verb in _SAVING:
+        return None
+    form, file = shown.display.form, shown.old[0]
+    if verb not in _WROTE_REPORTS or len(shown.old) > 1:
+        hint = f"--output {form}={file} writes the report to a file"
+        raise UsageError(f"--output {file}: no form is given", hint=hint)
+    sys.stderr.write(as_text([f"note: --format {form} --output {file} is now --output {form}={file}"]))
+    return file
 
 
 def _report_of(work: Work, target: Target) -> Report:
@@ -177,11 +179,14 @@ def _report_of(work: Work, target: Target) -> Report:
 
 
 def targets_of(asked: Clusters, path: Path | None = None, *, volumes: bool = False) -> Targets:
-    """Return what the options are about; `path` is the policy that the command line names.
+    """Return what the options are about; `path` is the policy, or the cluster, that the command line names.
 
     Raise UsageError for options that exclude one another, InputError for what is wrong with the settings file.
     """
     if not _several(asked):
+        named = clusters_near(None) if path is not None and asked.state is None and not path.exists() else {}
+        if str(path) in named:
+            asked, path = replace(asked, state=str(path)), None
         return _targets(asked, (_one(asked, path, volumes=volumes),))
     from gpolicy.fleet.choosing import changed_clusters, labelled_clusters, sharded_clusters  # noqa: PLC0415
 

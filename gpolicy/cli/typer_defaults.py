@@ -50,11 +50,15 @@ def with_typer_defaults(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _fields(kind: Any) -> list[inspect.Parameter]:
-    """Return the fields of a dataclass as parameters."""
+    """Return the fields of a dataclass as parameters, under its `heading` in the help."""
     hints = get_type_hints(kind, include_extras=True)
     keyword = inspect.Parameter.KEYWORD_ONLY
     plain = (inspect.Parameter(item.name, keyword, default=item.default) for item in fields(kind))
-    return [_with_default(parameter, hints[parameter.name]) for parameter in plain]
+    found = [_with_default(parameter, hints[parameter.name]) for parameter in plain]
+    for parameter in found:
+        owner = next(one for one in kind.__mro__ if parameter.name in vars(one).get("__annotations__", {}))
+        parameter.default.rich_help_panel = None if parameter.name == _FIRST else owner.heading
+    return found
 
 
 def _with_default(parameter: inspect.Parameter, hint: Any) -> inspect.Parameter:

@@ -195,6 +195,9 @@ def _unknown(src: str, scheme: str) -> RequestError:
         hint = "name its kind: config:FILE, text:FILE or snapshot:FILE"
         return RequestError(f"{src!r}: a file, but of unknown kind", hint=hint)
     known = "; ".join(SCHEMES.values())
+    if src in SCHEMES:
+        hint = "Did you mean `local:`?" if src == "local" else f"write {SCHEMES[src]}"
+        return ArgumentError(f"state {src}: incomplete", hint=hint)
     if not scheme:
         hint = f"Did you mean `rapi://{src}` or `ssh://{src}`?" if _HOST.fullmatch(src) else f"write one of: {known}"
         return ArgumentError("state does not say what kind of source it is", hint=hint)

@@ -68,7 +68,7 @@ class DriftReport:
 
     `compared` is how many objects the policy says anything of: the cluster, groups, nodes. `unreadable` are declared
     values that the source cannot show: drift in them cannot be seen. `findings` are about waivers of drift that ended
-    or accept nothing.
+    or accept nothing. `grounds` are those of the `notes` that say what the answer rests on.
     """
 
     cluster: str
@@ -79,6 +79,7 @@ class DriftReport:
     unreadable: tuple[NotCompared, ...] = ()
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+    grounds: tuple[str, ...] = ()
     snapshot: Snapshot | None = None
 
 
@@ -105,10 +106,10 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Se
             accepted.append(AcceptedDrift(drift, waiver))
     for item in difference.unreadable:  # a waiver of an unreadable value is not unused
         waivers.accepting(item.object, item.path, item.span)
-    notes = [unknown_release(state.software_version), *state.notes]
+    release, left_out = unknown_release(state.software_version), ""
     if ignored:
         what = f"{ignored} value that drifted is" if ignored == 1 else f"{ignored} values that drifted are"
-        notes.append(f"{what} not shown: {settings.source or 'the settings'} ignores GP821 drift there")
+        left_out = f"{what} not shown: {settings.source or 'the settings'} ignores GP821 drift there"
     has_cluster = policy.cluster is not None or policy.cluster_tags is not None
     return DriftReport(
         cluster=state.name,
@@ -119,7 +120,8 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Se
         accepted=tuple(accepted),
         unreadable=tuple(difference.unreadable),
         findings=tuple(waivers.findings()),
-        notes=tuple(filter(None, notes)),
+        notes=tuple(filter(None, (release, *state.notes, left_out))),
+        grounds=tuple(filter(None, (release, left_out))),
     )
 
 

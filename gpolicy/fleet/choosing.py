@@ -165,7 +165,7 @@ def newest_snapshot(directory: Path, cluster: str) -> Path:
     """Return the newest snapshot of a cluster. Raise InputError if there is none."""
     found = snapshots_of(directory, cluster)
     if not found:
-        hint = f"`gpolicy snapshot --all -o {directory}` writes them"
+        hint = f"`gpolicy snapshot --all --save {directory}` writes them"
         raise InputError(f"{directory / cluster}: no snapshot of the cluster {cluster}", hint=hint)
     return found[-1]
 

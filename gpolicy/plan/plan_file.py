@@ -39,7 +39,7 @@ from gpolicy.printable import one_line
 from gpolicy.provenance import Provenance
 
 _REMAKE: Final = "make a new plan with this gpolicy"
-_HINT: Final = "make a plan with `gpolicy plan -o FILE`"
+_HINT: Final = "make a plan with `gpolicy plan --save FILE`"
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _COMMIT: Final = re.compile(r"[0-9a-f]{40,64}", re.ASCII)
 _LONGEST_MESSAGE: Final = 1200

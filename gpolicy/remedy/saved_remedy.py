@@ -247,7 +247,7 @@ def _title(argv: Words, before: Words, after: Words, *, up: bool) -> str:
 KIND: Final = "gpolicy-remedy"
 FORMAT_VERSION: Final = "1.1"
 
-_REMAKE: Final = "make it again: gpolicy remedy --state SRC -o FILE"
+_REMAKE: Final = "make it again: gpolicy remedy --state SRC --save FILE"
 
 
 _SUPPOSES: Final = Shape(Supposed).with_keys(
@@ -275,7 +275,7 @@ SAVED: Final = Shape(SavedRemedy).with_keys(
 
 def read_procedure(path: FilePath, signers: Signers | None = None) -> Procedure:
     """Return the plan or the remedy in a file. Raise InputError if it is neither, as `read_plan` does."""
-    hint = "make a plan with `gpolicy plan -o FILE`, or a remedy with `gpolicy remedy -o FILE`"
+    hint = "make a plan with `gpolicy plan --save FILE`, or a remedy with `gpolicy remedy --save FILE`"
 
     def procedure(written: Record) -> Procedure:
         return _remedy(written) if written.fields.get("kind") == KIND else plan_in(written)

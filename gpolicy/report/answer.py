@@ -6,6 +6,7 @@ escaped yet; `Name` tells names from outside from our own words.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum, IntEnum
@@ -17,7 +18,7 @@ from gpolicy.findings import Finding
 from gpolicy.ganeti import amounts
 from gpolicy.ganeti.commands import shell_line
 from gpolicy.policy.source_file import Files
-from gpolicy.printable import count
+from gpolicy.printable import clipped, count
 from gpolicy.provenance import UNKNOWN, Provenance
 
 if TYPE_CHECKING:
@@ -71,8 +72,9 @@ class Table:
     """Rows of cells. `of` names what the rows are ("instances"); a heading that is a `Number` has numbers below it.
 
     `most` is how many rows a text shows; with `last_apart` it gives the last cell of each a line of its own, and leaves
-    the headings out. `bars`, one for each row, are drawn by HTML only, as are `tones`, the colours of the column
-    "verdict". Rows in the first `grouped` columns repeat the cells above them, and are shown once.
+    the headings out. `brief` is how many rows a short answer has (0: none), without the columns `aside`. `bars`, one
+    for each row, are drawn by HTML only, as are `tones`, the colours of the column "verdict". Rows in the first
+    `grouped` columns repeat the cells above them, and are shown once.
     """
 
     title: str
@@ -86,6 +88,8 @@ class Table:
     tones: tuple[Tone, ...] = ()
     grouped: int = 0
     last_apart: bool = False
+    brief: int = 0
+    aside: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -100,6 +104,14 @@ class Table:
     def amount(self) -> str:
         """How many rows of what it has: 3 instances."""
         return count(len(self), self.of.removesuffix("s"), self.of)
+
+    @property
+    def short(self) -> Table:
+        """The table as a short answer has it: its first rows, without the columns `aside`."""
+        kept = [place for place, heading in enumerate(self.headings) if heading not in self.aside]
+        shown = itertools.islice(self.shown_rows, self.brief)
+        rows = [tuple(row[place] for place in kept) for row in shown]
+        return replace(self, headings=tuple(self.headings[place] for place in kept), rows=rows, grouped=0, aside=())
 
     @property
     def shown_rows(self) -> Iterator[tuple[Cell, ...]]:
@@ -149,11 +161,15 @@ class Style(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """A list of entries; `of` is the word for one of them. A list shows those of tone GOOD last, folded away."""
+    """A list of entries; `of` is the word for one of them. A list shows those of tone GOOD last, folded away.
+
+    A short answer has lists, changes, and commands only where `brief` says so.
+    """
 
     of: str
     entries: Sequence[Entry]
     style: Style = Style.LIST
+    brief: bool = False
 
     def __len__(self) -> int:
         """Return the number of entries."""
@@ -194,8 +210,8 @@ class Section:
 
     Parts and notes that are empty are left out.
 
-    `never_cut` marks what a reader looks for first: its first table is never folded and never cut. `worse` says in a
-    few words what gets worst, `unknown` what could not be looked at.
+    `never_cut` marks what a reader looks for first: its first table is never folded and never cut. Only a short answer
+    has what is `brief_only`. `worse` says in a few words what gets worst, `unknown` what could not be looked at.
     """
 
     key: str
@@ -207,6 +223,7 @@ class Section:
     summary: str = ""
     sections: tuple[Section, ...] = ()
     never_cut: bool = False
+    brief_only: bool = False
     worse: str = ""
     unknown: tuple[str, ...] = ()
 
@@ -239,6 +256,15 @@ class Figure:
     tone: Tone = Tone.PLAIN
     about: str = ""
 
+    def first_clauses(self, room: int) -> str:
+        """Return as many clauses of the detail as fit into `room` characters, at least the first, clipped."""
+        first, *more = self.detail.split("; ")
+        for clause in more:
+            if len(first) + len(clause) + 2 > room:
+                break
+            first = f"{first}; {clause}"
+        return clipped(first, max(room, 10))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
@@ -247,8 +273,9 @@ class Answer:
     `verdict` is one sentence on what was looked at, `unknown` says what could not be, `amount` how much there is of it.
     `figures` come next; text and Markdown show those with a detail. `basis` are sentences on what all figures rest on.
     `facts` are what else identifies the answer, by name, `provenance` when and from what it was made; `rows_with` says
-    how to see the rows that a text leaves out. `terms` define words that have a meaning of their own here. Of
-    `unknown`, `basis` and `notes`, sentences that are empty are left out.
+    how to see the rows that a text leaves out. `next` are commands that a reader may want then.
+    `terms` define words that have a meaning of their own here. `looked_at` are sentences
+    on the policy and the cluster. Of `unknown`, `looked_at`, `basis`, `notes` and `next`, empty ones are left out.
     """
 
     verb: str
@@ -260,10 +287,12 @@ class Answer:
     unknown: tuple[str, ...] = ()
     amount: str = ""
     figures: tuple[Figure, ...] = ()
+    looked_at: tuple[str, ...] = ()
     basis: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
     listings: tuple[Listing, ...] = ()
     notes: tuple[str, ...] = ()
+    next: tuple[str, ...] = ()
     terms: tuple[tuple[str, str], ...] = ()
     source: str = ""
     snapshot: Snapshot | None = None
@@ -272,7 +301,7 @@ class Answer:
     rows_with: str = "in --format json"
 
     def __post_init__(self) -> None:
-        for name in ("unknown", "basis", "notes"):
+        for name in ("unknown", "looked_at", "basis", "notes", "next"):
             object.__setattr__(self, name, tuple(filter(None, getattr(self, name))))
 
     @property
@@ -301,9 +330,11 @@ class Answer:
         return ", ".join(self.provenance.words(self.source, self.snapshot))
 
 
-def with_content(sections: Iterable[Section]) -> list[Section]:
-    """Return the sections that are not empty, with those of theirs that are not."""
-    found = (replace(item, sections=tuple(with_content(item.sections))) for item in sections)
+def with_content(sections: Iterable[Section], *, brief: bool = False) -> list[Section]:
+    """Return the sections that are not empty, with those of theirs that are not; `brief`: for a short answer."""
+    found = (
+        replace(item, sections=tuple(with_content(item.sections))) for item in sections if brief or not item.brief_only
+    )
     return [item for item in found if item.summary or item.notes or item.parts or item.sections]
 
 

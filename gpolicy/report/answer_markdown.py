@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from typing import Final
@@ -31,7 +31,6 @@ from gpolicy.report.answer import (
     with_content,
 )
 from gpolicy.report.forms import Display
-from gpolicy.report.glossary import terms_of
 from gpolicy.report.markdown import (
     CLOSE,
     Block,
@@ -46,6 +45,8 @@ from gpolicy.report.markdown import (
 )
 
 _LONGEST_LINE: Final = 4_000  # of a command; longer ones are in the plan file
+_FIGURE: Final = 110  # characters of the words of a figure
+_MOST_OPEN: Final = 12  # lines of changes that stand open
 _CLEAN: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _SIGNS: Final = {Tone.GOOD: "✅ ", Tone.BAD: "❌ ", Tone.CAREFUL: "⚠ "}
 
@@ -77,16 +78,18 @@ def marker(cluster: str, verb: str = "plan") -> str:
 
 def render(answer: Answer, display: Display) -> str:
     """Return the answer as Markdown of at most `display.budget` bytes (at least `forms.LEAST_BUDGET`)."""
-    figures = (f"- {item.name}: **{prose(item.value)}** {prose(item.detail)}" for item in answer.figures if item.detail)
-    terms = [f"**{prose(term)}**: {prose(meaning)}" for term, meaning in terms_of(answer).items()]
+    figures = (
+        f"- {item.name}: **{prose(item.value)}** {prose(item.first_clauses(_FIGURE))}"
+        for item in answer.figures
+        if item.detail
+    )
+    told = {item.about for item in answer.figures if item.detail}
     blocks = [
         Block(name="", importance=100, head=tuple(_head(answer))),
         _list("figures", _Importance.FAILED, figures),
-        Block(name="", importance=100, head=tuple(_basis(answer))),
-        *itertools.chain.from_iterable(map(_blocks, with_content(answer.sections))),
+        *itertools.chain.from_iterable(_blocks(item, told) for item in with_content(answer.sections)),
         *map(_listing, answer.listings),
         _list("notes", _Importance.NOTES, map(_item, answer.notes), f"<b>{count(len(answer.notes), 'note')}</b>"),
-        _list("terms", _Importance.NOTES, (f"- {term}" for term in terms), "<b>Terms</b>"),
     ]
     blocks = [block for block in blocks if block.head or block.items]
     blocks.sort(key=lambda block: block.importance == _Importance.AS_BEFORE)
@@ -102,26 +105,27 @@ def _head(answer: Answer) -> Iterator[str]:
     yield f"{_SIGNS.get(answer.colour, '')}**{prose(answer.first_line, 1000)}**{amount}"
 
 
-def _basis(answer: Answer) -> Iterator[str]:
-    for sentence in filter(None, (answer.made, *answer.basis)):
-        yield ""
-        yield f"<sub>{prose(sentence)}</sub>"
-
-
 def _foot(answer: Answer) -> Iterator[str]:
-    parts = [f"{name} {code(value, 20)}" for name, value in answer.facts]
+    parts = [prose(sentence) for sentence in (answer.made, *answer.looked_at, *answer.basis) if sentence]
+    parts += [f"{name} {code(value, 20)}" for name, value in answer.facts]
     if answer.source:
         parts.append(f"read from {code(answer.read_from, 200)}")
     if parts:
         yield ""
-        yield f"<sub>{', '.join(parts)}</sub>"
+        yield f"<sub>{' · '.join(parts)}</sub>"
 
 
-def _blocks(section: Section) -> Iterable[Block]:
-    """Return the blocks of a section at the top: open, or folded by its weight."""
+def _blocks(section: Section, told: Collection[str]) -> Iterable[Block]:
+    """Return the blocks of a section at the top: open, or folded by its weight, changes unless they are short.
+
+    `told` are the keys of sections that a figure is about.
+    """
     if section.sections:
-        return _overview(section)
-    return _section(section) if section.weight > Weight.DETAIL else [_fold(section)]
+        return _overview(section, told)
+    changes = [part for part in section.parts if isinstance(part, Entries) and part.style is Style.CHANGES]
+    lines = sum(1 + len(entry.below) for part in changes for entry in part.entries)
+    is_short = bool(changes) and lines <= _MOST_OPEN
+    return _section(section) if section.weight > Weight.DETAIL or is_short else [_fold(section)]
 
 
 def _titled(section: Section) -> str:
@@ -206,43 +210,35 @@ def _rows(tables: Iterable[Table]) -> Iterator[str]:
 # --- sections of sections --------------------------------------------------------------------------------------------
 
 
-def _overview(section: Section) -> Iterator[Block]:
-    """Yield the blocks of inner sections: a line for the most important, the main table, and all else folded."""
+def _overview(section: Section, told: Collection[str]) -> Iterator[Block]:
+    """Yield the blocks of inner sections: a line for the most important, the main table, and all else folded.
+
+    `told` are the keys of sections that a figure is about: they need no line.
+    """
     below = with_content(section.sections)
-    main = [item for item in below if item.never_cut]
     heavy = [item for item in below if item.weight is Weight.WORSE or item.never_cut or item.unknown]
-    lines = [f"- **{prose(item.title)}**: {prose(item.summary, 600)}" for item in heavy]
-    no_worse = [item.title.lower() for item in below if item not in heavy]
-    lines += [f"- **No worse**: {', '.join(no_worse)}"] if no_worse else []
+    lines = [f"- **{prose(item.title)}**: {prose(item.summary, 600)}" for item in heavy if item.key not in told]
     yield _list("headlines", _Importance.HEADLINES, lines)
-    for item in main:
-        yield from (_rows_of(table, _Importance.MAIN) for table in item.tables[:1])
-        yield _list("notes", _Importance.CHANGED, map(_item, item.notes))
+    for item in below:
+        if item.never_cut:
+            yield from (_rows_of(table.short, _Importance.MAIN) for table in item.tables[:1] if table.brief)
     for part in section.parts:
         if isinstance(part, Entries):
             yield _list("reasons", _Importance.NOT_KNOWN, _entries(part, part.entries))
     yield from (_about(item) for item in below if item.weight is not Weight.SAME or item.never_cut)
-    same = [table for item in below for table in _tables(item) if table.weight is Weight.SAME]
+    same = [table for item in below for table in item.tables if table.weight is Weight.SAME]
     quiet = [f"- {_titled(item)}" for item in below if item.weight is Weight.SAME and not item.never_cut]
     yield _list("rows that are as before", _Importance.AS_BEFORE, (*quiet, *_rows(same)), "<b>As before</b>")
 
 
 def _about(section: Section) -> Block:
-    """Return one section, folded; of one that is never cut, all but its rows is above."""
-    tables = [table for table in _tables(section) if table.weight is not Weight.SAME]
-    about = _titled(section)
+    """Return one section, folded."""
+    tables = [table for table in section.tables if table.weight is not Weight.SAME]
     notes = [f"\n{prose(note)}" for note in section.notes]
-    if section.never_cut:
-        about = f"{section.title}: {'; '.join(table.title.partition(':')[0].lower() for table in tables)}"
-        notes = []
     importance = _Importance.WORSE if section.weight is Weight.WORSE else _Importance.CHANGED
-    title, _, rest = about.partition(": ")
+    title, _, rest = _titled(section).partition(": ")
     name = f"rows about {section.title.lower()}"
     return _list(name, importance, (*_rows(tables), *notes), f"<b>{title}</b>: {rest}")
-
-
-def _tables(section: Section) -> tuple[Table, ...]:
-    return section.tables[1:] if section.never_cut else section.tables
 
 
 # --- entries, findings, listings -------------------------------------------------------------------------------------

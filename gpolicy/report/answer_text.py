@@ -29,7 +29,12 @@ class _Writer:
 
     def lines(self) -> Iterator[str]:
         answer = self.answer
-        quiet = (answer.made, f"read from {answer.read_from}" if answer.snapshot else "", *answer.basis)
+        quiet = (
+            answer.made,
+            f"read from {answer.read_from}" if answer.snapshot else "",
+            *answer.looked_at,
+            *answer.basis,
+        )
         head = [self.paint(Tone.STRONG, answer.heading), *self.summary()]
         head += [line for sentence in quiet if sentence for line in self.prose(sentence)]
         yield from head
@@ -70,7 +75,8 @@ class _Writer:
     def body(self) -> Iterator[str]:
         answer = self.answer
         for section in answer.sections:
-            yield from self.top(section)
+            if not section.brief_only:
+                yield from self.top(section)
         for listing in answer.listings:
             yield "---" if listing is not answer.listings[0] else ""
             yield from listing.text.splitlines()
@@ -222,17 +228,30 @@ def table_lines(
     What is not printable is escaped. `room` is how many columns of the terminal there are (0: enough);
     where they are too few, the widest columns go on in further lines.
     """
+    return itertools.chain.from_iterable(table_blocks(headings, rows, right, paint, room))
+
+
+def table_blocks(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Collection[str],
+    paint: Callable[[int, int, str], str],
+    room: int = 0,
+) -> Iterator[list[str]]:
+    """Yield the same by row: the lines of the headings, then those of each row."""
     shown = [[printable(cell) for cell in row] for row in (headings, *rows)]
     widths = _widths(list(zip(*shown, strict=True)), room)
     for number, row in enumerate(shown):
         pieces = [wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
+        lines = []
         for line in itertools.zip_longest(*pieces, fillvalue=""):
             cells = []
             for place, (heading, cell, width) in enumerate(zip(headings, line, widths, strict=True)):
                 gap = " " * (width - columns(cell)) if heading in right or place < len(row) - 1 else ""
                 text = gap + cell if heading in right else cell + gap
                 cells.append(paint(number, place, text) if cell else text)
-            yield "  ".join(cells).rstrip()
+            lines.append("  ".join(cells).rstrip())
+        yield lines
 
 
 def _widths(cells: Sequence[Sequence[str]], room: int) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, compress, repeat
+from itertools import compress
 from typing import Any, Final
 
 from gpolicy.allocator.enumerations import DiskTemplate
@@ -147,9 +147,12 @@ def _figures(item: GroupCapacity) -> list[_Figure]:
         (pair_cell(one.name), spec_words(one.pair.largest), one.fits, one.hspace, one.binding) for one in item.specs
     ]
     hspace = sum(run.count for run in item.hspace_tiered)
-    found.append(("tiered", "pairs in turn, shrunk to fit", item.tiered_fit.fits, hspace, item.tiered_binding))
+    found.append(("tiered", "shrunk to fit", item.tiered_fit.fits, hspace, item.tiered_binding))
     standard = item.standard
-    return [*found, ("standard", spec_words(standard.spec), standard.fits, item.hspace_standard, standard.binding)]
+    found.append(("standard", spec_words(standard.spec), standard.fits, item.hspace_standard, standard.binding))
+    takes_none = not any(fits or others for _, _, fits, others, _ in found)
+    alike = len({(binding.cause, binding.reason) for *_, binding in found}) == 1
+    return [("every size", NOTHING, 0, 0, standard.binding)] if takes_none and alike else found
 
 
 def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
@@ -158,8 +161,9 @@ def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
     counts: list[tuple[int | None, int]] = []
     for item in items:
         first = (_name(item), item.template.value if item.template else NOTHING)
-        was = [figure[2] for figure in _figures(old[item.group])] if old and item.group in old else []
-        for (spec, words, fits, hspace, binding), now in zip(_figures(item), chain(was, repeat(None)), strict=False):
+        was = {spec: fits for spec, _, fits, *_ in _figures(old[item.group])} if old and item.group in old else {}
+        for spec, words, fits, hspace, binding in _figures(item):
+            now = was.get(spec, 0 if was else None)
             counts.append((now, fits))
             bound_by = f"{binding.cause.key} ({binding.reason})" if binding.reason else binding.cause.key
             row = (*first, spec, number(now), number(fits), number(hspace), words, bound_by)
@@ -168,7 +172,9 @@ def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
     bars = tuple(Bar(None if now is None else now / most, fits / most) for now, fits in counts)
     numbers = map(Number, ("now", "supposed" if old else "fits", "hspace"))
     headings = tuple(compress(("group", "template", "spec", *numbers, "counted size", "bound by"), there))
-    return Table("Instances that fit beside those that are there", "rows", headings, rows, grouped=2, bars=bars)
+    return Table(
+        "Instances that fit beside those that are there", "rows", headings, rows, grouped=2, bars=bars, brief=20
+    )
 
 
 def _tiered(items: Sequence[GroupCapacity]) -> Table:

@@ -30,6 +30,7 @@ from gpolicy.report.answer import (
 TITLE: Final = "Capacity"
 HEADINGS: Final = ("group", "spec", "counted size", *map(Number, ("now", "then", "Δ", "%")), "bound by")
 WHOLE_CLUSTER: Final = "(cluster)"
+_MOST_BRIEF: Final = 6
 
 
 def capacity_section(change: CapacityChange) -> Section:
@@ -41,7 +42,7 @@ def capacity_section(change: CapacityChange) -> Section:
     lost = any(row.is_loss for item in moved for row in figures(item))
     tables = (
         _fits_table("Instances that fit beside those that are there", telling, worse=lost),
-        replace(_fits_table("No change in what fits", quiet, worse=False), weight=Weight.SAME),
+        replace(_fits_table("No change in what fits", quiet, worse=False), weight=Weight.SAME, brief=0),
         _left_over(items),
         _vectors(items),
     )
@@ -70,8 +71,8 @@ def headline(change: CapacityChange) -> tuple[str, str]:
     share = f" ({percent(row.percent)})" if row.delta and row.before and not row.resized else ""
     value = now if now == then else f"{now} → {then}"
     if row.resized and row.before and row.after:
-        words = f"instances of today's standard size ({_counted(row, 0)})"
-        words += f", {_fits(row.after)} of the new one ({_counted(row, 1)})"
+        words = f"of today's standard size ({_counted(row, 0)})"
+        words += f"; {_fits(row.after)} of the new one ({_counted(row, 1)})"
     else:
         words = f"standard instances{share}"
     return value, f"{words}; tiered {_words(item.tiered)}"
@@ -84,7 +85,8 @@ def _fits_table(title: str, found: Sequence[tuple[str, str, FitChange]], *, wors
     rows = [(group, spec, *_figures(row)) for group, spec, row in found]
     bars = tuple(Bar(*(None if number is None else number / most for number in side)) for side in sides)
     weight = Weight.WORSE if worse else Weight.CHANGED
-    return Table(title, "rows", HEADINGS, rows, weight=weight, bars=bars, grouped=1)
+    aside = ("counted size", "%")
+    return Table(title, "rows", HEADINGS, rows, weight=weight, bars=bars, grouped=1, brief=_MOST_BRIEF, aside=aside)
 
 
 OLD_SIZE: Final = "· old size"

@@ -54,7 +54,8 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
             Figure("not compared", f"{len(report.unreadable):,}", about="unreadable"),
             Figure("findings", f"{len(report.findings):,}", about="findings"),
         ),
-        basis=(f"compared: {of} with {count(report.compared, 'object')} of {report.source}",),
+        basis=report.grounds,
+        looked_at=(f"compared: {of} with {count(report.compared, 'object')} of {report.source}",),
         sections=(
             *(() if wrote is None else _wrote(wrote)),
             Section("findings", "Findings", [Findings(report.findings, sources)]),
@@ -67,7 +68,7 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
             Section("accepted", "Accepted for a time", [_accepted(report)], weight=Weight.DETAIL),
             not_compared(report.unreadable, "declared"),
         ),
-        notes=tuple(report.notes),
+        notes=tuple(note for note in report.notes if note not in report.grounds),
         source=report.source,
         snapshot=report.snapshot,
     )

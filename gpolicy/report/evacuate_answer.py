@@ -64,7 +64,7 @@ def evacuate_answer(report: EvacuationReport) -> Answer:
             Figure("to copy", rough_size(report.copied), about="moves"),
             Figure("sets of jobs", f"{report.job_sets:,}", about="commands"),
         ),
-        sections=(_moves(report), _stays(report), _commands(report), _candidates(report)),
+        sections=(_stays(report), _moves(report), _commands(report), _candidates(report)),
         notes=(
             _for_a_reboot(report),
             *(f"hail, {_asked(item)}: {item.info}" for item in report.requests),
@@ -73,6 +73,7 @@ def evacuate_answer(report: EvacuationReport) -> Answer:
             *_short(report),
             *report.notes,
         ),
+        next=(_for_a_reboot(report), *_soft(report)),
         terms=_failures(report),
         rows_with="with --all-candidates, or in --format json",
     )
@@ -118,7 +119,7 @@ def _moves(report: EvacuationReport) -> Section:
         for item in report.moved
     ]
     headings = (Number("set"), "instance", "from", "to", "how", Number("to copy"))
-    table = Table("In this order; jobs of one set may run side by side", "moves", headings, rows, most=40)
+    table = Table("In this order; jobs of one set may run side by side", "moves", headings, rows, most=40, brief=12)
     return Section("moves", "Moves", [table], never_cut=True)
 
 
@@ -132,7 +133,7 @@ def _stays(report: EvacuationReport) -> Section:
             nodes = dict.fromkeys(node for item in together for node in item.nodes)
             rows.append((names(item.instance for item in together), template, names(nodes), why))
     headings = ("instances", "template", "nodes", "why")
-    table = Table("What stays, and why", "reasons", headings, rows, weight=Weight.WORSE, last_apart=True)
+    table = Table("What stays, and why", "reasons", headings, rows, weight=Weight.WORSE, last_apart=True, brief=5)
     notes = []
     if any(item.template in ("plain", "file") for item in report.stays):
         notes.append(
@@ -143,17 +144,21 @@ def _stays(report: EvacuationReport) -> Section:
         notes.append(
             "`gpolicy place` with the size of an instance and group=NAME says in figures why a group refuses it"
         )
+    return Section("stays", "Stays", [table], (*notes, *_soft(report)))
+
+
+def _soft(report: EvacuationReport) -> Iterator[str]:
+    """Yield what moves more, where nothing but soft errors keeps instances."""
     refused = {item.reason for stay in report.stays for item in stay.candidates or ()}
     if (
         refused & _SOFT
         and not report.asked.ignore_soft_errors
         and not any(item.mode is None for item in report.requests)
     ):
-        notes.append(
+        yield (
             "--ignore-soft-errors moves instances against exclusion tags, ratios and the memory reserved for N+1, as"
             " gnt-node evacuate does with it"
         )
-    return Section("stays", "Stays", [table], tuple(notes))
 
 
 def _why(item: StayingInstance) -> str:

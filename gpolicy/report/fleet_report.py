@@ -13,12 +13,13 @@ from gpolicy.printable import count, printable, some
 from gpolicy.provenance import Provenance
 from gpolicy.report import answer_html, answer_markdown, answer_text
 from gpolicy.report.answer import NOTHING, Answer, Figure, Name, Page, Section, Table
-from gpolicy.report.forms import LEAST_BUDGET, Display
+from gpolicy.report.forms import LEAST_BUDGET, Display, render
 from gpolicy.report.markdown import CLOSE, code, folded, prose
 from gpolicy.report.prometheus import Samples
 
 _WORST_FIRST: Final = (ExitCode.COULD_NOT_RUN, ExitCode.FINDINGS, ExitCode.CHANGES)
 _MOST_NAMES: Final = 8
+_MOST_ASIDE: Final = 5
 _CUT: Final = "<sub>The reports of {} are left out, since a comment must be short: {}</sub>"
 
 
@@ -81,7 +82,17 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
         values = {figure.name: figure.value for figure in item.answer.figures} if item.answer else {}
         rows.append((Page(item.name), verdict, *(values.get(heading, NOTHING) for heading in headings)))
     row_tones = tuple(item.tone for item in reports)
-    table = Table("Clusters", "clusters", ("cluster", "verdict", *headings), rows, tones=row_tones, most=len(rows))
+    table = Table(
+        "Clusters",
+        "clusters",
+        ("cluster", "verdict", *headings),
+        rows,
+        tones=row_tones,
+        most=len(rows),
+        brief=20,
+        aside=headings,
+    )
+    aside = tuple(f"{item.name}: {line}" for item in reports for line in item.aside)
     worst = next((tone for tone in (Tone.BAD, Tone.CAREFUL) if tone in row_tones), Tone.GOOD)
     return Answer(
         verb=verb,
@@ -91,7 +102,8 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
         tone=worst,
         figures=_totals(reports),
         sections=(Section("clusters", "Clusters", (table,), never_cut=True),),
-        notes=tuple(f"{item.name}: {line}" for item in reports for line in item.aside),
+        notes=aside,
+        next=aside[:_MOST_ASIDE],
         provenance=provenance,
     )
 
@@ -138,7 +150,9 @@ def _totals(reports: Sequence[ClusterReport]) -> tuple[Figure, ...]:
 
 
 def fleet_text(index: Answer, reports: Sequence[ClusterReport], display: Display) -> str:
-    """Return the table as text, then each cluster that has more to say than its verdict."""
+    """Return the table as text, then, with details, each cluster that has more to say than its verdict."""
+    if not display.details:
+        return render(index, display)
     parts = [answer_text.render(index, display)]
     for item in reports:
         if item.answer is None:

@@ -19,7 +19,7 @@ LEAST_BUDGET: Final = 4_000
 """Bytes for the verdict, the marker and the notices of cut parts."""
 
 ANSWER_FORMS: Final = {
-    "text": "gpolicy.report.answer_text",
+    "text": "gpolicy.report.answer_brief",
     "markdown": "gpolicy.report.answer_markdown",
     "html": "gpolicy.report.answer_html",
 }
@@ -38,13 +38,16 @@ OWN_FORMS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Display:
-    """How to show an answer: `budget` is the most bytes of Markdown; `every` has a text show all rows.
+    """How to show an answer: `budget` is the most bytes of Markdown.
 
-    `width` is how many columns the tables of a text may take; 0: any number.
+    A text is one screen, or with `details` all that there is, or with `quiet` the verdict; `every` has it show all rows
+    as well. `width` is how many columns its tables may take; 0: any number.
     """
 
     form: str = "text"
     budget: int = COMMENT_BUDGET
+    details: bool = False
+    quiet: bool = False
     every: bool = False
     colour: bool = False
     width: int = 0
@@ -58,5 +61,7 @@ def forms_of(verb: str) -> tuple[str, ...]:
 
 def render(answer: Answer, display: Display) -> str:
     """Return the answer in one of `ANSWER_FORMS`."""
-    text: str = import_module(ANSWER_FORMS[display.form]).render(answer, display)
+    whole = display.form == "text" and (display.details or display.every) and not display.quiet
+    module = "gpolicy.report.answer_text" if whole else ANSWER_FORMS[display.form]
+    text: str = import_module(module).render(answer, display)
     return text

@@ -104,7 +104,7 @@ def _instead(report: PlaceReport) -> Iterator[Section]:
         summary = "not known as long as the disks have no spindles: write disk=SIZE:SPINDLES"
     else:
         summary = "no smaller size" if report.instance.ignores_policy else "no size that the policy allows"
-    table = Table("", "requests", ("change", "goes to"), rows)
+    table = Table("", "requests", ("change", "goes to"), rows, brief=5)
     yield Section("instead", "What would fit", [table], summary=summary, never_cut=True)
 
 
@@ -116,7 +116,7 @@ def _possible(items: Sequence[Candidate], report: PlaceReport) -> Iterator[Table
     rows = [(_nodes(item), Name(item.group), _metric(item), known_size(item.disk_left)) for item in items]
     headings = ("nodes", "group", metric, Number("disk left"))
     some, most = (len(rows), 10) if len(rows) <= _MOST_ALL else (_MOST_BEST, _MOST_BEST)
-    yield Table("Best first; the smaller the better", "candidates", headings, rows[:some], most=most)
+    yield Table("Best first; the smaller the better", "candidates", headings, rows[:some], most=most, brief=5)
     others = "All the other candidates, best first"
     yield Table(others, "candidates", headings, rows[some:], weight=Weight.SAME, most=most)
 

@@ -89,6 +89,8 @@ def plan_answer(
     what_if = impact.what_if if impact else ()
     sections = effects.sections if effects else ()
     groups = "groups" if len(unmanaged) > 1 else "group"
+    entries = Entries("guard", list(map(_guard, worst_first(plan.guards))))
+    guards = Section("guards", "Guards", [entries], weight=Weight.CHANGED if plan.safe else Weight.WORSE)
     return Answer(
         verb="plan",
         title="Plan for cluster",
@@ -99,27 +101,25 @@ def plan_answer(
         tone=Tone.BAD if not plan.safe else Tone.CAREFUL if worse else Tone.GOOD,
         amount=amount(plan) if plan.changes else "",
         figures=plan_figures(plan, known or Impact(), sections) if compared else (),
-        basis=(
+        looked_at=(
             f"policy: {of}" if of else "",
             f"not managed: {groups} {some(unmanaged, 4)}, which no document declares" if unmanaged else "",
+        ),
+        basis=(
             *what_if,
-            impact.basis.sentence if impact and impact.basis else "",
+            impact.basis.sentence if impact and impact.basis else unknown,
             *limits,
         ),
         sections=(
             Section("findings", "Findings", [Findings(plan.findings, sources or {}, locate)]),
+            *(() if plan.safe else (guards,)),
             _changes(plan, known),
             _left_out(plan),
             values_text.not_compared(plan.unreadable, "wanted"),
             *((effects,) if effects else ()),
             *(_pictures(plan, known, sides) if sides and plan.changes else ()),
             _steps(plan),
-            Section(
-                "guards",
-                "Guards",
-                [Entries("guard", list(map(_guard, worst_first(plan.guards))))],
-                weight=Weight.CHANGED if all(guard.ok for guard in plan.guards) else Weight.WORSE,
-            ),
+            *((guards,) if plan.safe else ()),
         ),
         notes=tuple(plan.notes),
         source=plan.source,
@@ -277,9 +277,8 @@ def _violations(impact: Impact, section: Section) -> Figure:
 def _capacity(impact: Impact, section: Section, *, in_verdict: bool) -> Figure:
     """Return the figure of capacity, with the row that is worse unless the verdict names it."""
     value, detail = headline(impact.capacity) if impact.capacity else ("?", "")
-    worse = f"; worse: {section.worse}" if section.worse and not in_verdict else ""
-    detail = "; ".join((*section.unknown, detail))
-    return Figure("capacity", value, f"{detail}{worse}", _tone(section), section.key)
+    worse = [f"worse: {section.worse}"] if section.worse and not in_verdict else []
+    return Figure("capacity", value, "; ".join((*section.unknown, *worse, detail)), _tone(section), section.key)
 
 
 def _redundancy(impact: Impact, section: Section) -> Figure:
@@ -287,7 +286,8 @@ def _redundancy(impact: Impact, section: Section) -> Figure:
     sides = ([item.before for item in groups], [item.after for item in groups])
     now, then = (min((one.survives for one in side if one and one.nodes), default=0) for side in sides)
     value = count(then, "node") if now == then else f"{now} → {count(then, 'node')}"
-    detail = f"of each {'known ' if section.unknown else ''}group may fail; {section.summary}"
+    parts = [f"of each {'known ' if section.unknown else ''}group may fail", section.summary]
+    detail = "; ".join(reversed(parts) if section.worse else parts)
     unmirrored, split = (sum(getattr(item, what) for item in sides[1] if item) for what in ("unmirrored", "split"))
     if unmirrored:
         detail += f"; {count(unmirrored, 'instance')} without a mirror cannot fail over"
@@ -304,15 +304,16 @@ def _location(impact: Impact, change: LocationChange, section: Section) -> Figur
 
 
 def _guards(plan: Plan) -> Figure:
-    """Return how many guards fail, and why; else how many pass, and which are overridden."""
+    """Return how many guards fail, whose reasons are a section; else how many pass, and which are overridden."""
     failed = [guard for guard in plan.guards if not guard.ok]
     overridden = [guard for guard in plan.guards if guard.ok and guard.allowed]
-    told = [f"{guard.name}: {guard.message}" for guard in (*failed, *(overridden if not failed else ()))]
+    told = [f"{guard.name}: {guard.message}" for guard in overridden]
     more = [f"and {len(told) - _MOST_GUARDS} more"] if len(told) > _MOST_GUARDS else []
     all_of_them = len(plan.guards)
     word = "fails" if len(failed) == 1 else "fail" if failed else "pass"
     value = f"{len(failed) or all_of_them - len(overridden)} of {all_of_them} {word}" if all_of_them else "none"
-    detail = "; ".join([*(f"{'' if failed else 'overridden: '}{text}" for text in told[:_MOST_GUARDS]), *more])
+    detail = "; ".join([*(f"overridden: {text}" for text in told[:_MOST_GUARDS]), *more])
     tone = Tone.BAD if failed else Tone.CAREFUL if overridden else Tone.GOOD
     otherwise = "nothing is in the way" if all_of_them else "the policy declares none"
-    return Figure("guards", value, detail or otherwise, tone if all_of_them else Tone.PLAIN, "guards")
+    said = "" if failed else detail or otherwise
+    return Figure("guards", value, said, tone if all_of_them else Tone.PLAIN, "guards")

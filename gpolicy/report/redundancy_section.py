@@ -148,7 +148,8 @@ def _worse(fallen: list[GroupRedundancyChange]) -> str:
 def _fallen_words(item: GroupRedundancyChange) -> str:
     now, then = (group.survives if group else 0 for group in (item.before, item.after))
     lost = f", {count(len(item.newly_lost), 'loss', 'losses')} newly cannot be absorbed" if item.newly_lost else ""
-    return f"group {item.group} survives the loss of {count(then, 'node')}, now {now}{lost}"
+    today, after = (count(number, "node") if number else "no node" for number in (now, then))
+    return f"today group {item.group} survives the loss of {today}, after of {after}{lost}"
 
 
 def _summary(change: RedundancyChange, fallen: list[GroupRedundancyChange]) -> str:

@@ -110,7 +110,7 @@ def _faults(report: RemedyReport) -> Section:
     return Section(
         "faults",
         "What is wrong",
-        [Table("What is wrong", "kinds", headings, rows), Entries("fault", new)],
+        [Table("What is wrong", "kinds", headings, rows, brief=5), Entries("fault", new)],
         ("what is marked ! is new: the moves end more than they bring, or what is worse",) if new else (),
         never_cut=True,
     )
@@ -118,7 +118,7 @@ def _faults(report: RemedyReport) -> Section:
 
 def _moves(report: RemedyReport) -> Section:
     headings = (Number("set"), "instance", "from", "to", Number("to copy"), Number("time"), "downtime", "cures")
-    table = Table("Moves", "moves", headings, list(map(_row, report.steps)), most=40)
+    table = Table("Moves", "moves", headings, list(map(_row, report.steps)), most=40, brief=10)
     notes = ("jobs of one set may run side by side; the sets run one after the other",) if report.steps else ()
     return Section("moves", "Moves", [table], notes, never_cut=True)
 
@@ -153,7 +153,7 @@ def _commands(report: RemedyReport) -> Section:
 
 def _left(report: RemedyReport) -> Section:
     rows = [(item.fault.kind.value, item.fault.sentence, item.reason) for item in report.left]
-    table = Table("What nothing cures, and why", "faults", ("kind", "fault", "why"), rows, last_apart=True)
+    table = Table("What nothing cures, and why", "faults", ("kind", "fault", "why"), rows, last_apart=True, brief=3)
     return Section("left", "What is left", [table])
 
 
@@ -161,7 +161,7 @@ def _sizes(report: RemedyReport) -> Section:
     return Section(
         "sizes",
         "Sizes that violate the policy, and the nearest legal ones",
-        [Entries("instance", tuple(map(_size, report.sizes)), Style.COMMANDS)],
+        [Entries("instance", tuple(map(_size, report.sizes)), Style.COMMANDS, brief=True)],
         (
             "the spec pair is the one that asks for the smallest change; a plan names the one with the fewest breaches",
             "memory and CPUs change at the next start of an instance; no script runs these commands",

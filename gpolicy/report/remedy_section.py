@@ -11,7 +11,7 @@ from gpolicy.report.remedy_answer import KINDS, duration
 
 TITLE: Final = "Remedy"
 _NEXT: Final = (
-    "the moves come after the plan, and cure nothing that stops it; to list them: gpolicy plan -o PLAN.json, then"
+    "the moves come after the plan, and cure nothing that stops it; to list them: gpolicy plan --save PLAN.json, then"
     " gpolicy remedy PLAN.json --state SRC"
 )
 

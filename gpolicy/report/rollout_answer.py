@@ -94,7 +94,7 @@ def rollout_index(
 ) -> Answer:
     """Return the table of all clusters, with a verdict on the whole. `notes` say how to go on."""
     rows = tuple((Name(item.name), item.wave, report.verdict) for item, report in zip(clusters, reports, strict=True))
-    table = Table("Clusters", "clusters", ("cluster", "wave", "verdict"), rows, most=len(rows))
+    table = Table("Clusters", "clusters", ("cluster", "wave", "verdict"), rows, most=len(rows), brief=20)
     good = not any(report.exit_code for report in reports)
     return Answer(
         verb="apply",
@@ -104,6 +104,7 @@ def rollout_index(
         tone=Tone.GOOD if good else Tone.BAD,
         sections=(Section("clusters", "Clusters", (table,), never_cut=True),),
         notes=tuple(notes),
+        next=tuple(notes),
         provenance=provenance,
     )
 

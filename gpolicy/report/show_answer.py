@@ -12,7 +12,7 @@ from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.json_values import fields, place
 from gpolicy.policy.model import LEVELS
 from gpolicy.printable import count
-from gpolicy.report.answer import Answer, Cell, Name, Section, Table
+from gpolicy.report.answer import Answer, Cell, Entries, Entry, Name, Section, Table
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, Origin
 from gpolicy.writing.yaml_text import Node, flow, scalar, written_value
 
@@ -24,8 +24,17 @@ _SIZES: Final = (("hardware", "memory"), ("hardware", "pv_size"))
 def show_answer(view: EffectivePolicy, *, origin: bool = False) -> Answer:
     """Return the view as an answer: tables of values for each object; `origin` adds the places."""
     verdict = f"{count(len(view.objects), 'object')} of a policy for Ganeti {view.version}"
+    own = Section("own", "", [Entries("object", [_own(item) for item in view.objects])], brief_only=True)
     sections = (_section(item, place, view.version, origin=origin) for place, item in enumerate(view.objects))
-    return Answer(verb="show", title="Effective policy", name="", verdict=verdict, sections=tuple(sections))
+    return Answer(verb="show", title="Effective policy", name="", verdict=verdict, sections=(own, *sections))
+
+
+def _own(item: EffectiveObject) -> Entry:
+    """Return the values that an object declares itself, on one line."""
+    own = [value for value in item.values if value.state is Declaration.EXPLICIT and value.origin]
+    told = [f"{'.'.join(value.path)} {_brief(value.path, value.origin.value)}" for value in own if value.origin]
+    told += [f"tags {' '.join(item.tags)}"] if item.tags else []
+    return Entry(", ".join(told) or "no values of its own", name=item.label)
 
 
 def _section(item: EffectiveObject, number: int, version: str, *, origin: bool) -> Section:

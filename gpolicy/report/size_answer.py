@@ -31,14 +31,14 @@ def size_answer(report: SizeReport) -> Answer:
     for kind, bought in zip(report.kinds, report.nodes, strict=True):
         costs = (f"{kind.cost:,g}", f"{kind.cost * bought:,g}")
         rows.append((Name(kind.like), str(bought), *(costs if priced else ())))
-    to_buy = Table("Nodes to buy", "kinds", ("like", *map(Number, ("nodes", *money))), rows)
+    to_buy = Table("Nodes to buy", "kinds", ("like", *map(Number, ("nodes", *money))), rows, brief=8)
     words = _all_words([item.instance for item in report.wanted])
     wanted_rows = [
         (Name(item.title), size, item.instance.template.value, number(item.count), number(more))
         for item, size, more in zip(report.wanted, words, report.more, strict=True)
     ]
     headings = ("spec", "size", "template", Number("wanted"), Number("still fit then"))
-    sizes = Table("What is wanted, and how much more fits then", "sizes", headings, wanted_rows)
+    sizes = Table("What is wanted, and how much more fits then", "sizes", headings, wanted_rows, brief=8)
     missing = report.shortage
     fewer = f"with {count(sum(missing.nodes), 'more node')}" if missing and sum(missing.nodes) else "without more nodes"
     short = ""
@@ -111,7 +111,7 @@ def full_answer(report: FullReport) -> Answer:
         (size, part.instance.template.value, number(part.now), number(part.more))
         for size, part in zip(words, report.parts, strict=True)
     ]
-    mix = Table("Today's mix of sizes", "sizes", ("size", "template", Number("now"), Number("more")), rows)
+    mix = Table("Today's mix of sizes", "sizes", ("size", "template", Number("now"), Number("more")), rows, brief=15)
     notes = [_limit(report.binding) if report.binding else f"counting stopped at {more:,}: more may fit"]
     notes += [report.policy_limit.sentence] if report.policy_limit else []
     if report.left_out:

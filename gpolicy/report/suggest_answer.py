@@ -59,12 +59,11 @@ def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer
     """Return the sizes of each group, and its document if it was not `written` to a file."""
     passed = tuple(f"{name}: {why.removeprefix(f'group {name}: ')}" for name, why in report.passed_over.items())
     documents = tuple(Listing(f"NodeGroup document of {item.group}", "yaml", item.document) for item in report.groups)
-    where = f"written to {written}" if written else "with the document that declares them"
     return Answer(
         verb="suggest",
         title="Sizes that tile the nodes of cluster",
         **about(report),
-        verdict=f"Sizes for {count(len(report.groups), 'group')}, {where}",
+        verdict=f"Sizes for {count(len(report.groups), 'group')}{f', written to {written}' if written else ''}",
         sections=(
             *itertools.chain.from_iterable(map(_sections, report.groups, itertools.count(1))),
             Section("passed-over", "Skipped groups", notes=passed),
@@ -103,7 +102,7 @@ def _sizes(item: Suggestion) -> Table:
         words = _instance_words(pair.pair.max, exclusive=item.exclusive)
         rows.append((f"pair {pair.place} of today", words, *figures, pair.then.binding.cause.key))
     numbers = map(Number, ("per node", "now", "then", "empty"))
-    return Table("What fits", "sizes", ("size", "instance", *numbers, "bound by"), rows)
+    return Table("What fits", "sizes", ("size", "instance", *numbers, "bound by"), rows, brief=8)
 
 
 def _stranded(item: Suggestion) -> Table:
@@ -143,7 +142,7 @@ def _choices(item: Suggestion) -> Table:
     ]
     shares = [Number(f"unused {name}") for name in resources]
     headings = ("sizes", "instances now", Number("in none"), "fill the group", *shares, Number("unused"))
-    return Table("The best sets of sizes; the first is suggested", "sets", headings, rows)
+    return Table("The best sets of sizes; the first is suggested", "sets", headings, rows, brief=3)
 
 
 def _unused(item: Suggestion) -> tuple[str, ...]:

@@ -208,7 +208,7 @@ _CLUSTER: Final = """\
 #   a value           the object is to have this value of its own
 #   inherit           (groups and nodes) the object is to have no value of its own, and follows the level above
 #
-# A policy for a cluster that is there already is best begun with `gpolicy adopt --state … -o DIR`.
+# A policy for a cluster that is there already is best begun with `gpolicy adopt --state … --save DIR`.
 gpolicy: v1
 kind: Cluster
 name: NAME

@@ -75,8 +75,12 @@ def _verb(name: str, command: Any, context: Any) -> Verb:
         usage=f"gpolicy {name} {' '.join(pieces)}",
         paragraphs=_paragraphs(command.help),
         arguments=tuple(_argument(item) for item in parameters if item.param_type_name == "argument"),
-        options=tuple(_option(item) for item in parameters if item.param_type_name == "option" and item.name != "help"),
+        options=tuple(map(_option, filter(_is_shown, parameters))),
     )
+
+
+def _is_shown(parameter: Any) -> bool:
+    return parameter.param_type_name == "option" and parameter.name != "help" and not parameter.hidden
 
 
 def _paragraphs(text: str) -> tuple[str, ...]:

@@ -102,18 +102,18 @@ def test_the_verb_adds_to_a_policy_and_refuses_what_is_none(tmp_path: Path, caps
     state = read_state(STATE)
     policy, other = tmp_path / "prod", tmp_path / "other"
     write_files(adopt(without(state, ["spare"], ())).files, policy)
-    assert run(["adopt", "--state", STATE, "-o", str(policy)]) == 0
+    assert run(["adopt", "--state", STATE, "--save", str(policy)]) == 0
     assert f"wrote {policy}/groups/spare.yaml\nadded to {policy}: group/spare" in capsys.readouterr().out
-    assert run(["adopt", "--state", STATE, "-o", str(policy)]) == 0
+    assert run(["adopt", "--state", STATE, "--save", str(policy)]) == 0
     assert f"nothing is new for {policy}" in capsys.readouterr().out
     before = texts_in(policy)
     (policy / "bad.yaml").write_text("gpolicy: v1\nkind: NodeGroup\nname: x\nbogus: 1\n", encoding="utf-8")
     (policy / "groups" / "spare.yaml").unlink()
-    assert run(["adopt", "--state", STATE, "-o", str(policy)]) == 1
+    assert run(["adopt", "--state", STATE, "--save", str(policy)]) == 1
     assert texts_in(policy).keys() - before.keys() == {policy / "bad.yaml"}
     other.mkdir()
     (other / "notes.txt").write_text("mine", encoding="utf-8")
-    assert run(["adopt", "--state", STATE, "-o", str(other)]) == 3
+    assert run(["adopt", "--state", STATE, "--save", str(other)]) == 3
     assert [file.name for file in other.iterdir()] == ["notes.txt"]
 
 

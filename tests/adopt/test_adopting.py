@@ -144,7 +144,9 @@ def test_of_much_that_is_left_out_the_files_name_all(tmp_path: Path) -> None:
     state = cluster_state(cluster={("hvparams", f"h{number}", "a"): 1 for number in range(150)})
     state.groups["n\u00e4me"] = replace(state.groups["default"], name="n\u00e4me")
     write_snapshot(state, tmp_path / "state.json", taken_at="2026-01-01T00:00:00Z")
-    said = gpolicy("adopt", "--state", f"snapshot:{tmp_path / 'state.json'}", "-o", str(tmp_path / "adopted")).stderr
+    said = gpolicy(
+        "adopt", "--state", f"snapshot:{tmp_path / 'state.json'}", "--save", str(tmp_path / "adopted")
+    ).stderr
     assert said.count("left out") == 101
     assert said.endswith("gpolicy: left out 51 more: comments in the written files name them all\n")
     assert (tmp_path / "adopted" / "cluster.yaml").read_text().count("# - hvparams.h") == 150

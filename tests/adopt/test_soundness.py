@@ -93,7 +93,7 @@ def test_without_a_guard_only_comments_are_written(tmp_path: Path) -> None:
 
 def test_a_slip_in_the_policy_is_stopped(tmp_path: Path) -> None:
     source = f"snapshot:{SNAPSHOT}"
-    assert gpolicy("adopt", "-o", tmp_path / "p", "-s", source).returncode == 0
+    assert gpolicy("adopt", "--save", tmp_path / "p", "-s", source).returncode == 0
     file = tmp_path / "p" / "cluster.yaml"
     text = file.read_text(encoding="utf-8")
     assert text.count("disk-size: 1T") == 1

@@ -49,7 +49,7 @@ def test_without_mirrored_instances_or_other_nodes_it_is_zero() -> None:
 
 def test_reports_say_it() -> None:
     report = capacity(from_text(text(MIRRORED)))
-    shown = render(capacity_answer(report, components=True), Display(form="text"))
+    shown = render(capacity_answer(report, components=True), Display(form="text", details=True))
     assert "theoretical minimum: 0.00520833, as hbal takes it; the score could fall at most by" in shown
     assert "could fall by" in shown
     data = capacity_data(report)["groups"][0]

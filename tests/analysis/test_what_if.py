@@ -190,7 +190,9 @@ def test_the_example_of_the_design_document() -> None:
         found = capacity(state, template="drbd", weights=weights)
         counts[weight] = found.groups[0].standard.fits
     assert counts == {0.25: 48, 0.0: 34}
-    assert render(capacity_answer(found), Display(form="text")).count("--weight reserved_mem_rtotal=0") >= 1
+    assert (
+        render(capacity_answer(found), Display(form="text", details=True)).count("--weight reserved_mem_rtotal=0") >= 1
+    )
     assert capacity_data(found)["what_if"] == list(found.what_if)
 
 
@@ -206,7 +208,7 @@ def test_place_goes_by_the_weights() -> None:
     by_disk, by_memory = (place(state, replace(small, weights=weights)) for weights in (disk, memory))
     assert (by_disk.nodes, by_memory.nodes) == (("n2",), ("n0",))
     assert "hail and hspace place otherwise" in by_disk.what_if[0]
-    assert "--weight n1_cnt=0" in render(place_answer(by_disk), Display(form="text"))
+    assert "--weight n1_cnt=0" in render(place_answer(by_disk), Display(form="text", details=True))
 
 
 # --- the metric --------------------------------------------------------------------------------------------------

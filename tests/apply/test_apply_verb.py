@@ -61,7 +61,7 @@ class Bench:
         """Make the plan for a policy."""
         file = self.directory / "policy.yaml"
         file.write_text(policy)
-        return gpolicy("plan", file, "-s", self.server.address, *self.reach, "-o", self.plan, *more)
+        return gpolicy("plan", file, "-s", self.server.address, *self.reach, "--save", self.plan, *more)
 
     def call(self, *more: str) -> list[str]:
         return ["apply", str(self.plan), "--to", self.server.address, *self.reach, *more]

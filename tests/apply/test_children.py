@@ -80,7 +80,7 @@ def run_gpolicy(root: Path, *arguments: str | Path) -> subprocess.CompletedProce
 def test_no_program_gets_a_secret(root: Path, way: str) -> None:
     state = way if way == "local:" else f"{way}{root}/var/lib/ganeti/config.data"
     plan = root / "plan.json"
-    made = run_gpolicy(root, "plan", root / "policy.yaml", "--state", state, "-o", plan)
+    made = run_gpolicy(root, "plan", root / "policy.yaml", "--state", state, "--save", plan)
     assert plan.exists(), made.stderr
     done = run_gpolicy(root, "apply", plan, "--to", state, "--yes", "--journal", root / "journal")
     assert "the job failed" in done.stderr, done.stderr

@@ -75,7 +75,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def unchanging(directory: Path) -> None:
     """Put the policy that the cluster of STATE has now into a directory: its plan has no changes."""
     shutil.rmtree(directory, ignore_errors=True)
-    assert gpolicy("adopt", "--state", STATE, "-o", directory, cwd=directory.parent).returncode == 0
+    assert gpolicy("adopt", "--state", STATE, "--save", directory, cwd=directory.parent).returncode == 0
 
 
 def fleet_of(workspace: Path) -> None:

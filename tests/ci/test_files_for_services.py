@@ -118,7 +118,7 @@ def test_the_rules_in_rego_find_what_is_risky_and_what_fails(tmp_path: Path) -> 
     (rules,) = re.findall(r"```rego\n(.*?)```", PAGE, re.DOTALL)
     plan = tmp_path / "plan.json"
     state = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
-    gpolicy("plan", ROOT / "policies" / "two-groups", "--state", state, "--no-impact", "-o", plan)
+    gpolicy("plan", ROOT / "policies" / "two-groups", "--state", state, "--no-impact", "--save", plan)
     data = json.loads(plan.read_text(encoding="utf-8"))
     failing = [guard["name"] for guard in data["guards"] if not guard["ok"]]
     assert failing

@@ -51,7 +51,7 @@ def test_a_flag_of_the_policy_counts_where_the_source_shows_no_parameters(tmp_pa
     without = gpolicy(*asked)
     assert "goes nowhere: refused by n1-capacity (1)" in without.stdout
     assert decided(without) == []
-    done = gpolicy(*asked, "-p", policy(tmp_path, "{no-capacity-checks: ~}", "one"))
+    done = gpolicy(*asked, "--details", "-p", policy(tmp_path, "{no-capacity-checks: ~}", "one"))
     assert (done.returncode, done.stdout.splitlines()[1]) == (
         0, "new (2G memory, 4 CPUs, 10G disk, ext) goes to node1.example.org in group default",
     )  # fmt: skip
@@ -62,10 +62,12 @@ def test_a_flag_of_the_policy_counts_where_the_source_shows_no_parameters(tmp_pa
 
 def test_the_nodes_of_the_cluster_go_before_those_of_the_request(tmp_path: Path) -> None:
     only = state(tmp_path, {"restrict-allocation-to": "node3.example.org,node4.example.org"})
-    done = gpolicy("place", *WANTED, "nodes=node1.example.org,node2.example.org", "--state", only)
+    done = gpolicy("place", *WANTED, "nodes=node1.example.org,node2.example.org", "--state", only, "--details")
     assert "goes to node3.example.org / node4.example.org" in done.stdout
     assert len(decided(done)) == 1
-    short = gpolicy("place", *WANTED, "--state", state(tmp_path, {"restrict-allocation-to": "node3,node4"}))
+    short = gpolicy(
+        "place", *WANTED, "--state", state(tmp_path, {"restrict-allocation-to": "node3,node4"}), "--details"
+    )
     assert "restrict-allocation-to names no node of this cluster by its full name" in short.stdout
     assert short.returncode == 1
 
@@ -92,20 +94,20 @@ def test_parameters_with_which_hail_fails_are_told(stored: dict[str, Any], why: 
     assert (done.returncode, answer["ok"], answer["candidates"]) == (1, False, [])
     assert answer["reason"].startswith(f"hail refuses every request, by default_iallocator_params: {why}")
     assert "without them it would go to node1.example.org / node3.example.org" in answer["notes"][0]
-    emptied = gpolicy("evacuate", "node2", "--state", source)
+    emptied = gpolicy("evacuate", "node2", "--state", source, "--details")
     assert emptied.returncode == 1
     assert "8 of 8 instances stay" in emptied.stdout
     assert "without them 8 instances would end up elsewhere" in emptied.stdout
     assert why in emptied.stdout
-    lost = gpolicy("place", *WANTED, "--state", source, "--lost", "node2")
+    lost = gpolicy("place", *WANTED, "--state", source, "--lost", "node2", "--details")
     assert why in lost.stdout
 
 
 def test_soft_errors_are_ignored_in_evacuations(tmp_path: Path) -> None:
-    plain = gpolicy("evacuate", "node1", "--state", f"snapshot:{SNAPSHOT}")
+    plain = gpolicy("evacuate", "node1", "--state", f"snapshot:{SNAPSHOT}", "--details")
     assert "2 of 7 instances stay" in plain.stdout
-    done = gpolicy("evacuate", "node1", "--state", state(tmp_path, {"ignore-soft-errors": None}))
-    asked = gpolicy("evacuate", "node1", "--state", f"snapshot:{SNAPSHOT}", "--ignore-soft-errors")
+    done = gpolicy("evacuate", "node1", "--state", state(tmp_path, {"ignore-soft-errors": None}), "--details")
+    asked = gpolicy("evacuate", "node1", "--state", f"snapshot:{SNAPSHOT}", "--ignore-soft-errors", "--details")
     assert done.stdout.splitlines()[1] == asked.stdout.splitlines()[1]
     assert decided(done) == [
         "default_iallocator_params (ignore-soft-errors) decide this: without them 2 instances would end up elsewhere"
@@ -113,7 +115,7 @@ def test_soft_errors_are_ignored_in_evacuations(tmp_path: Path) -> None:
 
 
 def test_the_load_of_monitoring_daemons_is_not_known(tmp_path: Path) -> None:
-    done = gpolicy("place", *WANTED, "--state", state(tmp_path, {"mond": "yes"}))
+    done = gpolicy("place", *WANTED, "--state", state(tmp_path, {"mond": "yes"}), "--details")
     assert done.returncode == 0
     assert "weighs the CPU load that monitoring daemons report (mond), which is not known here" in done.stdout
     assert decided(done) == []
@@ -134,7 +136,7 @@ def test_a_test_asks_hail_with_the_parameters_of_the_policy(tmp_path: Path) -> N
 def test_what_the_cluster_has_is_adopted_and_planned_back(tmp_path: Path) -> None:
     stored = {"no-capacity-checks": None, "restrict-allocation-to": "node1.example.org,node2.example.org"}
     source, adopted = state(tmp_path, stored), tmp_path / "adopted"
-    assert gpolicy("adopt", "-o", adopted, "--state", source).returncode == 0
+    assert gpolicy("adopt", "--save", adopted, "--state", source).returncode == 0
     assert "default_iallocator_params: {no-capacity-checks: null, restrict" in (adopted / "cluster.yaml").read_text()
     assert gpolicy("plan", adopted, "--state", source).returncode == 0
     planned = gpolicy("plan", adopted, "--state", f"snapshot:{SNAPSHOT}", "--format", "json")
@@ -147,6 +149,6 @@ def test_what_the_cluster_has_is_adopted_and_planned_back(tmp_path: Path) -> Non
 
 def test_what_ganeti_cannot_pass_is_left_out_of_the_policy(tmp_path: Path) -> None:
     adopted = tmp_path / "adopted"
-    gpolicy("adopt", "-o", adopted, "--state", state(tmp_path, {"no-capacity-checks": True}))
+    gpolicy("adopt", "--save", adopted, "--state", state(tmp_path, {"no-capacity-checks": True}))
     text = " ".join((adopted / "cluster.yaml").read_text().replace("#", "").split())
     assert "neither a text nor null, so Ganeti fails to run any allocator" in text

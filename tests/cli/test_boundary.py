@@ -336,7 +336,7 @@ def test_a_named_link_outside_any_work_tree_is_followed(tmp_path: Path) -> None:
 
 NAMED = [
     *(["plan", "c.yaml", "--state", f"{kind}:FILE"] for kind in ("snapshot", "text", "config", "local")),
-    ["snapshot", "--state", "snapshot:FILE", "-o", "new.json"],
+    ["snapshot", "--state", "snapshot:FILE", "--save", "new.json"],
     ["drift", "c.yaml", "--state", "snapshot:FILE"],
     ["render", "FILE"],
     ["apply", "FILE", "--to", "local:", "--yes"],
@@ -372,12 +372,12 @@ def test_no_output_goes_through_a_planted_link(
     _write(home / "c.yaml", "gpolicy: v1\nkind: Cluster\nname: default\n")
     before = _outside(home)
     calls = [
-        ["snapshot", "--state", STATE, "-o", planted],
-        ["plan", "c.yaml", "--state", STATE, "-o", planted],
+        ["snapshot", "--state", STATE, "--save", planted],
+        ["plan", "c.yaml", "--state", STATE, "--save", planted],
         ["drift", "c.yaml", "--state", STATE, "-o", planted],
-        ["suggest", "--state", STATE, "-o", planted],
+        ["suggest", "--state", STATE, "--save", planted],
         ["check", "c.yaml", "--write-baseline", planted],
-        ["adopt", "--state", STATE, "-o", str(Path(planted).parent / "sub" / "new")],
+        ["adopt", "--state", STATE, "--save", str(Path(planted).parent / "sub" / "new")],
         ["init", "sub/new"],
     ]
     for call in calls:

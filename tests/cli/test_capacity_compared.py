@@ -37,7 +37,7 @@ def test_each_column_is_what_capacity_says_of_that_policy(other: Path) -> None:
 
 
 def test_the_text_has_a_column_for_each_policy(other: Path) -> None:
-    done = gpolicy("capacity", "--compare", POLICY, "--compare", other, *SNAPSHOT, "-g", "shared")
+    done = gpolicy("capacity", "--compare", POLICY, "--compare", other, *SNAPSHOT, "-g", "shared", "--details")
     lines = done.stdout.splitlines()
     heading = next(line for line in lines if line.startswith("  group"))
     assert heading.split() == ["group", "spec", "counted", "size", str(POLICY), str(other)]
@@ -57,7 +57,7 @@ def test_another_size_of_a_spec_is_said_with_its_number(other: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert "memory-size: 12G" in text
     file.write_text(text.replace("memory-size: 12G", "memory-size: 8G"), encoding="utf-8")
-    done = gpolicy("capacity", "--compare", POLICY, other, *SNAPSHOT, "-g", "shared")
+    done = gpolicy("capacity", "--compare", POLICY, other, *SNAPSHOT, "-g", "shared", "--details")
     small = next(line for line in done.stdout.splitlines() if " small " in line)
     assert " of 12G · 3 CPU · 90G" in small
     assert " of 8G · 3 CPU · 90G" in small
@@ -69,7 +69,7 @@ def test_another_first_template_is_said_with_its_number(other: Path) -> None:
         "  disk-templates: [drbd, plain]", "  disk-templates: [plain, drbd]"
     )
     file.write_text(text, encoding="utf-8")
-    done = gpolicy("capacity", "--compare", POLICY, other, *SNAPSHOT, "-g", "shared")
+    done = gpolicy("capacity", "--compare", POLICY, other, *SNAPSHOT, "-g", "shared", "--details")
     small = next(line for line in done.stdout.splitlines() if " small " in line)
     assert " of 12G · 3 CPU · 90G, drbd" in small
     assert " of 12G · 3 CPU · 90G, plain" in small
@@ -84,7 +84,7 @@ def test_a_policy_with_errors_ends_it(other: Path) -> None:
 
 def test_both_are_counted_under_the_limits(other: Path) -> None:
     words = ("capacity", "--compare", POLICY, other, *SNAPSHOT, "-g", "shared", "--max-node-failures", "2")
-    done, data = gpolicy(*words), json.loads(gpolicy(*words, "--format", "json").stdout)
+    done, data = gpolicy(*words, "--details"), json.loads(gpolicy(*words, "--format", "json").stdout)
     assert "limits of group shared: 2 nodes of a group may fail at once (option)" in done.stdout
     row = next(line.split() for line in done.stdout.splitlines() if " small " in line)
     strict = [found["capacity"]["groups"][0]["specs"] for found in data["policies"]]

@@ -95,7 +95,7 @@ def test_verbs_and_options() -> None:
         (["completion"], "", set(SHELLS)),
         (["plan"], "pol", {FILES}),
         (["plan", "-s"], "snapshot:pol", {FILES}),
-        (["plan", "-o"], "", {FILES}),
+        (["plan", "--save"], "", {FILES}),
         (["plan", "-s"], "ssh://h", set()),
         (["plan", "--max-node-failures"], "", set()),
     ],

@@ -29,7 +29,7 @@ def test_the_json_is_what_the_schema_promises(words: tuple[str, ...]) -> None:
 
 
 def test_the_text_says_what_moves_what_stays_and_why() -> None:
-    done = gpolicy("evacuate", *SNAPSHOT, "node1")
+    done = gpolicy("evacuate", *SNAPSHOT, "node1", "--details")
     lines = done.stdout.splitlines()
     assert done.returncode == 1
     assert lines[1] == "node1.example.org cannot be emptied: 2 of 7 instances stay"
@@ -39,7 +39,7 @@ def test_the_text_says_what_moves_what_stays_and_why() -> None:
 
 
 def test_for_a_reboot_only_what_runs_there_moves_and_ganeti_can_ask_the_same() -> None:
-    done = gpolicy("evacuate", *SNAPSHOT, "node2", "--primary-only", "--ignore-soft-errors")
+    done = gpolicy("evacuate", *SNAPSHOT, "node2", "--primary-only", "--ignore-soft-errors", "--details")
     assert done.returncode == 0
     assert (
         "node2.example.org can be emptied of what runs there: 4 instances move in 4 jobs, no disk to copy"
@@ -81,7 +81,7 @@ def test_a_request_that_makes_no_sense_is_refused(words: tuple[str, ...], said: 
 
 
 def test_a_secondary_node_that_is_offline_is_named_so() -> None:
-    done = gpolicy("evacuate", *SNAPSHOT, "node1", "--primary-only", "--offline", "node2")
+    done = gpolicy("evacuate", *SNAPSHOT, "node1", "--primary-only", "--offline", "node2", "--details")
     assert done.returncode == 1
     assert "memory: node2.example.org: offline or drained, so none of its memory counts as free [FailMem]" in (
         done.stdout
@@ -119,7 +119,7 @@ def test_a_second_word_of_nodes_says_how_to_write_several() -> None:
 
 
 def test_instances_that_stay_for_one_reason_share_a_row_with_a_legend() -> None:
-    done = gpolicy("evacuate", *SNAPSHOT, "-g", "default")
+    done = gpolicy("evacuate", *SNAPSHOT, "-g", "default", "--details")
     rows = [line.strip() for line in done.stdout.splitlines() if "group spare: Not enough online nodes" in line]
     assert rows == ["group dedicated: FailMem: 6, group spare: Not enough online nodes"]
     assert "\nFailMem: htools' word" in done.stdout

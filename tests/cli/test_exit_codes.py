@@ -61,7 +61,7 @@ def test_the_json_of_a_plan_is_as_its_schema_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
     out = tmp_path / "plan.json"
-    run(["plan", str(policy(tmp_path, text)), "--state", STATE, "--format", "json", "--output", str(out)])
+    run(["plan", str(policy(tmp_path, text)), "--state", STATE, "--format", "json", "--save", str(out)])
     printed = capsys.readouterr().out
     assert printed == out.read_text(encoding="utf-8")
     schema("plan.json").validate(json.loads(printed))
@@ -82,16 +82,16 @@ def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, co
 
 def test_render(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made, script = tmp_path / "plan.json", tmp_path / "script.sh"
-    run(["plan", str(policy(tmp_path, CHANGE)), "-s", STATE, "-o", str(made)])
+    run(["plan", str(policy(tmp_path, CHANGE)), "-s", STATE, "--save", str(made)])
     capsys.readouterr()
     assert run(["render", str(made)]) == FINE
     assert "gnt-cluster modify --candidate-pool-size=3" in capsys.readouterr().out
-    assert run(["render", str(made), "--rollback", "-o", str(script)]) == FINE
+    assert run(["render", str(made), "--rollback", "--script", str(script)]) == FINE
     assert "gnt-cluster modify --candidate-pool-size=2" in script.read_text() or "undo" in script.read_text()
     assert script.stat().st_mode & 0o777 == 0o700
-    run(["plan", str(policy(tmp_path, UNSAFE)), "-s", STATE, "-o", str(made)])
+    run(["plan", str(policy(tmp_path, UNSAFE)), "-s", STATE, "--save", str(made)])
     capsys.readouterr()
-    assert run(["render", str(made), "-o", str(tmp_path / "unsafe.sh")]) == FINDINGS
+    assert run(["render", str(made), "--script", str(tmp_path / "unsafe.sh")]) == FINDINGS
     assert one_line(capsys.readouterr().err)
     assert not (tmp_path / "unsafe.sh").exists()
 
@@ -120,7 +120,7 @@ def test_bad_policies_are_findings(tmp_path: Path, capsys: pytest.CaptureFixture
     file = tmp_path / "p.yaml"
     file.write_bytes(bad)
     out = tmp_path / "out.json"
-    more = ["--state", STATE, "--output", str(out)] if verb == "plan" else []
+    more = ["--state", STATE, "--save", str(out)] if verb == "plan" else []
     code = run([verb, str(file), *more])
     said = capsys.readouterr()
     assert code in (FINDINGS, COULD_NOT_RUN)
@@ -133,7 +133,7 @@ def test_bad_policies_are_findings(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_a_name_with_quotes_is_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = policy(tmp_path, '---\ngpolicy: v1\nkind: NodeGroup\nname: "o\'neil $(x)"\n')
     out = tmp_path / "plan.json"
-    assert run(["plan", str(file), "--state", STATE, "-o", str(out)]) == FINE
+    assert run(["plan", str(file), "--state", STATE, "--save", str(out)]) == FINE
     assert run(["render", str(out)]) == FINE
     assert "gnt-group add 'o'\"'\"'neil $(x)'" in capsys.readouterr().out
 
@@ -151,11 +151,11 @@ def test_bad_states_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[s
     (tmp_path / "empty").write_bytes(b"")
     out = tmp_path / "out"
     source = state.format(dir=tmp_path)
-    assert run(["plan", str(policy(tmp_path)), "--state", source, "-o", str(out)]) == COULD_NOT_RUN
+    assert run(["plan", str(policy(tmp_path)), "--state", source, "--save", str(out)]) == COULD_NOT_RUN
     said = capsys.readouterr()
     assert one_line(said.err)
     assert said.out == ""
-    assert run(["snapshot", "--state", source, "-o", str(out)]) == COULD_NOT_RUN
+    assert run(["snapshot", "--state", source, "--save", str(out)]) == COULD_NOT_RUN
     assert not out.exists()
 
 
@@ -173,10 +173,10 @@ def test_bad_states_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[s
         ["render", "/"],
         ["explain", "GP999"],
         ["schema", "Cloud"],
-        ["schema", "-o", "/dev/null"],
-        ["snapshot", "--state", STATE, "-o", "/nonexistent/x"],
-        ["snapshot", "--state", STATE, "-o", "/"],
-        ["adopt", "--state", STATE, "-o", "/dev/null/x"],
+        ["schema", "--save", "/dev/null"],
+        ["snapshot", "--state", STATE, "--save", "/nonexistent/x"],
+        ["snapshot", "--state", STATE, "--save", "/"],
+        ["adopt", "--state", STATE, "--save", "/dev/null/x"],
         ["init", "/dev/null"],
     ],
 )
@@ -221,7 +221,7 @@ def test_a_reader_that_closes_the_pipe(tmp_path: Path) -> None:
 def test_an_interrupt_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         state = f"rapi://127.0.0.1:{silent.getsockname()[1]}"
-        call = [sys.executable, "-c", HEEDING, "snapshot", "--state", state, "-o", str(tmp_path / "out")]
+        call = [sys.executable, "-c", HEEDING, "snapshot", "--state", state, "--save", str(tmp_path / "out")]
         with subprocess.Popen(call, env={"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True) as process:
             connection, _ = silent.accept()
             with connection:

@@ -20,7 +20,7 @@ OF_THE_POLICY = ("room-for-quarter", "no-shrink", "no-surprise", "survive")
 def verdicts(tmp_path: Path, *options: str) -> dict[str, tuple[bool, str]]:
     """Return the verdicts on a part of the plan; they are the same when the plan file is judged again."""
     file = tmp_path / "plan.json"
-    done = gpolicy("plan", POLICY, "-s", f"snapshot:{SNAPSHOT}", *options, "-o", file)
+    done = gpolicy("plan", POLICY, "-s", f"snapshot:{SNAPSHOT}", *options, "--save", file, "--details")
     found = {item["name"]: (item["ok"], item["message"]) for item in json.loads(file.read_text())["guards"]}
     assert done.returncode == (0 if all(ok for ok, _ in found.values()) else 1), done.stderr
     if done.returncode == 0:
@@ -58,5 +58,7 @@ def test_a_part_of_nothing_is_refused(options: list[str]) -> None:
 
 
 def test_a_group_that_is_renamed_is_managed() -> None:
-    done = gpolicy("plan", POLICY, "-s", f"snapshot:{SNAPSHOT}", "--only", "cluster:diskparams", "--no-impact")
+    done = gpolicy(
+        "plan", POLICY, "-s", f"snapshot:{SNAPSHOT}", "--only", "cluster:diskparams", "--no-impact", "--details"
+    )
     assert "not managed: group spare, which no document declares" in done.stdout

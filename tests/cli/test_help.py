@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from gpolicy.cli.app import CALLED_ELSEWHERE, VERBS
+from gpolicy.cli.app import CALLED_ELSEWHERE, EXAMPLES, GROUPS, VERBS, app
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.guessing import closest, did_you_mean, did_you_mean_one_of
 from tests.cli.command_line import ROOT, STATE, gpolicy, gpolicy_child
@@ -20,9 +23,11 @@ def test_the_help_has_a_whole_line_on_each_verb(arguments: list[str]) -> None:
     done = gpolicy(*arguments, env={"COLUMNS": "80"})
     lines = done.stdout.splitlines()
     assert done.returncode == 0
-    assert "..." not in done.stdout.partition("\nCommands:")[2]
+    assert "..." not in done.stdout.partition("\nBegin:")[2]
     assert all(len(line) <= 80 for line in lines)
-    assert [line.split()[0] for line in lines[lines.index("Commands:") + 1 :]] == [*VERBS, "help"]
+    below = [line for line in lines[lines.index("Begin:") :] if line]
+    assert [line.removesuffix(":") for line in below if not line.startswith(" ")] == list(GROUPS)
+    assert [line.split()[0] for line in below if line.startswith(" ")] == [*VERBS, "help"]
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -34,9 +39,27 @@ def test_help_of_a_verb_fits_80_columns(verb: str) -> None:
 
 
 def test_the_own_options_of_a_verb_come_before_those_that_it_shares() -> None:
-    text = gpolicy("help", "plan").stdout
-    places = [text.index(f"\n  {option}") for option in ("-s, --state", "-o, --output", "--rapi-ca", "--with")]
+    text = gpolicy("help", "plan", "--all").stdout
+    assert text == gpolicy("plan", "--help", "--all").stdout
+    places = [
+        text.index(f"\n  {option}") for option in ("-s, --state", "--save", "-o, --output", "--with", "--rapi-ca")
+    ]
     assert places == sorted(places)
+
+
+def test_rare_options_are_named_only() -> None:
+    text = gpolicy("help", "plan").stdout
+    assert "\n  --with" not in text
+    assert "  What if        --with, --without, " in text
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_examples_are_command_lines(verb: str) -> None:
+    tree: Any = get_command(app)
+    for example in EXAMPLES.get(verb, ()):
+        first, *words = shlex.split(example)
+        assert first == verb
+        assert tree.get_command(None, verb).make_context(verb, words).params
 
 
 @pytest.mark.parametrize(
@@ -97,7 +120,7 @@ def test_every_name_is_guessed(arguments: list[str | Path], meant: str) -> None:
     assert done.stderr.splitlines()[1] == f"  Did you mean `{meant}`?"
 
 
-@pytest.mark.parametrize("arguments", [["plan", "-o"], ["place"], ["plan", "--budget", "much"], ["init", "a", "b"]])
+@pytest.mark.parametrize("arguments", [["plan", "--save"], ["place"], ["plan", "--budget", "much"], ["init", "a", "b"]])
 def test_a_wrong_command_line_leads_to_the_help_of_its_verb(arguments: list[str]) -> None:
     assert f"`gpolicy help {arguments[0]}`" in gpolicy(*arguments).stderr
 

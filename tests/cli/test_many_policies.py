@@ -91,9 +91,9 @@ def test_all_clusters_show_what_their_policies_show_together(tmp_path: Path) -> 
     assert [item["code"] for item in together if item["severity"] == "error"] == ["GP831"]
     found = [(item["name"], one["code"]) for item in clusters for one in item["report"]["findings"]]
     assert ("b", "GP831") in found
-    plan = gpolicy("plan", "--all", "--changed-since", "HEAD", cwd=tmp_path)
+    plan = gpolicy("plan", "--all", "--changed-since", "HEAD", "--details", cwd=tmp_path)
     assert plan.returncode == 3  # no repository
-    plan = gpolicy("plan", "--label", "name=b", "--no-impact", cwd=tmp_path)
+    plan = gpolicy("plan", "--label", "name=b", "--no-impact", "--details", cwd=tmp_path)
     assert (plan.returncode, "No plan: " in plan.stdout, "GP831" in plan.stdout) == (1, True, True)
 
 
@@ -102,7 +102,7 @@ def test_a_list_of_clusters_says_which_policy_is_missing(tmp_path: Path) -> None
     (tmp_path / "here").mkdir()
     entries = (f'[clusters.{name}]\npolicy = "{name}"\nstate = "snapshot:cluster.json"\n' for name in ("here", "gone"))
     (tmp_path / "gpolicy.toml").write_text("".join(entries), encoding="utf-8")
-    done = gpolicy("clusters", cwd=tmp_path)
+    done = gpolicy("clusters", "--details", cwd=tmp_path)
     assert done.returncode == 0
     rows = [line for line in done.stdout.splitlines() if "snapshot:" in line]
     assert ["(missing)" in row for row in rows] == [False, True]

@@ -39,7 +39,7 @@ def fleet(tmp_path: Path) -> Path:
 
 def test_a_cluster_that_cannot_be_read_is_a_metric_and_hides_no_other(fleet: Path) -> None:
     file = fleet / "capacity.prom"
-    command = ("capacity", "--all", "--format", "prometheus", "-o", file)
+    command = ("capacity", "--all", "--output", f"prometheus={file}")
     done = gpolicy(*command, cwd=fleet)
     assert (done.returncode, done.stdout) == (COULD_NOT_RUN, "")
     assert "ber: " in done.stderr
@@ -59,7 +59,7 @@ def test_a_cluster_that_cannot_be_read_is_a_metric_and_hides_no_other(fleet: Pat
 
 def test_drift_of_many_clusters(fleet: Path) -> None:
     file = fleet / "drift.prom"
-    done = gpolicy("drift", "--all", "--format", "prometheus", "-o", file, cwd=fleet)
+    done = gpolicy("drift", "--all", "--output", f"prometheus={file}", cwd=fleet)
     assert done.returncode == COULD_NOT_RUN
     assert "muc: the policy has" in done.stderr
     assert series(file, "gpolicy_drift_up") == {"ham": 1, "ber": 0, "muc": 0}
@@ -84,7 +84,7 @@ def test_one_cluster_by_its_address_and_under_a_policy(tmp_path: Path) -> None:
 
 def test_figures_that_are_missing_are_a_failure(tmp_path: Path) -> None:
     file = tmp_path / "capacity.prom"
-    done = gpolicy("capacity", "--state", STATE, "--format", "prometheus", "-o", file)
+    done = gpolicy("capacity", "--state", STATE, "--output", f"prometheus={file}")
     assert done.returncode == COULD_NOT_RUN
     assert "show no memory" in done.stderr
     assert series(file, "gpolicy_capacity_up") == {STATE: 0}
@@ -93,7 +93,7 @@ def test_figures_that_are_missing_are_a_failure(tmp_path: Path) -> None:
 @pytest.mark.parametrize("state", ["rapi://me:hunter2@[nonsense", "rapi:me:hunter2@x", "me:hunter2@x", "hunter2:x"])
 def test_no_secret_of_an_address_gets_into_the_metrics(tmp_path: Path, state: str) -> None:
     file = tmp_path / "capacity.prom"
-    done = gpolicy("capacity", "--state", state, "--format", "prometheus", "-o", file)
+    done = gpolicy("capacity", "--state", state, "--output", f"prometheus={file}")
     assert done.returncode == COULD_NOT_RUN
     assert "hunter2" not in file.read_text(encoding="utf-8")
     assert list(series(file, "gpolicy_capacity_up").values()) == [0]

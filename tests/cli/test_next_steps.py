@@ -15,9 +15,9 @@ UNSAFE = "master_netmask: 24\n"
 @pytest.mark.parametrize(("text", "has_next"), [(CHANGE, True), (UNSAFE, False), ("", False)])
 def test_a_plan_file_names_the_next_command(tmp_path: Path, text: str, has_next: bool) -> None:
     file = tmp_path / "my plan.json"
-    said = gpolicy("plan", policy(tmp_path, text), "--state", STATE, "-o", file).stdout
+    said = gpolicy("plan", policy(tmp_path, text), "--state", STATE, "--save", file).stdout
     assert f"\nwrote {file}\n" in said
-    following = f"next: gpolicy apply '{file}' --to DST, or gpolicy render '{file}' for the script\n"
+    following = f"next: gpolicy apply '{file}' --to DST (or gpolicy render '{file}')\n"
     assert said.endswith(following) is has_next
     assert ("next:" in said) is has_next
 
@@ -25,7 +25,7 @@ def test_a_plan_file_names_the_next_command(tmp_path: Path, text: str, has_next:
 @pytest.mark.parametrize("form", ["json", "markdown", "html", "github"])
 def test_other_forms_of_a_plan_say_nothing_of_the_file(tmp_path: Path, form: str) -> None:
     file = tmp_path / "plan.json"
-    done = gpolicy("plan", policy(tmp_path, CHANGE), "--state", STATE, "-o", file, "--format", form)
+    done = gpolicy("plan", policy(tmp_path, CHANGE), "--state", STATE, "--save", file, "--format", form)
     assert "next:" not in done.stdout + done.stderr
 
 
@@ -34,7 +34,7 @@ def test_other_forms_of_a_plan_say_nothing_of_the_file(tmp_path: Path, form: str
 )
 def test_drift_says_what_it_compared(tmp_path: Path, text: str, objects: str) -> None:
     file = policy(tmp_path, text)
-    said = gpolicy("drift", file, "--state", STATE).stdout
+    said = gpolicy("drift", file, "--state", STATE, "--details").stdout
     assert said.startswith("Drift of cluster cluster from its policy\nNone: ")
     groups = ", 1 group" if "NodeGroup" in text else ""
     assert f"\ncompared: {file} (1 file{groups}) with {objects} of {STATE}\n" in said
@@ -42,5 +42,5 @@ def test_drift_says_what_it_compared(tmp_path: Path, text: str, objects: str) ->
 
 def test_a_snapshot_counts_in_words(tmp_path: Path) -> None:
     state = "sim:preferred,1,1T,32G,8"
-    said = gpolicy("snapshot", "--state", state, "-o", tmp_path / "kept.json").stdout
+    said = gpolicy("snapshot", "--state", state, "--save", tmp_path / "kept.json").stdout
     assert "1 group, 1 node, 0 instances\n" in said

@@ -34,7 +34,7 @@ def case(tmp_path: Path) -> tuple[Path, str]:
 
 
 def test_a_plan_names_them_and_its_guards_count_them(case: tuple[Path, str]) -> None:
-    done = gpolicy("plan", case[0], "--state", case[1])
+    done = gpolicy("plan", case[0], "--state", case[1], "--details")
     assert "newly violating  3  " in done.stdout
     assert "3 nodes newly violate the policy (n1, n2, n3), more than 2" in done.stdout
     assert "n2    default  25 virtual CPUs in use, 16 allowed: 8 CPUs times vcpu-ratio 2" in done.stdout

@@ -52,14 +52,14 @@ def first_line(done: Done) -> str:
     [
         (("capacity",), "Group default takes 48 standard instances, or 12 in a tiered run; "),
         (("place", "memory=1G"), "new (1G memory, 1 CPU, 1G disk, drbd) goes to node1.example.org / node"),
-        (("suggest",), "Sizes for 1 group, "),
+        (("suggest",), "Sizes for 1 group; "),
         (("remedy",), "No instance has to move; "),
         (("evacuate", "-g", "spare"), "Group spare has no instances to move; "),
         (("capacity", "--lost", "node7"), "With node7.example.org lost: group default takes 48 "),
     ],
 )
 def test_the_other_groups_are_counted_and_the_one_is_named(arguments: tuple[str, ...], begins: str, other: str) -> None:
-    done = gpolicy(*arguments, "--state", other)
+    done = gpolicy(*arguments, "--details", "--state", other)
     assert (done.returncode, done.stderr) == (0, "")
     assert first_line(done).startswith(begins)
     assert first_line(done).endswith(f"; {DEDICATED}")
@@ -107,7 +107,7 @@ def test_a_node_that_is_supposed_offline_is_no_longer_in_the_way(verb: tuple[str
     """The answer is that of a cluster where the node is marked offline."""
     said = []
     for fields, options in (({}, ("--offline", "node2")), ({"offline": True}, ())):
-        done = gpolicy(*verb, *options, "--state", changed(tmp_path, node2={"resources": {}, **fields}))
+        done = gpolicy(*verb, *options, "--details", "--state", changed(tmp_path, node2={"resources": {}, **fields}))
         assert done.stderr == ""
         assert "not known for" not in first_line(done)
         said.append(re.sub(r" \(now [^)]*\)", "", first_line(done).removeprefix(f"With {NODE} offline: ")).lower())
@@ -149,9 +149,10 @@ def test_the_whole_cluster_is_not_the_headline_where_a_group_takes_more(tmp_path
         "secondary_nodes": ["node7.example.org"],
     }
     (tmp_path / "state.json").write_text(json.dumps(document), encoding="utf-8")
-    done = gpolicy("capacity", "--state", f"snapshot:{tmp_path}/state.json")
+    done = gpolicy("capacity", "--state", f"snapshot:{tmp_path}/state.json", "--details")
     rows = [line.split() for line in done.stdout.splitlines() if line.split()[:1] == ["standard"]]
-    assert rows[-1][1] == "0"  # the whole cluster
+    assert "\n  (cluster)  drbd      every size     0  " in done.stdout
+    assert rows
     refused, _, taken = first_line(done).partition(". ")
     assert refused.startswith("Requests that name no group are refused: the loss of node5.example.org cannot be ")
     assert taken.startswith("Group default takes 49 standard instances of drbd, or 12 in a tiered run; group dedicated")
@@ -168,7 +169,7 @@ def policy(directory: Path, *guards: str) -> Path:
 
 def test_a_plan_is_never_green_where_a_group_was_not_looked_at(dead: str, tmp_path: Path) -> None:
     made = policy(tmp_path)
-    done = gpolicy("plan", made, "--state", dead)
+    done = gpolicy("plan", made, "--state", dead, "--details")
     assert done.returncode == 0
     assert first_line(done) == f"Can be applied; {DEFAULT} · 1 change in 1 step"
     text = gpolicy("plan", made, "--state", dead, "--format", "markdown").stdout
@@ -195,11 +196,11 @@ def test_a_plan_is_not_to_be_applied_where_a_guard_needs_what_is_not_known(dead:
         "{name: one-fails, node_failures: 1, group: default}",
         "{name: of-another, capacity_loss: {at_most: 10%}, group: dedicated}",
     )
-    done = gpolicy("plan", made, "--state", dead)
+    done = gpolicy("plan", made, "--state", dead, "--details")
     assert done.returncode == 1
     assert first_line(done) == f"Not to be applied: 2 guards of 3 fail; {DEFAULT} · 1 change in 1 step"
     assert f"FAILS keep: group default: cannot be measured: {NODE} does not answer" in done.stdout
-    done = gpolicy("plan", made, "--state", dead, "--allow", "keep", "--allow", "one-fails")
+    done = gpolicy("plan", made, "--state", dead, "--allow", "keep", "--allow", "one-fails", "--details")
     assert done.returncode == 0
     assert first_line(done).startswith(f"Can be applied, 2 guards overridden; {DEFAULT}")
 
@@ -232,7 +233,7 @@ def test_the_table_of_many_clusters_names_it(dead: str, tmp_path: Path) -> None:
         f'[clusters.ham]\npolicy = "policy"\nstate = "snapshot:{tmp_path}/whole.json"\n',
         encoding="utf-8",
     )
-    done = gpolicy("capacity", "--all", cwd=tmp_path)
+    done = gpolicy("capacity", "--all", "--details", cwd=tmp_path)
     assert done.returncode == 0
     assert first_line(done) == "1 is not known as a whole: ber; 1 is fine"
     row = next(line for line in done.stdout.splitlines() if line.startswith("  ber "))
@@ -245,7 +246,7 @@ def test_the_table_of_many_clusters_names_it(dead: str, tmp_path: Path) -> None:
 def test_a_disk_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     document = json.loads(SNAPSHOT.read_text(encoding="utf-8"))
     resources = document["nodes"][NODE]["resources"] | {"disk_total": None, "disk_free": None}
-    done = gpolicy("capacity", "--state", changed(tmp_path, node2={"resources": resources}))
+    done = gpolicy("capacity", "--state", changed(tmp_path, node2={"resources": resources}), "--details")
     assert done.returncode == 0
     assert first_line(done).endswith(f"; not known for group default: {NODE} shows no disk")
 

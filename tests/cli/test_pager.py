@@ -63,7 +63,7 @@ def test_long_text_goes_through_the_named_pager(on_terminal: Run, pager: Path, v
 
 
 def test_help_goes_through_the_pager(on_terminal: Run, pager: Path) -> None:
-    assert on_terminal("help", "plan", PAGER=str(pager)) == (0, "PAGED\n")
+    assert on_terminal("help", "plan", "--all", PAGER=str(pager)) == (0, "PAGED\n")
     assert "--detailed-exitcode" in paged(pager)
 
 

@@ -13,7 +13,7 @@ SCHEMA = json.loads((ROOT / "schemas" / "output" / "place.json").read_text())
 
 
 def test_the_answer_comes_first_and_the_exit_code_agrees() -> None:
-    done = gpolicy("place", "--state", STATE, "memory=1G", "vcpus=1", "disk=20G")
+    done = gpolicy("place", "--state", STATE, "memory=1G", "vcpus=1", "disk=20G", "--details")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(
         "Where an instance goes on cluster ganeti.example.org\n"
@@ -23,7 +23,9 @@ def test_the_answer_comes_first_and_the_exit_code_agrees() -> None:
 
 
 def test_the_verdict_says_what_ganeti_refuses_though_hail_accepts() -> None:
-    done = gpolicy("place", "--state", STATE, "name=build1.example.org", "memory=1G", "vcpus=1", "disk=20G")
+    done = gpolicy(
+        "place", "--state", STATE, "name=build1.example.org", "memory=1G", "vcpus=1", "disk=20G", "--details"
+    )
     verdict = done.stdout.splitlines()[1]
     assert (
         "goes to node2.example.org / node1.example.org in group default, says hail, but Ganeti would refuse" in verdict
@@ -61,7 +63,7 @@ def test_json_is_as_its_schema_says(words: list[str]) -> None:
 
 @pytest.mark.parametrize("form", ["text", "markdown"])
 def test_a_group_that_was_not_tried_is_named_once(form: str) -> None:
-    done = gpolicy("place", "--state", STATE, "memory=1G", "vcpus=1", "disk=20G", "--format", form)
+    done = gpolicy("place", "--state", STATE, "memory=1G", "vcpus=1", "disk=20G", "--format", form, "--details")
     assert "group spare was not tried: error Not enough online nodes" in done.stdout
 
 
@@ -116,7 +118,7 @@ def test_an_invalid_request_is_one_line_and_exit_code_3(words: list[str], messag
 
 
 def test_sizes_are_for_people_and_exact_where_they_are_compared() -> None:
-    done = gpolicy("place", "--state", STATE, "memory=20004M", "vcpus=1", "disk=3x1G", "template=drbd")
+    done = gpolicy("place", "--state", STATE, "memory=20004M", "vcpus=1", "disk=3x1G", "template=drbd", "--details")
     assert done.stdout.splitlines()[1].startswith("new (20004M ≈ 19.5G memory, 1 CPU, 3 times 1G disk, drbd) goes to ")
     possible = done.stdout.partition("disk left\n")[2].partition("\n\n")[0]
     assert "T\n" in possible
@@ -127,14 +129,16 @@ def test_sizes_are_for_people_and_exact_where_they_are_compared() -> None:
 
 
 def test_a_name_in_use_is_noted_beside_hails_answer() -> None:
-    done = gpolicy("place", "--state", STATE, "memory=1G", "vcpus=1", "disk=1G", "name=search1.example.org")
+    done = gpolicy(
+        "place", "--state", STATE, "memory=1G", "vcpus=1", "disk=1G", "name=search1.example.org", "--details"
+    )
     assert done.returncode == 1
     assert "note: an instance search1.example.org exists already: Ganeti refuses a second one" in done.stdout
 
 
 def test_reasons_of_htools_are_explained_with_a_way_out() -> None:
     state = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
-    said = gpolicy("place", "-s", state, "memory=300G", "vcpus=2", "disk=1G").stdout
+    said = gpolicy("place", "-s", state, "memory=300G", "vcpus=2", "disk=1G", "--details").stdout
     assert "[FailDisk, FailMem]" in said
     assert "\nFailMem: htools' word " in said
     assert "\nFailDisk: htools' word " in said
@@ -142,13 +146,13 @@ def test_reasons_of_htools_are_explained_with_a_way_out() -> None:
     assert "spindle-use unknown (1 to 12)" in said
     assert "\nspindle-use unknown: " in said
     assert "write disk=SIZE:SPINDLES\n" in said
-    given = gpolicy("place", "-s", state, "memory=300G", "vcpus=2", "disk=1G:1").stdout
+    given = gpolicy("place", "-s", state, "memory=300G", "vcpus=2", "disk=1G:1", "--details").stdout
     assert "spindle-use unknown" not in given
 
 
 def test_a_refusal_says_what_would_fit() -> None:
     words = ["memory=40G", "vcpus=8", "disk=200G", "group=default"]
-    done = gpolicy("place", "--state", STATE, *words)
+    done = gpolicy("place", "--state", STATE, *words, "--details")
     assert "refused by ipolicy.minmax (12); memory=32G would fit" in done.stdout.splitlines()[1]
     assert "\n  memory=32G  node1.example.org / node3.example.org\n" in done.stdout
     data = json.loads(gpolicy("place", "--state", STATE, *words, "--format", "json").stdout)
@@ -170,9 +174,9 @@ def test_all_means_all_clusters() -> None:
 
 
 def test_the_group_can_be_an_option() -> None:
-    done = gpolicy("place", "--state", STATE, "memory=1G", "-g", "dedicated")
+    done = gpolicy("place", "--state", STATE, "memory=1G", "-g", "dedicated", "--details")
     assert "group default was not tried: not requested" in done.stdout
-    twice = gpolicy("place", "--state", STATE, "memory=1G", "group=default", "--group", "dedicated")
+    twice = gpolicy("place", "--state", STATE, "memory=1G", "group=default", "--group", "dedicated", "--details")
     assert "group is given twice" in twice.stderr
 
 

@@ -41,7 +41,7 @@ FORMS = ("text", "markdown", "html", "json", "github")
 
 def plan(directory: Path, text: str, *options: str) -> tuple[int, str]:
     (directory / "policy.yaml").write_text(text)
-    done = gpolicy("plan", directory, "--state", STATE, "--detailed-exitcode", *options)
+    done = gpolicy("plan", directory, "--state", STATE, "--detailed-exitcode", *options, "--details")
     return done.returncode, done.stdout + done.stderr
 
 
@@ -94,7 +94,7 @@ def test_the_exit_code_is_that_of_the_changes(tmp_path: Path) -> None:
 
 def test_a_plan_file_with_warnings_is_rendered(tmp_path: Path) -> None:
     kept = tmp_path / "plan.json"
-    assert plan(tmp_path, f"{UNMATCHED}alloc_policy: last_resort\n", "-o", str(kept))[0] == 2
+    assert plan(tmp_path, f"{UNMATCHED}alloc_policy: last_resort\n", "--save", str(kept))[0] == 2
     written = json.loads(kept.read_text())
     assert ("GP606", "warning") in [(item["code"], item["severity"]) for item in written["findings"]]
     assert written["summary"]["safe"]
@@ -106,9 +106,9 @@ def test_groups_without_a_document_are_named_as_not_managed(tmp_path: Path) -> N
     """Also where the file of a group was removed: that removes no group."""
     snapshot = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
     adopted = tmp_path / "my"
-    assert gpolicy("adopt", "--state", snapshot, "-o", adopted).returncode == 0
-    assert "not managed" not in gpolicy("plan", adopted, "--state", snapshot).stdout
+    assert gpolicy("adopt", "--state", snapshot, "--save", adopted).returncode == 0
+    assert "not managed" not in gpolicy("plan", adopted, "--state", snapshot, "--details").stdout
     (adopted / "groups" / "spare.yaml").unlink()
-    told = gpolicy("plan", adopted, "--state", snapshot).stdout.splitlines()
+    told = gpolicy("plan", adopted, "--state", snapshot, "--details").stdout.splitlines()
     assert told[1] == "No changes: the cluster is what the policy declares"
     assert "not managed: group spare, which no document declares" in told

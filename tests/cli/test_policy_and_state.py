@@ -27,8 +27,8 @@ OF_A_STATE: dict[str, list[str | Path]] = {
     "capacity": ["-g", "default"],
     "place": [*INSTANCE, "group=default"],
     "suggest": ["-g", "default"],
-    "adopt": ["-o", "adopted"],
-    "snapshot": ["-o", "kept.json"],
+    "adopt": ["--save", "adopted"],
+    "snapshot": ["--save", "kept.json"],
 }
 
 

@@ -71,5 +71,5 @@ def test_adopt_shows_that_it_is_at_work(tmp_path: Path, monkeypatch: pytest.Monk
     shown, said = Terminal(), "writing the policy of cluster …"
     monkeypatch.setattr(adopting, "adopt", slow(adopting.adopt, shown, said))
     monkeypatch.setattr(sys, "stderr", shown)
-    assert run(["adopt", "--state", STATE, "-o", str(tmp_path / "adopted")]) == 0
+    assert run(["adopt", "--state", STATE, "--save", str(tmp_path / "adopted")]) == 0
     assert said in shown.getvalue()

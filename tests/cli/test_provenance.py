@@ -50,16 +50,16 @@ def planned(policy: Path, *options: str) -> int:
 def test_every_form_of_a_plan_says_it(policy: Path, form: str, capsys: pytest.CaptureFixture[str]) -> None:
     commit = git(policy, "rev-parse", "HEAD")
     words = f"made 2026-11-23 09:00:00 UTC, policy at commit {commit[:12]}, state 3 days old"
-    assert planned(policy, "--format", form) == 0
+    assert planned(policy, "--format", form, "--details") == 0
     assert words in capsys.readouterr().out
     (policy / "more.yaml").touch()
-    assert planned(policy, "--format", form) == 0
+    assert planned(policy, "--format", form, "--details") == 0
     assert f"commit {commit[:12]} with uncommitted changes, state" in capsys.readouterr().out
 
 
 def test_the_plan_file_keeps_it_and_the_script_shows_it(policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = policy.parent / "plan.json"
-    assert planned(policy, "-o", str(file)) == 0
+    assert planned(policy, "--save", str(file)) == 0
     kept = json.loads(file.read_text(encoding="utf-8"))
     commit = git(policy, "rev-parse", "HEAD")
     assert [kept[key] for key in ("made_at", "policy_commit", "policy_dirty", "state_read_at")] == [

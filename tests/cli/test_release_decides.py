@@ -40,7 +40,7 @@ def source(tmp_path: Path) -> str:
 @pytest.fixture
 def snapshot(source: str, tmp_path: Path) -> str:
     path = tmp_path / "snapshot.json"
-    assert gpolicy("snapshot", "-s", source, "-o", path).returncode == 0
+    assert gpolicy("snapshot", "-s", source, "--save", path).returncode == 0
     return f"snapshot:{path}"
 
 
@@ -104,20 +104,23 @@ def test_capacity_follows_state_policy_and_environment(snapshot: str, tmp_path: 
 
 def test_what_is_assumed_is_said_where_it_counts(snapshot: str, tmp_path: Path) -> None:
     said = "node1 fails N+1 from Ganeti 3.1.0 on, not before; nothing says which release the cluster has, so {} counts"
-    assert said.format("3.0") in gpolicy("capacity", "-s", snapshot).stdout
-    assert "from Ganeti 3.1.0 on" not in gpolicy("capacity", "-s", snapshot, env={RELEASE_VARIABLE: "3.0.2"}).stdout
+    assert said.format("3.0") in gpolicy("capacity", "-s", snapshot, "--details").stdout
+    assert (
+        "from Ganeti 3.1.0 on"
+        not in gpolicy("capacity", "-s", snapshot, "--details", env={RELEASE_VARIABLE: "3.0.2"}).stdout
+    )
     for release in ("3.0", "3.0.2", "3.1.0~rc2", "3.1.1"):
         of_release(snapshot, release)
-        assert "from Ganeti 3.1.0 on" not in gpolicy("capacity", "-s", snapshot).stdout
+        assert "from Ganeti 3.1.0 on" not in gpolicy("capacity", "-s", snapshot, "--details").stdout
     of_release(snapshot, "3.1")
-    assert said.format("3.1") in gpolicy("capacity", "-s", snapshot).stdout
+    assert said.format("3.1") in gpolicy("capacity", "-s", snapshot, "--details").stdout
 
 
 def test_a_plan_shows_what_an_upgrade_does(snapshot: str, tmp_path: Path) -> None:
     of_release(snapshot, "3.0.2")
     policy, kept = tmp_path / "policy.yaml", tmp_path / "plan.json"
     policy.write_text(CLUSTER)
-    upgrade = ("plan", policy, "-s", snapshot, "--allow", "right-cluster", "--ganeti-version")
+    upgrade = ("plan", "--details", policy, "-s", snapshot, "--allow", "right-cluster", "--ganeti-version")
     done = gpolicy(*upgrade, "3.1.1")
     assert done.returncode == 0, done.stderr
     assert "With Ganeti 3.1.1 after the changes: No changes" in done.stdout
@@ -125,7 +128,7 @@ def test_a_plan_shows_what_an_upgrade_does(snapshot: str, tmp_path: Path) -> Non
     assert "n1_cnt               0.00000000  2.00000000" in done.stdout
     same = gpolicy(*upgrade, "3.0.9").stdout
     assert "but worse" not in same
-    refused = gpolicy(*upgrade, "3.1.1", "-o", kept)
+    refused = gpolicy(*upgrade, "3.1.1", "--save", kept)
     assert (refused.returncode, kept.exists()) == (3, False)
     assert "the release '3.7'" in gpolicy(*upgrade, "3.7").stderr
 
@@ -133,7 +136,7 @@ def test_a_plan_shows_what_an_upgrade_does(snapshot: str, tmp_path: Path) -> Non
 def test_the_terms_of_a_kept_plan_have_the_release(snapshot: str, tmp_path: Path) -> None:
     policy, kept = tmp_path / "policy.yaml", tmp_path / "plan.json"
     policy.write_text(CLUSTER + 'ganeti_version: "3.1.1"\nipolicy: {spindle-ratio: 9}\n' + GUARDS)
-    assert gpolicy("plan", policy, "-s", snapshot, "--allow", "right-cluster", "-o", kept).returncode != 3
+    assert gpolicy("plan", policy, "-s", snapshot, "--allow", "right-cluster", "--save", kept).returncode != 3
     assert read_plan(kept).terms.release == "3.1.1"
     changed = json.loads(kept.read_text())
     changed["terms"]["release"] = "3.1.1; rm"

@@ -56,7 +56,7 @@ def answered(*words: str, source: tuple[str, str] = SNAPSHOT) -> dict[str, objec
 def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The plan of the policy, whose guards fail."""
     file = tmp_path_factory.mktemp("planned") / "plan.json"
-    assert gpolicy("plan", POLICY, *SNAPSHOT, "-o", file).returncode == 1
+    assert gpolicy("plan", POLICY, *SNAPSHOT, "--save", file, "--details").returncode == 1
     return file
 
 
@@ -91,7 +91,7 @@ def test_the_text_shows_a_command_that_only_rapi_has() -> None:
 
 
 def test_the_text_says_what_is_cured_and_what_is_left() -> None:
-    done = gpolicy("remedy", POLICY, *SNAPSHOT)
+    done = gpolicy("remedy", POLICY, *SNAPSHOT, "--details")
     assert SAID in done.stdout
     assert "gnt-instance replace-disks -n node1.example.org warehouse.example.org" in done.stdout
     assert "3 instances of group shared have the tag, for 2 values of rack" in done.stdout
@@ -102,7 +102,7 @@ def test_a_plan_has_the_remedy_of_its_policy(plan: Path) -> None:
     assert one["steps"] == other["steps"]
     assert one["left"] == other["left"]
     assert one["sizes"] == other["sizes"]  # with the names of spec pairs, which no state has
-    assert "(small)" in gpolicy("remedy", plan, *SNAPSHOT).stdout
+    assert "(small)" in gpolicy("remedy", plan, *SNAPSHOT, "--details").stdout
     stops = [note for note in one["notes"] if note.startswith(f"no move cures what stops {plan}, ")]  # type: ignore[attr-defined]
     failed = [guard for guard in json.loads(plan.read_text(encoding="utf-8"))["guards"] if not guard["ok"]]
     assert len(stops) == len(failed) > 0
@@ -130,11 +130,11 @@ def test_a_plan_for_another_cluster_is_refused(name: str, uuid: str | None, said
 
 def test_a_saved_remedy_is_the_json_and_says_how_it_goes_on(tmp_path: Path) -> None:
     file = tmp_path / "remedy.json"
-    done = gpolicy("remedy", POLICY, *SNAPSHOT, "-o", file, "--format", "json")
+    done = gpolicy("remedy", POLICY, *SNAPSHOT, "--save", file, "--format", "json")
     assert done.returncode == 0, done.stderr
     assert json.loads(file.read_text(encoding="utf-8")) == answered(str(POLICY))
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    said = gpolicy("remedy", POLICY, *SNAPSHOT, "-o", file).stdout.splitlines()[-1]
+    said = gpolicy("remedy", POLICY, *SNAPSHOT, "--save", file).stdout.splitlines()[-1]
     assert said == f"wrote {file}; next once the policy holds: gpolicy apply {file} --to DST --job-timeout 32400"
 
 
@@ -150,7 +150,7 @@ def test_a_script_without_a_policy_waits_for_none(tmp_path: Path) -> None:
         (("--rate", "fast"), "--rate 'fast': not a size"),
         (("--rate", "0"), "at least 1M a second"),
         (("--script", "x.sh", "--offline", "node1"), "not for a supposed one"),
-        (("--script", "x", "-o", "x"), "x is named twice: it would be overwritten"),
+        (("--script", "x", "--save", "x"), "x is named twice: it would be overwritten"),
     ],
 )
 def test_a_question_that_makes_no_sense_is_refused(words: tuple[str, ...], said: str) -> None:
@@ -164,7 +164,7 @@ def test_what_is_read_is_not_overwritten(words: tuple[str, ...], tmp_path: Path)
     policy = tmp_path / "policy.yaml"
     policy.write_text("gpolicy: v1\nkind: Cluster\nname: ganeti.example.org\n", encoding="utf-8")
     before = policy.read_bytes()
-    done = gpolicy(*words, policy, *SNAPSHOT, "-o", f"{tmp_path}/../{tmp_path.name}/policy.yaml", cwd=tmp_path)
+    done = gpolicy(*words, policy, *SNAPSHOT, "--save", f"{tmp_path}/../{tmp_path.name}/policy.yaml", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (3, "")
     assert "is named twice: it would be overwritten" in done.stderr
     assert policy.read_bytes() == before
@@ -173,7 +173,7 @@ def test_what_is_read_is_not_overwritten(words: tuple[str, ...], tmp_path: Path)
 @pytest.mark.parametrize("verb", ["plan", "remedy", "suggest"])
 def test_a_file_called_like_a_report_gets_nothing_else(verb: str, tmp_path: Path) -> None:
     words = (POLICY,) if verb == "plan" else ()
-    done = gpolicy(verb, *words, *SNAPSHOT, "--format", "html", "-o", tmp_path / "page.HTML")
+    done = gpolicy(verb, *words, *SNAPSHOT, "--format", "html", "--save", tmp_path / "page.HTML")
     assert (done.returncode, done.stdout) == (3, "")
     assert "page.HTML: what is written there is no report\n  for the report write `--format html`" in done.stderr
     assert not list(tmp_path.iterdir())
@@ -181,15 +181,15 @@ def test_a_file_called_like_a_report_gets_nothing_else(verb: str, tmp_path: Path
 
 def test_no_plan_is_overwritten_by_what_is_made_of_it(plan: Path) -> None:
     before = plan.read_bytes()
-    for words in (("render", plan), ("remedy", plan, *SNAPSHOT)):
-        assert "it would be overwritten" in gpolicy(*words, "-o", plan).stderr
+    for words in (("render", plan, "--script"), ("remedy", plan, *SNAPSHOT, "--save")):
+        assert "it would be overwritten" in gpolicy(*words, plan).stderr
     assert plan.read_bytes() == before
 
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("script") / "remedy.sh"
-    assert f"wrote {file}" in gpolicy("remedy", POLICY, *SNAPSHOT, "--script", file).stdout
+    assert f"wrote {file}" in gpolicy("remedy", POLICY, *SNAPSHOT, "--script", file, "--details").stdout
     return file
 
 

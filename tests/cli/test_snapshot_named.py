@@ -27,7 +27,7 @@ def snapshot(tmp_path: Path) -> Path:
 
 def ask(verb: str, snapshot: Path, form: str) -> str:
     asked = {"place": ["memory=1G", "vcpus=1", "disk=1G"], "plan": [POLICY], "drift": [POLICY]}.get(verb, [])
-    done = gpolicy(verb, *asked, "--state", "snapshot:kept.json", "--format", form, cwd=snapshot.parent)
+    done = gpolicy(verb, *asked, "--state", "snapshot:kept.json", "--format", form, "--details", cwd=snapshot.parent)
     assert done.stdout, done.stderr
     return done.stdout
 
@@ -54,12 +54,19 @@ def test_text_names_the_file_and_its_time(verb: str, form: str, snapshot: Path) 
     assert f"snapshot:kept.json (taken from local:, at {AT})" in shown
 
 
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_short_answer_names_its_time(verb: str, snapshot: Path) -> None:
+    asked = {"place": ["memory=1G", "vcpus=1", "disk=1G"], "plan": [POLICY], "drift": [POLICY]}.get(verb, [])
+    shown = gpolicy(verb, *asked, "--state", "snapshot:kept.json", cwd=snapshot.parent).stdout
+    assert shown.splitlines()[0].endswith(f", state of {AT}")
+
+
 def test_a_snapshot_keeps_when_the_cluster_was_read(snapshot: Path) -> None:
     written = snapshot.parent / "first.json"
-    gpolicy("snapshot", "--state", f"text:{ROOT}/tests/data/clusters/full/htools.data", "-o", written)
+    gpolicy("snapshot", "--state", f"text:{ROOT}/tests/data/clusters/full/htools.data", "--save", written)
     taken = json.loads(written.read_text(encoding="utf-8"))["taken_at"]
     assert taken.startswith("20")
-    gpolicy("snapshot", "--state", f"snapshot:{snapshot}", "-o", snapshot.parent / "again.json")
+    gpolicy("snapshot", "--state", f"snapshot:{snapshot}", "--save", snapshot.parent / "again.json")
     assert json.loads((snapshot.parent / "again.json").read_text(encoding="utf-8"))["taken_at"] == AT
 
 
@@ -90,6 +97,6 @@ def test_an_error_names_the_snapshot_and_not_where_it_was_taken(snapshot: Path) 
 
 @pytest.mark.parametrize("words", [(), ("--group", "group-01")])
 def test_the_capacity_of_a_single_group_names_it_as_well(words: tuple[str, ...], tmp_path: Path) -> None:
-    gpolicy("snapshot", "--state", "sim:p,3,500g,64g,16", "-o", tmp_path / "one.json")
+    gpolicy("snapshot", "--state", "sim:p,3,500g,64g,16", "--save", tmp_path / "one.json")
     done = gpolicy("capacity", *words, "--state", "snapshot:one.json", "--format", "json", cwd=tmp_path)
     assert json.loads(done.stdout)["snapshot"]["file"] == "one.json"

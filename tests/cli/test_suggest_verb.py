@@ -42,14 +42,14 @@ def test_sizes_for_the_instances_that_exist(more: tuple[str, ...]) -> None:
 
 def test_the_document_passes_check_and_is_never_written_over(tmp_path: Path) -> None:
     file = tmp_path / "group.yaml"
-    done = gpolicy("suggest", "--state", STATE, "-o", file, cwd=ROOT)
+    done = gpolicy("suggest", "--state", STATE, "--save", file, "--details", cwd=ROOT)
     assert done.stdout.endswith(f"Sizes for 2 groups, written to {file}\n")
     plain = gpolicy("suggest", "--state", STATE, "--format", "yaml", cwd=ROOT)
     assert plain.stdout == file.read_text(encoding="utf-8")
     checked = gpolicy("check", file, "--format", "json")
     severities = {item["severity"] for item in json.loads(checked.stdout)["findings"]}
     assert (checked.returncode, severities) == (0, {"info"})
-    again = gpolicy("suggest", "--state", STATE, "-o", file, cwd=ROOT)
+    again = gpolicy("suggest", "--state", STATE, "--save", file, "--details", cwd=ROOT)
     assert (again.returncode, again.stdout) == (3, "")
     assert "exists already" in again.stderr
     assert sorted(tmp_path.iterdir()) == [file]
@@ -83,7 +83,7 @@ def test_impossible_requests_are_one_clear_line(arguments: tuple[str, ...], mess
     ],
 )
 def test_the_text_says_what_is_unused(group: str, unused: str) -> None:
-    done = gpolicy("suggest", "--state", STATE, "--real-mix", "--group", group, cwd=ROOT)
+    done = gpolicy("suggest", "--state", STATE, "--real-mix", "--group", group, "--details", cwd=ROOT)
     lines = [line.strip() for line in done.stdout.splitlines()]
     words = "in these proportions the sizes fill the empty group until none fits; unused is then"
     assert f"{words} {unused}" in lines

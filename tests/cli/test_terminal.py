@@ -93,7 +93,7 @@ def _policy(tmp_path: Path) -> Path:
 
 
 def _snapshot(directory: Path) -> Any:
-    assert run(["snapshot", "--state", STATE, "-o", str(directory / "whole.json")]) == 0
+    assert run(["snapshot", "--state", STATE, "--save", str(directory / "whole.json")]) == 0
     return json.loads((directory / "whole.json").read_text())
 
 
@@ -109,7 +109,7 @@ def test_long_numbers_of_a_cluster(source: str, together: int, said: Run, policy
     def is_read(*keys: str) -> bool:
         file.write_text(json.dumps(_with_payload(whole, keys)))
         again.unlink(missing_ok=True)
-        said("snapshot", "--state", state, "-o", again)
+        said("snapshot", "--state", state, "--save", again)
         return again.exists()
 
     read = [key for key in sorted(set(_keys(whole)) - {""}) if is_read(key)]
@@ -120,7 +120,7 @@ def test_long_numbers_of_a_cluster(source: str, together: int, said: Run, policy
         said("plan", policy, "--state", state, "--no-impact")
         said("drift", policy, "--state", state)
         said("place", "--state", state, "memory=1G", "disk=1G", "vcpus=1")
-        said("adopt", "--state", state, "-o", tmp_path / f"adopted-{keys[0]}")
+        said("adopt", "--state", state, "--save", tmp_path / f"adopted-{keys[0]}")
 
 
 @pytest.mark.parametrize("key", ["name", "tags", "own", "ipolicy", "group", "groups", "nodes", "instances"])
@@ -140,7 +140,7 @@ def test_long_numbers_of_a_cluster_in_all_forms(key: str, said: Run, policy: Pat
 
 @pytest.mark.slow
 def test_long_numbers_of_a_plan(said: Run, policy: Path, tmp_path: Path) -> None:
-    assert run(["plan", str(policy), "--state", STATE, "-o", str(tmp_path / "whole.json")]) in (0, 1)
+    assert run(["plan", str(policy), "--state", STATE, "--save", str(tmp_path / "whole.json")]) in (0, 1)
     whole = json.loads((tmp_path / "whole.json").read_text())
     for guard in whole["guards"]:
         guard["ok"] = True

@@ -22,7 +22,7 @@ def written(directory: Path, *tests: str) -> Path:
 
 
 def test_passing_tests(tmp_path: Path) -> None:
-    done = gpolicy("test", written(tmp_path, LEGAL))
+    done = gpolicy("test", written(tmp_path, LEGAL), "--details")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Tests of the policy\n1 test, all passed\n")
     assert done.stdout.endswith("  ok     legal\n")
@@ -33,7 +33,7 @@ def test_a_failing_test_is_exit_code_1(tmp_path: Path) -> None:
     done = gpolicy("test", file)
     assert done.returncode == 1
     assert f"{file}:10:" in done.stdout
-    assert "refused: expected false, found true" in done.stdout
+    assert "refused: expected false, found true" in " ".join(done.stdout.split())
     assert gpolicy("test", file, "-k", "LEGAL").returncode == 1
     (other := tmp_path / "other").mkdir()
     assert gpolicy("test", written(other, LEGAL), "--name", "leg").returncode == 0
@@ -41,12 +41,12 @@ def test_a_failing_test_is_exit_code_1(tmp_path: Path) -> None:
 
 def test_a_test_that_cannot_run_is_exit_code_1(tmp_path: Path) -> None:
     test = "  - {name: t, capacity: {}, expect: {standard: 1}}\n"
-    done = gpolicy("test", written(tmp_path, test))
+    done = gpolicy("test", written(tmp_path, test), "--details")
     assert done.returncode == 1
     assert "no cluster to count on" in done.stdout
     assert "1 could not run" in done.stdout
     text = f"text:{ROOT / 'tests' / 'data' / 'clusters' / 'full' / 'htools.data'}"
-    assert "expected 1, found" in gpolicy("test", tmp_path, "--state", text).stdout
+    assert "expected 1, found" in gpolicy("test", tmp_path, "--state", text, "--details").stdout
 
 
 def test_json_and_junit(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def newer(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_says_so(verb: str, state: str, tmp_path: Path) -> None:
-    done = gpolicy("adopt", "-o", tmp_path / "policy", "-s", state)
+    done = gpolicy("adopt", "--save", tmp_path / "policy", "-s", state)
     assert (done.returncode, SAID in done.stderr) == (0, True)
     done = gpolicy(*(word.replace("POLICY", str(tmp_path / "policy")) for word in VERBS[verb]), "-s", state)
     assert SAID in " ".join(done.stdout.split())
@@ -41,7 +41,7 @@ def test_every_verb_says_so(verb: str, state: str, tmp_path: Path) -> None:
 
 
 def test_adopt_says_what_it_writes(state: str, tmp_path: Path) -> None:
-    assert gpolicy("adopt", "-o", tmp_path / "policy", "-s", state).returncode == 0
+    assert gpolicy("adopt", "--save", tmp_path / "policy", "-s", state).returncode == 0
     text = (tmp_path / "policy" / "cluster.yaml").read_text(encoding="utf-8")
     assert f'# T{SAID[1:]}.\nganeti_version: "3.2"\n' in text
 
@@ -63,7 +63,7 @@ def test_a_cluster_of_3_2_keeps_what_only_3_2_has(tmp_path: Path) -> None:
     cluster["hvparams"]["kvm"] |= {"virtio_net_queues": 32, "scsi_controller_type": "dc390"}
     (tmp_path / "config.data").write_text(json.dumps(config), encoding="utf-8")
     state, policy = f"config:{tmp_path / 'config.data'}", tmp_path / "policy"
-    assert gpolicy("adopt", "-o", policy, "-s", state).returncode == 0
+    assert gpolicy("adopt", "--save", policy, "-s", state).returncode == 0
     text = (policy / "cluster.yaml").read_text(encoding="utf-8")
     for line in ("user-id: ganeti", "mode: ext", "virtio_net_queues: 32", "scsi_controller_type: dc390"):
         assert f"  {line}  # Ganeti's default" in text

@@ -39,7 +39,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory, ganeti_certificate: Path) ->
     tmp_path = tmp_path_factory.mktemp("fleet")
     here = Fleet(tmp_path)
     shutil.copy(recorded.path(CLUSTER, "config.data"), tmp_path / "config.data")
-    adopted = here.gpolicy("adopt", "--state", "config:config.data", "-o", "well")
+    adopted = here.gpolicy("adopt", "--state", "config:config.data", "--save", "well")
     assert adopted.returncode == 0, adopted.stderr
     for name in ("dead", "slow", "wrong", "other"):
         shutil.copytree(tmp_path / "well", tmp_path / name)
@@ -87,7 +87,7 @@ def soon_late(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("soon_late")
 def test_the_report_is_right_about_each(fleet: Fleet) -> None:
-    done = fleet.gpolicy(*PLAN, "--all", "--format", "json", "-o", "plans", env=ENVIRONMENT)
+    done = fleet.gpolicy(*PLAN, "--all", "--format", "json", "--save", "plans", env=ENVIRONMENT)
     assert done.returncode == 3
     data = json.loads(done.stdout)
     jsonschema.validate(data, json.loads((ROOT / "schemas" / "output" / "fleet.json").read_text()))
@@ -109,7 +109,7 @@ def test_the_report_is_right_about_each(fleet: Fleet) -> None:
 
 @pytest.mark.usefixtures("soon_late")
 def test_text_markdown_and_pages(fleet: Fleet) -> None:
-    done = fleet.gpolicy(*PLAN, "--all", "--pages", "pages", env=ENVIRONMENT)
+    done = fleet.gpolicy(*PLAN, "--all", "--details", "--pages", "pages", env=ENVIRONMENT)
     assert done.returncode == 3
     assert (
         "3 could not be looked at: dead, slow, wrong; 1 has a problem: other; 1 is not known as a whole: well"
@@ -151,7 +151,7 @@ def test_the_list_says_who_answers(fleet: Fleet) -> None:
 
 def test_snapshots_of_all_are_kept_and_read(fleet: Fleet) -> None:
     for _ in range(2):
-        done = fleet.gpolicy("snapshot", "--label", "stage=canary", "-o", "kept", "--keep", "1", env=ENVIRONMENT)
+        done = fleet.gpolicy("snapshot", "--label", "stage=canary", "--save", "kept", "--keep", "1", env=ENVIRONMENT)
         assert done.returncode == 0, done.stderr
     assert len(list((fleet.directory / "kept" / "well").iterdir())) == 1
     done = fleet.gpolicy("plan", "--label", "stage=canary", "--snapshots", "kept", "--no-impact")
@@ -165,13 +165,14 @@ def test_snapshots_of_all_are_kept_and_read(fleet: Fleet) -> None:
 def test_what_a_verb_says_aside_is_a_note(tmp_path: Path) -> None:
     """config.data has no measurements, which snapshot says."""
     shutil.copy(recorded.path(CLUSTER, "config.data"), tmp_path)
-    alone = gpolicy("snapshot", "--state", "config:config.data", "-o", "alone.json", cwd=tmp_path)
+    alone = gpolicy("snapshot", "--state", "config:config.data", "--save", "alone.json", cwd=tmp_path)
     aside = [line.removeprefix("gpolicy: ") for line in alone.stderr.splitlines()]
     (tmp_path / "gpolicy.toml").write_text('[clusters.kept]\nstate = "config:config.data"\n')
-    together = gpolicy("snapshot", "--all", "-o", "together", cwd=tmp_path)
+    together = gpolicy("snapshot", "--all", "--save", "together", cwd=tmp_path)
     assert together.returncode == 0, together.stderr
     assert aside
-    assert all(f"note: kept: {line}" in together.stdout for line in aside)
+    said = " ".join(together.stdout.split())
+    assert all(f"kept: {line}" in said for line in aside)
 
 
 def test_a_password_goes_to_no_other_host(fleet: Fleet) -> None:
@@ -198,7 +199,7 @@ def test_a_password_goes_to_no_other_host(fleet: Fleet) -> None:
         (("plan", "--all", "--format", "github"), "--format github is for one cluster"),
         (("check", "--all", "--fix"), "are for named policies"),
         (("drift", "--all", "-o", "x"), "--output is for one cluster"),
-        (("snapshot", "--state", "well", "-o", "x", "--keep", "1"), "--keep is for several clusters"),
+        (("snapshot", "--state", "well", "--save", "x", "--keep", "1"), "--keep is for several clusters"),
         (("plan", "--state", "wel"), "Did you mean `well`?"),
         (("plan",), "which cluster?"),
     ],

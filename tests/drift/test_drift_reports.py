@@ -95,7 +95,7 @@ def test_the_schema_refuses_missing_fields(report: DriftReport) -> None:
 
 
 def test_text_shows_drift_its_date_and_accepted_drift(report: DriftReport) -> None:
-    text = render(drift_answer(report, {}, of="policies"), Display())
+    text = render(drift_answer(report, {}, of="policies"), Display(details=True))
     assert "  ipolicy.vcpu-ratio: found 6, declared 99" in text
     assert "group/nowhere  when it was changed is not known\n  is declared; the cluster has no such group" in text
     assert "cluster tags: not-there is missing" in text
@@ -105,7 +105,9 @@ def test_text_shows_drift_its_date_and_accepted_drift(report: DriftReport) -> No
     assert "GP901 waiver-expired" in text
     assert text.endswith("4 differences, 1 accepted\n")
     assert "\x1b" not in text
-    assert "\x1b[31m" in terminal_text(render(drift_answer(report, {}, of="policies"), Display(colour=True)))
+    assert "\x1b[31m" in terminal_text(
+        render(drift_answer(report, {}, of="policies"), Display(details=True, colour=True))
+    )
 
 
 def test_markdown_and_the_page_have_every_difference(report: DriftReport) -> None:

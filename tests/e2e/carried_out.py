@@ -41,7 +41,7 @@ class Way:
     def plan(self, policy: Path, output: Path | None = None, *, state: str | None = None) -> Run:
         """Plan the policy; exit code 2 means changes."""
         address = state or self.address
-        kept = ["-o", str(output)] if output else []
+        kept = ["--save", str(output)] if output else []
         allowed = [word for guard in RISKS for word in ("--allow", guard)]
         trust = self.cluster.rapi_options(address)
         return gpolicy("plan", policy, "--state", address, *allowed, *kept, *trust, "--detailed-exitcode")

@@ -26,7 +26,7 @@ def test_changes_by_hand_are_drift_since_they_were_made(fresh: LiveCluster, tmp_
     fresh.ganeti("gnt-group", "add-tags", "default", "team:x")
     fresh.ganeti("gnt-node", "modify", "--node-parameters=spindle_count=2", "node2")
     policy = tmp_path / "policy"
-    assert gpolicy("adopt", "--state", "local:", "-o", policy).code == 0
+    assert gpolicy("adopt", "--state", "local:", "--save", policy).code == 0
     for address in fresh.sources.values():
         assert gpolicy("drift", policy, "--state", address, *fresh.rapi_options(address)).code == 0
     made: dict[tuple[str, str], float] = {}
@@ -52,7 +52,7 @@ def test_what_was_changed_by_hand_is_written_into_the_policy(fresh: LiveCluster,
     fresh.ganeti("gnt-group", "add-tags", "default", "team:x")
     fresh.ganeti("gnt-node", "modify", "--node-parameters=spindle_count=2", "node2")
     policy = tmp_path / "policy"
-    assert gpolicy("adopt", "--state", "local:", "-o", policy).code == 0
+    assert gpolicy("adopt", "--state", "local:", "--save", policy).code == 0
     (policy / "guards.yaml").unlink()  # a group of one node survives no failure
     checked = gpolicy("check", policy).out
     originals = {file: file.read_bytes() for file in policy.rglob("*.yaml")}
@@ -74,11 +74,11 @@ def test_what_was_changed_by_hand_is_written_into_the_policy(fresh: LiveCluster,
 
 def test_a_new_group_is_adopted_into_the_policy(fresh: LiveCluster, tmp_path: Path) -> None:
     policy = tmp_path / "policy"
-    assert gpolicy("adopt", "--state", "local:", "-o", policy).code == 0
+    assert gpolicy("adopt", "--state", "local:", "--save", policy).code == 0
     before = {file: file.read_bytes() for file in policy.rglob("*.yaml")}
     fresh.ganeti("gnt-group", "add", "--node-parameters=spindle_count=3", "late")
     fresh.ganeti("gnt-group", "add-tags", "late", "team:x")
-    adopted = gpolicy("adopt", "--state", "local:", "-o", policy)
+    adopted = gpolicy("adopt", "--state", "local:", "--save", policy)
     assert adopted.code == 0, adopted
     assert {file.name for file in policy.rglob("*.yaml")} - {file.name for file in before} == {"late.yaml"}
     assert all(file.read_bytes() == text for file, text in before.items())

@@ -64,7 +64,7 @@ def test_exclusive_storage_is_planned_applied_and_counted_with_numbers(fresh: Li
     two_groups(fresh)
     policy, plan = tmp_path / "policy.yaml", tmp_path / "plan.json"
     policy.write_text(POLICY.format(size="248G", spindles=1, room=4))
-    planned = answer("plan", policy, "--state", "local:", "-o", plan, "--allow", "exclusive-storage")
+    planned = answer("plan", policy, "--state", "local:", "--save", plan, "--allow", "exclusive-storage")
     (gold,) = [item for item in planned["impact"]["capacity"]["groups"] if item["group"] == "gold"]
     assert [(row["name"], row["after"]["fits"]) for row in gold["rows"] if row["after"]] == [("volume", 8)]
     assert planned["impact"]["basis"]["declared"]["disk and spindles"] == ["node4", "node5"]
@@ -91,7 +91,7 @@ def test_measured_volumes_count_without_a_promise(fresh: LiveCluster, tmp_path: 
     two_groups(fresh)
     fresh.ganeti("gnt-group", "modify", "--node-parameters=exclusive_storage=true", "gold")
     snapshot, policy = tmp_path / "now.json", tmp_path / "policy.yaml"
-    done = gpolicy("snapshot", "--state", "local:", "--physical-volumes", "-o", snapshot)
+    done = gpolicy("snapshot", "--state", "local:", "--physical-volumes", "--save", snapshot)
     assert done.code == 0, done.err
     text = POLICY.format(size="248G", spindles=1, room=4).partition("hardware:")[0]
     policy.write_text(text)

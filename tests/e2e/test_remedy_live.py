@@ -108,7 +108,7 @@ def test_a_remedy_is_applied_killed_resumed_and_taken_back(
     journal, before = tmp_path / "remedy.journal.jsonl", homes(crowded)
     policy = write_policy(tmp_path / "policy.yaml", POLICY)
     assert way.plan(policy, plan).code == 2
-    steps = remedy(plan, "-o", cure)["steps"]
+    steps = remedy(plan, "--save", cure)["steps"]
     assert len(steps) > 1
     early = way.apply(cure)
     assert (early.code, journal.exists()) == (1, False), early.out + early.err

@@ -57,7 +57,7 @@ class Repository:
 
     def plan(self, number: int) -> None:
         self.write(number)
-        planned = gpolicy("plan", "--all", "--allow", "takes-instances", "-o", "plans", "--detailed-exitcode")
+        planned = gpolicy("plan", "--all", "--allow", "takes-instances", "--save", "plans", "--detailed-exitcode")
         assert planned.code == CHANGES, planned.out + planned.err
 
     def start(self, *more: str) -> subprocess.Popen[str]:
@@ -255,7 +255,7 @@ def test_a_part_of_a_plan_is_applied_and_a_full_plan_has_the_rest(fresh: LiveClu
     def part(name: str, *options: str) -> list[str]:
         """Plan and apply a part; return the objects that it changes and what it says."""
         file = tmp_path / f"{name}.json"
-        planned = gpolicy("plan", policy, "--state", "local:", "-o", file, "--detailed-exitcode", *options)
+        planned = gpolicy("plan", policy, "--state", "local:", "--save", file, "--detailed-exitcode", *options)
         assert planned.code == CHANGES, planned.out + planned.err
         applied = way.apply(file)
         assert applied.code == FINE, applied.out + applied.err

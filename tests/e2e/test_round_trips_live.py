@@ -118,7 +118,7 @@ def test_many_random_policies_there_and_back(fresh: LiveCluster, tmp_path: Path,
 def test_adopting_the_real_cluster_plans_to_nothing(cluster: LiveCluster, tmp_path: Path, source: str) -> None:
     address = cluster.sources[source]
     trust = cluster.rapi_options(address)
-    adopted = gpolicy("adopt", "--state", address, "-o", tmp_path / "p", *trust)
+    adopted = gpolicy("adopt", "--state", address, "--save", tmp_path / "p", *trust)
     assert adopted.code == 0, adopted
     planned = gpolicy("plan", tmp_path / "p", "--state", address, *trust, "--detailed-exitcode")
     assert planned.code == 0, planned

@@ -34,7 +34,7 @@ POLICY = [
 
 def script(cluster: LiveCluster, plan: Path, *options: str) -> subprocess.CompletedProcess[str]:
     file = plan.with_suffix(".sh")
-    assert gpolicy("render", plan, "-o", file, *options).code == 0
+    assert gpolicy("render", plan, "--script", file, *options).code == 0
     return subprocess.run(
         ["sh", file], env=cluster.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )

@@ -116,17 +116,17 @@ def test_a_password_is_written_nowhere(
         runs.append((ran(*arguments), code))
 
     with Watcher() as watcher:
-        run(0, "adopt", "--state", rapi, "-o", work / "adopted", *trust)
-        run(0, "snapshot", "--state", rapi, "-o", work / "snapshot.json", *trust)
-        run(2, "drift", first, "--state", rapi, "--format", "prometheus", "-o", work / "drift.prom", *trust)
-        run(0, "plan", first, "--state", rapi, "-o", plans["a"], *trust)
-        run(0, "plan", more, "--state", rapi, "-o", plans["b"], "--rapi-credentials", files, *trust)
+        run(0, "adopt", "--state", rapi, "--save", work / "adopted", *trust)
+        run(0, "snapshot", "--state", rapi, "--save", work / "snapshot.json", *trust)
+        run(2, "drift", first, "--state", rapi, "--output", f"prometheus={work}/drift.prom", *trust)
+        run(0, "plan", first, "--state", rapi, "--save", plans["a"], *trust)
+        run(0, "plan", more, "--state", rapi, "--save", plans["b"], "--rapi-credentials", files, *trust)
         run(0, "apply", plans["a"], "--to", rapi, "--yes", *trust)
         runs.append((killed(journal, "apply", plans["b"], "--to", Way(fresh, "ssh").address, "--yes"), -9))
         run(0, "apply", plans["b"], "--to", rapi, "--yes", "--resume", *trust)
         run(0, "apply", plans["b"], "--to", "local:", "--yes", "--rollback")
         # failures: of the job, of the certificate, of the address, of the password
-        run(0, "plan", wrong, "--state", rapi, "-o", plans["c"], "--allow", "master-network", *trust)
+        run(0, "plan", wrong, "--state", rapi, "--save", plans["c"], "--allow", "master-network", *trust)
         script.write_text("#!/bin/sh\nexit 1\n")
         run(1, "apply", plans["c"], "--to", rapi, "--yes", *trust)
         script.write_text(works)
@@ -166,11 +166,11 @@ def test_a_certificate_that_nobody_vouches_for_is_refused_unless_a_flag_says_oth
     fresh: LiveCluster, tmp_path: Path
 ) -> None:
     policy = write_policy(tmp_path / "policy.yaml", [document("Cluster", "cluster", {("ipolicy", "vcpu-ratio"): 6})])
-    refused = ran("plan", policy, "--state", fresh.rapi, "-o", tmp_path / "plan.json")
+    refused = ran("plan", policy, "--state", fresh.rapi, "--save", tmp_path / "plan.json")
     assert refused.code == 3
     assert "certificate" in refused.err
     assert not (tmp_path / "plan.json").exists()
-    insecure = ran("plan", policy, "--state", fresh.rapi, "-o", tmp_path / "plan.json", "--insecure-rapi")
+    insecure = ran("plan", policy, "--state", fresh.rapi, "--save", tmp_path / "plan.json", "--insecure-rapi")
     assert insecure.code == 0
     assert "certificate was not verified" in insecure.out + insecure.err
     refused = ran("apply", tmp_path / "plan.json", "--to", fresh.rapi, "--yes")

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("ssh")]
 
 def test_there_and_back_over_ssh(fresh: LiveCluster, tmp_path: Path) -> None:
     way, first = Way(fresh, "ssh"), content(fresh.config())
-    assert gpolicy("adopt", "--state", way.address, "-o", tmp_path / "adopted").code == 0
+    assert gpolicy("adopt", "--state", way.address, "--save", tmp_path / "adopted").code == 0
     assert way.plan(tmp_path / "adopted").code == 0
     strange = "'; touch /tmp/x; ' $HOME"
     values = {("ipolicy", "vcpu-ratio"): 6, ("diskparams", "drbd", "net-custom"): strange}

@@ -160,7 +160,7 @@ def test_t30_live_the_metadata_group_is_that_of_the_init(other: LiveCluster, tmp
     metavg = ("diskparams", "drbd", "metavg")
     assert other.state().cluster.own[metavg] == "fast"
     adopted = tmp_path / "adopted"
-    assert gpolicy("adopt", "--state", "local:", "-o", adopted).code == 0
+    assert gpolicy("adopt", "--state", "local:", "--save", adopted).code == 0
     assert Way(other, "local").plan(adopted).code == 0
     policy = write_policy(
         tmp_path / "policy.yaml", [document("Cluster", "cluster", {("diskparams", "drbd", "resync-rate"): 9})]
@@ -178,7 +178,7 @@ def test_t53_live_a_parameter_of_a_newer_release_is_left_alone(fresh: LiveCluste
     file.write_text(json.dumps(config))
     fresh.rgn("rewind", file)
     adopted = tmp_path / "adopted"
-    assert gpolicy("adopt", "--state", "local:", "-o", adopted).code == 0
+    assert gpolicy("adopt", "--state", "local:", "--save", adopted).code == 0
     way, first = Way(fresh, route), ("diskparams", "rbd", "pool")
     assert way.plan(adopted, state="local:").code == 0
     policy = write_policy(

@@ -172,4 +172,4 @@ def test_a_snapshot_of_a_time_to_come_is_named_and_none_is_written_that_would_co
 def test_no_snapshot_is_an_error_that_says_how_to_get_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no snapshot of the cluster ham") as caught:
         newest_snapshot(tmp_path, "ham")
-    assert "gpolicy snapshot --all -o" in (caught.value.hint or "")
+    assert "gpolicy snapshot --all --save" in (caught.value.hint or "")

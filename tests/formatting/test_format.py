@@ -199,7 +199,7 @@ def test_a_dash_in_the_second_line_of_a_comment_is_not_an_item() -> None:
 
 
 def test_the_example_of_the_readme_is_formatted() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8").split("```yaml\n")[1].split("```")[0]
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("```yaml\n")[2].split("```")[0]
     assert formatted(text) == text
 
 

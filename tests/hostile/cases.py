@@ -56,9 +56,9 @@ _POLICY_COMMANDS: Final[tuple[Command, ...]] = (
     ("test", "policy"),
 )
 _STATE_COMMANDS: Final = (
-    ("snapshot", "-s", "SRC", "-o", "new.json"),
+    ("snapshot", "-s", "SRC", "--save", "new.json"),
     ("plan", "-s", "SRC", *ALLOW, "-f", "html", "policy"),
-    ("adopt", "-s", "SRC", "-o", "adopted"),
+    ("adopt", "-s", "SRC", "--save", "adopted"),
     ("drift", "-s", "SRC", "policy"),
     ("check", "-s", "SRC", "policy"),
     ("capacity", "-s", "SRC"),
@@ -90,9 +90,9 @@ def _state_cases() -> dict[str, Case]:
 def _deep_cases() -> dict[str, Case]:
     """Return what is no cluster, plan or baseline at all, to each reader of files."""
     readers: dict[str, tuple[str, Command]] = {
-        "config": ("config.data", ("snapshot", "-s", "config:config.data", "-o", "new.json")),
-        "snapshot": ("snapshot.json", ("snapshot", "-s", "snapshot:snapshot.json", "-o", "new.json")),
-        "text": ("cluster.data", ("snapshot", "-s", "text:cluster.data", "-o", "new.json")),
+        "config": ("config.data", ("snapshot", "-s", "config:config.data", "--save", "new.json")),
+        "snapshot": ("snapshot.json", ("snapshot", "-s", "snapshot:snapshot.json", "--save", "new.json")),
+        "text": ("cluster.data", ("snapshot", "-s", "text:cluster.data", "--save", "new.json")),
         "baseline": ("base.json", ("check", "--baseline", "base.json", "policy")),
         "plan": ("plan.json", ("render", "plan.json")),
         "hail": ("request.json", ("htools", "hail", "request.json")),
@@ -183,7 +183,7 @@ def _answer_cases() -> dict[str, Case]:
     text = states.CLUSTERS / "full" / "htools.data"
     return {
         **{
-            f"local: {name}": Case(maker, (("snapshot", "-s", "local:", "-o", "new.json"),), answers.MASTER)
+            f"local: {name}": Case(maker, (("snapshot", "-s", "local:", "--save", "new.json"),), answers.MASTER)
             for name, maker in answers.LOCAL.items()
         },
         **{f"tests: {name}": Case(maker, (("test", "policy"),)) for name, maker in answers.TESTS.items()},

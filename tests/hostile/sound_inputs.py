@@ -187,7 +187,7 @@ def plans() -> list[bytes]:
         policy.write_text("".join(kept) + _MORE, encoding="utf-8")
         for cluster in CLUSTERS:
             source = f"config:{DATA / 'clusters' / cluster / 'config.data'}"
-            code, _ = gpolicy("plan", policy, "-s", source, "--no-impact", "--allow", "right-cluster", "-o", file)
+            code, _ = gpolicy("plan", policy, "-s", source, "--no-impact", "--allow", "right-cluster", "--save", file)
             if code == 0:
                 result.append(file.read_bytes())
     return result

@@ -196,13 +196,13 @@ def _state(kind: str, name: str) -> Callable[[bytes, Path], None]:
         lay_out(directory, {name: data, "fixed/policy.yaml": sound.POLICY})
         source = f"{kind}:{directory / name}"
         again = directory / "again.json"
-        if gpolicy("snapshot", "-s", source, "-o", again)[0] != 0:
+        if gpolicy("snapshot", "-s", source, "--save", again)[0] != 0:
             return
-        if gpolicy("snapshot", "-s", f"snapshot:{again}", "-o", directory / "third.json")[0] != 0:
+        if gpolicy("snapshot", "-s", f"snapshot:{again}", "--save", directory / "third.json")[0] != 0:
             raise BrokenError("a snapshot that gpolicy cannot read again")
         form = ("text", "json", "markdown", "html", "github")[len(data) % 5]
         gpolicy("plan", directory / "fixed", "-s", source, "--allow", "right-cluster", "--format", form)
-        gpolicy("adopt", "-s", source, "-o", _emptied(directory / "adopted"))
+        gpolicy("adopt", "-s", source, "--save", _emptied(directory / "adopted"))
         if len(data) % 2:
             gpolicy("drift", directory / "fixed", "-s", source)
 

@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def reading(server: Server) -> list[bytes]:
-    return [command(("snapshot", "-s", server.address, "--insecure-rapi", "-o", "new.json"))]
+    return [command(("snapshot", "-s", server.address, "--insecure-rapi", "--save", "new.json"))]
 
 
 @pytest.mark.parametrize("what", answers.ANSWERS)

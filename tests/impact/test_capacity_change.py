@@ -148,7 +148,7 @@ def test_another_first_template_is_counted_beside_the_one_of_today() -> None:
     assert (item.tiered.templates, item.tiered.worst_after) == (("plain", "drbd"), None)
     value, words = headline(capacity_change(PLAIN_FIRST, DRBD_FIRST))
     assert value == str(counted(PLAIN_FIRST)[-1])
-    assert words.startswith("instances of today's standard size (1G · 1 CPU · 5G, plain), ")
+    assert words.startswith("of today's standard size (1G · 1 CPU · 5G, plain); ")
     assert f"{counted(DRBD_FIRST)[-1]} of the new one (1G · 1 CPU · 5G, drbd); tiered" in words
 
 

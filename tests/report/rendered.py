@@ -95,8 +95,8 @@ def mentions(page: Page) -> list[str]:
 
 
 def text_of(answer: Answer, *, colour: bool = False, every: bool = False) -> str:
-    """Return an answer as text."""
-    return render(answer, Display(colour=colour, every=every))
+    """Return all of an answer as text."""
+    return render(answer, Display(details=True, colour=colour, every=every))
 
 
 def markdown_of(answer: Answer, *, budget: int = COMMENT_BUDGET) -> str:

@@ -44,20 +44,20 @@ def test_the_verdict_comes_first_then_the_table_and_all_else_is_folded() -> None
         "❌ **Not to be applied: 1 guard of 3 fails; not known for group remote: no measured memory"
     )
     assert lines[3].endswith("** · 7 changes in 2 steps")
-    figures = [line.partition(":")[0] for line in lines[5:11]]
-    words = ("changes", "newly violating", "capacity", "node failures", "location conflicts", "guards")
+    figures = [line.partition(":")[0] for line in lines[5:10]]
+    words = ("changes", "newly violating", "capacity", "node failures", "location conflicts")
     assert figures == [f"- {word}" for word in words]
-    assert lines[10].startswith("- guards: **1 of 3 fails** no-shrink: pair large of shared: 8 → 3")
-    assert lines[12] == "<sub>basis: mixed; declared: disk of node1, node2; all else is measured</sub>"
+    assert "basis: mixed; declared: disk of node1, node2; all else is measured" in lines[-1]
     shown = unfolded(text)
-    assert "| `shared` | `large` | 64G · 16 CPU · 1T | 8 | 3 | -5 | -62 % |" in shown
+    assert "| `shared` | `large` | 8 | 3 | -5 |" in shown
+    assert "| `shared` | `large` | 64G · 16 CPU · 1T | 8 | 3 | -5 | -62 % |" in text
     assert "- **FAILS** guard `no-shrink`: pair large of shared: 8 → 3" in shown
     assert "  - override it with --allow no-shrink, if you must" in shown
     page = page_of_markdown(text)
     violations = list(impact_sections(full_impact()))[1]
     order = (
-        "What changes (7): cluster (", "Capacity: stranded; lost allocations", f"Violations: {violations.summary}",
-        "Steps (2)", "1 guard passes", "1 note", "Terms", "As before",
+        "1 guard passes", "What changes (7): cluster (", "Capacity: ", f"Violations: {violations.summary}",
+        "Steps (2)", "1 note", "As before",
     )  # fmt: skip
     places = [next(n for n, found in enumerate(page.summaries) if found.startswith(start)) for start in order]
     assert places == sorted(places)

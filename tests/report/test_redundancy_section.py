@@ -29,7 +29,7 @@ def _table(section: Section, title: str) -> Table:
 def test_a_redundancy_that_falls_is_marked_worse() -> None:
     section = _section(_survives(2), _survives(1))
     assert section.weight is Weight.WORSE
-    assert section.worse == "group default survives the loss of 1 node, now 2"
+    assert section.worse == "today group default survives the loss of 2 nodes, after of 1 node"
     assert section.summary == section.worse
     (table,) = section.tables
     assert table.weight is Weight.WORSE
@@ -40,7 +40,7 @@ def test_a_redundancy_that_rises_is_a_change() -> None:
     section = _section(_survives(1), _survives(2))
     assert section.weight is Weight.CHANGED
     assert section.worse == ""
-    assert section.summary == "group default survives the loss of 2 nodes, now 1"
+    assert section.summary == "today group default survives the loss of 1 node, after of 2 nodes"
 
 
 def test_a_group_that_loses_its_last_node_has_no_redundancy_to_lose() -> None:

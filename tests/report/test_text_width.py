@@ -45,7 +45,7 @@ def test_with_room_enough_nothing_changes() -> None:
 def test_tables_of_capacity_fit_a_terminal(width: int) -> None:
     report = capacity(read_snapshot(ROOT / "policies/two-groups.snapshot.json"))
     answer = replace(capacity_answer(report), verdict="", notes=(), basis=())
-    text = render(answer, Display(width=width))
+    text = render(answer, Display(details=True, width=width))
     tables = [line for line in text.splitlines() if "  " in line.strip()]
     assert tables
     assert max(map(columns, tables)) <= width
@@ -54,6 +54,6 @@ def test_tables_of_capacity_fit_a_terminal(width: int) -> None:
 @pytest.mark.parametrize("width", [80, 100])
 def test_sentences_are_broken_at_blanks(width: int) -> None:
     answer = capacity_answer(capacity(read_snapshot(ROOT / "policies/two-groups.snapshot.json")), components=True)
-    whole, broken = (render(answer, Display(width=room)) for room in (0, width))
+    whole, broken = (render(answer, Display(details=True, width=room)) for room in (0, width))
     assert sorted(whole.split()) == sorted(broken.split())
     assert max(map(columns, whole.splitlines())) > width >= max(map(columns, broken.splitlines()))

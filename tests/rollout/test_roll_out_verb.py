@@ -46,7 +46,7 @@ class Bench:
             "HOME": str(directory), "XDG_RUNTIME_DIR": str(directory), "GPOLICY_RAPI_HOSTS": "127.0.0.1",
             "GPOLICY_RAPI_USER": USER, "GPOLICY_RAPI_PASSWORD": PASSWORD,
         }  # fmt: skip
-        done = self.run("plan", "--all", "-o", "plans")
+        done = self.run("plan", "--all", "--save", "plans")
         assert done.returncode == FINE, done.stderr
 
     def write(self, rollout: str) -> None:
@@ -236,7 +236,7 @@ def test_fresh_plans_begin_a_new_roll_out(bench: Bench) -> None:
     assert bench.apply().returncode == FINDINGS
     first = bench.whole()
     time.sleep(1)  # a plan tells by the second when it was made
-    assert bench.run("plan", "--all", "-o", "plans").returncode == FINE
+    assert bench.run("plan", "--all", "--save", "plans").returncode == FINE
     done = bench.apply()
     assert done.returncode == FINE, done.stderr
     assert "was the journal of earlier plans; it is kept as _rollout.journal." in done.stderr
@@ -249,7 +249,7 @@ def test_fresh_plans_begin_a_new_roll_out(bench: Bench) -> None:
 def test_a_plan_that_was_replaced_after_it_had_begun_is_refused(bench: Bench) -> None:
     bench.servers["ber"].ganeti.mishaps = [None, fails("no")]
     assert bench.apply().returncode == FINDINGS
-    assert bench.run("plan", "--label", "name=ber", "-o", "plans").returncode == FINE
+    assert bench.run("plan", "--label", "name=ber", "--save", "plans").returncode == FINE
     for option in ("--resume", "--rollback"):
         done = bench.apply(option)
         assert done.returncode == COULD_NOT_RUN
@@ -261,7 +261,7 @@ def test_a_plan_that_had_not_begun_may_be_replaced(bench: Bench) -> None:
     assert bench.apply().returncode == FINDINGS
     bench.servers["cam"].ganeti.model.own["ipolicy"]["vcpu-ratio"] = 3.0
     assert bench.apply("--resume").returncode == FINDINGS  # nothing was done
-    assert bench.run("plan", "--label", "name=cam", "-o", "plans").returncode == FINE
+    assert bench.run("plan", "--label", "name=cam", "--save", "plans").returncode == FINE
     done = bench.apply("--resume")
     assert done.returncode == FINE, done.stderr
     assert bench.run("plan", "--all", "--detailed-exitcode").returncode == FINE

@@ -48,4 +48,4 @@ def test_the_page_shows_how_a_failure_reads(tmp_path: Path, monkeypatch: pytest.
     assert command == "$ gpolicy test"
     policy_of(tmp_path, f"{POLICY}---\n{TESTS[0].replace('refused: true', 'refused: false')}")
     monkeypatch.chdir(tmp_path)
-    assert render(outcomes_answer(run_tests(load_policy(Path("policy.yaml")))), Display()) == shown
+    assert render(outcomes_answer(run_tests(load_policy(Path("policy.yaml")))), Display(details=True)) == shown

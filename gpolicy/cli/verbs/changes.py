@@ -14,19 +14,19 @@ import typer
 
 from gpolicy.cli.options import (
     AllowedSigners,
-    Budget,
     Clusters,
     CpusAfterFailure,
     MaxNodeFailures,
+    OldOutput,
     PolicyOption,
     PolicyPath,
     RolledOutClusters,
+    Shown,
     Signature,
     Suppositions,
     Volumes,
-    display_of,
-    form_option,
     policy_path,
+    renamed,
     seconds_option,
     signers_for,
 )
@@ -58,11 +58,11 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     *,
     clusters: Clusters,
     suppositions: Suppositions,
-    output: Annotated[
+    shown: Shown,
+    save: Annotated[
         Path | None,
         typer.Option(
-            "--output",
-            "-o",
+            "--save",
             metavar="FILE",
             help="Write the plan (JSON) for `gpolicy apply` and `gpolicy render`; of several clusters: a directory.",
         ),
@@ -83,8 +83,6 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     ] = None,
     max_node_failures: MaxNodeFailures = None,
     cpus_after_failure: CpusAfterFailure = None,
-    form: Annotated[str, form_option("plan")] = "text",
-    budget: Budget = None,
     impact: Annotated[
         bool, typer.Option("--impact/--no-impact", help="Compute what the changes do to instances and capacity.")
     ] = True,
@@ -114,7 +112,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.plan.part import Part  # noqa: PLC0415
     from gpolicy.use_cases.changes import PlanRequest  # noqa: PLC0415
 
-    display = display_of("plan", form, budget)
+    outputs, save = shown.outputs("plan"), shown.saved("plan", save)
     request = PlanRequest(
         allowed=frozenset(allow or ()),
         part=Part(only=tuple(only or ()), exclude=tuple(exclude or ())),
@@ -124,9 +122,9 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         upgrade=None if ganeti_version is None else check_release(ganeti_version, "ganeti-version"),
     )
     given = policy_path(path, policy)
-    work = partial(_planned, request=request, output=output, detailed_exitcode=detailed_exitcode)
+    work = partial(_planned, request=request, output=save, detailed_exitcode=detailed_exitcode)
     targets = targets_of(clusters, given, volumes=physical_volumes)
-    return run_on(seen_together(targets) if targets.several else targets, work, display, verb="plan")
+    return run_on(seen_together(targets) if targets.several else targets, work, outputs, verb="plan")
 
 
 def _planned(target: Target, request: PlanRequest, output: Path | None, *, detailed_exitcode: bool) -> Report:
@@ -184,7 +182,7 @@ def _refuse_suppositions(request: PlanRequest, output: Path | None) -> None:
     if request.what_if is None and request.upgrade is None:
         return
     if output is not None:
-        hint = "leave --output out; the plan itself does not depend on what is supposed"
+        hint = "leave --save out; the plan itself does not depend on what is supposed"
         raise UsageError("a plan that is kept is about the cluster as it is, not about a supposed one", hint=hint)
     if not request.with_impact:
         hint = "leave --no-impact out; the changes themselves do not depend on what is supposed"
@@ -206,14 +204,14 @@ def _unmanaged(policy: Policy, state: ClusterState) -> list[str]:
 
 
 def _following(made: Plan, output: Path | None) -> Iterator[str]:
-    """Yield where the plan file is, and what to do with it."""
-    if output is None:
-        return
-    yield ""
-    yield f"wrote {output}"
-    file = quote(str(output))
+    """Yield where the plan file is, and what to do next."""
+    file = quote(str(output or "plan.json"))
+    if output is not None:
+        yield ""
+        yield f"wrote {output}"
     if made.safe and made.steps:
-        yield f"next: gpolicy apply {file} --to DST, or gpolicy render {file} for the script"
+        save = "" if output else f"add --save {file}, then "
+        yield f"next: {save}gpolicy apply {file} --to DST (or gpolicy render {file})"
 
 
 def _exit_code(made: Plan, *, detailed: bool) -> int:
@@ -224,11 +222,12 @@ def _exit_code(made: Plan, *, detailed: bool) -> int:
 
 @verbs.command("render")
 def render(
-    plan_file: Annotated[Path, typer.Argument(..., metavar="PLAN.JSON", help="A plan that `gpolicy plan -o` wrote.")],
-    output: Annotated[
+    plan_file: Annotated[Path, typer.Argument(..., metavar="PLAN.JSON", help="A plan of `gpolicy plan --save`.")],
+    script: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="File to write (executable); default: standard output."),
+        typer.Option("--script", metavar="FILE", help="File to write (executable); default: standard output."),
     ] = None,
+    output: OldOutput = None,
     signers: AllowedSigners = None,
     signature: Signature = None,
     *,
@@ -241,13 +240,14 @@ def render(
     from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
     from gpolicy.render.script import render_script  # noqa: PLC0415
 
+    output = renamed(script, output, "--script")
     check_no_file_is_lost(plan_file, output)
     plan = read_plan(plan_file, signers_for(plan_file, signers, signature))
-    script = render_script(plan, rollback=rollback)
+    text = render_script(plan, rollback=rollback)
     if output is None:
-        write_long(script)
+        write_long(text)
     else:
-        write_program(output, script.encode())
+        write_program(output, text.encode())
         what = "takes back" if rollback else "carries out"
         wrote = f"wrote {output}: it {what} {count(len(plan.steps), 'step')} on cluster {plan.cluster}"
         sys.stdout.write(as_text([wrote, "next: read it, and run it on the master of the cluster"]))
@@ -261,8 +261,8 @@ def apply(  # noqa: PLR0913 (one parameter an option)
         typer.Argument(
             ...,
             metavar="PLAN.JSON",
-            help="A plan of `gpolicy plan -o` or a remedy of `gpolicy remedy -o`; of several clusters: the directory of"
-            " their plans.",
+            help="A plan of `gpolicy plan --save` or a remedy of `gpolicy remedy --save`; of several clusters: the"
+            " directory of their plans.",
         ),
     ],
     to: Annotated[
@@ -273,8 +273,8 @@ def apply(  # noqa: PLR0913 (one parameter an option)
             help=f"How to reach the cluster: {'; '.join(DESTINATIONS.values())}; or its name in gpolicy.toml.",
         ),
     ] = None,
-    form: Annotated[str, form_option("apply")] = "text",
     *,
+    shown: Shown,
     clusters: RolledOutClusters,
     journal: Annotated[
         Path | None,
@@ -305,7 +305,10 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     interrupted, --resume continues it and --rollback undoes it. Exit code 0: every change is there; 1: refused, a step
     failed, or the result is not what was planned; 3: it could not run.
     """
-    display = display_of("apply", form)
+    from gpolicy.cli.targets import destination_of, report_file  # noqa: PLC0415
+
+    outputs = shown.outputs("apply")
+    report_file(outputs, "apply")
     if clusters.all_clusters or clusters.label:
         from gpolicy.cli.rolling_out import RolloutRequest, roll_out  # noqa: PLC0415
 
@@ -321,13 +324,12 @@ def apply(  # noqa: PLR0913 (one parameter an option)
             job_timeout=job_timeout,
             volumes=physical_volumes,
         )
-        return roll_out(clusters, several, display)
+        return roll_out(clusters, several, outputs.display)
     from gpolicy.cli import applying  # noqa: PLC0415
-    from gpolicy.cli.targets import destination_of  # noqa: PLC0415
 
     if to is None:
         raise UsageError("where to? no --to is given", hint="give --to DST, or --all for a directory of plans")
-    if form != "text":
+    if (form := outputs.display.form) != "text":
         raise UsageError(f"--format {form} is for several clusters", hint="leave it out, or say --all")
     destination, options = destination_of(to, clusters, volumes=physical_volumes)
     request = applying.ApplyRequest(

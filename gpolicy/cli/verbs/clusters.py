@@ -15,13 +15,14 @@ import typer
 from gpolicy.cli.options import (
     Clusters,
     Label,
+    OldOutput,
+    Outputs,
     PolicyOption,
     PolicyPath,
-    ReportFile,
+    Shown,
     Volumes,
-    display_of,
-    form_option,
     policy_path,
+    renamed,
     seconds_option,
 )
 from gpolicy.cli.terminal import complain, working
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from gpolicy.policy.model import Policy
     from gpolicy.writing.yaml_text import NotWritten
 
+_AFTER_DRIFT: Final = "next: gpolicy plan to undo it on the cluster, or add --write to take it into the policy"
 _MOST_LEFT_OUT: Final = 100  # lines on standard error
 
 verbs = typer.Typer()
@@ -52,9 +54,9 @@ def clusters(
         typer.Argument(..., metavar="[DIR]", help="A directory of the repository. Default: the current one."),
     ] = None,
     label: Label = None,
-    form: Annotated[str, form_option("clusters")] = "text",
     timeout: Annotated[float, seconds_option("--timeout", "Time for each cluster.")] = 15.0,
     *,
+    shown: Shown,
     offline: Annotated[bool, typer.Option("--offline", help="Contact no cluster.")] = False,
 ) -> int:
     """List the clusters that gpolicy.toml names.
@@ -63,22 +65,21 @@ def clusters(
     """
     from gpolicy.cli import listing  # noqa: PLC0415
 
-    display = display_of("clusters", form)
-    return listing.clusters(path, label or (), display, seconds=timeout, offline=offline)
+    return listing.clusters(path, label or (), shown.outputs("clusters"), seconds=timeout, offline=offline)
 
 
 @verbs.command("adopt")
 def adopt(
-    output: Annotated[
-        Path,
+    save: Annotated[
+        Path | None,
         typer.Option(
-            "--output",
-            "-o",
+            "--save",
             metavar="DIR",
             help="Directory to write: empty, or with a policy, to which new groups and nodes are added. Each of several"
             " clusters gets one below it.",
         ),
-    ],
+    ] = None,
+    output: OldOutput = None,
     *,
     clusters: Clusters,
 ) -> int:
@@ -88,7 +89,16 @@ def adopt(
     """
     from gpolicy.cli.targets import run  # noqa: PLC0415
 
-    return run(partial(_adopted, output=output, src=clusters.state), clusters, None, Display(), verb="adopt")
+    work = partial(_adopted, output=_required(save, output), src=clusters.state)
+    return run(work, clusters, None, Outputs(Display()), verb="adopt")
+
+
+def _required(save: Path | None, output: Path | None) -> Path:
+    """Return the file or directory to write. Raise UsageError if there is none."""
+    named = renamed(save, output, "--save")
+    if named is None:
+        raise UsageError("where to? no --save is given", hint="say what to write with --save")
+    return named
 
 
 def _adopted(target: Target, output: Path, src: str | None) -> Report:
@@ -149,15 +159,15 @@ def _say_left_out(left_out: Sequence[NotWritten]) -> None:
 
 @verbs.command("snapshot")
 def snapshot(
-    output: Annotated[
-        Path,
+    save: Annotated[
+        Path | None,
         typer.Option(
-            "--output",
-            "-o",
+            "--save",
             metavar="FILE",
             help="File to write; of several clusters a directory, for DIR/CLUSTER/TIME.json.",
         ),
-    ],
+    ] = None,
+    output: OldOutput = None,
     *,
     clusters: Clusters,
     keep: Annotated[
@@ -172,8 +182,8 @@ def snapshot(
     """
     from gpolicy.cli.targets import run  # noqa: PLC0415
 
-    work = partial(_snapshot, output=output, keep=keep)
-    return run(work, clusters, None, Display(), verb="snapshot", volumes=physical_volumes)
+    work = partial(_snapshot, output=_required(save, output), keep=keep)
+    return run(work, clusters, None, Outputs(Display()), verb="snapshot", volumes=physical_volumes)
 
 
 def _snapshot(target: Target, output: Path, *, keep: int | None) -> Report:
@@ -216,8 +226,7 @@ def drift(
     policy: PolicyOption = None,
     *,
     clusters: Clusters,
-    form: Annotated[str, form_option("drift")] = "text",
-    output: ReportFile = None,
+    shown: Shown,
     write: Annotated[
         bool,
         typer.Option(
@@ -251,14 +260,13 @@ def drift(
     """
     from gpolicy.cli.targets import run  # noqa: PLC0415
 
-    display = display_of("drift", form)
     if not write and (select or in_bases):
         option = "--select" if select else "--in-bases"
         raise UsageError(f"{option} says what to write", hint="say --write as well")
     if write:  # one after another: two may write to one base
         clusters = replace(clusters, jobs=1)
     work = partial(_compared, selected=tuple(select or ()) if write else None, in_bases=in_bases)
-    return run(work, clusters, policy_path(path, policy), display, verb="drift", output=output)
+    return run(work, clusters, policy_path(path, policy), shown.outputs("drift"), verb="drift")
 
 
 def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool) -> Report:
@@ -289,6 +297,7 @@ def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool)
         own={"json": lambda: json_text(drift_data(report, compared_at=now, wrote=wrote))},
         metrics=lambda: drift_metrics(left),
         policy=(path,),
+        following=(_AFTER_DRIFT,) if left.drift and wrote is None else (),
     )
 
 

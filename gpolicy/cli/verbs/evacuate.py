@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpolicy.cli.options import Budget, Clusters, ResourceModel, Seconds, Suppositions, display_of, form_option
+from gpolicy.cli.options import Clusters, ResourceModel, Seconds, Shown, Suppositions
 from gpolicy.cli.output import Report
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
@@ -58,8 +58,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
         ),
     ] = False,
     seconds: Seconds = 60.0,
-    form: Annotated[str, form_option("evacuate")] = "text",
-    budget: Budget = None,
+    shown: Shown,
     resource_model: ResourceModel = False,
     every: Annotated[bool, typer.Option("--all-candidates", "-a", help="Show every candidate.")] = False,
 ) -> int:
@@ -75,7 +74,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.report.evacuate_answer import evacuate_answer, evacuate_data  # noqa: PLC0415
     from gpolicy.use_cases.questions import find_evacuation  # noqa: PLC0415
 
-    display, what_if = display_of("evacuate", form, budget, every=every), suppositions.read()
+    outputs, what_if = shown.outputs("evacuate", every=every), suppositions.read()
     if nodes is not None and group is not None:
         raise UsageError("NODE and --group exclude one another", hint="name either nodes or a group that is emptied")
     if nodes is None and group is None:
@@ -105,4 +104,4 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
             policy=(policy,) if policy else (),
         )
 
-    return run(work, clusters, policy, display, verb="evacuate")
+    return run(work, clusters, policy, outputs, verb="evacuate")

@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpolicy.cli.options import (
-    Budget,
     MaybeClusters,
-    Outputs,
+    OldOutput,
     PolicyOption,
     PolicyOptions,
     PolicyPath,
-    display_of,
-    displays_of,
-    form_option,
+    Shown,
     policy_path,
+    renamed,
 )
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, GpolicyError, RequestError, UsageError
@@ -65,8 +63,7 @@ def check(  # noqa: PLR0913 (one parameter an option)
     policies: PolicyOptions = None,
     *,
     clusters: MaybeClusters,
-    form: Annotated[str, form_option("check")] = "text",
-    output: Outputs = None,
+    shown: Shown,
     select: Annotated[
         list[str] | None,
         typer.Option("--select", metavar="RULE,...", help="Run only these rules, whatever the settings select."),
@@ -114,7 +111,6 @@ def check(  # noqa: PLR0913 (one parameter an option)
             "--diff", help="Show what --fix would change, and change nothing. Exit code 1 if it would change any."
         ),
     ] = False,
-    budget: Budget = None,
 ) -> int:
     """Find mistakes, also those that Ganeti accepts. Exit code 1 if there is an error.
 
@@ -127,7 +123,6 @@ def check(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.checking.settings_tables import Overrides  # noqa: PLC0415
     from gpolicy.cli import checking  # noqa: PLC0415
 
-    display, also = displays_of("check", form, output, budget)
     overrides = Overrides(
         select=tuple(select or ()),
         ignore=tuple(ignore or ()),
@@ -141,9 +136,8 @@ def check(  # noqa: PLR0913 (one parameter an option)
     request = checking.CheckRequest(
         paths=[*(paths or ()), *(policies or ())],
         clusters=clusters,
-        display=display,
+        shown=shown.outputs("check"),
         overrides=overrides,
-        also=also,
         fix=fix,
         diff=diff,
         write_baseline=write_baseline,
@@ -176,25 +170,31 @@ def fmt(
 def show(
     path: PolicyPath = None,
     policy: PolicyOption = None,
-    form: Annotated[str, form_option("show")] = "text",
     *,
+    shown: Shown,
     origin: Annotated[bool, typer.Option("--origin", help="Show file and line that each value comes from.")] = False,
 ) -> int:
     """Show the effective policy of cluster, groups and node sets."""
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
-    from gpolicy.cli.output import show_errors, write_report  # noqa: PLC0415
+    from gpolicy.cli.output import Report, show_report  # noqa: PLC0415
+    from gpolicy.cli.targets import report_file  # noqa: PLC0415
     from gpolicy.report.show_answer import show_answer, show_data  # noqa: PLC0415
     from gpolicy.use_cases.policies import show_policy  # noqa: PLC0415
 
-    given, display = policy_path(path, policy) or Path(), display_of("show", form)
+    given, outputs = policy_path(path, policy) or Path(), shown.outputs("show")
+    report_file(outputs, "show")
     checked = checked_policy(given, only_errors=True)
     if checked.errors:
-        show_errors(checked.errors, checked.policy.files)
-        return int(ExitCode.FINDINGS)
+        failed = Report(exit_code=int(ExitCode.FINDINGS), errors=checked.errors, files=checked.policy.files)
+        return show_report(failed, outputs.display)
     view = show_policy(checked)
-    own = {"json": lambda: json_text(show_data(view))}
-    write_report(display, lambda: show_answer(view, origin=origin), own, [given])
-    return int(ExitCode.FINE)
+    report = Report(
+        exit_code=int(ExitCode.FINE),
+        answer=lambda: show_answer(view, origin=origin),
+        own={"json": lambda: json_text(show_data(view))},
+        policy=(given,),
+    )
+    return show_report(report, outputs.display, also=outputs.files)
 
 
 @verbs.command("test")
@@ -206,9 +206,7 @@ def run_tests(
     ] = None,
     *,
     clusters: MaybeClusters,
-    form: Annotated[str, form_option("test")] = "text",
-    output: Outputs = None,
-    budget: Budget = None,
+    shown: Shown,
 ) -> int:
     """Run the policy's own tests (documents of kind Test). Exit code 1 if one fails.
 
@@ -216,8 +214,8 @@ def run_tests(
     """
     from gpolicy.cli.targets import run  # noqa: PLC0415
 
-    display, also = displays_of("test", form, output, budget)
-    return run(partial(_tested, name=name), clusters, policy_path(path, policy), display, verb="test", also=also)
+    work = partial(_tested, name=name)
+    return run(work, clusters, policy_path(path, policy), shown.outputs("test"), verb="test")
 
 
 def _tested(target: Target, *, name: str | None) -> Report:
@@ -253,9 +251,10 @@ def schema(
         str | None,
         typer.Argument(..., metavar="[KIND]", help="Cluster, NodeGroup, …; default: any document of a policy."),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write all schemas to this directory.")
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="DIR", help="Write all schemas to this directory.")
     ] = None,
+    output: OldOutput = None,
 ) -> int:
     """Show the JSON Schema of a kind of document, for editors."""
     from gpolicy.cli.pager import write_long  # noqa: PLC0415
@@ -276,6 +275,7 @@ def schema(
             return json.dumps(whole_schema(), indent=2, ensure_ascii=False) + "\n"
         return (data_directory("schemas") / name).read_text(encoding="utf-8")
 
+    output = renamed(save, output, "--save")
     if output is None:
         write_long(text_of(file_name(kind) if kind else WHOLE))
         return int(ExitCode.FINE)

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpolicy.cli.options import (
-    Budget,
     Clusters,
     PolicyOption,
     ResourceModel,
     Seconds,
+    Shown,
     Suppositions,
-    display_of,
-    form_option,
     policy_path,
 )
 from gpolicy.cli.output import Report, check_no_file_is_lost
@@ -55,17 +53,15 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
         Path | None,
         typer.Option("--script", metavar="FILE", help="Write the moves as a shell script, which also leads back."),
     ] = None,
-    output: Annotated[
+    save: Annotated[
         Path | None,
         typer.Option(
-            "--output",
-            "-o",
+            "--save",
             metavar="FILE",
             help="Write the remedy (JSON) for `gpolicy apply`; of several clusters: a directory.",
         ),
     ] = None,
-    form: Annotated[str, form_option("remedy")] = "text",
-    budget: Budget = None,
+    shown: Shown,
     resource_model: ResourceModel = False,
 ) -> int:
     """Find the moves that cure a cluster, and say what nothing cures.
@@ -82,16 +78,17 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.report.remedy_answer import remedy_answer, remedy_data  # noqa: PLC0415
     from gpolicy.use_cases.questions import find_remedy, open_cluster  # noqa: PLC0415
 
-    display = display_of("remedy", form, budget)
+    outputs = shown.outputs("remedy")
     given, what_if, mib = policy_path(path, policy), suppositions.read(), _rate(rate)
-    for option, file in (("--script", script), ("--output", output)):
+    save = shown.saved("remedy", save)
+    for option, file in (("--script", script), ("--save", save)):
         if file is not None and what_if is not None:
             message = f"{option} is for the cluster as it is, not for a supposed one"
             raise UsageError(message, hint=f"leave {option} out")
     plan = given if given is not None and given.suffix == ".json" else None
 
     def work(target: Target) -> Report:
-        to_apply, to_run = target.output(output), target.output(script, ".sh")
+        to_apply, to_run = target.output(save), target.output(script, ".sh")
         check_no_file_is_lost(given, to_apply, to_run)
         state = target.read()
         cluster = open_cluster(
@@ -123,7 +120,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
             following=tuple(following),
         )
 
-    return run(work, clusters, None if plan else given, display, verb="remedy")
+    return run(work, clusters, None if plan else given, outputs, verb="remedy")
 
 
 def _supposed(state: ClusterState, observed: ClusterState, given: Path, plan: Path | None) -> Supposed | None:

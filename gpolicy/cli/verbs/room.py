@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpolicy.cli.options import (
-    Budget,
     Clusters,
     LimitOptions,
     PolicyOption,
-    ReportFile,
     ResourceModel,
     Seconds,
+    Shown,
     Suppositions,
-    display_of,
-    form_option,
     policy_path,
 )
 from gpolicy.cli.output import Report
@@ -73,9 +70,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
             help="Count under this policy as well, and show one beside the other. Can be repeated.",
         ),
     ] = None,
-    form: Annotated[str, form_option("capacity")] = "text",
-    budget: Budget = None,
-    output: ReportFile = None,
+    shown: Shown,
     resource_model: ResourceModel = False,
     weight: Weight = None,
     score: Annotated[bool, typer.Option("--score", help="Show the components of the cluster score.")] = False,
@@ -95,7 +90,8 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.report.capacity_prometheus import capacity_metrics  # noqa: PLC0415
     from gpolicy.use_cases.questions import count_capacity, open_cluster  # noqa: PLC0415
 
-    display = display_of("capacity", form, budget)
+    outputs = shown.outputs("capacity")
+    form = outputs.display.form
     given, what_if, limits = policy_path(path, policy), suppositions.read(group), limit_options.read()
     if form == "prometheus" and (what_if is not None or compare):
         raise UsageError("metrics are of the cluster as it is, not of a supposed one", hint="leave --format out")
@@ -145,7 +141,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
             policy=(given,) if given else (),
         )
 
-    return run(side_by_side if compare else work, clusters, given, display, verb="capacity", output=output)
+    return run(side_by_side if compare else work, clusters, given, outputs, verb="capacity")
 
 
 @verbs.command("place")
@@ -170,8 +166,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
         Path | None,
         typer.Option("--policy", "-p", metavar="PATH", help="Place on the cluster as this policy would make it."),
     ] = None,
-    form: Annotated[str, form_option("place")] = "text",
-    budget: Budget = None,
+    shown: Shown,
     every: Annotated[bool, typer.Option("--all-candidates", "-a", help="Show every candidate.")] = False,
     limit_options: LimitOptions,
     weight: Weight = None,
@@ -193,7 +188,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     from gpolicy.report.place_answer import place_answer, place_data  # noqa: PLC0415
     from gpolicy.use_cases.questions import place_instance  # noqa: PLC0415
 
-    display = display_of("place", form, budget, every=every)
+    outputs = shown.outputs("place", every=every)
     words, limits = read_words([*request, *([f"group={group}"] if group else [])]), limit_options.read()
     what_if, weights = suppositions.read(words.request.group), read_weights(weight or ())
 
@@ -207,7 +202,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
             policy=(policy,) if policy else (),
         )
 
-    return run(work, clusters, policy, display, verb="place")
+    return run(work, clusters, policy, outputs, verb="place")
 
 
 @verbs.command("suggest")
@@ -224,8 +219,8 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
         str | None,
         typer.Option("--group", "-g", metavar="NAME", help="For this group only; default: each one that has nodes."),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the document to this new file.")
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="FILE", help="Write the document to this new file.")
     ] = None,
     sizes: Annotated[
         str | None,
@@ -265,8 +260,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
         typer.Option("--pv-size", metavar="SIZE", help="Size of the smallest physical volume, if not measured."),
     ] = None,
     seconds: Seconds = 60.0,
-    form: Annotated[str, form_option("suggest")] = "text",
-    budget: Budget = None,
+    shown: Shown,
     empty: Annotated[bool, typer.Option("--empty", help="Count the mix without the existing instances.")] = False,
     real_mix: Annotated[
         bool,
@@ -289,7 +283,8 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.suggest.suggestion import SuggestRequest, parse_mix, parse_sizes  # noqa: PLC0415
     from gpolicy.use_cases.questions import suggest_sizes  # noqa: PLC0415
 
-    display, what_if = display_of("suggest", form, budget), suppositions.read(group)
+    outputs, what_if = shown.outputs("suggest"), suppositions.read(group)
+    save = shown.saved("suggest", save)
     request = SuggestRequest(
         template=template,
         divisors=None if sizes is None else parse_sizes(sizes),
@@ -304,7 +299,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     limits = limit_options.read()
 
     def work(target: Target) -> Report:
-        file = target.output(output, ".yaml")
+        file = target.output(save, ".yaml")
         cluster = open_target(target, what_if, limits)
         report = suggest_sizes(cluster, request, group=group, stop=after(seconds), working=working)
         text = documents(report)
@@ -317,9 +312,10 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
             answer=lambda: suggest_answer(report, file),
             own={"json": lambda: json_text(suggest_data(report)), "yaml": lambda: text if file is None else ""},
             policy=(policy,) if policy else (),
+            following=() if file else ("next: add --save FILE to write the document that declares them",),
         )
 
-    return run(work, clusters, policy, display, verb="suggest")
+    return run(work, clusters, policy, outputs, verb="suggest")
 
 
 def _bounds(name: str | None) -> Bounds | None:

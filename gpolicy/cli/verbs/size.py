@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpolicy.cli.options import (
-    Budget,
     Clusters,
     LimitOptions,
     PolicyOption,
     Seconds,
+    Shown,
     Suppositions,
-    display_of,
-    form_option,
     policy_path,
 )
 from gpolicy.cli.output import Report
@@ -66,8 +64,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
         ),
     ] = None,
     seconds: Seconds = 60.0,
-    form: Annotated[str, form_option("size")] = "text",
-    budget: Budget = None,
+    shown: Shown,
 ) -> int:
     """Find how many more nodes it takes until wanted instances fit.
 
@@ -81,7 +78,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.what_if.sizing import MOST_KINDS, SizeRequest, read_kind  # noqa: PLC0415
     from gpolicy.what_if.supposing import read_wanted  # noqa: PLC0415
 
-    display = display_of("size", form, budget)
+    outputs = shown.outputs("size")
     given, what_if, limits = policy_path(path, policy), suppositions.read(), limit_options.read()
     if bool(want) != bool(like):
         hint = "--want says what must fit, --like which nodes can be bought; without both, today's mix counts"
@@ -106,7 +103,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
         report = size_group(cluster, request, stop=after(seconds), working=working)
         return _report(lambda: size_answer(report), lambda: size_data(report), given)
 
-    return run(work, clusters, given, display, verb="size")
+    return run(work, clusters, given, outputs, verb="size")
 
 
 def _report(answer: Callable[[], Answer], data: Callable[[], dict[str, object]], given: Path | None) -> Report:

@@ -1,0 +1,288 @@
+"""An answer on one screen: the verdict, the figures, what changes or what comes first, and the next command.
+
+`answer_text` shows all that there is, with `--details`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gpolicy.colour import Painter, Tone
+from gpolicy.findings import Finding, Severity
+from gpolicy.printable import as_text, clipped, count, printable, wrapped
+from gpolicy.report.answer import (
+    Answer,
+    Cell,
+    Entries,
+    Entry,
+    Findings,
+    Name,
+    Section,
+    Style,
+    Table,
+    plain_text,
+    with_content,
+)
+from gpolicy.report.answer_text import table_blocks
+from gpolicy.report.forms import Display
+
+LINES: Final = 24
+"""The greatest number of lines of a short answer."""
+COLUMNS: Final = 100
+"""The greatest width of a short answer."""
+_MOST_NAMES: Final = 2
+_LONGEST_WORD: Final = 32
+_MOST_VERDICT: Final = 3
+_MOST_TEXT: Final = 1
+_MOST_BASIS: Final = 3
+_LEAST_CHANGES: Final = 8
+_MORE: Final = "Add --details to see all of it."
+
+
+@dataclass(slots=True)
+class _Block:
+    """A heading, and rows of lines; `of` is the word for several of them, `in_all` how many there are.
+
+    With fewer than `least` rows it is not worth its lines; then `instead` is one line that stands for it.
+    """
+
+    heading: Sequence[str]
+    rows: list[list[str]]
+    of: str
+    in_all: int
+    least: int = 3
+    instead: str = ""
+
+    @property
+    def left(self) -> int:
+        """How many rows are not shown."""
+        return self.in_all - len(self.rows)
+
+    def height(self, rows: int) -> int:
+        """Return how many lines it takes with its first rows."""
+        return 1 + len(self.heading) + sum(map(len, self.rows[:rows])) + (rows < self.in_all)
+
+    def lines(self) -> Iterator[str]:
+        """Yield the block, with an empty line before it."""
+        yield ""
+        yield from self.heading
+        yield from itertools.chain.from_iterable(self.rows)
+        if self.left:
+            one = self.of.removesuffix("s")
+            yield f"  and {count(self.left, f'more {one}', f'more {self.of}')}"
+
+
+def render(answer: Answer, display: Display) -> str:
+    """Return the answer as text of at most `LINES` lines of `COLUMNS` columns; `display.quiet`: the verdict only."""
+    writer = _Writer(answer, display)
+    return as_text(writer.verdict() if display.quiet else writer.lines())
+
+
+class _Writer:
+    def __init__(self, answer: Answer, display: Display) -> None:
+        self.answer, self.paint = answer, Painter(display.colour)
+        self.width = min(display.width or COLUMNS, COLUMNS)
+        _, dot, domain = answer.name.partition(".")
+        self.domain = f"{dot}{domain}" if "." in domain else ""
+
+    def lines(self) -> Iterator[str]:
+        """Yield the whole answer."""
+        answer = self.answer
+        sections = list(_leaves(with_content(answer.sections, brief=True)))
+        read_at = answer.snapshot.taken_at if answer.snapshot else None
+        title = f"{answer.heading}, state of {read_at}" if read_at else answer.heading
+        head = [self.paint(Tone.STRONG, clipped(title, self.width)), *self.verdict(), *self.figures()]
+        basis = [self.short(text) for text in answer.basis if text.partition(": ")[0] not in answer.verdict]
+        head += [self.paint(Tone.QUIET, clipped(printable(text), self.width)) for text in basis[:_MOST_BASIS]]
+        tail = [line for text in answer.next for line in self.wrapped(text)]
+        room = LINES - len(head) - len(tail) - 2  # an empty line, and the one on details
+        blocks = _fitted([block for section in sections for block in self.blocks(section, room)], room)
+        yield from head
+        yield from itertools.chain.from_iterable(block.lines() for block in blocks)
+        is_all = all(_is_shown(section) for section in sections) and not any(block.left for block in blocks)
+        tail += [] if is_all and not answer.notes else [self.paint(Tone.QUIET, _MORE)]
+        yield from ["", *tail] if tail and blocks else tail
+
+    def verdict(self) -> Iterator[str]:
+        """Yield the first line, broken where it is long."""
+        amount = f" · {self.answer.amount}" if self.answer.amount else ""
+        lines = self.wrapped(f"{self.short(self.answer.first_line)}{amount}")
+        if len(lines) > _MOST_VERDICT:
+            lines = [*lines[: _MOST_VERDICT - 1], clipped(f"{lines[_MOST_VERDICT - 1]} …", self.width)]
+        yield from (self.paint(self.answer.colour, line) for line in lines)
+
+    def figures(self) -> Iterator[str]:
+        """Yield the figures that say more than a number, each on one line."""
+        shown = [replace(item, detail=self.short(item.detail)) for item in self.answer.figures if item.detail]
+        names = max((len(item.name) for item in shown), default=0)
+        values = max((len(item.value) for item in shown), default=0)
+        for figure in shown:
+            head = f"  {figure.name:<{names}}  "
+            room = self.width - len(head) - values - 2
+            value = self.paint(figure.tone, f"{printable(figure.value):<{values}}")
+            yield f"{head}{value}  {printable(figure.first_clauses(room))}".rstrip()
+
+    def blocks(self, section: Section, room: int) -> Iterator[_Block]:
+        """Yield what the short answer has of a section: what a reader looks for first."""
+        for number, part in enumerate(section.parts):
+            match part:
+                case Table(brief=most) if most:
+                    yield self.table("" if number else section.title, part)
+                case Entries(style=Style.CHANGES):
+                    yield self.changes(section, part, room)
+                case Entries(style=Style.LIST):
+                    yield self.entries(part)
+                case Entries(brief=True):
+                    yield self.commands(section.title, part)
+                case Findings() if not number:
+                    yield self.findings(part)
+
+    def table(self, title: str, table: Table) -> _Block:
+        """Return the first rows of a table, without its columns `aside`."""
+        shown = table.short
+        rows = [[self.cell(cell) for cell in row] for row in shown.rows]
+        apart = [self.wrapped(row.pop(), "    ") for row in rows] if table.last_apart else [[] for _ in rows]
+        headings = shown.headings[:-1] if table.last_apart else shown.headings
+        tone = self.paint
+
+        def paint(row: int, _: int, text: str) -> str:
+            return text if row else tone(Tone.STRONG, text)
+
+        head, *body = table_blocks(headings, rows, table.right, paint, self.width - 2)
+        above = [self.paint(Tone.STRONG, line) for line in self.wrapped(title)] if title else []
+        above += [] if table.last_apart else _indented(head)
+        lines = [[*_indented(row), *below] for row, below in zip(body, apart, strict=True)]
+        return _Block(above, lines, table.of, len(table))
+
+    def cell(self, cell: Cell) -> str:
+        """Return a cell as text; names of the cluster's own domain without it."""
+        if isinstance(cell, tuple):
+            cell = tuple(Name(self.short(name)) for name in cell)
+        text = self.short(plain_text(cell, _MOST_NAMES))
+        return text if " " in text else clipped(text, _LONGEST_WORD)
+
+    def changes(self, section: Section, part: Entries, room: int) -> _Block:
+        """Return changes: with the lines below them, else one line each, else one line an object, as there is room."""
+        entries = part.entries
+        rows = [[self.leaf(entry), *self.items(entry)] for entry in entries]
+        if sum(map(len, rows)) + 2 > room:
+            rows = [[self.leaf(entry, counted=True)] for entry in entries]
+        if len(rows) + 2 > room:
+            groups = itertools.groupby(entries, key=lambda entry: entry.under[0])
+            rows = [[self.summed(name, list(group))] for name, group in groups]
+        title = self.paint(Tone.STRONG, section.title)
+        line = f"{title}: {clipped(self.short(section.summary), self.width - len(section.title) - 2)}"
+        return _Block([title], rows, "objects", len(rows), _LEAST_CHANGES, line if section.summary else "")
+
+    def leaf(self, entry: Entry, *, counted: bool = False) -> str:
+        """Return a change on one line; `counted` says how many lines below it come and go."""
+        marks = [line.mark for line in entry.below if line.mark in ("+", "-")]
+        told = [f"{marks.count(mark)} {word}" for mark, word in (("-", "out"), ("+", "in")) if mark in marks]
+        text = ": ".join(filter(None, (entry.under[0], entry.text, ", ".join(told) if counted else "")))
+        return self.marked(entry, text)
+
+    def items(self, entry: Entry) -> Iterator[str]:
+        for line in entry.below:
+            if line.mark in ("+", "-"):
+                yield f"      {self.paint(line.tone, clipped(f'{line.mark} {printable(line.text)}', self.width - 6))}"
+
+    def summed(self, name: str, entries: Sequence[Entry]) -> str:
+        """Return the changes of an object on one line."""
+        texts = [entry.text.partition(": ")[0] for entry in entries]
+        head = f"{name}: {count(len(texts), 'change')}: " if len(texts) > 1 else f"{name}: "
+        return self.marked(entries[0], f"{head}{', '.join(texts)}")
+
+    def entries(self, part: Entries) -> _Block:
+        """Return the entries that are not fine, with what stands below them."""
+        rows = []
+        for entry in part.entries:
+            if entry.tone is not Tone.GOOD:
+                name = f"{entry.name}: " if entry.name else ""
+                mark = f"{entry.mark} " if entry.mark else ""
+                first, *more = self.wrapped(self.short(f"{mark}{name}{entry.text}"), "  ")
+                first = first.replace(entry.mark, self.paint(entry.tone, entry.mark), 1) if mark else first
+                more = [*more[:_MOST_TEXT], clipped(f"{more[_MOST_TEXT]} …", self.width)] if more[_MOST_TEXT:] else more
+                below = [line for item in entry.below for line in self.wrapped(self.short(item.text), "      ")]
+                rows.append([first, *more, *below])
+        return _Block([], rows, f"{part.of}s", len(rows))
+
+    def commands(self, title: str, part: Entries) -> _Block:
+        """Return entries with their commands, which are not cut: a reader copies them."""
+        rows = [
+            [self.marked(entry, entry.text), *(f"      {line.text}" for line in entry.below)] for entry in part.entries
+        ]
+        return _Block(
+            [self.paint(Tone.STRONG, line) for line in self.wrapped(title)], rows, f"{part.of}s", len(rows), 1
+        )
+
+    def marked(self, entry: Entry, text: str) -> str:
+        mark = f"{self.paint(entry.tone, entry.mark)} " if entry.mark else ""
+        room = self.width - 2 - (len(entry.mark) + 1 if entry.mark else 0)
+        return f"  {mark}{clipped(printable(self.short(text)), room)}"
+
+    def findings(self, part: Findings) -> _Block:
+        """Return the errors, each on one line; the others are counted in a figure."""
+        errors = [finding for finding in part.findings if finding.severity is Severity.ERROR]
+        rows = [[clipped(f"  {_finding(finding)}", self.width)] for finding in errors]
+        return _Block([], rows, "errors", len(rows))
+
+    def short(self, text: str) -> str:
+        """Return a text without the cluster's own domain behind names."""
+        if not self.domain or self.domain not in text:
+            return text
+        words = text.split(" ")
+        return " ".join(_without(word, self.domain) for word in words)
+
+    def wrapped(self, text: str, indent: str = "") -> list[str]:
+        first, *more = wrapped(printable(text), self.width - len(indent) - 2)
+        return [f"{indent}{first}", *(f"{indent}  {line}" for line in more)]
+
+
+def _leaves(sections: Iterable[Section]) -> Iterator[Section]:
+    """Yield the sections without inner ones: of each, itself or those in it."""
+    for section in sections:
+        yield section
+        yield from _leaves(section.sections)
+
+
+def _is_shown(section: Section) -> bool:
+    """Return whether a short answer shows the whole of a section."""
+    match section.parts:
+        case [Table() as table]:
+            return table.brief >= len(table)
+        case [Entries(style=Style.LIST)]:
+            return not section.notes
+    return not section.parts and not section.notes
+
+
+def _without(word: str, domain: str) -> str:
+    bare = word.rstrip(",;:.)")
+    return f"{bare.removesuffix(domain)}{word[len(bare) :]}" if bare.endswith(domain) else word
+
+
+def _finding(finding: Finding) -> str:
+    place = f"{finding.span}: " if finding.span else ""
+    return printable(f"{place}{finding.severity} {finding.code} {finding.name}: {finding.message}")
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
+    return (f"  {line}" for line in lines)
+
+
+def _fitted(blocks: Sequence[_Block], room: int) -> list[_Block]:
+    """Return as many of the blocks as fit into `room` lines, the first ones, with as many rows as fit."""
+    fitted = [block for block in blocks if block.rows]
+    lines = list[_Block]()
+    while len(fitted) > 1 and sum(block.height(block.least) for block in (*fitted, *lines)) > room:
+        last = fitted.pop()
+        lines = [_Block([last.instead], [], "", 0), *lines] if last.instead else lines
+    room -= 2 * len(lines)
+    for block in reversed(fitted):
+        while len(block.rows) > 1 and sum(each.height(len(each.rows)) for each in fitted) > room:
+            del block.rows[-1]
+            if len(block.rows) <= block.least and block is not fitted[0]:
+                break
+    return [*fitted, *lines]
