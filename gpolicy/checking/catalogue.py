@@ -1,4 +1,4 @@
-"""All rules: each class with an `info` in a module below `gpolicy.rules`; what there is to know of each; and the words
+"""All rules: each `Rule` in a module below `gpolicy.rules`; what there is to know of each; and the words
 that name them: a code, a name, or a prefix of codes for a family (GP2, GP20).
 """
 
@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Final
 
 from gpolicy.checking import baseline, settings, suppressing, waiving
-from gpolicy.checking.rule import FleetRule, Rule
+from gpolicy.checking.rule import Rule, When
 from gpolicy.findings import HOUSE, HOUSE_CODE, Finding, RuleInfo, Severity, warning_rule
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy import structure
@@ -53,23 +53,17 @@ def _modules() -> Iterator[ModuleType]:
         yield import_module(found.name)
 
 
-def rules_in(modules: Iterator[ModuleType]) -> tuple[Rule | FleetRule, ...]:
-    """Return one of each class with an `info` of its own that is defined in one of `modules`, by code."""
-    classes = (
-        item
-        for module in modules
-        for item in vars(module).values()
-        if isinstance(item, type) and item.__module__ == module.__name__ and issubclass(item, (Rule, FleetRule))
-    )
-    rules = (kind() for kind in classes if "info" in vars(kind))
-    return tuple(sorted(rules, key=lambda rule: rule.info.code))
+def rules_in(modules: Iterable[ModuleType]) -> tuple[Rule, ...]:
+    """Return the rules of modules, by code."""
+    rules = {id(item): item for module in modules for item in vars(module).values() if isinstance(item, Rule)}
+    return tuple(sorted(rules.values(), key=lambda rule: rule.info.code))
 
 
 _ALL: Final = rules_in(_modules())
-RULES: Final = tuple(rule for rule in _ALL if isinstance(rule, Rule))
+RULES: Final = tuple(rule for rule in _ALL if When.FLEET not in rule.when)
 """The rules about one policy, in the order of their codes."""
 
-FLEET_RULES: Final = tuple(rule for rule in _ALL if isinstance(rule, FleetRule))
+FLEET_RULES: Final = tuple(rule for rule in _ALL if When.FLEET in rule.when)
 """The rules about several policies together, in the order of their codes."""
 
 
@@ -86,8 +80,7 @@ def catalogue(infos: Iterable[RuleInfo]) -> tuple[RuleInfo, ...]:
 CATALOGUE: Final = catalogue(
     (
         DRIFT,
-        *(rule.info for rule in RULES),
-        *(rule.info for rule in FLEET_RULES),
+        *(rule.info for rule in _ALL),
         *(
             item
             for module in (structure, waiving, suppressing, baseline, settings)  # the engine itself finds these

@@ -14,7 +14,7 @@ from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule,
 from gpolicy.checking.consequences import is_said_better, is_silent, without_consequences
 from gpolicy.checking.context import Context
 from gpolicy.checking.forecast import NO_FORECAST, Forecast
-from gpolicy.checking.rule import Fleet, Hit, Rule
+from gpolicy.checking.rule import Fleet, Hit, Rule, When
 from gpolicy.checking.settings import DEFAULT, Settings, idle_globs
 from gpolicy.checking.suppressing import Suppressions
 from gpolicy.checking.waiving import Waivers, can_be_waived
@@ -85,12 +85,12 @@ class Examination:
         """Sift what is found; return the codes of the rules that ran and could find all that they are for."""
         sieve.take(_structure_hits(self.policy))
         codes = set(_ALWAYS_RUN - context.settings.ignored)
-        for rule in sorted(RULES, key=lambda rule: rule.runs_last):
-            said_elsewhere = self.to_plan and rule.said_by_plan
+        for rule in sorted(RULES, key=lambda rule: When.LAST in rule.when):
+            said_elsewhere = self.to_plan and When.NO_PLAN in rule.when
             if said_elsewhere or not _runs_in(rule, context) or is_silent(rule, sieve.kept):
                 continue
             code = rule.info.code
-            hits = rule.check_after(context, tuple(sieve.kept)) if rule.runs_last else context.found_by(code)
+            hits = rule.check(context, tuple(sieve.kept)) if When.LAST in rule.when else context.found_by(code)
             sieve.take(hit for hit in hits if not is_said_better(rule, hit, context))
             if rule.knows_enough(context):
                 codes.add(code)
@@ -143,7 +143,7 @@ def check_fleet(policies: Sequence[Policy]) -> list[list[Hit]]:
     found: list[list[Hit]] = [[] for _ in policies]
     fleet = Fleet(policies)
     for rule in FLEET_RULES if len(policies) > 1 else ():
-        for hit in rule.check(fleet):
+        for hit in rule.check_fleet(fleet):
             found[hit.policy].append(hit)
     return found
 
@@ -151,8 +151,8 @@ def check_fleet(policies: Sequence[Policy]) -> list[list[Hit]]:
 def _runs_in(rule: Rule, context: Context) -> bool:
     if not context.settings.can_count(rule.info):
         return False
-    fits_state = not (rule.needs_state if context.state is None else rule.only_without_state)
-    return fits_state and (context.whole or not rule.needs_whole_policy)
+    fits_state = (When.STATE if context.state is None else When.NO_STATE) not in rule.when
+    return fits_state and (context.whole or When.WHOLE not in rule.when)
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from typing import Final
 
 from gpolicy.checking.catalogue import RULES
 from gpolicy.checking.context import Context
-from gpolicy.checking.rule import Explains, Hit, Rule, Same
+from gpolicy.checking.rule import Explains, Hit, Rule, Same, When
 from gpolicy.checking.settings import Settings
 from gpolicy.findings import BASE_FILE, Finding, Related, Severity, Span
 from gpolicy.printable import count
@@ -85,7 +85,7 @@ def _causes_by_place(found: Iterable[Finding]) -> dict[Span | None, Finding]:
 
 def is_silent(rule: Rule, found: Iterable[Finding]) -> bool:
     """Return whether a rule that runs last is not asked after what the others found."""
-    return rule.runs_last and any(map(rule.silent_after.silences, found))
+    return When.LAST in rule.when and any(map(rule.silent_after.silences, found))
 
 
 def is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:

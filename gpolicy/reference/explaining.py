@@ -12,6 +12,7 @@ from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, RULES, find_rule, is_family, rules_named
 from gpolicy.checking.context import MINMAX
+from gpolicy.checking.rule import When
 from gpolicy.checking.waiving import can_be_waived
 from gpolicy.errors import EXIT_CODES, RequestError
 from gpolicy.findings import RuleInfo
@@ -82,10 +83,10 @@ def state_need(info: RuleInfo) -> str:
 
 _STATE_NEEDS: Final = {
     rule.info.code: "It runs only with a cluster's state (`--state SRC`)."
-    if rule.needs_state
+    if When.STATE in rule.when
     else "With a cluster's state (`--state SRC`) it finds more."
     for rule in RULES
-    if rule.needs_state or rule.finds_more_with_state
+    if rule.when & (When.STATE | When.MORE_WITH_STATE)
 }
 
 

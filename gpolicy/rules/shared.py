@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import InForce, places
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Hit, hit
 from gpolicy.findings import Related
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
@@ -30,30 +30,10 @@ from gpolicy.policy.source_file import Located
 from gpolicy.resolve.desired import is_glob
 
 
-class StateRule(Rule):
-    """A rule that runs only where a cluster's state is given."""
-
-    needs_state = True
-
-
-class MoreWithState(Rule):
-    """A rule that finds more where a cluster's state is given."""
-
-    finds_more_with_state = True
-
-
-class WholePolicyRule(Rule):
-    """A rule that judges by what is absent."""
-
-    needs_whole_policy = True
-
-
-def conflict(
-    rule: Rule, context: Context, declared: ClusterPolicy | GroupPolicy, message: str, hint: str, *values: InForce
-) -> Hit:
+def conflict(context: Context, declared: ClusterPolicy | GroupPolicy, message: str, hint: str, *values: InForce) -> Hit:
     """Return a hit at the first of contradicting values that the object declares itself; the others are related."""
     place, related, note = places(context, declared, *values)
-    return rule.hit(declared, f"{message}{note}", place, hint=hint, related=related)
+    return hit(declared, f"{message}{note}", place, hint, related)
 
 
 CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
@@ -137,39 +117,38 @@ def misformed(context: Context, forms: Mapping[Path, Form]) -> Iterator[tuple[De
 _NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
 
 
-class NameRule(Rule):
-    """A rule about names of groups or specs. What refers to one missing name is one finding."""
+def unknown_group(
+    context: Context, subject: Declared | str, group: Located[str] | None, who: str = ""
+) -> Iterator[Hit]:
+    """Yield a finding if neither the policy nor the cluster has the group. `who: ` names it stands before it.
 
-    finds_more_with_state = needs_whole_policy = True
+    What refers to one missing name is one finding.
+    """
+    if group is None or group.value in context.known_groups:
+        return
+    where = "neither the policy nor the cluster has a" if context.state else "the policy has no"
+    message, hint = f"{who}{where} group {group.value!r}", "declare the group"
+    if group.value in context.policy.groups:
+        message, hint = f"{who}group {group.value!r} is to be removed", "name another group, or keep this one"
+    elif context.known_groups:
+        hint = did_you_mean_one_of(group.value, "groups", context.known_groups)
+    yield hit(subject, message, group.span, hint, missing=f"group {group.value}")
 
-    def unknown_group(
-        self, context: Context, subject: Declared | str, group: Located[str] | None, who: str = ""
-    ) -> Iterator[Hit]:
-        """Yield a finding if neither the policy nor the cluster has the group. `who: ` names it stands before it."""
-        if group is None or group.value in context.known_groups:
-            return
-        where = "neither the policy nor the cluster has a" if context.state else "the policy has no"
-        message, hint = f"{who}{where} group {group.value!r}", "declare the group"
-        if group.value in context.policy.groups:
-            message, hint = f"{who}group {group.value!r} is to be removed", "name another group, or keep this one"
-        elif context.known_groups:
-            hint = did_you_mean_one_of(group.value, "groups", context.known_groups)
-        yield self.hit(subject, message, group.span, hint=hint, missing=f"group {group.value}")
 
-    def unknown_spec(
-        self, context: Context, subject: Declared | str, group: str | None, spec: Located[str], who: str = ""
-    ) -> Iterator[Hit]:
-        """Yield a finding if the group (None: any group) has no such spec; none if the group is not known either."""
-        known = context.spec_names(group) if group is None or group in context.known_groups else None
-        if known is None or spec.value in known:
-            return
-        message = f"{who}{f'group {group}' if group else 'no group'} has {'no' if group else 'a'} spec {spec.value!r}"
-        hint = did_you_mean_one_of(spec.value, "specs", tuple(known)) if known else "name the pairs of minmax"
-        missing = f"spec {spec.value}"
-        if group is not None and group not in context.policy.groups:
-            message += ", since the policy does not declare the group: it has the specs of the cluster"
-            missing = f"group {group}"
-        yield self.hit(subject, message, spec.span, hint=hint, missing=missing)
+def unknown_spec(
+    context: Context, subject: Declared | str, group: str | None, spec: Located[str], who: str = ""
+) -> Iterator[Hit]:
+    """Yield a finding if the group (None: any group) has no such spec; none if the group is not known either."""
+    known = context.spec_names(group) if group is None or group in context.known_groups else None
+    if known is None or spec.value in known:
+        return
+    message = f"{who}{f'group {group}' if group else 'no group'} has {'no' if group else 'a'} spec {spec.value!r}"
+    hint = did_you_mean_one_of(spec.value, "specs", tuple(known)) if known else "name the pairs of minmax"
+    missing = f"spec {spec.value}"
+    if group is not None and group not in context.policy.groups:
+        message += ", since the policy does not declare the group: it has the specs of the cluster"
+        missing = f"group {group}"
+    yield hit(subject, message, spec.span, hint, missing=missing)
 
 
 def nodes_like(name: str) -> str:
@@ -183,7 +162,6 @@ def is_access(path: Path) -> bool:
 
 
 def exclusive_hit(
-    rule: Rule,
     context: Context,
     declared: ClusterPolicy | GroupPolicy,
     leaf: Leaf,
@@ -194,9 +172,9 @@ def exclusive_hit(
     """Return a hit at what the object says itself, with the other half of the contradiction as related place."""
     if context.own(declared, leaf.path) is not None:
         related = (Related(exclusive.span, "exclusive storage is on"),)
-        return rule.hit(declared, message, leaf.span, hint=hint, related=related)
+        return hit(declared, message, leaf.span, hint, related)
     related = (Related(leaf.span, "inherited from the cluster"),)
-    return rule.hit(declared, message, exclusive.span, hint=hint, related=related)
+    return hit(declared, message, exclusive.span, hint, related)
 
 
 def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, Hardware]]:

@@ -10,18 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import InForce, in_force, places, together
-from gpolicy.checking.rule import Hit
-from gpolicy.findings import REFUSED, error_rule, warning_rule
+from gpolicy.checking.rule import Hit, When, error, hit, warning
+from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import PARAMETERS, as_word, kvm, parameter_at
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS
 from gpolicy.policy.model import ClusterPolicy
-from gpolicy.rules.shared import CLUSTER, MoreWithState, WholePolicyRule, conflict, default_of
+from gpolicy.rules.shared import CLUSTER, conflict, default_of
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
@@ -108,37 +108,32 @@ def _checked(
             yield kvm(first), kvm(second), item
 
 
-class _RefusedTogether(MoreWithState):
-    table: ClassVar[Mapping[tuple[str, str], _Contradiction]]
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for first, second, item in _checked(context, self.table):
-            for declared, values in together(context, first, second):
-                if item.refused(*(value.value for value in values)):
-                    yield conflict(self, context, declared, item.message, item.hint, *values)
+def _refused_together(context: Context, table: Mapping[tuple[str, str], _Contradiction]) -> Iterator[Hit]:
+    for first, second, item in _checked(context, table):
+        for declared, values in together(context, first, second):
+            if item.refused(*(value.value for value in values)):
+                yield conflict(context, declared, item.message, item.hint, *values)
 
 
-class HypervisorContradiction(_RefusedTogether):
-    info = error_rule("GP170", "hypervisor-parameters-contradict", REFUSED)(
-        summary="Two parameters of KVM contradict each other.",
-        rationale="Each parameter is valid alone, but Ganeti refuses a command with both. gpolicy knows values that"
-        " the policy leaves out only with `--state`.",
-        source=REFUSALS,
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: writeback}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: none}}\n",
-    )
-    table = _CONTRADICTIONS
+@error("GP170", REFUSALS, When.MORE_WITH_STATE, stays=REFUSED)(
+    summary="Two parameters of KVM contradict each other.",
+    rationale="Each parameter is valid alone, but Ganeti refuses a command with both. gpolicy knows values that"
+    " the policy leaves out only with `--state`.",
+    bad=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: writeback}}\n",
+    good=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: none}}\n",
+)
+def hypervisor_parameters_contradict(context: Context) -> Iterator[Hit]:
+    return _refused_together(context, _CONTRADICTIONS)
 
 
-class SpiceWithoutBind(_RefusedTogether):
-    info = error_rule("GP171", "spice-without-bind", REFUSED)(
-        summary="A SPICE parameter is set, but spice_bind is empty.",
-        rationale="spice_bind gives instances a SPICE console. Without it Ganeti refuses the other parameters.",
-        source=REFUSALS,
-        bad=f'{CLUSTER}hvparams:\n  kvm: {{spice_bind: "", spice_use_tls: true}}\n',
-        good=f"{CLUSTER}hvparams:\n  kvm: {{spice_bind: 127.0.0.1, spice_use_tls: true}}\n",
-    )
-    table = _OF_SPICE
+@error("GP171", REFUSALS, When.MORE_WITH_STATE, stays=REFUSED)(
+    summary="A SPICE parameter is set, but spice_bind is empty.",
+    rationale="spice_bind gives instances a SPICE console. Without it Ganeti refuses the other parameters.",
+    bad=f'{CLUSTER}hvparams:\n  kvm: {{spice_bind: "", spice_use_tls: true}}\n',
+    good=f"{CLUSTER}hvparams:\n  kvm: {{spice_bind: 127.0.0.1, spice_use_tls: true}}\n",
+)
+def spice_without_bind(context: Context) -> Iterator[Hit]:
+    return _refused_together(context, _OF_SPICE)
 
 
 def ip_version(text: Value) -> int | None:
@@ -156,29 +151,26 @@ def address_of(text: Value) -> IPv4Address | IPv6Address | None:
         return None
 
 
-class NeedsAnother(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP175", "hypervisor-parameter-needs-another")(
-        summary="A parameter of KVM goes only with a value of another one, which the policy does not declare.",
-        rationale="With Ganeti's default for the other parameter, Ganeti refuses the command. gpolicy does not know"
-        " whether the cluster has another value: with `--state` it does, and GP170 and GP171 report what is refused.",
-        source="Ganeti 3.0.2, run: the checks of its hypervisors",
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user, security_domain: kvm}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for first, second, item in _checked(context, _CONTRADICTIONS, _OF_SPICE):
-            for declared, leaf in context.explicit_at(first, second):
-                other = second if leaf.path == first else first
-                if in_force(context, declared, other) is not None:
-                    continue
-                default = default_of(context, other)
-                values = (leaf.value, default) if leaf.path == first else (default, leaf.value)
-                if item.refused(*values):
-                    shown = "empty" if default == "" else as_word(default)
-                    message = f"{leaf.path[-1]} {as_word(leaf.value)} does not go with {other[-1]} {shown}"
-                    message += ", which is Ganeti's default"
-                    yield self.hit(declared, message, leaf.span, hint=f"declare {other[-1]} as well")
+@warning("GP175", "Ganeti 3.0.2, run: the checks of its hypervisors", When.MORE_WITH_STATE | When.WHOLE)(
+    summary="A parameter of KVM goes only with a value of another one, which the policy does not declare.",
+    rationale="With Ganeti's default for the other parameter, Ganeti refuses the command. gpolicy does not know"
+    " whether the cluster has another value: with `--state` it does, and GP170 and GP171 report what is refused.",
+    bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user}}\n",
+    good=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user, security_domain: kvm}}\n",
+)
+def hypervisor_parameter_needs_another(context: Context) -> Iterator[Hit]:
+    for first, second, item in _checked(context, _CONTRADICTIONS, _OF_SPICE):
+        for declared, leaf in context.explicit_at(first, second):
+            other = second if leaf.path == first else first
+            if in_force(context, declared, other) is not None:
+                continue
+            default = default_of(context, other)
+            values = (leaf.value, default) if leaf.path == first else (default, leaf.value)
+            if item.refused(*values):
+                shown = "empty" if default == "" else as_word(default)
+                message = f"{leaf.path[-1]} {as_word(leaf.value)} does not go with {other[-1]} {shown}"
+                message += ", which is Ganeti's default"
+                yield hit(declared, message, leaf.span, hint=f"declare {other[-1]} as well")
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,43 +361,41 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
 )
 
 
-class HypervisorMismatch(MoreWithState):
-    info = warning_rule("GP176", "hypervisor-parameters-mismatch")(
-        summary="A hypervisor parameter has no effect beside another one, or no instance starts with both.",
-        rationale="Ganeti stores both. It looks at them together only when an instance starts: then it leaves one out,"
-        " or the hypervisor refuses to start. What the policy leaves out is known with `--state` only, but for"
-        " parameters that need another one to be turned on.",
-        source="Ganeti 3.0.2, how it starts instances; gnt-instance(8)",
-        bad=f'{CLUSTER}hvparams:\n  kvm: {{kernel_path: "", kernel_args: ro quiet}}\n',
-        good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot/vmlinuz, kernel_args: ro quiet}}\n",
-    )
+@warning("GP176", "Ganeti 3.0.2, how it starts instances; gnt-instance(8)", When.MORE_WITH_STATE)(
+    summary="A hypervisor parameter has no effect beside another one, or no instance starts with both.",
+    rationale="Ganeti stores both. It looks at them together only when an instance starts: then it leaves one out,"
+    " or the hypervisor refuses to start. What the policy leaves out is known with `--state` only, but for"
+    " parameters that need another one to be turned on.",
+    bad=f'{CLUSTER}hvparams:\n  kvm: {{kernel_path: "", kernel_args: ro quiet}}\n',
+    good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot/vmlinuz, kernel_args: ro quiet}}\n",
+)
+def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
+    declared, enabled = context.policy.cluster, context.enabled_hypervisors()
+    leaves = context.leaves(declared) if declared is not None else {}
+    used = {path[1] for path in leaves if path[0] == "hvparams"} if enabled is None else {*enabled.values}
+    for item in _MISMATCHES:
+        if declared is None or not context.declares(item.first, item.second):
+            continue
+        other = in_force(context, declared, item.unless[0]) if item.unless is not None else None
+        if other is not None and item.unless is not None and other.value == item.unless[1]:
+            continue
+        hypervisors = {path[1] for path in (item.first, item.second) if path[0] == "hvparams"}
+        if item.by_default and used.isdisjoint(hypervisors):
+            continue
+        first, second = (_value(context, declared, item, path) for path in (item.first, item.second))
+        is_own = context.own(declared, item.first) is not None or not item.by_default
+        if first is not None and second is not None and is_own and item.wrong(first.value, second.value):
+            place, related, note = places(context, declared, first, second)
+            known = in_force(context, declared, item.second) is not None
+            note = note if known else f", by Ganeti's default of {item.second[-1]}"
+            yield hit(declared, f"{item.message}{note}", place, hint=item.hint, related=related)
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        declared, enabled = context.policy.cluster, context.enabled_hypervisors()
-        leaves = context.leaves(declared) if declared is not None else {}
-        used = {path[1] for path in leaves if path[0] == "hvparams"} if enabled is None else {*enabled.values}
-        for item in _MISMATCHES:
-            if declared is None or not context.declares(item.first, item.second):
-                continue
-            other = in_force(context, declared, item.unless[0]) if item.unless is not None else None
-            if other is not None and item.unless is not None and other.value == item.unless[1]:
-                continue
-            hypervisors = {path[1] for path in (item.first, item.second) if path[0] == "hvparams"}
-            if item.by_default and used.isdisjoint(hypervisors):
-                continue
-            first, second = (self._value(context, declared, item, path) for path in (item.first, item.second))
-            is_own = context.own(declared, item.first) is not None or not item.by_default
-            if first is not None and second is not None and is_own and item.wrong(first.value, second.value):
-                place, related, note = places(context, declared, first, second)
-                known = in_force(context, declared, item.second) is not None
-                note = note if known else f", by Ganeti's default of {item.second[-1]}"
-                yield self.hit(declared, f"{item.message}{note}", place, hint=item.hint, related=related)
 
-    def _value(self, context: Context, declared: ClusterPolicy, item: _Mismatch, path: Path) -> InForce | None:
-        value = in_force(context, declared, path)
-        if value is None and item.by_default and path == item.second and not _shows_hypervisors(context):
-            return InForce(path, default_of(context, path))
-        return value
+def _value(context: Context, declared: ClusterPolicy, item: _Mismatch, path: Path) -> InForce | None:
+    value = in_force(context, declared, path)
+    if value is None and item.by_default and path == item.second and not _shows_hypervisors(context):
+        return InForce(path, default_of(context, path))
+    return value
 
 
 def _shows_hypervisors(context: Context) -> bool:
