@@ -171,10 +171,8 @@ def exclusive_hit(
 ) -> Hit:
     """Return a hit at what the object says itself, with the other half of the contradiction as related place."""
     if context.own(declared, leaf.path) is not None:
-        related = (Related(exclusive.span, "exclusive storage is on"),)
-        return hit(declared, message, leaf.span, hint, related)
-    related = (Related(leaf.span, "inherited from the cluster"),)
-    return hit(declared, message, exclusive.span, hint, related)
+        return hit(declared, message, leaf.span, hint, (Related(exclusive.span, "exclusive storage is on"),))
+    return hit(declared, message, exclusive.span, hint, (Related(leaf.span, "inherited from the cluster"),))
 
 
 def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, Hardware]]:

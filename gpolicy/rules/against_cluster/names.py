@@ -75,8 +75,7 @@ def misspelt_group(context: Context) -> Iterator[Hit]:
         if near is not None:
             rename = "" if old else f" To rename it, add `renamed_from: {near}`."
             told = f"the cluster has no group {wanted}, but {near}, which the policy does not name"
-            message = f"{told}: group {group.name} will be created"
-            yield hit(group, message, place, hint=f"Did you mean `{near}`?{rename}")
+            yield hit(group, f"{told}: group {group.name} will be created", place, f"Did you mean `{near}`?{rename}")
         elif old is None:
             wants = context.desired.nodes.items()
             mine = {name for name, node in wants if node.group and node.group.value == group.name}
@@ -84,8 +83,7 @@ def misspelt_group(context: Context) -> Iterator[Hit]:
             emptied = next((name for name, nodes in homes if nodes == mine), None)
             if emptied is not None:
                 message = f"the cluster has no group {group.name}, which takes all nodes of {emptied}"
-                hint = f"to rename that group, add `renamed_from: {emptied}`"
-                yield hit(group, message, place, hint=hint)
+                yield hit(group, message, place, f"to rename that group, add `renamed_from: {emptied}`")
 
 
 @warning("GP744", when=When.STATE | When.WHOLE)(  # what could not be read may name the other group
@@ -108,10 +106,10 @@ def group_not_there(context: Context) -> Iterator[Hit]:
             near = name_meant(name, there)
             if near is not None and near not in context.policy.groups:
                 message = f"group {name} is to be removed, but the cluster has {near}"
-                yield hit(group, message, group.removed.span, hint=f"Did you mean `{near}`?")
+                yield hit(group, message, group.removed.span, f"Did you mean `{near}`?")
         elif old is not None and old_names[old.value] == 1 and not name_meant(old.value, there):
             message = f"{name} is to be renamed from {old.value}, but the cluster has neither"
-            yield hit(group, message, old.span, hint=f"its groups are {some(sorted(there))}")
+            yield hit(group, message, old.span, f"its groups are {some(sorted(there))}")
 
 
 @warning("GP747", when=When.STATE)(
@@ -131,7 +129,7 @@ def almost_live_name(context: Context) -> Iterator[Hit]:
         near = name_meant(str(leaf.value), now) if str(leaf.value) not in now else None
         if near is not None:
             message = f"{leaf.dotted} is to be {leaf.value}, but the cluster has {near}"
-            yield hit(declared, message, leaf.span, hint=f"Did you mean `{near}`?")
+            yield hit(declared, message, leaf.span, f"Did you mean `{near}`?")
 
 
 def _of_resolving(info: RuleInfo, when: When = When.STATE) -> Rule:
@@ -169,7 +167,7 @@ def hypervisor_in_use(context: Context) -> Iterator[Hit]:
             users.setdefault(instance.hypervisor, []).append(instance.name)
     for hypervisor, names in sorted(users.items()):
         message = f"{hypervisor} is not to be enabled, but {some(sorted(names))} use it"
-        yield hit("cluster", message, enabled.span, hint=f"leave {hypervisor} enabled, or convert them first")
+        yield hit("cluster", message, enabled.span, f"leave {hypervisor} enabled, or convert them first")
 
 
 @warning("GP746", "Ganeti 3.0, gnt-cluster modify", When.STATE)(
@@ -187,7 +185,7 @@ def disks_left_behind(context: Context) -> Iterator[Hit]:
         users = sorted({name for name, template in disks if template in templates})
         if leaf is not None and leaf.value and now and leaf.value != now and users:
             message = f"{path[0]} is to be {leaf.value}, but {some(users)} have disks in {now}"
-            yield hit("cluster", message, leaf.span, hint=f"write {now}, or move the disks first")
+            yield hit("cluster", message, leaf.span, f"write {now}, or move the disks first")
 
 
 @warning("GP727", "Resource model, Disk parameters (metavg); Ganeti's issue 865", When.STATE)(
@@ -209,11 +207,10 @@ def no_room_for_metadata(context: Context) -> Iterator[Hit]:
             free = sum(volume.free for volume in pool.allocatable)
             if free < DRBD_METADATA:
                 has = f"{amount('disk-size', free)} free in {metavg}" if pool.count else f"no volume of {metavg}"
-                message = f"{node.name} in {name_of(group)} has {has}:"
-                message += " no metadata of another DRBD disk fits (128 MiB)"
+                message = f"{node.name} in {name_of(group)} has {has}: no metadata of another DRBD disk fits (128 MiB)"
                 leaf = context.effective(group, METAVG)
                 hint = "add a volume to the group, or write another metavg"
-                yield hit(group, message, leaf.span if leaf else group.span, hint=hint)
+                yield hit(group, message, leaf.span if leaf else group.span, hint)
 
 
 def _separate_metavg(context: Context, group: GroupPolicy) -> str | None:
@@ -261,7 +258,7 @@ def last_group_removed(context: Context) -> Iterator[Hit]:
         group = removed[min(observed)]
         place = group.removed.span if group.removed else group.span
         message = f"{group.name} is the last group: Ganeti does not remove it"
-        yield hit(group, message, place, hint="keep one group, or declare the one that takes its place")
+        yield hit(group, message, place, "keep one group, or declare the one that takes its place")
 
 
 @error("GP722", "Ganeti 3.0, gnt-group remove", When.STATE | When.WHOLE, stays=NO_PLAN)(
@@ -278,7 +275,7 @@ def removed_group_has_nodes(context: Context) -> Iterator[Hit]:
         if left:
             others = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
             message = f"{group.name} is to be removed, but {left[0]}{others} still in it"
-            yield hit(group, message, group.removed.span, hint="move these nodes to another group")
+            yield hit(group, message, group.removed.span, "move these nodes to another group")
 
 
 @warning("GP723", "Ganeti 3.0, gnt-group assign-nodes, run", When.STATE | When.WHOLE)(
@@ -310,7 +307,7 @@ def move_into_stricter_group(context: Context) -> Iterator[Hit]:
         message = f"group {name} does not allow {first} ({reason}){others} of the nodes that move into it"
         hint = "move or change the instances first, or allow them there"
         group = context.policy.groups[name]
-        yield hit(group, message, span, hint=hint, related=(Related(group.span, "the group"),))
+        yield hit(group, message, span, hint, (Related(group.span, "the group"),))
 
 
 def _refused(context: Context, group: GroupPolicy, instance: LiveInstance) -> str:
@@ -371,7 +368,7 @@ def no_spindles(context: Context) -> Iterator[Hit]:
         if without and (of_group is None or of_group.leaf is None or of_group.number > 0):  # else GP107 says it
             more = f" and {count(len(without) - 1, 'more node')} have" if len(without) > 1 else " has"
             message = f"{without[0]}{more} no spindles in {name_of(group)} (spindle_count 0 or less)"
-            yield hit(group, message, group.span, hint="declare ndparams.spindle_count, 1 or more")
+            yield hit(group, message, group.span, "declare ndparams.spindle_count, 1 or more")
 
 
 @warning("GP743", when=When.STATE)(
@@ -393,4 +390,4 @@ def other_release(context: Context) -> Iterator[Hit]:
         return
     message = f"the cluster has Ganeti {state.software_version}, the policy is for {said}"
     span = declared.document.value_span(("ganeti_version",))
-    yield hit(declared, message, span, hint=f'write ganeti_version: "{release}"')
+    yield hit(declared, message, span, f'write ganeti_version: "{release}"')

@@ -78,11 +78,11 @@ def guard_stops_plan(context: Context) -> Iterator[Hit]:
         if not verdict.ok and not (guard.measure is Measure.NEWLY_VIOLATING and context.once(_violating)):  # GP749
             name = guard.name.value
             hint = f"{verdict.message}; if that is meant, override the guard with gpolicy plan --allow {name}"
-            yield hit(f"guard/{name}", f"guard {name} would stop the plan", guard.span, hint=hint)
+            yield hit(f"guard/{name}", f"guard {name} would stop the plan", guard.span, hint)
     _, built_in = context.once(_all_verdicts)
     for verdict in built_in:
         hint = f"if that is meant, override the guard with gpolicy plan --allow {verdict.name}"
-        yield hit("cluster", f"guard {verdict.name} would stop the plan: {verdict.message}", None, hint=hint)
+        yield hit("cluster", f"guard {verdict.name} would stop the plan: {verdict.message}", None, hint)
 
 
 def _sized(memory: str) -> str:
@@ -110,8 +110,7 @@ def instances_violate(context: Context) -> Iterator[Hit]:
         allowed = " ".join(f"--allow {name}" for name in stopping)
         meant = f"; if that is meant, override {named('guard', stopping)} with gpolicy plan {allowed}"
     for item in violating:
-        place = context.policy.groups.get(item.group, "cluster")
-        yield hit(place, item.message, item.span, hint=f"{item.cure}{meant}")
+        yield hit(context.policy.groups.get(item.group, "cluster"), item.message, item.span, f"{item.cure}{meant}")
     known = context.once(_violations) if not about else None
     if known and (why := "; ".join(f"{name}: {why}" for name, why in known.uncertain().items())):
         yield hit("cluster", f"whether the plan makes anything violate the policy is not known: {why}", None)
@@ -236,7 +235,7 @@ def placed_against_tags(context: Context) -> Iterator[Hit]:
         found[_place_of_tag(context, rules, wrong)][wrong.words].append(wrong)
     for (label, span), kinds in found.items():
         hint = "correct the tags; if they are right, gpolicy plan shows the moves that cure it"
-        yield hit(label, "; ".join(_sentence(words, items) for words, items in kinds.items()), span, hint=hint)
+        yield hit(label, "; ".join(_sentence(words, items) for words, items in kinds.items()), span, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +366,7 @@ def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
         for excess in context.excesses.get(group.name, ()):
             if excess.limit.span is None:
                 hint = "make the spec smaller" if excess.bound == "min" else "lower the maximum"
-                yield hit(group, excess.sentence(f"any node of {name_of(group)}"), excess.place, hint=hint)
+                yield hit(group, excess.sentence(f"any node of {name_of(group)}"), excess.place, hint)
 
 
 @warning("GP725", when=When.STATE)(
@@ -418,7 +417,7 @@ def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit
                 who = f"{name} and {count(len(found) - 1, 'more node')} of {name_of(group)} have"
             message = f"{who} less than promised: {what} {has}, not {wanted}"
             hint = "correct the promise, or put nodes that differ into another group"
-            yield hit(group, message, span, hint=hint, related=(Related(hardware.span, "promised here"),))
+            yield hit(group, message, span, hint, (Related(hardware.span, "promised here"),))
 
 
 def _promised_disk(hardware: Hardware) -> Located[int] | None:

@@ -40,8 +40,7 @@ def template_not_enabled(context: Context) -> Iterator[Hit]:
                 hint = f"add it to enabled_disk_templates, or allow only {', '.join(enabled.values)}"
                 written: Any = leaf.document.root  # the value itself is sorted
                 span = leaf.at(written["ipolicy"]["disk-templates"].index(template))
-                missing = f"enabled {template}"
-                yield hit(declared, message, span, hint=hint, related=_where(enabled), missing=missing)
+                yield hit(declared, message, span, hint, _where(enabled), missing=f"enabled {template}")
 
 
 @error("GP304", _SOURCE, When.MORE_WITH_STATE, stays=REFUSED)(
@@ -84,7 +83,7 @@ def drbd_without_helper(context: Context) -> Iterator[Hit]:
         text = str(leaf.value)
         if text and (" " in text or not text.startswith("/")):
             message = f"drbd_usermode_helper is {text!r}, which no kernel starts: it is no path of a program"
-            yield hit(declared, message, leaf.span, hint="write the path alone, such as /bin/true")
+            yield hit(declared, message, leaf.span, "write the path alone, such as /bin/true")
 
 
 def _needs(context: Context, path: Path, templates: tuple[str, ...], what: str) -> Iterator[Hit]:
@@ -93,7 +92,7 @@ def _needs(context: Context, path: Path, templates: tuple[str, ...], what: str) 
     if enabled and in_use and leaf is not None and leaf.value == "" and context.policy.cluster:
         message = f"{' and '.join(in_use)} cannot be enabled without {what}"
         hint = f"write {path[0]}, or disable {' and '.join(in_use)}"
-        yield hit(context.policy.cluster, message, leaf.span, hint=hint, related=_where(enabled))
+        yield hit(context.policy.cluster, message, leaf.span, hint, _where(enabled))
 
 
 @warning("GP307", _SOURCE, When.MORE_WITH_STATE)(
@@ -113,7 +112,7 @@ def parameters_of_disabled_template(context: Context) -> Iterator[Hit]:
         lacks = other in enabled.values and context.cluster_leaf(_DIRECTORIES[other]) is None
         if leaf is not None and leaf.value and template not in enabled.values and lacks:
             message = f"{template} is not enabled, so {path[0]} has no effect, and {other} has no directory"
-            yield hit("cluster", message, leaf.span, hint=f"write {_DIRECTORIES[other][0]}")
+            yield hit("cluster", message, leaf.span, f"write {_DIRECTORIES[other][0]}")
     for declared in context.cluster_and_groups:
         own = [leaf for leaf in context.leaves(declared).values() if _is_set(leaf, declared)]
         first = {leaf.path[1]: leaf for leaf in reversed(own)}
@@ -122,8 +121,7 @@ def parameters_of_disabled_template(context: Context) -> Iterator[Hit]:
                 message = f"{template} is not enabled on the cluster: its parameters have no effect"
                 span = leaf.document.key_span(leaf.pointer[:2])
                 hint = f"enable {template}, or leave its parameters out"
-                missing = f"enabled {template}"
-                yield hit(declared, message, span, hint=hint, related=_where(enabled), missing=missing)
+                yield hit(declared, message, span, hint, _where(enabled), missing=f"enabled {template}")
 
 
 def _is_set(leaf: Leaf, declared: Declared) -> bool:
@@ -159,7 +157,7 @@ def stale_group_templates(context: Context) -> Iterator[Hit]:
         if stale:
             message = f"group {name} on the cluster still allows {', '.join(stale)}, which is to be disabled"
             hint = f"declare ipolicy.disk-templates of group {name}, or `inherit` there"
-            yield hit(cluster, message, enabled.span, hint=hint)
+            yield hit(cluster, message, enabled.span, hint)
 
 
 def _declares(context: Context, name: str) -> bool:
@@ -187,8 +185,7 @@ def template_in_use(context: Context) -> Iterator[Hit]:
         first, *others = users[template]
         have = f" and {len(others)} more have" if others else " has"
         message = f"{template} is to be disabled, but {first}{have} disks of it"
-        hint = f"convert or remove them first, or leave {template} enabled"
-        yield hit(cluster, message, enabled.span, hint=hint)
+        yield hit(cluster, message, enabled.span, f"convert or remove them first, or leave {template} enabled")
 
 
 @warning("GP302", _SOURCE)(
@@ -208,13 +205,12 @@ def default_template_not_allowed(context: Context) -> Iterator[Hit]:
     usable = [template for template in others if allowed is None or template in texts(allowed)]
     if first == "diskless" and usable:
         message = "diskless is the default template of new instances, as it is enabled first"
-        yield hit(cluster, message, enabled.at(0), hint=f"begin with {usable[0]}")
+        yield hit(cluster, message, enabled.at(0), f"begin with {usable[0]}")
     elif allowed is not None and first not in texts(allowed):
         message = f"{first} is the default template of new instances (it is enabled first), but not allowed"
         hint = f"begin enabled_disk_templates with one of {', '.join(texts(allowed))}"
         related = (Related(allowed.span, "allowed here"),)
-        missing = f"{first} in {allowed.span}"
-        yield hit(cluster, message, enabled.at(0), hint=hint, related=related, missing=missing)
+        yield hit(cluster, message, enabled.at(0), hint, related, missing=f"{first} in {allowed.span}")
 
 
 @information("GP303", _SOURCE)(
@@ -251,7 +247,7 @@ def template_never_allowed(context: Context) -> Iterator[Hit]:
     for index, template in enumerate(texts(enabled)):
         if template not in used:
             message = f"{template} is enabled, but no instance policy allows it"
-            yield hit(cluster, message, enabled.at(index), hint="allow it somewhere, or do not enable it")
+            yield hit(cluster, message, enabled.at(index), "allow it somewhere, or do not enable it")
 
 
 @warning("GP310", "Ganeti 3.0, checks of instances")(
@@ -269,4 +265,4 @@ def only_diskless(context: Context) -> Iterator[Hit]:
         about_disks = any(getattr(pair, bound)["disk-count"] and pair.maximum["disk-size"] for pair in pairs)
         if set(texts(allowed)) == {"diskless"} and about_disks and not context.exclusive(declared):
             message = f"{name_of(declared)} allows only diskless: no instance there can have a disk"
-            yield hit(declared, message, allowed.span, hint="allow a template that has disks")
+            yield hit(declared, message, allowed.span, "allow a template that has disks")

@@ -71,7 +71,7 @@ def volume_pattern_unmatched(context: Context) -> Iterator[Hit]:
             if not any(matches(name, [pattern]) for name in names):
                 message = f"{pattern} matches no physical volume of {name_of(declared)}"
                 hint = f"there are {', '.join(sorted(names)[:4])}{' and others' if len(names) > 4 else ''}"
-                yield hit(declared, message, declared.physical_volumes[key].span, hint=hint)
+                yield hit(declared, message, declared.physical_volumes[key].span, hint)
 
 
 @warning("GP424", "Ganeti names volumes as LVM does; pvs(8)")(
@@ -90,14 +90,13 @@ def volume_pattern_unlikely(context: Context) -> Iterator[Hit]:
             place = declared.physical_volumes[key].span
             if not pattern.startswith(("/dev/", "/dev*", "/*", "*", "?", "[")):
                 message = f"{pattern} matches no volume: their names start with /dev/"
-                hint = f"write /dev/{pattern.removeprefix('/').removeprefix('dev/')}"
-                yield hit(declared, message, place, hint=hint)
+                yield hit(declared, message, place, f"write /dev/{pattern.removeprefix('/').removeprefix('dev/')}")
             elif near := _disk_meant(pattern):
                 message = f"{pattern} matches no volume: Linux has no disks of such names"
-                yield hit(declared, message, place, hint=f"Did you mean `{near}`?")
+                yield hit(declared, message, place, f"Did you mean `{near}`?")
             elif key == "exclude" and matches("/dev/a-name-that-no-volume-has", [pattern]):
                 message = f"{pattern} excludes every volume"
-                yield hit(declared, message, place, hint="name the volumes that do not count: /dev/sda*")
+                yield hit(declared, message, place, "name the volumes that do not count: /dev/sda*")
 
 
 def _disk_meant(pattern: str) -> str:
@@ -125,7 +124,7 @@ def volume_in_two_places(context: Context) -> Iterator[Hit]:
         observed = sorted(_volume_names(_nodes(context, declared)))
         found = found or [said for name in observed if (said := _two_places(terms, name, named=False))][:1]
         for message in found:
-            yield hit(declared, message, own.span, hint="write it once")
+            yield hit(declared, message, own.span, "write it once")
 
 
 def _first(declared: ClusterPolicy | GroupPolicy, *keys: str) -> Located[Any] | None:
@@ -165,8 +164,7 @@ def assigned_volume_group_unused(context: Context) -> Iterator[Hit]:
         for name in assigned.value if used else ():
             if name not in used:
                 message = f"volumes are assigned to {name}, but the cluster uses {' and '.join(sorted(used))}"
-                hint = "correct the name, or write the volumes under `exclude`"
-                yield hit(declared, message, assigned.span, hint=hint)
+                yield hit(declared, message, assigned.span, "correct the name, or write the volumes under `exclude`")
 
 
 def _used_groups(context: Context) -> set[str]:
@@ -199,14 +197,13 @@ def volume_shares_not_ganetis(context: Context) -> Iterator[Hit]:
         other = [key for key, share in usual.items() if getattr(own_terms, key) != share]
         said, own = _terms(context, declared).what_if, _first(declared, *other)
         if said is not None and own is not None and own_terms.what_if is not None:
-            yield hit(declared, f"disks are {said}", own.span, hint="leave it out to count as Ganeti does")
+            yield hit(declared, f"disks are {said}", own.span, "leave it out to count as Ganeti does")
 
 
 @error("GP401", _EXCLUSIVE)(
     summary="The physical volumes of a group with exclusive storage differ by more than Ganeti's margin.",
-    rationale="A spindle is a physical volume, and all volumes of a group must have one size within a margin of 1"
-    " %. They differ too much if smallest * 1.01 is below largest * 0.99; `gnt-cluster verify` then reports an"
-    " error.",
+    rationale="A spindle is a physical volume, and all volumes of a group must have one size within a margin of 1 %."
+    " They differ too much if smallest * 1.01 is below largest * 0.99; `gnt-cluster verify` then reports an error.",
     bad=f"{EXCLUSIVE}hardware: {{pv_size: [1000G, 1021G]}}\n",
     good=f"{EXCLUSIVE}hardware: {{pv_size: [1000G, 1020G]}}\n",
 )
@@ -219,7 +216,7 @@ def pv_sizes_differ(context: Context) -> Iterator[Hit]:
             message = f"physical volumes of {small} and {large} are too different for exclusive storage"
             hint = f"the largest may exceed the smallest by about {200 * terms.margin:g} %: split the group"
             related = (Related(exclusive.span, "exclusive storage is on"), Related(sizes[0].span, "the smallest"))
-            yield hit(group, message, sizes[-1].span, hint=hint, related=related)
+            yield hit(group, message, sizes[-1].span, hint, related)
 
 
 @warning("GP413")(
@@ -235,8 +232,7 @@ def pv_count_mismatch(context: Context) -> Iterator[Hit]:
         count = hardware.pv_count.value if hardware and hardware.pv_count else 0
         if hardware and hardware.pv_count and len(hardware.pv_sizes) not in (0, 1, count):
             message = f"pv_size lists {len(hardware.pv_sizes)} sizes, pv_count is {count}"
-            hint = "list one size for each volume, or a single size for all"
-            yield hit(group, message, hardware.pv_count.span, hint=hint)
+            yield hit(group, message, hardware.pv_count.span, "list one size for each volume, or a single size for all")
 
 
 @warning("GP418", _EXCLUSIVE, When.STATE)(
@@ -259,7 +255,7 @@ def observed_pv_sizes_differ(context: Context) -> Iterator[Hit]:
             parts = [f"{name} of {node} has {amount('disk-size', size)}" for size, node, name in ends]
             message = f"physical volumes in {name_of(group)} differ too much: {', '.join(parts)}"
             hint = "move nodes with other volumes to their own group, or exclude volumes (physical_volumes.exclude)"
-            yield hit(group, message, leaf.span, hint=hint)
+            yield hit(group, message, leaf.span, hint)
 
 
 @warning("GP407", f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1")(
@@ -308,7 +304,7 @@ def exclusive_storage_reads(context: Context) -> Iterator[Hit]:
                 declared,
                 f"Ganeti {context.version} shows no storage figures of nodes with exclusive storage",
                 leaf.span,
-                hint="patch ganeti-noded first; until then gpolicy counts on their physical volumes, if they"
+                "patch ganeti-noded first; until then gpolicy counts on their physical volumes, if they"
                 " are read (gpolicy snapshot --physical-volumes) or promised (hardware)",
             )
 
@@ -339,14 +335,14 @@ def exclusive_storage_mixed(context: Context) -> Iterator[Hit]:
         hint = "remove the nodes' own value"
         if here and value is not None and value.leaf is not None:
             message = f"{_some(here)} in {name_of(group)}: exclusive_storage differs from the group's value"
-            yield hit(group, message, value.leaf.span, hint=hint)
+            yield hit(group, message, value.leaf.span, hint)
         if moving:
             wants = context.desired.nodes.items()
             span = next(node.group.span for name, node in wants if name in moving and node.group)
             own, other = ("on", "off") if value is not None and value.value is False else ("off", "on")
             message = f"{_some(moving)}: exclusive_storage is {own} there, of the node itself, and {other} in"
             message += f" {name_of(group)}, which it moves into"
-            yield hit(group, message, span, hint=hint)
+            yield hit(group, message, span, hint)
 
 
 def _some(names: Iterable[str]) -> str:
@@ -376,8 +372,7 @@ def exclusive_storage_on_other_disks(context: Context) -> Iterator[Hit]:
             name, template = others[0]
             more = f" and {count(len(others) - 1, 'more instance')} have" if len(others) > 1 else " has"
             message = f"{name}{more} other disks than plain ones ({template}) in {name_of(group)}"
-            hint = "convert their disks to plain, or move them to another group first"
-            yield hit(group, message, leaf.span, hint=hint)
+            yield hit(group, message, leaf.span, "convert their disks to plain, or move them to another group first")
 
 
 @information("GP406", "Partitioned Ganeti, Dedicated CPUs")(

@@ -80,7 +80,7 @@ def disk_size_not_whole_spindles(context: Context) -> Iterator[Hit]:
             sizes = [size - size % (1024 if size >= 100 * 1024 else SIZE_STEP_MIB) for size in sizes]
             hint = f"write a maximum of {' or '.join(amount('disk-size', item) for item in sizes)}"
             related = _volumes_here(hardware, context.exclusive(group))
-            yield hit(group, message, pair.at("max", "disk-size"), hint=hint, related=related)
+            yield hit(group, message, pair.at("max", "disk-size"), hint, related)
 
 
 @information("GP403", _SPINDLES)(
@@ -114,8 +114,7 @@ def too_few_spindles(context: Context) -> Iterator[Hit]:
             disks = f"{in_words(count, 'disk')} of {amount('disk-size', size)}"
             message = f"{pair.title}: {disks} {need} {needed} spindles of {each}, but at most {allowed} are allowed"
             hint = f"allow spindle-use {needed}, or smaller disks"
-            span = pair.at("max", "spindle-use")
-            yield hit(group, message, span, hint=hint, related=_volumes_here(hardware))
+            yield hit(group, message, pair.at("max", "spindle-use"), hint, _volumes_here(hardware))
 
 
 @warning("GP425", _SPINDLES)(
@@ -134,8 +133,7 @@ def disks_beyond_spindles(context: Context) -> Iterator[Hit]:
             if pair.minimum["disk-count"] <= most < disks < MAX_DISKS:  # else GP404
                 message = f"{pair.title} allows {disks} disks, but each takes a spindle, and there are {most}"
                 related = (Related(exclusive.span, "exclusive storage is on"),)
-                place = pair.at("max", "disk-count")
-                yield hit(group, message, place, hint=f"write {most} or less", related=related)
+                yield hit(group, message, pair.at("max", "disk-count"), f"write {most} or less", related)
 
 
 @error("GP405", _SPINDLES)(
@@ -158,7 +156,7 @@ def spindles_beyond_node(context: Context) -> Iterator[Hit]:
                 place = ("min", "disk-size" if for_disks == needed else "spindle-use")
                 message = f"{pair.title} needs {needed} spindles, a node has {volumes}"
                 hint = "make the spec smaller, or correct the hardware"
-                yield hit(group, message, pair.at(*place), hint=hint, related=_volumes_here(hardware))
+                yield hit(group, message, pair.at(*place), hint, _volumes_here(hardware))
 
 
 _IGNORED: Final[tuple[Path, ...]] = (("ipolicy", "spindle-ratio"), ("ndparams", "spindle_count"))
@@ -178,8 +176,7 @@ def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
             if leaf is not None and exclusive is not None:
                 related = (Related(exclusive.span, "exclusive storage is on"),)
                 message = f"{leaf.path[1]} is ignored in {name_of(group)}"
-                hint = "remove it, if exclusive storage is meant"
-                yield hit(group, message, leaf.span, hint=hint, related=related)
+                yield hit(group, message, leaf.span, "remove it, if exclusive storage is meant", related)
 
 
 @warning("GP414", _SPINDLES, When.MORE_WITH_STATE)(
@@ -207,7 +204,7 @@ def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
                 related = (Related(place, f"{pair.title} is here"),) if leaf is not None else ()
                 hint = "write ndparams: {exclusive_storage: true}, or allow a range of spindle-use"
                 span = leaf.span if leaf is not None else place
-                yield hit(group, message, span, hint=hint, related=related)
+                yield hit(group, message, span, hint, related)
                 break  # one mistake, whatever the number of specs
 
 
@@ -287,7 +284,7 @@ def nothing_left_for_node(context: Context) -> Iterator[Hit]:
                     hint += "" if share.spare else " or less"
                     if not share.kept and share.parameter == "memory-size":
                         hint = "lower the maximum; say in hv_state what the node keeps (mem_node)"
-                    yield hit(group, message, pair.at("max", share.parameter), hint=hint, related=share.places)
+                    yield hit(group, message, pair.at("max", share.parameter), hint, share.places)
 
 
 def _for_whom(share: Share, wanted: int) -> str:
@@ -338,7 +335,7 @@ def share_fits_less_often(context: Context) -> Iterator[Hit]:
                     message += ", since some must stay free" if more == "all" else ""
                     below = "less than" if share.spare and left % times == 0 else "at most"
                     hint = f"one of {times} equal parts is {below} {amount(name, left // times)}"
-                    yield hit(group, message, pair.at(bound, name), hint=hint, related=share.places)
+                    yield hit(group, message, pair.at(bound, name), hint, share.places)
 
 
 @warning("GP419", "Resource model, Node parameters (hv_state, disk_state)", When.MORE_WITH_STATE)(
@@ -363,7 +360,7 @@ def node_keeps_everything(context: Context) -> Iterator[Hit]:
             message += f" {amount(name, total)} that nodes of {group.name} have:"
             message += f" {'less than half' if left > 0 else 'nothing'} is left"
             related = (Related(place, "the hardware is promised here"),)
-            yield hit(group, message, kept[0].span, hint="correct the unit, or the hardware", related=related)
+            yield hit(group, message, kept[0].span, "correct the unit, or the hardware", related)
 
 
 def _kept(context: Context, group: GroupPolicy) -> Iterator[tuple[str, int, Span, tuple[Leaf, ...]]]:
@@ -401,4 +398,4 @@ def dedicated_order(context: Context) -> Iterator[Hit]:
             message = f"{second.title} has {how} {first.title} before it"
             hint = "list the specs by descending min disk-size, and let no two be equal"
             related = (Related(first.at("min", "disk-size"), f"{first.title} is here"),)
-            yield hit(declared, message, second.at("min", "disk-size"), hint=hint, related=related)
+            yield hit(declared, message, second.at("min", "disk-size"), hint, related)

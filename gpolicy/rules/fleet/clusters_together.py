@@ -149,8 +149,7 @@ def mac_prefix_copied(fleet: Fleet) -> Iterator[Hit]:
     for number, other, leaf, earlier in _same_prefixes(fleet):
         if leaf.value != _DEFAULT_PREFIX and leaf.span != earlier.span:
             message = f"{fleet.name(number)} has the mac_prefix of {fleet.name(other)}"
-            related = (Related(earlier.span, "the same prefix"),)
-            yield _hit(number, "cluster", message, leaf.span, _OWN_PREFIX, related)
+            yield _hit(number, "cluster", message, leaf.span, _OWN_PREFIX, (Related(earlier.span, "the same prefix"),))
 
 
 def _same_prefixes(fleet: Fleet) -> Iterator[tuple[int, int, Leaf, Leaf]]:
@@ -229,5 +228,4 @@ def base_holds_nowhere(fleet: Fleet) -> Iterator[Hit]:
         shown = f"{' and '.join(users[:2])}{f' and {len(users) - 2} more' if len(users) > 2 else ''}"
         verb = "overrides" if len(users) == 1 else "override"
         message = f"{leaf.dotted} of this base holds in no cluster: {shown} {verb} it"
-        hint = "write the value that most clusters need into the base"
-        yield _hit(number, declared.label, message, leaf.span, hint)
+        yield _hit(number, declared.label, message, leaf.span, "write the value that most clusters need into the base")

@@ -42,7 +42,7 @@ _FAILURES: Final = "max_node_failures"
 def uuid_shaped_name(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", group.name.lower()):
-            yield hit(group, f"{group.name} looks like a UUID", group.span, hint="name the group with a word")
+            yield hit(group, f"{group.name} looks like a UUID", group.span, "name the group with a word")
 
 
 @warning("GP616", "Ganeti 3.0, RAPI /2/groups/NAME", When.MORE_WITH_STATE)(
@@ -60,27 +60,25 @@ def group_name_unlikely(context: Context) -> Iterator[Hit]:
         other = first.setdefault(_plain(group.name), group)
         if "/" in group.name or group.name != group.name.strip():
             what = "a slash" if "/" in group.name else "a blank at its end"
-            yield hit(group, f"{group.name!r} has {what}", place, hint="write letters, digits, - and _")
+            yield hit(group, f"{group.name!r} has {what}", place, "write letters, digits, - and _")
         elif other is not group:
             related = (Related(other.span, f"{other.name} is declared here"),)
             message = f"{group.name} and {other.name} are almost the same name"
-            yield hit(group, message, place, hint="rename one of the two groups", related=related)
+            yield hit(group, message, place, "rename one of the two groups", related)
     live = {_plain(name): name for name in context.state.groups} if context.state else {}
     gone = {group.renamed_from.value for group in context.groups if group.renamed_from}
     for group in context.groups:
         near = live.get(_plain(group.name), group.name)
         if near not in (group.name, *gone) and near not in context.policy.groups and group.renamed_from:  # GP728
             message = f"the cluster also has a group {near}, which is almost the name of {group.name}"
-            place = group.document.value_span(("name",))
-            yield hit(group, message, place, hint="choose another name, or rename that group")
+            yield hit(group, message, group.document.value_span(("name",)), "choose another name, or rename that group")
     for group in context.groups:
         old = group.renamed_from
         taken = first.get(_plain(old.value)) if old else None
         if old is not None and taken is not None and taken is not group and old.value != taken.name:
             related = (Related(taken.span, f"{taken.name} is declared here"),)
             message = f"{group.name} is to be renamed from {old.value}, which is almost the name of {taken.name}"
-            hint = "write the old name as the cluster has it"
-            yield hit(group, message, old.span, hint=hint, related=related)
+            yield hit(group, message, old.span, "write the old name as the cluster has it", related)
 
 
 def _plain(name: str) -> str:
@@ -106,7 +104,7 @@ def rename_impossible(context: Context) -> Iterator[Hit]:
             continue
         if old.value == group.name:
             message = f"{group.name} is to be renamed from itself"
-            yield hit(group, message, old.span, hint="write the old name, or leave renamed_from out")
+            yield hit(group, message, old.span, "write the old name, or leave renamed_from out")
         elif other is not None and other.renamed_from is None:
             related = (Related(other.span, f"{old.value} is declared here"),)
             yield _but(group, old, f"the policy also declares {old.value}", "remove one of the two", related)
@@ -124,8 +122,7 @@ def rename_impossible(context: Context) -> Iterator[Hit]:
 
 
 def _but(group: GroupPolicy, old: Located[str], reason: str, hint: str, related: tuple[Related, ...]) -> Hit:
-    message = f"{group.name} is to be renamed from {old.value}, but {reason}"
-    return hit(group, message, old.span, hint=hint, related=related)
+    return hit(group, f"{group.name} is to be renamed from {old.value}, but {reason}", old.span, hint, related)
 
 
 def _circle(group: GroupPolicy, renamed: dict[str, GroupPolicy]) -> list[GroupPolicy]:
@@ -152,8 +149,7 @@ def removed_with_content(context: Context) -> Iterator[Hit]:
         if group.removed is not None and place:
             message = f"{group.name} is to be removed, but its document has other keys"
             related = (Related(group.removed.span, "to be removed"),)
-            hint = "move its nodes to another group, and keep only name and removed"
-            yield hit(group, message, place, hint=hint, related=related)
+            yield hit(group, message, place, "move its nodes to another group, and keep only name and removed", related)
 
 
 @warning("GP610", "Ganeti 3.0, alloc_policy", When.MORE_WITH_STATE | When.WHOLE)(
@@ -181,9 +177,8 @@ def unallocable_without_home(context: Context) -> Iterator[Hit]:
         if (homeless and not is_special) or not open_groups:
             names = ", ".join(pair.title for pair in homeless[:5]) or "any size"
             where = "no other group takes" if open_groups else "there is no other group for"
-            message = f"group {group.name} takes no new instances, and {where} {names}"
             hint = "write last_resort to keep it for those, or let another group take them"
-            yield hit(group, message, leaf.span, hint=hint)
+            yield hit(group, f"group {group.name} takes no new instances, and {where} {names}", leaf.span, hint)
 
 
 def _is_closed(context: Context, group: GroupPolicy) -> bool:
@@ -212,7 +207,7 @@ def base_unused(context: Context) -> Iterator[Hit]:
             hint = "leave `template` out to make it an object of its own, or extend it"
             label = {"Cluster": "cluster", "NodeGroup": f"group/{root['name']}"}
             subject = label.get(root["kind"], f"node-set/{root['name']}")
-            yield hit(subject, message, document.value_span(("template",)), hint=hint)
+            yield hit(subject, message, document.value_span(("template",)), hint)
 
 
 @warning("GP618", when=When.MORE_WITH_STATE | When.WHOLE)(
@@ -231,14 +226,13 @@ def base_taken_for_group(context: Context) -> Iterator[Hit]:
             is_group = base.root["kind"] == "NodeGroup" and "nodes" not in base.root
             if is_group and base.root.get("template") is not True:
                 message = f"group {base.root['name']} of another file has no nodes, and {name_of(group)} extends it"
-                yield hit(group, message, group.document.value_span(("extends",)), hint=_HINT)
+                yield hit(group, message, group.document.value_span(("extends",)), _HINT)
     bare = [group for group in context.groups if group.nodes is None and group.renamed_from is None]
     if len(bare) != 1 or (context.state and bare[0].name in context.state.groups):
         return
     others = [group.document for group in context.groups if group is not bare[0]]
     if any(_extends(other, bare[0].document) for other in others):
-        message = f"group {bare[0].name} has no nodes, and other groups extend it"
-        yield hit(bare[0], message, bare[0].span, hint=_HINT)
+        yield hit(bare[0], f"group {bare[0].name} has no nodes, and other groups extend it", bare[0].span, _HINT)
 
 
 def _extends(document: YamlDocument, base: YamlDocument) -> bool:
@@ -273,9 +267,8 @@ def limits_never_hold(context: Context) -> Iterator[Hit]:
         is_spare = own is None and policy is not None and policy.value == _CLOSED
         if failures is not None and nodes and failures.value >= nodes and not is_spare:
             has = f"{name_of(group)} has {count(nodes, 'node')}"
-            message = f"max_node_failures is {failures.value}, and {has}: none is left"
             hint = f"write at most {nodes - 1}" if own else f"lower it, or give {name_of(group)} limits of its own"
-            yield hit(group, message, failures.span, hint=hint)
+            yield hit(group, f"max_node_failures is {failures.value}, and {has}: none is left", failures.span, hint)
 
 
 @warning("GP617", "Ganeti 3.0, creation of instances", When.MORE_WITH_STATE)(
@@ -293,7 +286,7 @@ def mirrors_without_partner(context: Context) -> Iterator[Hit]:
         if "drbd" in templates and is_meant and _node_count(context, group) == 1:
             message = f"{name_of(group)} has one node: no instance with DRBD disks can be created there"
             hint = "allow templates that need no second node, or add nodes"
-            yield hit(group, message, own.span if own else group.span, hint=hint)
+            yield hit(group, message, own.span if own else group.span, hint)
 
 
 def _node_count(context: Context, group: GroupPolicy) -> int | None:
@@ -316,11 +309,10 @@ _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\
 def node_set_empty(context: Context) -> Iterator[Hit]:
     for nodes in context.policy.node_sets:
         if not nodes.nodes and not nodes.groups:
-            message = f"the node set {nodes.name} has no nodes"
-            yield hit(nodes, message, nodes.span, hint="add `nodes:` or `groups:`")
+            yield hit(nodes, f"the node set {nodes.name} has no nodes", nodes.span, "add `nodes:` or `groups:`")
         elif not nodes.leaves and nodes.tags is None:
             message = f"the node set {nodes.name} has no values and no tags"
-            yield hit(nodes, message, nodes.span, hint="add what its nodes are to have, or remove it")
+            yield hit(nodes, message, nodes.span, "add what its nodes are to have, or remove it")
 
 
 @warning("GP620")(
@@ -340,8 +332,7 @@ def node_set_hides_group(context: Context) -> Iterator[Hit]:
                 if is_own and hidden is not None and _takes_in(nodes, group):
                     message = f"{leaf.dotted} of {name_of(nodes)} is set for every node of {name_of(group)}"
                     related = (Related(hidden.span, f"the value of {name_of(group)}, which no node has"),)
-                    hint = "narrow the set, or set the value in the group alone"
-                    yield hit(nodes, message, leaf.span, hint=hint, related=related)
+                    yield hit(nodes, message, leaf.span, "narrow the set, or set the value in the group alone", related)
 
 
 def _takes_in(nodes: NodeSetPolicy, group: GroupPolicy) -> bool:
@@ -367,9 +358,8 @@ def node_set_unknown_group(context: Context) -> Iterator[Hit]:
 
 @error("GP607", when=When.NO_STATE, stays=AMBIGUOUS)(
     summary="Two node sets set different values for one parameter of the same node, and neither wins.",
-    rationale="A name wins over a pattern, and a pattern over a group. But here both sets name the node, or both"
-    " name the group. (Patterns that match the same nodes are GP611. With a cluster at hand the same mistake is"
-    " GP703.)",
+    rationale="A name wins over a pattern, and a pattern over a group. But here both sets name the node, or both name"
+    " the group. (Patterns that match the same nodes are GP611. With a cluster at hand the same mistake is GP703.)",
     bad="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
     "gpolicy: v1\nkind: NodeSet\nname: slow\nnodes: [node1.example.org]\nndparams: {cpu_speed: 1}\n",
     good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
@@ -390,5 +380,4 @@ def node_set_conflict(context: Context) -> Iterator[Hit]:
                     where = name if kind == "node" else f"group {name}"
                     message = f"the node set {other.name} sets another {leaf.path[-1]} for {where}"
                     related = (Related(its.span, f"{other.name} sets it here"),)
-                    hint = "remove the node from one of the sets"
-                    yield hit(nodes, message, leaf.span, hint=hint, related=related)
+                    yield hit(nodes, message, leaf.span, "remove the node from one of the sets", related)

@@ -55,7 +55,7 @@ def node_named_twice(context: Context) -> Iterator[Hit]:
             if other is not group:
                 message = f"{node.value} is to be in {group.name} and in {other.name}"
                 related = (Related(place, f"in {other.name} here"),)
-                yield hit(group, message, node.span, hint="leave it in one of the two", related=related)
+                yield hit(group, message, node.span, "leave it in one of the two", related)
 
 
 @warning("GP606", when=When.STATE)(
@@ -72,12 +72,12 @@ def pattern_without_node(context: Context) -> Iterator[Hit]:
         for entry in (entry for entry in entries if is_glob(entry.value)):
             if not any(matches(entry.value, name) for name in known):
                 message = f"no node of the cluster matches {entry.value}"
-                yield hit(declared, message, entry.span, hint="correct the pattern, or add the nodes first")
+                yield hit(declared, message, entry.span, "correct the pattern, or add the nodes first")
             elif not any(map(_ALL_THAT_COME.search, _BRACKETS.findall(entry.value))):
                 lacking = [name for name in written_out(entry.value) or () if name not in known]
                 if lacking:
                     message = f"{entry.value} lists {some(lacking)}, which the cluster does not have"
-                    yield hit(declared, message, entry.span, hint="narrow the pattern, or add the nodes first")
+                    yield hit(declared, message, entry.span, "narrow the pattern, or add the nodes first")
 
 
 @warning("GP619", when=When.STATE | When.WHOLE)(
@@ -98,7 +98,7 @@ def pattern_stops_short(context: Context) -> Iterator[Hit]:
             if is_glob(entry.value):
                 lacks, cure = f"{entry.value} does not match {what}", "widen the pattern"
             message = f"{some(names)} {verb} in {group.name}, but {lacks}, and no other group names {what}"
-            yield hit(group, message, entry.span, hint=f"{cure}, or name {what} in another group")
+            yield hit(group, message, entry.span, f"{cure}, or name {what} in another group")
 
 
 def _just_missed(
@@ -160,7 +160,7 @@ def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context
             if place.value == entry.value:
                 both = f"{place.value} is also a pattern of {name_of(one)}"
             related = (Related(entry.span, f"{one.name} is here"),)
-            yield hit(other, f"{both}{about}", place.span, hint="narrow one of them", related=related)
+            yield hit(other, f"{both}{about}", place.span, "narrow one of them", related)
 
 
 def _named_elsewhere(entries: Sequence[tuple[Declared, Located[str]]]) -> Iterator[Hit]:
@@ -175,13 +175,13 @@ def _named_elsewhere(entries: Sequence[tuple[Declared, Located[str]]]) -> Iterat
             other, place = named[twice]
             message = f"{twice} is in {name_of(other)}, and {entry.value} of {name_of(group)} takes it in as well"
             related = (Related(entry.span, f"{group.name} is here"),)
-            yield hit(other, message, place.span, hint="leave it out of one of the two", related=related)
+            yield hit(other, message, place.span, "leave it out of one of the two", related)
 
 
 def _too_many(patterns: Sequence[tuple[Declared, Located[str]]]) -> Hit:
     declared, entry = patterns[-1]
     message = f"the policy has {len(patterns)} patterns of nodes: too many to compare each with each"
-    return hit(declared, message, entry.span, hint="start more patterns with letters, or name the nodes")
+    return hit(declared, message, entry.span, "start more patterns with letters, or name the nodes")
 
 
 def _different(context: Context, one: Declared, other: Declared) -> str | None:
@@ -240,14 +240,14 @@ def pattern_unlikely(context: Context) -> Iterator[Hit]:
                 wider = next((item for item in patterns if matches(item, entry.value)), "")
             if wider:
                 message = f"{entry.value} adds nothing: {wider} in the same list matches it"
-                yield hit(declared, message, entry.span, hint="remove it, or correct the pattern")
+                yield hit(declared, message, entry.span, "remove it, or correct the pattern")
             if reason:
                 hint = "write * for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
                 ends = r"\[([0-9a-z])-([0-9a-z])\]"
                 turned = re.sub(ends, lambda match: f"[{'-'.join(sorted(match.groups()))}]", entry.value)
                 can_fix = turned != entry.value and not unlikely(turned)
                 fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
-                yield hit(declared, f"{entry.value}: {reason}", entry.span, hint=hint, fix=fix)
+                yield hit(declared, f"{entry.value}: {reason}", entry.span, hint, fix=fix)
 
 
 @warning("GP621", when=When.NO_STATE)(
@@ -273,14 +273,14 @@ def _domains(context: Context, entries: Sequence[tuple[Declared, Located[str]]],
             domain, right = meant[entry.value]
             message = f"{entry.value} is in another domain than other nodes, {domain}"
             missing = nodes_like(right if declared.level is Level.GROUP else entry.value)
-            yield hit(declared, message, entry.span, hint=f"Did you mean `{right}`?", missing=missing)
+            yield hit(declared, message, entry.span, f"Did you mean `{right}`?", missing=missing)
 
 
 def _first_letters(context: Context) -> Iterator[Hit]:
     for group, entry, stem, word in _stems_meant(context):
         right = entry.value.replace(stem, word, 1)
         message = f"the name of {entry.value} is almost that of its group or of other nodes"
-        yield hit(group, message, entry.span, hint=f"Did you mean `{right}`?", missing=nodes_like(right))
+        yield hit(group, message, entry.span, f"Did you mean `{right}`?", missing=nodes_like(right))
 
 
 def _cluster_name(context: Context, entries: list[str]) -> Iterator[Hit]:
@@ -296,7 +296,7 @@ def _cluster_name(context: Context, entries: list[str]) -> Iterator[Hit]:
         if "." in domain and name_meant(own, [domain]) and not is_plural:
             right = cluster.name.removesuffix(own) + domain
             message = f"the cluster is called {cluster.name}, but all nodes are in {domain}"
-            yield hit("cluster", message, written, hint=f"Did you mean `{right}`?")
+            yield hit("cluster", message, written, f"Did you mean `{right}`?")
             return
 
 
@@ -376,5 +376,4 @@ def node_in_no_group(context: Context) -> Iterator[Hit]:
         guesses -= 1
         if near is not None:
             hint = f"Did you mean `{near}`? Or is it the group that misspells the name? Write the same in both"
-        related = (only_here[near],) if near else ()
-        yield hit(nodes, message, unknown[0].span, hint=hint, related=related, missing=missing)
+        yield hit(nodes, message, unknown[0].span, hint, (only_here[near],) if near else (), missing=missing)

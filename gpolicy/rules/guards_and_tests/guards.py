@@ -78,8 +78,7 @@ def guard_named_twice(context: Context) -> Iterator[Hit]:
         if earlier is not guard:
             related = (Related(earlier.name.span, "the first is here"),)
             message, missing = f"a second guard {guard.name.value!r}", copied(guard.span, earlier.span)
-            hint = "give it another name"
-            yield hit(_label(guard), message, guard.name.span, hint=hint, related=related, missing=missing)
+            yield hit(_label(guard), message, guard.name.span, "give it another name", related, missing=missing)
 
 
 @error("GP804")(
@@ -92,7 +91,7 @@ def guard_name_taken(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
         if guard.name.value in BUILT_IN:
             message = f"gpolicy has its own guard {guard.name.value!r}"
-            yield hit(_label(guard), message, guard.name.span, hint="give your guard another name")
+            yield hit(_label(guard), message, guard.name.span, "give your guard another name")
 
 
 @warning("GP805", "gpolicy; Resource model, Instance policies (vcpu-ratio, max_node_failures)", When.WHOLE)(
@@ -107,16 +106,16 @@ def guard_never_passes(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
         if guard.measure is Measure.MAX_CHANGES and guard.limit == 0:
             message = f"guard {guard.name.value} stops every plan that changes anything"
-            yield hit(_label(guard), message, guard.span, hint="write how many changes one plan may make")
+            yield hit(_label(guard), message, guard.span, "write how many changes one plan may make")
         if guard.measure is Measure.NODE_FAILURES and guard.limit > MOST_NODE_FAILURES:
             lost = f"the loss of {guard.shown_limit} nodes at once"
             message = f"guard {guard.name.value} can never pass: no group survives {lost}"
-            yield hit(_label(guard), message, guard.span, hint=f"write at most {MOST_NODE_FAILURES}")
+            yield hit(_label(guard), message, guard.span, f"write at most {MOST_NODE_FAILURES}")
             continue
         reason = _impossible(context, guard)
         if reason:
             message = f"guard {guard.name.value} can never pass: it requires {guard.shown_limit}, but {reason}"
-            yield hit(_label(guard), message, guard.span, hint="lower the number, or correct the hardware")
+            yield hit(_label(guard), message, guard.span, "lower the number, or correct the hardware")
 
 
 def _asked(context: Context, guard: Guard) -> list[GroupPolicy]:
@@ -155,7 +154,7 @@ def guard_beyond_mirrors(context: Context) -> Iterator[Hit]:
             message = f"guard {guard.name.value} passes although an instance with DRBD disks in {groups}"
             message += " is lost with both of its nodes"
             hint = "this is no mistake if room for the others is what you ask for; else write 1"
-            yield hit(_label(guard), message, guard.span, hint=hint)
+            yield hit(_label(guard), message, guard.span, hint)
 
 
 def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
@@ -220,14 +219,13 @@ def guard_never_fails(context: Context, most: float) -> Iterator[Hit]:
             continue  # an error
         if nothing or everything:
             message = f"guard {guard.name.value}: {guard.measure} {guard.shown_limit} lets every plan pass"
-            yield hit(_label(guard), message, guard.span, hint="write a limit, or remove the guard")
+            yield hit(_label(guard), message, guard.span, "write a limit, or remove the guard")
         elif guard.measure is Measure.CAPACITY_LOSS and not guard.percent and guard.limit > 0:
             bound = _most_of_all(context, guard) if context.state is None else None
             if bound is not None and guard.limit >= bound:
                 loss = f"a loss of {guard.shown_limit} instances"
                 message = f"guard {guard.name.value} allows {loss}, but the nodes hold at most {bound} of a spec"
-                hint = "write fewer instances, or a share such as `10%`"
-                yield hit(_label(guard), message, guard.span, hint=hint)
+                yield hit(_label(guard), message, guard.span, "write fewer instances, or a share such as `10%`")
 
 
 def _most_of_all(context: Context, guard: Guard) -> int | None:
@@ -264,8 +262,7 @@ def guard_covered(context: Context) -> Iterator[Hit]:
         if stricter is not None and not copied(guard.span, stricter.span if is_twin else None):
             message = f"guard {guard.name.value} never decides: {stricter.name.value} is at least as strict"
             related = (Related(stricter.span, f"{stricter.name.value} is here"),)
-            hint = "remove it, or correct what it measures"
-            yield hit(_label(guard), message, guard.span, hint=hint, related=related)
+            yield hit(_label(guard), message, guard.span, "remove it, or correct what it measures", related)
 
 
 def _about(guard: Guard) -> tuple[object, ...]:
@@ -302,7 +299,7 @@ def waiver_endless(context: Context) -> Iterator[Hit]:
         elif year.isdigit() and (meant := _year_meant(year, context.today.year)):
             hint = f"Did you mean `{meant}{waiver.until[len(year) :]}`?"
         if hint:
-            yield hit("", message, waiver.span, hint=hint)
+            yield hit("", message, waiver.span, hint)
 
 
 def _year_meant(year: str, now: int) -> str:
@@ -327,7 +324,7 @@ def drift_waiver_idle(context: Context) -> Iterator[Hit]:
         if wrong is None and first.setdefault(waiver.where, waiver) is not waiver:
             wrong = f"another waiver accepts drift at {waiver.where!r} as well", "keep the one that is right"
         if wrong is not None:
-            yield hit("", wrong[0], waiver.span, hint=wrong[1])
+            yield hit("", wrong[0], waiver.span, wrong[1])
 
 
 def _mistake(context: Context, waiver: Waiver) -> tuple[str, str] | None:

@@ -121,8 +121,7 @@ def test_named_twice(context: Context) -> Iterator[Hit]:
         if earlier is not scenario:
             related = (Related(earlier.span, "the first is here"),)
             message, missing = f"a second test {scenario.name.value!r}", copied(scenario.span, earlier.span)
-            hint = "give it another name"
-            yield hit(_label(scenario), message, scenario.span, hint=hint, related=related, missing=missing)
+            yield hit(_label(scenario), message, scenario.span, "give it another name", related, missing=missing)
     written: dict[str, str] = {}
     for name, content in _contents(context):
         same = written.setdefault(content, name)
@@ -130,7 +129,7 @@ def test_named_twice(context: Context) -> Iterator[Hit]:
         if same != name and copy is not None and original is not None:
             related = (Related(original.span, f"{same!r} is here"),)
             message = f"the test {name!r} asks and expects the same as {same!r}"
-            yield hit(_label(copy), message, copy.span, hint="change or remove it", related=related)
+            yield hit(_label(copy), message, copy.span, "change or remove it", related)
 
 
 def _contents(context: Context) -> Iterator[tuple[str, str]]:
@@ -158,7 +157,7 @@ def test_unknown_node(context: Context) -> Iterator[Hit]:
                 message = f"the cluster of this test has no node {node.value!r}"
                 is_promised = scenario.stage.promised
                 missing = nodes_like(node.value) if is_promised else f"node {node.value} of {scenario.name.value}"
-                yield hit(_label(scenario), message, node.span, hint=hint, missing=missing)
+                yield hit(_label(scenario), message, node.span, hint, missing=missing)
 
 
 def _nodes(context: Context, scenario: Scenario) -> set[str] | None:
@@ -214,9 +213,8 @@ def test_without_hardware(context: Context) -> Iterator[Hit]:
         slips = any(unlikely(node.value) for group in asked for node in group.nodes or ())
         if asked and not slips and not any(_enough(group) for group in asked):
             hint = "write `on: {simulate: …}`, or the hardware and the nodes of the group"
-            message = f"no cluster to run on: {_lacks(asked)}"
             missing = f"hardware of {sorted(group.name for group in asked)}"
-            yield hit(_label(scenario), message, scenario.span, hint=hint, missing=missing)
+            yield hit(_label(scenario), f"no cluster to run on: {_lacks(asked)}", scenario.span, hint, missing=missing)
 
 
 def _lacks(groups: list[GroupPolicy]) -> str:
@@ -251,7 +249,7 @@ def test_loses_all(context: Context) -> Iterator[Hit]:
             nodes = promised_nodes(group)
             if nodes is not None and asked.failures == len(nodes):  # more: GP819
                 message = f"the test loses {count(asked.failures, 'node')}, but group {group.name} has {len(nodes)}"
-                yield hit(_label(scenario), message, scenario.span, hint=f"at most {len(nodes) - 1} can fail")
+                yield hit(_label(scenario), message, scenario.span, f"at most {len(nodes) - 1} can fail")
 
 
 _taken: Final = ("group", "node", "nodes", "lost_allocations", "disk_left")
@@ -278,4 +276,4 @@ def test_contradiction(context: Context) -> Iterator[Hit]:
             if key in found and found[key].wanted != ():
                 message = f"{key} cannot be expected if {flag.title} is {str(flag.wanted).lower()}"
                 related = (Related(flag.span, "this is expected as well"),)
-                yield hit(_label(scenario), message, found[key].span, hint=f"leave {key} out", related=related)
+                yield hit(_label(scenario), message, found[key].span, f"leave {key} out", related)

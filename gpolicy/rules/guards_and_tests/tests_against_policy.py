@@ -83,7 +83,7 @@ def test_template(context: Context) -> Iterator[Hit]:
         elif declared is not None and allowed is not None and name not in texts(allowed):
             message, missing = f"{name} is not allowed in {name_of(declared)}", f"{name} in {allowed.span}"
         if message:
-            yield hit(f"test/{scenario.name.value}", message, template.span, hint=hint, missing=missing)
+            yield hit(f"test/{scenario.name.value}", message, template.span, hint, missing=missing)
 
 
 @warning("GP818", "Partitioned Ganeti, Spindles as a resource; Ganeti 3.0", When.WHOLE)(
@@ -108,7 +108,7 @@ def test_spindles(context: Context) -> Iterator[Hit]:
             message = f"the disk has spindles, but exclusive storage {said} in {name_of(group)}"
             hint = "write ndparams: {exclusive_storage: true} in the group, or leave spindles out"
             related = (Related(leaf.span, "it is off here"),) if leaf is not None else ()
-            yield hit(f"test/{scenario.name.value}", message, sizes.span, hint=hint, related=related)
+            yield hit(f"test/{scenario.name.value}", message, sizes.span, hint, related)
 
 
 def _simulated(first: str, second: str) -> str:
@@ -147,8 +147,7 @@ def test_node_misspelt(context: Context) -> Iterator[Hit]:
                 meant = _meant(node.name, known, entries) if guesses >= 0 else None
                 if meant is not None and meant not in there:
                     message = f"no group and no node set names {node.name}, unlike {known[0]}"
-                    hint = f"Did you mean `{meant}`?"
-                    yield hit(f"test/{scenario.name.value}", message, node.span, hint=hint)
+                    yield hit(f"test/{scenario.name.value}", message, node.span, f"Did you mean `{meant}`?")
 
 
 def _is_named(name: str, entries: Sequence[str]) -> bool:
@@ -184,8 +183,7 @@ def test_instance_elsewhere(context: Context) -> Iterator[Hit]:
                     whose = f"{_name(home[node.value])}, and the instance in {_name(part)}"
                     message = f"the node {node.value} of {existing.name.value} is in {whose}"
                     nodes = [item.name for other in parts if _name(other) == _name(part) for item in other.nodes]
-                    hint = f"{_name(part)} has {some(nodes, 8)}"
-                    yield hit(f"test/{scenario.name.value}", message, node.span, hint=hint)
+                    yield hit(f"test/{scenario.name.value}", message, node.span, f"{_name(part)} has {some(nodes, 8)}")
 
 
 def _name(part: SimulatedGroup) -> str:
@@ -226,11 +224,11 @@ def test_never_passes(context: Context) -> Iterator[Hit]:
 def _failure(outcome: Outcome) -> Hit:
     if outcome.error is not None:
         message = f"the test cannot run: {outcome.error}"
-        return hit(f"test/{outcome.name}", message, outcome.place or outcome.span, hint=outcome.hint or "")
+        return hit(f"test/{outcome.name}", message, outcome.place or outcome.span, outcome.hint or "")
     wrong = outcome.failures[0]
     why = f" ({wrong.detail})" if wrong.detail else ""
     message = f"the test fails: {wrong.title} is {wrong.found}{why}, but {wrong.expected} is expected"
-    return hit(f"test/{outcome.name}", message, wrong.span, hint="correct the question, or what is expected")
+    return hit(f"test/{outcome.name}", message, wrong.span, "correct the question, or what is expected")
 
 
 @warning("GP820", "gpolicy test", When.WHOLE)(
@@ -248,10 +246,8 @@ def test_never_fails(context: Context) -> Iterator[Hit]:
             if most is None or most >= 100_000:  # no cluster holds more instances
                 bound = "at least 0" if most is None else f"at most {most:,}"
                 message = f"{expectation.title} is {bound} in any case"
-                hint = "expect a number, or 1 or more"
-                yield hit(f"test/{scenario.name.value}", message, expectation.span, hint=hint)
+                yield hit(f"test/{scenario.name.value}", message, expectation.span, "expect a number, or 1 or more")
     edits = any(scenario.stage.edits for scenario in context.policy.scenarios)
     for scenario, edit in context.forecast.idle_edits(context.policy) if edits else ():
         message = "this edit leaves the cluster of the test as it was"
-        hint = "remove it, or correct what it names"
-        yield hit(f"test/{scenario.name.value}", message, edit.span, hint=hint)
+        yield hit(f"test/{scenario.name.value}", message, edit.span, "remove it, or correct what it names")

@@ -223,7 +223,7 @@ def rule_schema(context: Context) -> Iterator[Hit]:
 
 
 def _hit(house_rule: HouseRule, what: str, span: Span, hint: str) -> Hit:
-    return hit(_label(house_rule), f"house rule {house_rule.name.value}: {what}", span, hint=hint)
+    return hit(_label(house_rule), f"house rule {house_rule.name.value}: {what}", span, hint)
 
 
 @error("GP952")(
@@ -304,8 +304,7 @@ def rule_matches_nothing(context: Context) -> Iterator[Hit]:
         elif names:
             message = f"no {kind.value} with such a name has such a tag"
             span, hint = house_rule.tags[0].span, "correct the tags, or remove the rule"
-        message = f"house rule {house_rule.name.value} looks at nothing: {message}"
-        yield hit(_label(house_rule), message, span, hint=hint)
+        yield hit(_label(house_rule), f"house rule {house_rule.name.value} looks at nothing: {message}", span, hint)
 
 
 def _almost_tagged(policy: Policy, house_rule: HouseRule) -> Iterator[Hit]:
@@ -321,7 +320,7 @@ def _almost_tagged(policy: Policy, house_rule: HouseRule) -> Iterator[Hit]:
     for item, tag in tagged:
         if near := meant.get(tag.value):
             message = f"house rule {house_rule.name.value} looks at {near}, and not at {tag.value}"
-            yield hit(item, message, tag.span, hint=f"Did you mean `{near}`?")
+            yield hit(item, message, tag.span, f"Did you mean `{near}`?")
 
 
 @error("GP954", stays=AMBIGUOUS)(
@@ -337,5 +336,4 @@ def rule_named_twice(context: Context) -> Iterator[Hit]:
         if earlier is not house_rule:
             related = (Related(earlier.name.span, "the first is here"),)
             message = f"a second house rule {house_rule.name.value!r}"
-            span = house_rule.name.span
-            yield hit(_label(house_rule), message, span, hint="give it another name", related=related)
+            yield hit(_label(house_rule), message, house_rule.name.span, "give it another name", related)

@@ -112,8 +112,7 @@ def _impossible_words(
     wanted += [("enum", word) for word in schema.get("enum", ())]
     for keyword, word in wanted if choices else ():
         if word not in choices:
-            hint = did_you_mean_one_of(str(word), "values", choices)
-            yield (*place, keyword), f"{name} is never {str(word)!r}", hint
+            yield (*place, keyword), f"{name} is never {str(word)!r}", did_you_mean_one_of(str(word), "values", choices)
 
 
 def _demands_nothing(parameter: Parameter | None, keyword: str, bound: object) -> bool:

@@ -42,7 +42,7 @@ def image_location(context: Context) -> Iterator[Hit]:
         if not re.match(r"/|(https?|ftps?)://", str(leaf.value)):
             message = f"{leaf.dotted} is neither an absolute path nor an http or ftp URL"
             kept = "an image cannot be removed again: leave the key out"
-            yield hit(declared, message, leaf.span, hint="write the full path or URL" if leaf.value else kept)
+            yield hit(declared, message, leaf.span, "write the full path or URL" if leaf.value else kept)
 
 
 @error("GP108", "Ganeti 3.0, run: the cluster command does not check it, instance creation does", When.MORE_WITH_STATE)(
@@ -71,9 +71,8 @@ def reserved_lvs_pattern(context: Context) -> Iterator[Hit]:
             try:
                 re.compile(pattern)
             except (re.error, OverflowError, RecursionError) as error:
-                message = f"{pattern!r} is not a regular expression: {error}"
                 hint = "the expression must match the whole name vg/lv; escape special characters with a backslash"
-                yield hit(declared, message, leaf.at(index), hint=hint)
+                yield hit(declared, f"{pattern!r} is not a regular expression: {error}", leaf.at(index), hint)
 
 
 @warning("GP160", "Resource model, Node parameters (reserved_lvs); gnt-cluster(8)")(
@@ -89,7 +88,7 @@ def reserved_lvs_reach(context: Context) -> Iterator[Hit]:
         for index, pattern in enumerate(texts(leaf)):
             what, hint = _reach(pattern, _volume_groups(context, pattern))
             if what:
-                yield hit(declared, f"{pattern!r} {what}", leaf.at(index), hint=hint)
+                yield hit(declared, f"{pattern!r} {what}", leaf.at(index), hint)
 
 
 def _reach(pattern: str, groups: set[str]) -> tuple[str, str]:
@@ -174,7 +173,7 @@ def backend_defaults_outside(context: Context) -> Iterator[Hit]:
     leaf = [*declared.values()][alone.index(True) if any(alone) else 0]
     size = ", ".join(f"{path[-1]} {amount(*item)}" for path, item in zip(declared, wanted, strict=True))
     message = f"no spec allows the default instance ({size})"
-    yield hit(cluster, message, leaf.span, hint="choose defaults inside a spec: most instances are small")
+    yield hit(cluster, message, leaf.span, "choose defaults inside a spec: most instances are small")
 
 
 def _allows(pair: Pair, sizes: list[tuple[str, int]]) -> bool:
@@ -210,7 +209,7 @@ def cluster_name_impossible(context: Context) -> Iterator[Hit]:
         is_upper = HOST_NAME.fullmatch(name) and not is_word
         reason = "Ganeti writes it in lower case" if is_upper else "it is not a host name"
         hint = "write the name that `gnt-cluster info` shows"
-        yield hit(cluster, f"no cluster can be called {name!r}: {reason}", cluster.span, hint=hint)
+        yield hit(cluster, f"no cluster can be called {name!r}: {reason}", cluster.span, hint)
 
 
 @warning("GP192", "Ganeti 3.0, gnt-cluster(8)", When.MORE_WITH_STATE)(
@@ -228,7 +227,7 @@ def candidate_pool_of_one(context: Context) -> Iterator[Hit]:
         if number(leaf) == 1 and (nodes > 1 or (not context.state and several)):
             of = f"{nodes} nodes" if nodes > 1 else "several nodes"
             message = f"candidate_pool_size is 1: of {of} only the master has the configuration"
-            yield hit(declared, message, leaf.span, hint="write how many nodes are to have it, such as 10")
+            yield hit(declared, message, leaf.span, "write how many nodes are to have it, such as 10")
 
 
 @warning("GP193", "Ganeti 3.0, gnt-instance(8), auto_balance; N+1 redundancy of htools")(
@@ -244,10 +243,8 @@ def auto_balance_off(context: Context) -> Iterator[Hit]:
     wanted += [guard.span for guard in context.policy.guards if guard.measure is Measure.NODE_FAILURES]
     for declared, leaf in context.explicit_at(("beparams", "auto_balance")) if wanted else ():
         if leaf.value is False:
-            message = "auto_balance is off: new instances do not count for the failures that the policy wants"
-            message += " survived"
-            related = (Related(wanted[0], "wanted here"),)
-            yield hit(declared, message, leaf.span, hint="write true, or leave it out", related=related)
+            message = "auto_balance is off: new instances do not count for the failures that the policy wants survived"
+            yield hit(declared, message, leaf.span, "write true, or leave it out", (Related(wanted[0], "wanted here"),))
 
 
 @error("GP105", _SOURCE, stays=REFUSED)(
@@ -263,7 +260,7 @@ def compression_without_gzip(context: Context) -> Iterator[Hit]:
             tools, add = ["gzip", *texts(leaf)], None
             if all(re.fullmatch(r"[a-z][a-z0-9-]*", tool) for tool in tools):
                 add = fix("add gzip", replace_value(leaf.document, leaf.pointer, f"[{', '.join(tools)}]"))
-            yield hit(declared, "compression_tools lacks gzip", leaf.span, hint="add gzip", fix=add)
+            yield hit(declared, "compression_tools lacks gzip", leaf.span, "add gzip", fix=add)
 
 
 @warning("GP187", _SOURCE)(
@@ -278,7 +275,7 @@ def compression_tool_misspelt(context: Context) -> Iterator[Hit]:
             near = [known for known in _TOOLS if len(tool) > 2 and is_one_slip(tool, known)]
             if len(near) == 1 and tool not in _TOOLS:
                 message = f"{tool} is no usual compression tool"
-                yield hit(declared, message, leaf.at(index), hint=f"Did you mean `{near[0]}`?")
+                yield hit(declared, message, leaf.at(index), f"Did you mean `{near[0]}`?")
 
 
 @error("GP165", "Ganeti 3.0.2, run", stays=REFUSED)(
@@ -293,8 +290,7 @@ def compression_tool_name(context: Context) -> Iterator[Hit]:
         for index, tool in enumerate(texts(leaf)):
             if tool == "none":
                 message = "none means no compression: it is not a tool"
-                yield hit(declared, message, leaf.at(index), hint="leave it out: it can always be chosen")
+                yield hit(declared, message, leaf.at(index), "leave it out: it can always be chosen")
             elif not re.fullmatch(r"[A-Za-z0-9_-]+", tool):
                 message = f"{tool!r} cannot be the name of a compression tool"
-                hint = "write the program's name: letters, digits, - and _"
-                yield hit(declared, message, leaf.at(index), hint=hint)
+                yield hit(declared, message, leaf.at(index), "write the program's name: letters, digits, - and _")

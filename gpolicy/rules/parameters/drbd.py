@@ -126,7 +126,7 @@ def drbd_barriers(context: Context) -> Iterator[Hit]:
             lower = str(leaf.value).lower()
             is_case = "".join(sorted(set(lower))) in BARRIER_SETS
             fix = edits.replace_word(context.policy, leaf.span, str(leaf.value), lower) if is_case else None
-            yield hit(declared, message, leaf.span, hint=hint, fix=fix)
+            yield hit(declared, message, leaf.span, hint, fix=fix)
 
 
 @error("GP124", f"{_SOURCE}; drbdsetup(8)")(
@@ -143,7 +143,7 @@ def drbd_protocol(context: Context) -> Iterator[Hit]:
             is_case = meant in ("A", "B", "C")
             hint = f"Did you mean `{meant}`?" if is_case else "write A, B or C"
             fix = edits.replace_word(context.policy, leaf.span, str(leaf.value), meant) if is_case else None
-            yield hit(declared, f"DRBD has no protocol {leaf.value!r}", leaf.span, hint=hint, fix=fix)
+            yield hit(declared, f"DRBD has no protocol {leaf.value!r}", leaf.span, hint, fix=fix)
 
 
 @error("GP125", f"{_SOURCE}; drbdsetup(8), DRBD 8.3 and 8.4")(
@@ -157,7 +157,7 @@ def drbd_range(context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_path(name)):
             if not low <= number(leaf) <= high:
                 message = f"{name} is {leaf.value}: DRBD takes {low} to {high} ({unit})"
-                yield hit(declared, message, leaf.span, hint=f"write a number from {low} to {high}")
+                yield hit(declared, message, leaf.span, f"write a number from {low} to {high}")
 
 
 @warning("GP132", f"{_SOURCE}; drbdsetup(8), write ordering method none")(
@@ -172,7 +172,7 @@ def drbd_no_write_order(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_path("disk-barriers")):
         if "".join(sorted(set(str(leaf.value)))) == "bdf":
             message = "with barriers, flushes and drain disabled DRBD does not keep writes in order"
-            yield hit(declared, message, leaf.span, hint="write bf, which leaves drain on")
+            yield hit(declared, message, leaf.span, "write bf, which leaves drain on")
 
 
 @warning("GP133", f"{_SOURCE}; drbdsetup(8), protocol; Ganeti 3.0.2, how it connects disks")(
@@ -187,7 +187,7 @@ def drbd_protocol_a(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_path("protocol")):
         if leaf.value == "A":
             message = "with protocol A a failover loses the writes that the other node does not have yet"
-            yield hit(declared, message, leaf.span, hint="write C or B, unless this is what you want")
+            yield hit(declared, message, leaf.span, "write C or B, unless this is what you want")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,21 +241,19 @@ def drbd_custom_form(context: Context) -> Iterator[Hit]:
     for custom in _strings(context):
         name = custom.leaf.path[-1]
         if custom.words is None:
-            message = f"{name} has an open quote"
-            yield hit(custom.declared, message, custom.leaf.span, hint="close the quote")
+            yield hit(custom.declared, f"{name} has an open quote", custom.leaf.span, "close the quote")
         elif single := next((word for word in custom.words if re.match("-[a-z][a-z0-9]*-?[a-z]", word)), ""):
             message = f"{name} has {single!r}: an option of more than one letter begins with two dashes"
-            yield hit(custom.declared, message, custom.leaf.span, hint=f"Did you mean `-{single}`?")
+            yield hit(custom.declared, message, custom.leaf.span, f"Did you mean `-{single}`?")
         elif custom.words and not custom.words[0].startswith("-"):
             message = f"{name} starts with {custom.words[0]!r}, which is not an option"
-            yield hit(custom.declared, message, custom.leaf.span, hint=f"Did you mean `--{custom.words[0]}`?")
+            yield hit(custom.declared, message, custom.leaf.span, f"Did you mean `--{custom.words[0]}`?")
 
 
 @warning("GP135", _CUSTOM_SOURCE)(
     summary="disk-custom or net-custom sets an option that Ganeti sets itself.",
-    rationale="Ganeti writes the option, mostly from a parameter, and appends the custom text. drbdsetup gets both;"
-    " the later one wins, or drbdsetup refuses the command. Plans, reports and `gnt-cluster info` show the other"
-    " value.",
+    rationale="Ganeti writes the option, mostly from a parameter, and appends the custom text. drbdsetup gets both; the"
+    " later one wins, or drbdsetup refuses the command. Plans, reports and `gnt-cluster info` show the other value.",
     bad=_custom('disk-custom: "--c-max-rate=100M"', "c-max-rate: 60M"),
     good=_custom('disk-custom: "--al-extents=1237"', "c-max-rate: 100M"),
 )
@@ -268,7 +266,7 @@ def drbd_custom_contradicts(context: Context) -> Iterator[Hit]:
             message = f"{custom.leaf.path[-1]} sets --{option}, which Ganeti sets itself"
             message += f" from {own}" if own else ""
             hint = f"set {own}, and remove --{option}" if own else f"remove --{option}"
-            yield hit(custom.declared, message, custom.leaf.span, hint=hint, related=related)
+            yield hit(custom.declared, message, custom.leaf.span, hint, related)
 
 
 @warning("GP156", _CUSTOM_SOURCE)(
@@ -284,7 +282,7 @@ def drbd_custom_unknown(context: Context) -> Iterator[Hit]:
             near = None if option in OPTIONS else surely_meant(option, OPTIONS)
             if near is not None:
                 message = f"{custom.leaf.path[-1]} holds --{option}, which drbdsetup does not know"
-                yield hit(custom.declared, message, custom.leaf.span, hint=f"Did you mean `--{near}`?")
+                yield hit(custom.declared, message, custom.leaf.span, f"Did you mean `--{near}`?")
 
 
 @warning("GP136", _CUSTOM_SOURCE)(
@@ -301,7 +299,7 @@ def drbd_custom_section(context: Context) -> Iterator[Hit]:
             holders = OPTIONS[option].holders if option in OPTIONS and option not in _OF_GANETI else ()
             if holders and name not in holders:
                 message = f"{name} holds --{option}, which belongs to {holders[0]}"
-                yield hit(custom.declared, message, custom.leaf.span, hint=f"move it to {holders[0]}")
+                yield hit(custom.declared, message, custom.leaf.span, f"move it to {holders[0]}")
 
 
 @warning("GP158", _CUSTOM_SOURCE)(
@@ -322,12 +320,12 @@ def drbd_custom_value(context: Context) -> Iterator[Hit]:
             if option in given and option not in _OF_GANETI:
                 message, hint = f"sets --{option} twice", "leave one of them"
             if message and not (starts_with_word and not option):
-                yield hit(custom.declared, f"{custom.leaf.path[-1]} {message}", custom.leaf.span, hint=hint)
+                yield hit(custom.declared, f"{custom.leaf.path[-1]} {message}", custom.leaf.span, hint)
             given[option] = value
         late = _too_late(given)
         if late:
             message = f"{custom.leaf.path[-1]} has a timeout of {given['timeout']} tenths of a second, but {late}"
-            yield hit(custom.declared, message, custom.leaf.span, hint="write a shorter timeout")
+            yield hit(custom.declared, message, custom.leaf.span, "write a shorter timeout")
 
 
 def _wrong(option: str, value: str | None) -> tuple[str, str]:

@@ -112,7 +112,7 @@ def capability_unknown(context: Context) -> Iterator[Hit]:
         if unknown:
             hint = did_you_mean(unknown[0], known, f"write known words, with {between!r} between them")
             message = f"{leaf.path[-1]}: there is no capability {some([repr(word) for word in unknown], 5)}"
-            yield hit(declared, message, leaf.span, hint=hint)
+            yield hit(declared, message, leaf.span, hint)
 
 
 @warning("GP182", f"{_SOURCE}; xl.cfg(5), pci")(
@@ -124,7 +124,7 @@ def capability_unknown(context: Context) -> Iterator[Hit]:
 )
 def pci_device(context: Context) -> Iterator[Hit]:
     for declared, leaf, message, hint in misformed(context, _PCI):
-        yield hit(declared, message, leaf.span, hint=hint)
+        yield hit(declared, message, leaf.span, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ _SOUND: Final = _Words(vocabulary.SOUND_CARDS, "sound card", between=",")
 )
 def hypervisor_text_form(context: Context) -> Iterator[Hit]:
     for declared, leaf, message, hint in misformed(context, _TEXT_FORMS):
-        yield hit(declared, message, leaf.span, hint=hint)
+        yield hit(declared, message, leaf.span, hint)
 
 
 _WORDS: Final = {
@@ -174,10 +174,9 @@ _WORDS: Final = {
 
 @warning("GP157", "qemu-system-x86_64 -cpu help, -machine help; qemu(1), -k, -vga, -usbdevice")(
     summary="A CPU model, machine type, keyboard layout or emulated device is not one of QEMU.",
-    rationale="Ganeti stores any text. QEMU refuses an unknown word, and no instance starts. Each release knows"
-    " more CPU models and machine types, so of these gpolicy reports only what is one slip away from one that it"
-    " knows, the bare name of a family, a word of libvirt, or an impossible version. The other words are fixed"
-    " lists.",
+    rationale="Ganeti stores any text. QEMU refuses an unknown word, and no instance starts. Each release knows more"
+    " CPU models and machine types, so of these gpolicy reports only what is one slip away from one that it knows, the"
+    " bare name of a family, a word of libvirt, or an impossible version. The other words are fixed lists.",
     bad=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswel}}\n",
     good=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswell, vga: std}}\n",
 )
@@ -188,8 +187,7 @@ def kvm_word_misspelt(context: Context) -> Iterator[Hit]:
         for written in text.split(words.between) if words.between else [text]:
             hint = _unlike(written.strip(), words)
             if hint:
-                message = f"{leaf.path[-1]}: QEMU has no {words.what} {written.strip()!r}"
-                yield hit(declared, message, leaf.span, hint=hint)
+                yield hit(declared, f"{leaf.path[-1]}: QEMU has no {words.what} {written.strip()!r}", leaf.span, hint)
 
 
 def _unlike(written: str, words: _Words) -> str:
@@ -231,17 +229,16 @@ def text_slip(context: Context) -> Iterator[Hit]:
         for text, span in words:
             if text.lower() in _NOTHING and leaf.path not in _WITH_FORM:
                 message = f"{leaf.dotted} is {text!r}, which Ganeti takes for a name or a word"
-                yield hit(declared, message, span, hint='write "" for nothing, or leave the key out')
+                yield hit(declared, message, span, 'write "" for nothing, or leave the key out')
             elif (other := _WORDS_BESIDE.get((*leaf.path[:-1], text))) and leaf.path not in _WITH_FORM:
                 message = f"{leaf.dotted} is {text!r}, a word of {other}"
-                yield hit(declared, message, span, hint="correct the one that was copied")
+                yield hit(declared, message, span, "correct the one that was copied")
             elif leaf.path not in _OPEN:
                 meant = text if leaf.path in _WITH_COLON else text.removesuffix(":")
                 yield from _ends(declared.label, leaf.dotted, meant, text, span)
     for tag in context.tags:
         if tag.suffix.rstrip(":").lower() in _NOTHING or tag.text.lower() in _NOTHING:
-            message = f"the tag is {tag.text!r}: no tag means nothing"
-            yield hit(tag.label, message, tag.span, hint="leave it out")
+            yield hit(tag.label, f"the tag is {tag.text!r}: no tag means nothing", tag.span, "leave it out")
         else:
             bare = tag.text.rstrip(":/=.-")  # with what no tag ends on purpose
             meant = bare if ":" in bare and not tag.text.startswith("htools") else tag.text
@@ -256,8 +253,7 @@ def _ends(label: str, title: str, meant: str, text: str, span: Span) -> Iterator
     behind = re.match(r"[\s,;]*", meant[::-1])  # from the end, so that one pass is enough
     core = meant[: len(meant) - (behind.end() if behind else 0)].lstrip()
     if core and core != text:
-        message = f"{title} is {text!r}: what stands around {core!r} belongs to it"
-        yield hit(label, message, span, hint=f"write {core}")
+        yield hit(label, f"{title} is {text!r}: what stands around {core!r} belongs to it", span, f"write {core}")
 
 
 def _names(context: Context) -> Iterator[tuple[str, str, str, Span]]:

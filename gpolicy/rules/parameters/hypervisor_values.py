@@ -80,7 +80,7 @@ def console_open(context: Context) -> Iterator[Hit]:
         if leaf.value in _EVERY_ADDRESS and (password is None or password.value == ""):
             message = f"{leaf.path[-1]} {leaf.value} opens consoles to every network, and {name} is "
             message += "empty" if password is not None else "not declared"
-            yield hit(declared, message, leaf.span, hint=f"write {name}, or the address 127.0.0.1")
+            yield hit(declared, message, leaf.span, f"write {name}, or the address 127.0.0.1")
 
 
 @warning("GP178", "Ganeti 3.0.2 and 3.1, how they start instances; gnt-instance(8)")(
@@ -97,18 +97,17 @@ def kvm_extra(context: Context) -> Iterator[Hit]:
         options = [word.lstrip("-") for word in words if word.startswith("-")]
         for option in dict.fromkeys(option for option in options if option in _OF_KVM):
             message = f"kvm_extra has -{option}, which Ganeti writes itself"
-            hint = f"Ganeti takes it from {_OF_KVM[option]}: remove -{option}"
-            yield hit(declared, message, leaf.span, hint=hint)
+            yield hit(declared, message, leaf.span, f"Ganeti takes it from {_OF_KVM[option]}: remove -{option}")
         for option in dict.fromkeys(options):
             near = None if option in _KVM_OPTIONS else surely_meant(option, _KVM_OPTIONS)
             if near is not None:
                 message = f"kvm_extra has -{option}, which QEMU does not know"
-                yield hit(declared, message, leaf.span, hint=f"Did you mean `-{near}`?")
+                yield hit(declared, message, leaf.span, f"Did you mean `-{near}`?")
         if words and not words[0].startswith("-"):
             message = f"kvm_extra starts with {words[0]!r}, which is no option"
-            yield hit(declared, message, leaf.span, hint="write options, such as -no-hpet")
+            yield hit(declared, message, leaf.span, "write options, such as -no-hpet")
         elif mistake:
-            yield hit(declared, f"kvm_extra has {mistake}", leaf.span, hint="write words without quotes")
+            yield hit(declared, f"kvm_extra has {mistake}", leaf.span, "write words without quotes")
 
 
 def _split(text: str, version: str) -> tuple[list[str], str]:
@@ -137,20 +136,19 @@ def cpu_mask_unlikely(context: Context) -> Iterator[Hit]:
         numbers = [int(digits) for digits in re.findall(r"[0-9]+", str(leaf.value)) if len(digits) <= _MOST_DIGITS]
         has, span, group = _fewest_cpus(context)
         if has and numbers and max(numbers) >= has:
-            message = f"{leaf.dotted} names CPU {max(numbers)}, but nodes of group {group} have {has}:"
-            message += f" 0 to {has - 1}"
+            message = f"{leaf.dotted} names CPU {max(numbers)}, but nodes of group {group} have {has}: 0 to {has - 1}"
             related = (Related(span, "the hardware is promised here"),) if span else ()
-            yield hit(declared, message, leaf.span, hint=f"write at most {has - 1}", related=related)
+            yield hit(declared, message, leaf.span, f"write at most {has - 1}", related)
         elif (masks := str(leaf.value).count(":") + 1) > 1 and (other := _other_cpus(context, masks)):
             message = f"{leaf.dotted} has masks for {masks} virtual CPUs, but instances have {other}"
-            yield hit(declared, message, leaf.span, hint="write one mask for all, such as 0-7")
+            yield hit(declared, message, leaf.span, "write one mask for all, such as 0-7")
         elif re.fullmatch(r" *[0-9]+ *", str(leaf.value)):
             message = f"{leaf.dotted} puts all instances of a node on CPU {str(leaf.value).strip()}"
-            yield hit(declared, message, leaf.span, hint="write a range of CPUs, such as 0-7, or all")
+            yield hit(declared, message, leaf.span, "write a range of CPUs, such as 0-7, or all")
         elif masks == 1 and has and 0 < 2 * (named := _cpus_in(str(leaf.value))) < has:
             message = f"{leaf.dotted} puts all instances of a node on {count(named, 'CPU')} of {has} or more"
             related = (Related(span, "the hardware is promised here"),) if span else ()
-            yield hit(declared, message, leaf.span, hint=f"write 0-{has - 1}, or all", related=related)
+            yield hit(declared, message, leaf.span, f"write 0-{has - 1}, or all", related)
 
 
 def _cpus_in(mask: str) -> int:
@@ -202,7 +200,7 @@ def kvm_topology(context: Context) -> Iterator[Hit]:
             message = f"{pair.title} has {cpus}: none of them goes with {names}, which is {product}"
             related = (Related(leaves[0].span, "the topology is here"),)
             hint = "leave the topology to KVM (0), or allow such a cpu-count"
-            yield hit(declared, message, pair.at("max", "cpu-count"), hint=hint, related=related)
+            yield hit(declared, message, pair.at("max", "cpu-count"), hint, related)
 
 
 @warning("GP188", f"{_SOURCE}; qemu(1), -drive if=ide", When.MORE_WITH_STATE)(
@@ -219,9 +217,8 @@ def disks_beyond_bus(context: Context) -> Iterator[Hit]:
     for declared, pair in context.each_pair() if leaf is not None and leaf.value == "ide" and is_alone else ():
         if leaf is not None and pair.maximum["disk-count"] > _ON_IDE:
             message = f"{pair.title} allows {pair.maximum['disk-count']} disks, but disk_type ide has {_ON_IDE}"
-            related = (Related(leaf.span, "disk_type is here"),)
             hint = "lower the maximum, or write disk_type: paravirtual"
-            yield hit(declared, message, pair.at("max", "disk-count"), hint=hint, related=related)
+            yield hit(declared, message, pair.at("max", "disk-count"), hint, (Related(leaf.span, "disk_type is here"),))
 
 
 @warning("GP186", _SOURCE, When.MORE_WITH_STATE)(
@@ -238,12 +235,11 @@ def default_of_one_instance(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(kvm("disk_type")):
         if leaf.value in _REAL_DEVICES and enabled is not None and not _WITH_DEVICES.issuperset(enabled.values):
             message = f"disk_type {leaf.value} is for real SCSI devices, which the disks of most templates are not"
-            yield hit(declared, message, leaf.span, hint="write scsi-hd or paravirtual")
+            yield hit(declared, message, leaf.span, "write scsi-hd or paravirtual")
     for declared, leaf in context.explicit_at(kvm("kvm_flag")):
         if leaf.value == "disabled":
-            message = "kvm_flag is disabled: no instance uses the virtualisation of the processors,"
-            message += " and all are slow"
-            yield hit(declared, message, leaf.span, hint="write enabled, or leave it out")
+            message = "kvm_flag is disabled: no instance uses the virtualisation of the processors, and all are slow"
+            yield hit(declared, message, leaf.span, "write enabled, or leave it out")
     hypervisors = ("kvm", "xen-pvm", "xen-hvm")
     paths = [("hvparams", item, name) for item in hypervisors for name in ("kernel_args", "acpi")]
     for declared, leaf in context.explicit_at(*paths):
@@ -251,11 +247,10 @@ def default_of_one_instance(context: Context) -> Iterator[Hit]:
         repair = next((word for word in words if _RESCUE.fullmatch(word)), None)
         if repair is not None:
             message = f"{leaf.dotted} has {repair}: every instance starts in single-user mode"
-            yield hit(declared, message, leaf.span, hint="set it for the instance that needs it")
+            yield hit(declared, message, leaf.span, "set it for the instance that needs it")
         elif leaf.value is False:
             message = f"{leaf.dotted} is false: instances do not notice that they are to shut down"
-            hint = "write true, and set it for the instance that needs it"
-            yield hit(declared, message, leaf.span, hint=hint)
+            yield hit(declared, message, leaf.span, "write true, and set it for the instance that needs it")
 
 
 @error("GP172", REFUSALS, When.MORE_WITH_STATE, stays=REFUSED)(
@@ -269,7 +264,7 @@ def serial_speed(context: Context) -> Iterator[Hit]:
         console = in_force(context, declared, kvm("serial_console"))
         if number(leaf) not in SERIAL_SPEEDS and not (console and console.value is False):
             message = f"serial_speed is {leaf.value}, which is not the speed of a serial line"
-            yield hit(declared, message, leaf.span, hint=f"write one of {', '.join(map(str, SERIAL_SPEEDS))}")
+            yield hit(declared, message, leaf.span, f"write one of {', '.join(map(str, SERIAL_SPEEDS))}")
 
 
 @error("GP173", REFUSALS, stays=REFUSED)(
@@ -283,7 +278,7 @@ def cpu_range_reversed(context: Context) -> Iterator[Hit]:
         for low, high in re.findall(r"(?<![0-9_])([0-9_]++) *+- *+\+?([0-9_]++)", str(leaf.value)):
             if _magnitude(low) > _magnitude(high):
                 message = f"{leaf.dotted}: the range {low}-{high} ends below its start"
-                yield hit(declared, message, leaf.span, hint=f"write {high}-{low}")
+                yield hit(declared, message, leaf.span, f"write {high}-{low}")
 
 
 def _magnitude(digits: str) -> tuple[int, str]:
@@ -311,11 +306,11 @@ def bind_address_unlikely(context: Context) -> Iterator[Hit]:
             message = f"{leaf.path[-1]} is {text}, which at most one node has: no other starts an instance"
             is_slip = sorted(text) == sorted(_LOOPBACK)
             hint = f"Did you mean `{_LOOPBACK}`?" if is_slip else "write 127.0.0.1, or an interface"
-            yield hit(declared, message, leaf.span, hint=hint)
+            yield hit(declared, message, leaf.span, hint)
         if not text or path or leaf.path == _OF_XEN or ip_version(text) or _may_be_interface(text):
             continue
         message = f"{leaf.path[-1]} is {text!r}, which is neither an IP address nor an interface"
-        yield hit(declared, message, leaf.span, hint="write an address (127.0.0.1, ::1) or an interface (lo)")
+        yield hit(declared, message, leaf.span, "write an address (127.0.0.1, ::1) or an interface (lo)")
 
 
 def _may_be_interface(text: str) -> bool:

@@ -170,7 +170,7 @@ def hypervisor_parameter_needs_another(context: Context) -> Iterator[Hit]:
                 shown = "empty" if default == "" else as_word(default)
                 message = f"{leaf.path[-1]} {as_word(leaf.value)} does not go with {other[-1]} {shown}"
                 message += ", which is Ganeti's default"
-                yield hit(declared, message, leaf.span, hint=f"declare {other[-1]} as well")
+                yield hit(declared, message, leaf.span, f"declare {other[-1]} as well")
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,7 +388,7 @@ def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
             place, related, note = places(context, declared, first, second)
             known = in_force(context, declared, item.second) is not None
             note = note if known else f", by Ganeti's default of {item.second[-1]}"
-            yield hit(declared, f"{item.message}{note}", place, hint=item.hint, related=related)
+            yield hit(declared, f"{item.message}{note}", place, item.hint, related)
 
 
 def _value(context: Context, declared: ClusterPolicy, item: _Mismatch, path: Path) -> InForce | None:

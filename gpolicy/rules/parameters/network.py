@@ -40,7 +40,7 @@ def mac_prefix_multicast(context: Context) -> Iterator[Hit]:
         first = re.match(r"[0-9a-f]{2}(?=:)", str(leaf.value))
         if first and int(first[0], 16) & 1:
             message = f"addresses that start with {first[0]} are multicast: no interface can have one"
-            yield hit(declared, message, leaf.span, hint="write an even first octet, such as aa or 52")
+            yield hit(declared, message, leaf.span, "write an even first octet, such as aa or 52")
 
 
 @error("GP162", "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command", stays=REFUSED)(
@@ -54,7 +54,7 @@ def netmask_range(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("master_netmask",)):
         if number(leaf) > MOST_BITS:
             message = f"master_netmask is {leaf.value}: no address has so many bits"
-            yield hit(declared, message, leaf.span, hint="write the prefix length, such as 24")
+            yield hit(declared, message, leaf.span, "write the prefix length, such as 24")
 
 
 @error("GP166", "Ganeti 3.0.2, run", When.MORE_WITH_STATE, stays=REFUSED)(
@@ -84,7 +84,7 @@ def vlan_form(context: Context) -> Iterator[Hit]:
         formed = re.fullmatch(r"\.?[0-9]{1,4}|(\.[0-9]{1,4})?(:[0-9]{1,4})+", text)
         if text and not (formed and all(1 <= number <= 4094 for number in numbers)):
             hint = 'write "n" for an access port, ":n:m" for a trunk, ".n:m" for both; 1 to 4094'
-            yield hit(declared, f"vlan is {text!r}, which is not a VLAN setting", leaf.span, hint=hint)
+            yield hit(declared, f"vlan is {text!r}, which is not a VLAN setting", leaf.span, hint)
 
 
 @warning("GP168", "gnt-instance(8), vlan; Ganeti 3.0.2, how it starts instances", When.MORE_WITH_STATE)(
@@ -159,7 +159,7 @@ def interface_name(context: Context) -> Iterator[Hit]:
             reason, hint = "nothing outside of a node reaches its loopback", "write the interface of the network"
         else:
             continue
-        yield hit(declared, f"{leaf.dotted} cannot be {name!r}: {reason}", leaf.span, hint=hint)
+        yield hit(declared, f"{leaf.dotted} cannot be {name!r}: {reason}", leaf.span, hint)
 
 
 @warning("GP184", "gnt-instance(8), link", When.MORE_WITH_STATE)(
@@ -216,10 +216,10 @@ def path_not_absolute(context: Context) -> Iterator[Hit]:
             continue  # GP305
         if text and not text.startswith("/"):
             message = f"{leaf.dotted} is {text!r}, which is not an absolute path"
-            yield hit(declared, message, leaf.span, hint="write the whole path, starting with /")
+            yield hit(declared, message, leaf.span, "write the whole path, starting with /")
         elif " " in text:
             message = f"{leaf.dotted} is {text!r}: Ganeti runs it as it is written, without arguments"
-            yield hit(declared, message, leaf.span, hint="write a script that adds the arguments")
+            yield hit(declared, message, leaf.span, "write a script that adds the arguments")
 
 
 @warning("GP142", _OVS_SOURCE, When.MORE_WITH_STATE | When.WHOLE)(
@@ -245,7 +245,7 @@ def ovs_incomplete(context: Context) -> Iterator[Hit]:
         own_switch = context.own(declared, OVS)
         if own_switch is not None and context.state is None and not context.declares(OVS_LINK):
             message = "the Open vSwitch bridge has no interface: ovs_link is not declared"
-            yield hit(declared, message, own_switch.span, hint="write ovs_link")
+            yield hit(declared, message, own_switch.span, "write ovs_link")
     for declared, (name, link) in together(context, OVS_NAME, OVS_LINK):
         if name.value == link.value != "":
             message = f"the bridge and the interface that it uses are both {name.value}"
@@ -254,8 +254,7 @@ def ovs_incomplete(context: Context) -> Iterator[Hit]:
         switch = in_force(context, declared, OVS)
         if master.value == link.value != "" and switch is not None and switch.value is True:
             message = f"the bridge takes the interface {link.value}, which has the master's address"
-            hint = "name another interface in one of them"
-            yield conflict(context, declared, message, hint, link, master)
+            yield conflict(context, declared, message, "name another interface in one of them", link, master)
 
 
 @warning("GP143", _OVS_SOURCE, When.MORE_WITH_STATE)(
@@ -271,8 +270,7 @@ def ovs_parameter_ignored(context: Context) -> Iterator[Hit]:
         for path, default in ((OVS_NAME, "switch1"), (OVS_LINK, "")) if is_off else ():
             leaf = context.own(declared, path)
             if leaf is not None and leaf.value not in ("", default):
-                message = f"{path[-1]} is not used: ovs is false"
-                yield hit(declared, message, leaf.span, hint="leave it out, or turn ovs on")
+                yield hit(declared, f"{path[-1]} is not used: ovs is false", leaf.span, "leave it out, or turn ovs on")
 
 
 @information("GP144", _OVS_SOURCE)(
@@ -286,4 +284,4 @@ def ovs_on_node_add(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(OVS):
         if leaf.value is True:
             message = "only nodes that are added later get an Open vSwitch bridge"
-            yield hit(declared, message, leaf.span, hint="create it by hand on existing nodes")
+            yield hit(declared, message, leaf.span, "create it by hand on existing nodes")

@@ -69,7 +69,7 @@ def number_unlikely(context: Context) -> Iterator[Hit]:
             written = _written(context, leaf.span)
             if written.startswith("0") and written.isdecimal() and len(written) > 1:
                 message = f"{leaf.dotted} is written {written}: many readers of YAML take it for an octal number"
-                yield hit(declared, message, leaf.span, hint=f"write {leaf.value}")
+                yield hit(declared, message, leaf.span, f"write {leaf.value}")
         sensible = parameter.sensible if parameter is not None else None
         if parameter is None or sensible is None:
             continue
@@ -127,8 +127,7 @@ def _pair(context: Context, declared: Declared, pair: Pair) -> Iterator[Hit]:
                 yield _bare(declared, title, value, pair.at(bound, name))
     nics, sensible = pair.minimum["nic-count"], SENSIBLE["min nic-count"]
     if sensible.most < nics <= MAX_NICS:  # else GP213
-        place = pair.at("min", "nic-count")
-        yield _unlikely(context, declared, f"{pair.title}: min nic-count", sensible, nics, place)
+        yield _unlikely(context, declared, f"{pair.title}: min nic-count", sensible, nics, pair.at("min", "nic-count"))
 
 
 def _unlikely(
@@ -144,13 +143,12 @@ def _unlikely(
     if written.isdecimal() and shown.removesuffix("/s") != written and shown[-1].isalpha():
         shown = f"{written}, that is {shown}"
     message = f"{title} is {shown}: sensible is {sensible.words}, since {sensible.why}"
-    hint = sensible.meant(value, usual) or "correct the number or its unit"
-    return hit(declared, message, span, hint=hint)
+    return hit(declared, message, span, sensible.meant(value, usual) or "correct the number or its unit")
 
 
 def _bare(declared: Declared | str, title: str, value: float, span: Span) -> Hit:
     message = f"{title} is {value} MiB, but sizes beside it have a unit"
-    return hit(declared, message, span, hint=f"write {value}G, or {value}M if you mean MiB")
+    return hit(declared, message, span, f"write {value}G, or {value}M if you mean MiB")
 
 
 def _written(context: Context, span: Span) -> str:
@@ -223,8 +221,7 @@ def ratio_below_one(context: Context, least: float) -> Iterator[Hit]:
         if number(leaf) < least and not ignored:
             what = _USED[leaf.path]
             message = f"{leaf.dotted} is {number(leaf):g}: a node is full before its {what} are used once"
-            hint = f"write 1 to use the {what} once; 4 means four times over"
-            yield hit(declared, message, leaf.span, hint=hint)
+            yield hit(declared, message, leaf.span, f"write 1 to use the {what} once; 4 means four times over")
 
 
 @information("GP115", "Resource model, Instance policies")(
@@ -254,16 +251,14 @@ def ratios_exchanged(context: Context) -> Iterator[Hit]:
         is_alike = spindles <= 6 or spindles == cpus >= 16
         if is_high and is_alike and not context.exclusive(declared):
             place, related, _ = places(context, declared, *map(value_of, leaves))
-            message = f"vcpu-ratio is {cpus:g} and spindle-ratio {spindles:g}"
             hint = "exchange the two" if spindles <= 6 else "correct the one that was copied"
-            yield hit(declared, message, place, hint=hint, related=related)
+            yield hit(declared, f"vcpu-ratio is {cpus:g} and spindle-ratio {spindles:g}", place, hint, related)
 
 
 @warning("GP195", "Resource model, Instance policies", When.MORE_WITH_STATE)(
     summary="spindle-ratio fills a node long before its memory and CPUs, even with the largest instances.",
-    rationale="A node takes as many instances as spindle_count times spindle-ratio allow. If each spec, at its"
-    " largest in memory and CPUs, fits many times more often, most of the node stays empty: most likely a digit is"
-    " lost.",
+    rationale="A node takes as many instances as spindle_count times spindle-ratio allow. If each spec, at its largest"
+    " in memory and CPUs, fits many times more often, most of the node stays empty: most likely a digit is lost.",
     bad=_FILLED.replace("  vcpu", "  spindle-ratio: 3\n  vcpu"),
     good=_FILLED.replace("  vcpu", "  spindle-ratio: 32\n  vcpu"),
 )

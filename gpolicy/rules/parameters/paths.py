@@ -79,7 +79,7 @@ def storage_directory_forbidden(context: Context) -> Iterator[Hit]:
         where = f"in {top}" if top else "" if path.startswith("/") else "below a path that is not absolute"
         if where:
             message = f"{leaf.dotted} is {leaf.value}: Ganeti keeps no disks {where}"
-            yield hit(declared, message, leaf.span, hint="write a directory such as /srv/ganeti/file-storage")
+            yield hit(declared, message, leaf.span, "write a directory such as /srv/ganeti/file-storage")
 
 
 @warning("GP146", "Ganeti 3.0, gnt-cluster(8); it does not check it", When.MORE_WITH_STATE)(
@@ -96,8 +96,7 @@ def storage_directories_same(context: Context) -> Iterator[Hit]:
             message = f"{one} and {other} are not two separate directories"
             if one == other:
                 message = f"{_FILE[0]} and {_SHARED[0]} are both {one}"
-            hint = "write a directory of its own for each"
-            yield conflict(context, declared, message, hint, shared, local)
+            yield conflict(context, declared, message, "write a directory of its own for each", shared, local)
 
 
 @warning("GP147", "The table of parameters: what root on the nodes opens or runs")(
@@ -121,7 +120,7 @@ def path_unsafe(context: Context) -> Iterator[Hit]:
         elif text.startswith("/") and ".." in text.split("/"):
             reason, hint = f"it leads to {normpath(text)}", f"write {normpath(text)}"
         if reason:
-            yield hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint=hint)
+            yield hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint)
 
 
 @warning("GP159", "The table of parameters: what root on the nodes opens or runs; Ganeti 3.0, gnt-node(8) power")(
@@ -145,7 +144,7 @@ def path_unlikely(context: Context) -> Iterator[Hit]:
         if not reason and _is_copied(leaf.path[-1], twin.path[-1]):
             reason, hint = f"{twin.dotted} is the same", "correct the one that was copied"
         if reason:
-            yield hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint=hint)
+            yield hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint)
 
 
 def _mistyped(path: Path, text: str) -> str:
@@ -232,15 +231,14 @@ def allocator_unlikely(context: Context) -> Iterator[Hit]:
         elif name in HTOOLS_PROGRAMS:
             message = f"default_iallocator is {name}, a program of htools that is no allocator"
         if message:
-            yield hit(declared, message, leaf.span, hint=hint)
+            yield hit(declared, message, leaf.span, hint)
     cluster, parameters = context.policy.cluster, context.cluster_leaf(ALLOCATOR_PARAMETERS)
     allocator = in_force(context, cluster, _ALLOCATOR) if cluster is not None else None
     if cluster is None or parameters is None or allocator is None or allocator.value not in ("hail", ""):
         return
     for name, value in sorted(cast(dict[str, str | None], parameters.value).items()):
         if failure := hail_parameters({name: value}).failure:
-            message = f"hail refuses every request: {failure}"
-            yield hit(cluster, message, parameters.at(name), hint=_hail_hint(name, value))
+            yield hit(cluster, f"hail refuses every request: {failure}", parameters.at(name), _hail_hint(name, value))
 
 
 def _hail_hint(name: str, value: str | None) -> str:

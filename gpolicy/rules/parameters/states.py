@@ -47,8 +47,7 @@ def hypervisor_not_enabled(context: Context) -> Iterator[Hit]:
                 message = f"{family} describes {hypervisor}, which {enabled.source} does not enable"
                 span = leaf.document.key_span(leaf.pointer[:2])
                 hint = f"enabled: {', '.join(enabled.values)}"
-                missing = f"enabled {hypervisor}"
-                yield hit(declared, message, span, hint=hint, related=related, missing=missing)
+                yield hit(declared, message, span, hint, related, missing=f"enabled {hypervisor}")
 
 
 def _is_of_hypervisor(leaf: Leaf) -> bool:
@@ -69,7 +68,7 @@ def fake_hypervisor(context: Context) -> Iterator[Hit]:
         words = texts(leaf)
         if "fake" in words and len(words) > 1:
             message = "an instance of the hypervisor fake counts as running, but nothing runs"
-            yield hit(declared, message, leaf.at(words.index("fake")), hint="remove fake")
+            yield hit(declared, message, leaf.at(words.index("fake")), "remove fake")
 
 
 @information("GP113", "Resource model, Hypervisor state and Disk state; Ganeti 2.15 to 3.1")(
@@ -88,7 +87,7 @@ def state_without_effect(context: Context) -> Iterator[Hit]:
             leaf = next((leaf for leaf in own if leaf.path[0] == family), None)
             if leaf is not None:
                 message = f"{family} has no effect in Ganeti; only gpolicy counts with it"
-                yield hit(declared, message, leaf.document.key_span(leaf.pointer[:1]), hint=_STATE_HINT)
+                yield hit(declared, message, leaf.document.key_span(leaf.pointer[:1]), _STATE_HINT)
 
 
 @information("GP150", f"{_HV_SOURCE}; gpolicy", When.MORE_WITH_STATE)(
@@ -111,7 +110,7 @@ def state_not_counted(context: Context) -> Iterator[Hit]:
             if prefix[0] == "disk_state" and group and prefix[2] != group:
                 message = f"the figures of {prefix[2]} are ignored: capacity counts the volume group {group} only"
                 is_there = (*prefix[:2], group) in _records(context, declared)
-                yield hit(declared, message, span, hint="" if is_there else f"Did you mean `{group}`?")
+                yield hit(declared, message, span, "" if is_there else f"Did you mean `{group}`?")
 
 
 def _volume_group(context: Context) -> str:
@@ -159,7 +158,7 @@ def state_beyond_total(context: Context) -> Iterator[Hit]:
                 message = f"{what} ({sizes[0]}) {verb} nothing of {total_name} ({sizes[1]})"
                 others = [leaf for leaf in (*parts, total) if leaf is not own[0]]
                 related = tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in others)
-                yield hit(declared, message, own[0].span, hint="correct one of them", related=related)
+                yield hit(declared, message, own[0].span, "correct one of them", related)
 
 
 @warning("GP153", f"{_HV_SOURCE} and (disk_state); gpolicy", When.MORE_WITH_STATE)(
@@ -194,10 +193,9 @@ def _compared(context: Context, declared: Declared, leaf: Leaf, name: str) -> It
         exchanged = sizes[0] != sizes[1] and sorted(sizes[0]) == sorted(sizes[1])
         if has and (much or little or exchanged):
             only = "only " if little else ""
-            message = f"{leaf.dotted} is {only}{sizes[0]}, but the promised hardware of {name_of(group)} is"
-            message += f" {sizes[1]}"
+            message = f"{leaf.dotted} is {only}{sizes[0]}, but the promised hardware of {name_of(group)} is {sizes[1]}"
             hint = "its digits are exchanged in one of them" if exchanged else "correct the one that is wrong"
-            yield hit(declared, message, leaf.span, hint=hint, related=(Related(span, "promised here"),))
+            yield hit(declared, message, leaf.span, hint, (Related(span, "promised here"),))
             return
 
 
@@ -254,4 +252,4 @@ def state_beyond_node(context: Context, share: float) -> Iterator[Hit]:
                 message = f"{leaf.dotted} is {only}{shown[0]}, but node {name} reports {shown[1]}"
                 hint = "correct the figure, or declare it for fewer nodes"
                 owner = next(item for item in context.policy.objects if item.leaves.get(leaf.path) is leaf)
-                yield hit(owner, message, leaf.span, hint=hint)
+                yield hit(owner, message, leaf.span, hint)

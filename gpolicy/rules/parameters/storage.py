@@ -64,8 +64,7 @@ def volume_group_name(context: Context) -> Iterator[Hit]:
         unset = not name and leaf.path == VOLUME_GROUP
         if not unset and not _VOLUME_GROUP.fullmatch(name):
             message = f"{leaf.dotted}: LVM has no volume group called {name!r}"
-            hint = "write letters, digits and + _ . -, but no - at the start"
-            yield hit(declared, message, leaf.span, hint=hint)
+            yield hit(declared, message, leaf.span, "write letters, digits and + _ . -, but no - at the start")
 
 
 @warning("GP137", "lvm(8)", When.MORE_WITH_STATE)(
@@ -81,7 +80,7 @@ def volume_group_look_alike(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(METAVG):
         if re.fullmatch("[A-Za-z]|[0-9.]+[KMGT]?", str(leaf.value)):
             message = f"{leaf.dotted}: hardly any volume group is called {leaf.value}"
-            yield hit(declared, message, leaf.span, hint="write the name that `vgs` shows")
+            yield hit(declared, message, leaf.span, "write the name that `vgs` shows")
     leaves = [
         item
         for path, found in context.explicit_by_path()
@@ -121,25 +120,25 @@ def _forgotten(own: Leaf, uses: list[_Use]) -> Hit | None:
     (name,) = names
     message = f"{own.dotted} is {own.value}, but all that names a volume group names {name}"
     related = tuple(Related(use.span, f"{use.leaf.path[-1]} is here") for use in uses)
-    return hit("cluster", message, own.span, hint=f"Did you mean `{name}`?", related=related)
+    return hit("cluster", message, own.span, f"Did you mean `{name}`?", related)
 
 
 def _described_alone(use: _Use, wanted: str) -> Hit:
     message = f"{use.leaf.dotted} describes the volume group {use.name}, which nothing else names"
     hint = f"Did you mean `{wanted}`?" if name_meant(use.name, [wanted]) else f"the cluster's is {wanted}"
-    return hit(use.declared, message, use.span, hint=hint)
+    return hit(use.declared, message, use.span, hint)
 
 
 def _built_in(use: _Use, wanted: str) -> Hit:
     name = use.name
     message = f"{use.leaf.dotted} names {name}, Ganeti's built-in volume group, but the cluster's is {wanted}"
     hint = f"write {wanted}, or accept this if the nodes have a volume group {name} as well"
-    return hit(use.declared, message, use.span, hint=hint)
+    return hit(use.declared, message, use.span, hint)
 
 
 def _look_alike(use: _Use, wanted: str) -> Hit:
     message = f"{use.leaf.dotted} names the volume group {use.name}, but the cluster's is {wanted}"
-    return hit(use.declared, message, use.span, hint=f"Did you mean `{wanted}`?")
+    return hit(use.declared, message, use.span, f"Did you mean `{wanted}`?")
 
 
 def _among_others(context: Context, uses: list[_Use], wanted: str) -> Iterator[Hit]:
@@ -152,7 +151,7 @@ def _among_others(context: Context, uses: list[_Use], wanted: str) -> Iterator[H
     for name, label, span in written:
         if near := meant.get(name):
             message = f"a volume group is called {name} here, but {near} elsewhere"
-            yield hit(label, message, span, hint=f"Did you mean `{near}`?")
+            yield hit(label, message, span, f"Did you mean `{near}`?")
 
 
 def _volume_groups_of(leaf: Leaf) -> Iterator[tuple[str, Span]]:
@@ -190,7 +189,7 @@ def userspace_without_kvm(context: Context) -> Iterator[Hit]:
         is_for_all = "kvm" not in hypervisors.values or isinstance(declared, ClusterPolicy)
         if is_for_all and is_access(leaf.path) and leaf.value == "userspace":
             message = f"{leaf.dotted}: {listed(others, 'or')} cannot access a disk from userspace, only kvm can"
-            yield hit(declared, message, leaf.span, hint="write kernelspace", related=related)
+            yield hit(declared, message, leaf.span, "write kernelspace", related)
 
 
 @error("GP126", "Ganeti 3.0, run", When.STATE)(
@@ -217,7 +216,7 @@ def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
         if names:
             shown = f"{names[0]} and {len(names) - 1} more are" if len(names) > 1 else f"{names[0]} is"
             message = f"{leaf.dotted}: {shown} not of KVM, and only KVM can access a disk from userspace"
-            yield hit(declared, message, leaf.span, hint="write kernelspace")
+            yield hit(declared, message, leaf.span, "write kernelspace")
 
 
 @information("GP127", f"{_SOURCE} (metavg); Ganeti's issue 865", When.MORE_WITH_STATE)(
@@ -259,7 +258,7 @@ def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
                 message = f"{leaf.dotted} is {leaf.value}, but group {group.name} has {has}"
                 promise = group.hardware if promised is not None else None
                 related = (Related(promise.span, "promised here"),) if promise else ()
-                yield hit(group, message, leaf.span, hint=f"write at most {volumes}", related=related)
+                yield hit(group, message, leaf.span, f"write at most {volumes}", related)
 
 
 @information("GP129", "Partitioned Ganeti, Disk")(
@@ -277,7 +276,7 @@ def stripes_ignored(context: Context) -> Iterator[Hit]:
         if exclusive is not None and leaf is not None and number(leaf) > 1:
             message = "stripes has no effect: with exclusive storage a disk is striped over all its volumes"
             related = (Related(exclusive.span, "exclusive storage is on here"),)
-            yield hit(declared, message, leaf.span, hint="leave it out", related=related)
+            yield hit(declared, message, leaf.span, "leave it out", related)
 
 
 @warning("GP130", f"{_SOURCE} (meta-stripes)")(
@@ -291,7 +290,7 @@ def meta_stripes(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_STRIPES[2]):
         if number(leaf) > 1:
             message = f"{leaf.value} stripes for metadata of 128 MiB: more disks to fail, and nothing gained"
-            yield hit(declared, message, leaf.span, hint="write 1")
+            yield hit(declared, message, leaf.span, "write 1")
 
 
 @warning("GP131", f"{_SOURCE}; rbd(8), gluster(8); Ganeti 3.0 does not check it")(
@@ -303,4 +302,4 @@ def meta_stripes(context: Context) -> Iterator[Hit]:
 )
 def storage_name(context: Context) -> Iterator[Hit]:
     for declared, leaf, message, hint in misformed(context, _NAMES):
-        yield hit(declared, message, leaf.span, hint=hint)
+        yield hit(declared, message, leaf.span, hint)

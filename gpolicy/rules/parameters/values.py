@@ -70,8 +70,7 @@ def parameter_not_in_version(context: Context) -> Iterator[Hit]:
         gone = bool(parameter.until) and release_key(context.version) >= release_key(parameter.until)
         when = f"it was removed in {parameter.until}" if gone else f"it comes with {parameter.since}"
         message = f"Ganeti {context.version} has no {leaf.dotted}: {when}"
-        span = leaf.document.key_span(leaf.pointer)
-        yield hit(declared, message, span, hint="leave it out, or correct ganeti_version")
+        yield hit(declared, message, leaf.document.key_span(leaf.pointer), "leave it out, or correct ganeti_version")
 
 
 def _words(context: Context) -> Iterator[Hit]:
@@ -82,7 +81,7 @@ def _words(context: Context) -> Iterator[Hit]:
                     continue
                 when = f"it comes with {release}" if has_it else f"it was removed in {release}"
                 message = f"Ganeti {context.version} knows no value {word!r} of {leaf.dotted}: {when}"
-                yield hit(declared, message, leaf.span, hint="write another word, or correct ganeti_version")
+                yield hit(declared, message, leaf.span, "write another word, or correct ganeti_version")
 
 
 @error("GP103", "Ganeti 3.0, run", stays=REFUSED)(
@@ -97,7 +96,7 @@ def access_inherit(context: Context) -> Iterator[Hit]:
         for leaf in context.leaves(declared).values():
             if leaf.value is INHERIT and is_access(leaf.path):
                 hint = "write the cluster's value here, and change both together"
-                yield hit(declared, f"Ganeti cannot reset {leaf.dotted}", leaf.span, hint=hint)
+                yield hit(declared, f"Ganeti cannot reset {leaf.dotted}", leaf.span, hint)
 
 
 @error("GP102", "Ganeti 3.0, its option parsers and opcodes", stays=NO_PLAN)(
@@ -121,9 +120,8 @@ def not_expressible(context: Context) -> Iterator[Hit]:
             try:
                 checked(leaf.path, value, declared.level, version=context.version)
             except InexpressibleError as error:
-                message = f"{leaf.dotted}: {error.reason}"
                 fix = _lower_case(context, leaf) if leaf.path == ("mac_prefix",) else None
-                yield hit(declared, message, leaf.span, hint=error.hint or "", fix=fix)
+                yield hit(declared, f"{leaf.dotted}: {error.reason}", leaf.span, error.hint or "", fix=fix)
 
 
 def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
@@ -147,7 +145,7 @@ def port_range(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_PORTS):
         if not 1 <= number(leaf) <= 65535:
             message = f"{leaf.dotted} is {leaf.value}, which is not a TCP port"
-            yield hit(declared, message, leaf.span, hint="write a port from 1 to 65535")
+            yield hit(declared, message, leaf.span, "write a port from 1 to 65535")
 
 
 _COUNTS: Final[tuple[Path, ...]] = (
@@ -169,8 +167,7 @@ _COUNTS: Final[tuple[Path, ...]] = (
 def count_below_one(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_COUNTS):
         if number(leaf) < 1:
-            message = f"{leaf.dotted} is {leaf.value}: it must be at least 1"
-            yield hit(declared, message, leaf.span, hint="write 1 or more")
+            yield hit(declared, f"{leaf.dotted} is {leaf.value}: it must be at least 1", leaf.span, "write 1 or more")
 
 
 @information("GP116", "Ganeti 3.0, run: an equal value of a group is stored and stays")(
@@ -187,7 +184,7 @@ def override_repeats_cluster(context: Context) -> Iterator[Hit]:
             if above is not None and above.value == leaf.value:
                 message = f"{leaf.dotted} equals the cluster's value, but will not follow it"
                 related = (Related(above.span, "the cluster's value"),)
-                yield hit(group, message, leaf.span, hint="write inherit to follow it", related=related)
+                yield hit(group, message, leaf.span, "write inherit to follow it", related)
 
 
 @warning("GP138", "Ganeti's constants, releases 2.15 to 3.1", When.WHOLE)(
@@ -213,8 +210,7 @@ def default_moves(context: Context) -> Iterator[Hit]:
             message = f"Ganeti {version} has another default of {name} than {written}: {after}, not {before}"
             has = in_force(context, cluster, parameter.path)
             note = f"; the cluster has {json.dumps(has.value)}" if has is not None else ""
-            span = cluster.document.value_span(("kind",))
-            yield hit(cluster, message + note, span, hint="declare the one that you want")
+            yield hit(cluster, message + note, cluster.document.value_span(("kind",)), "declare the one that you want")
 
 
 @warning("GP139", "Ganeti 3.1, how it starts instances; QEMU 10.0, run", When.MORE_WITH_STATE)(
@@ -241,17 +237,17 @@ def _disks(context: Context) -> Iterator[Hit]:
         if leaf.path[-1] == "disk_type" and leaf.value in NO_DEVICE - (set() if is_new else {"pflash"}):
             message = f"Ganeti {context.version} starts no instance with disk_type {leaf.value}:"
             message += " QEMU has no such device"
-            yield hit(declared, message, leaf.span, hint="write scsi-hd or paravirtual")
+            yield hit(declared, message, leaf.span, "write scsi-hd or paravirtual")
         elif leaf.path[-1] == "cdrom_disk_type" and leaf.value not in CD_ROMS | {""}:
             message = f"Ganeti {context.version} starts no instance with a CD-ROM of type {leaf.value}"
-            yield hit(declared, message, leaf.span, hint=f"write {listed(sorted(CD_ROMS), 'or')}")
+            yield hit(declared, message, leaf.span, f"write {listed(sorted(CD_ROMS), 'or')}")
 
 
 def _images(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_IMAGES):
         if re.match("ftps?://", str(leaf.value)):
             message = f"Ganeti {context.version} starts no instance with {leaf.path[-1]} from a server of FTP"
-            yield hit(declared, message, leaf.span, hint="write a file, or an http or https URL")
+            yield hit(declared, message, leaf.span, "write a file, or an http or https URL")
     for image in _IMAGES:
         for declared, (path, disk) in together(context, image, kvm("disk_type")):
             own = in_force(context, declared, kvm("cdrom_disk_type"))
@@ -292,10 +288,9 @@ _TWO_IDS: Final = 8  # digits: two IDs without the dash between them
 @warning("GP117", "Ganeti 3.0, its constants; gnt-instance(8); the register of IANA", When.MORE_WITH_STATE)(
     summary="A TCP port of the nodes, or of storage, is one that something else uses there, or the usual one with a"
     " slip.",
-    rationale="Ganeti's daemons listen on 1811 (noded), 1814 (confd), 1815 (mond) and 5080 (RAPI). It gives the"
-    " ports 11000 to 14999 to DRBD disks and consoles as they come, so a migration on such a port fails when it is"
-    " given away. Other services have ports by custom, and those of the system all below 1024. Ganeti checks none"
-    " of this.",
+    rationale="Ganeti's daemons listen on 1811 (noded), 1814 (confd), 1815 (mond) and 5080 (RAPI). It gives the ports"
+    " 11000 to 14999 to DRBD disks and consoles as they come, so a migration on such a port fails when it is given"
+    " away. Other services have ports by custom, and those of the system all below 1024. Ganeti checks none of this.",
     bad=f"{CLUSTER}hvparams:\n  kvm: {{migration_port: 11000}}\n",
     good=f"{CLUSTER}hvparams:\n  kvm: {{migration_port: 8102}}\n",
 )
@@ -317,10 +312,10 @@ def port_taken(context: Context) -> Iterator[Hit]:
         usual = str(_USUAL_PORTS.get(leaf.path, ""))
         if user:
             message = f"{leaf.dotted} is {leaf.value}, a port of {user}"
-            yield hit(declared, message, leaf.span, hint="write a port that nothing else on the nodes uses")
+            yield hit(declared, message, leaf.span, "write a port that nothing else on the nodes uses")
         elif usual and is_typing_slip(str(leaf.value), usual):
             message = f"{leaf.dotted} is {leaf.value}, which is almost the usual port"
-            yield hit(declared, message, leaf.span, hint=f"Did you mean `{usual}`?")
+            yield hit(declared, message, leaf.span, f"Did you mean `{usual}`?")
 
 
 @warning("GP118", "Ganeti 3.0 takes any ID from 0; Debian policy, 9.2.2")(
@@ -354,7 +349,7 @@ def uid_pool_of_others(context: Context) -> Iterator[Hit]:
             before = max(before, high)
             if reason:
                 hint = "write IDs that nobody else has, such as 20000-20099"
-                yield hit(declared, f"uid_pool {reason}", leaf.span, hint=hint)
+                yield hit(declared, f"uid_pool {reason}", leaf.span, hint)
 
 
 @warning("GP119", "Ganeti 3.0.2, how it starts instances; gnt-instance(8)", When.MORE_WITH_STATE | When.WHOLE)(
@@ -386,7 +381,7 @@ def uid_pool_too_small(context: Context) -> Iterator[Hit]:
         message = f"security_model pool needs a user ID for each instance of a node, {needed} or more,"
         message += f" but {where} {has}"
         hint = "write as many IDs as a node has instances: uid_pool: [20000-20099]"
-        yield hit(cluster, message, own[0].span if place is None else place, hint=hint, related=related)
+        yield hit(cluster, message, own[0].span if place is None else place, hint, related)
 
 
 def _instances_of_a_node(context: Context) -> int:

@@ -55,7 +55,7 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
         if len(above) > 1 and all(pair.minimum[name] >= pair.maximum[name] for name in SPEC_PARAMETERS):
             hint = "the smaller numbers belong under min"
             at_min = pair.leaf.at(pair.index, "min")
-            yield hit(declared, f"{pair.title}: min and max are exchanged", at_min, hint=hint)
+            yield hit(declared, f"{pair.title}: min and max are exchanged", at_min, hint)
             continue
         for name in above:
             low, high = pair.minimum[name], pair.maximum[name]
@@ -63,7 +63,7 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
             related = (Related(pair.at("max", name), "the maximum is here"),)
             exchanged = f"min {amount(name, high)} and max {amount(name, low)}"
             hint = f"correct one of them; if they are exchanged, write {exchanged}"
-            yield hit(declared, message, pair.at("min", name), hint=hint, related=related)
+            yield hit(declared, message, pair.at("min", name), hint, related)
 
 
 @error("GP207", f"{SIZES}; Ganeti 3.0 does not check it")(
@@ -77,7 +77,7 @@ def spec_allows_nothing(context: Context) -> Iterator[Hit]:
         for name in ("memory-size", "cpu-count"):
             if pair.possible and pair.maximum[name] == 0:
                 message = f"{pair.title} allows no instance: its maximum {name} is 0"
-                yield hit(declared, message, pair.at("max", name), hint="write a bound above 0")
+                yield hit(declared, message, pair.at("max", name), "write a bound above 0")
 
 
 _MIN, _MAX = _PAIR.partition("      max:")[::2]
@@ -95,8 +95,7 @@ def spec_min_above_ceiling(context: Context) -> Iterator[Hit]:
             least = pair.minimum[name]
             if pair.possible and least > most:
                 message = f"{pair.title} allows no instance: it requires at least {least} {_WORDS[name]}"
-                hint = f"an instance can have {most}: write {most} or less"
-                yield hit(declared, message, pair.at("min", name), hint=hint)
+                yield hit(declared, message, pair.at("min", name), f"an instance can have {most}: write {most} or less")
 
 
 @warning("GP214", _SOURCE)(
@@ -114,8 +113,7 @@ def spec_max_above_ceiling(context: Context) -> Iterator[Hit]:
                 hint = f"write {most}, which is Ganeti's own limit"
                 leaf, place = pair.leaf, (*pair.leaf.pointer, pair.index, "max", name)
                 edit = edits.replace_value(leaf.document, place, str(most))
-                fix = edits.fix(f"write {most}", edit)
-                yield hit(declared, message, pair.at("max", name), hint=hint, fix=fix)
+                yield hit(declared, message, pair.at("max", name), hint, fix=edits.fix(f"write {most}", edit))
 
 
 @warning("GP220", f"{SIZES}; Ganeti 3.0 does not check it")(
@@ -132,7 +130,7 @@ def spec_min_zero(context: Context) -> Iterator[Hit]:
         for name in ("memory-size", "cpu-count", *(["disk-count"] if with_disks else [])):
             if pair.minimum[name] == 0 < pair.maximum[name]:
                 message = f"{pair.title} the minimum {name} is 0, but every instance has some"
-                yield hit(declared, message, pair.at("min", name), hint="write the minimum that you mean")
+                yield hit(declared, message, pair.at("min", name), "write the minimum that you mean")
 
 
 @warning("GP221", f"{SIZES}; Ganeti 3.0, check of instances")(
@@ -151,7 +149,7 @@ def spec_without_disks(context: Context) -> Iterator[Hit]:
                 if pair.possible and pair.maximum[name] == 0:
                     message = f"{pair.title} takes no instance with disks: its maximum {name} is 0"
                     hint = "write a bound above 0, or allow the disk template diskless"
-                    yield hit(declared, message, pair.at("max", name), hint=hint)
+                    yield hit(declared, message, pair.at("max", name), hint)
 
 
 @warning("GP224")(
@@ -182,15 +180,14 @@ def spec_unlikely(context: Context, each: float, most: float, factor: float) -> 
             and _are_exchanged(most_memory := pair.maximum["memory-size"], cpus := pair.maximum["cpu-count"], low)
         ):
             memory = amount("memory-size", most_memory)
-            message = f"{pair.title}: max is {memory} of memory for {count(cpus, 'CPU')},"
-            message += " far less for each than at min"
+            message = f"{pair.title}: max is {memory} of memory for {count(cpus, 'CPU')}, far less for each than at min"
             hint = f"if they are exchanged, write {cpus}G and {most_memory // _GIB}"
-            yield hit(declared, message, pair.at("max", "memory-size"), hint=hint)
+            yield hit(declared, message, pair.at("max", "memory-size"), hint)
         for bound in wrong:
             values = pair.minimum if bound == "min" else pair.maximum
             memory, cpus = amount("memory-size", values["memory-size"]), values["cpu-count"]
             message = f"{pair.title}: {bound} is {memory} of memory for {count(cpus, 'CPU')}"
-            yield hit(declared, message, pair.at(bound, "memory-size"), hint="correct the unit")
+            yield hit(declared, message, pair.at(bound, "memory-size"), "correct the unit")
 
 
 def _are_exchanged(memory: int, cpus: int, each: float) -> bool:
@@ -236,8 +233,7 @@ def std_outside(context: Context) -> Iterator[Hit]:
         for name in names
     )
     message = f"std lies in no spec; the nearest is {pair.title}, but {reasons}"
-    hint = "Ganeti refuses this: correct std, or the spec"
-    yield hit(cluster, message, std[names[0]].span, hint=hint, related=pair.here)
+    yield hit(cluster, message, std[names[0]].span, "Ganeti refuses this: correct std, or the spec", pair.here)
 
 
 def _outside(pair: Pair, std: dict[str, Leaf]) -> list[str]:
@@ -267,4 +263,4 @@ def std_fits_no_group(context: Context) -> Iterator[Hit]:
     which = f"group {names[0]}" if len(names) == 1 else f"the groups {', '.join(names[:5])}"
     message = f"std fits no spec of {which}: hspace counts no standard instance"
     related = tuple(Related(pairs[0].leaf.span, f"the specs of {group.name}") for group, pairs in groups[:3])
-    yield hit(cluster, message, first.span, hint="choose a std that one of the groups takes", related=related)
+    yield hit(cluster, message, first.span, "choose a std that one of the groups takes", related)

@@ -53,7 +53,7 @@ def spec_beyond_hardware(context: Context) -> Iterator[Hit]:
             if excess.bound == "min" and excess.limit.span is not None and not by_spindles:
                 hint = "make the spec smaller, or correct the hardware"
                 message = f"{excess.sentence('a node')}: no instance of it fits"
-                yield hit(group, message, excess.place, hint=hint, related=excess.limit.places)
+                yield hit(group, message, excess.place, hint, excess.limit.places)
 
 
 @warning("GP212", SIZES, When.MORE_WITH_STATE)(
@@ -69,11 +69,10 @@ def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
             if excess.bound == "max" and excess.limit.span is not None:
                 hint = "lower the maximum to what a node can give"
                 message, related = excess.sentence("a node"), excess.limit.places
-                yield hit(group, message, excess.place, hint=hint, related=related)
+                yield hit(group, message, excess.place, hint, related)
     if left_out := [group for group in context.groups if group.name not in context.excesses]:
         message = f"the specs of {in_words(len(left_out), 'group')} are not compared with what nodes have"
-        hint = "the policy has too many groups and specs for that: split it"
-        yield hit(left_out[0], message, left_out[0].span, hint=hint)
+        yield hit(left_out[0], message, left_out[0].span, "the policy has too many groups and specs for that: split it")
 
 
 @warning("GP222")(
@@ -105,7 +104,7 @@ def hardware_unlikely(context: Context, least: float, most: float) -> Iterator[H
     for group in context.groups:
         for size in group.hardware.pv_sizes if group.hardware else ():
             if size.value == 0:
-                yield hit(group, "a physical volume of size 0", size.span, hint="write its size")
+                yield hit(group, "a physical volume of size 0", size.span, "write its size")
         yield from _exchanged(group)
         yield from _unbalanced(group, least, most)
 
@@ -119,8 +118,7 @@ def _unbalanced(group: GroupPolicy, least: float, most: float) -> Iterator[Hit]:
             what = f"{amount('memory-size', memory.value)} of memory for {in_words(cpus.value, 'CPU')}"
             message = f"{what} is far too {'much' if each > most else 'little'}"
             related = (Related(cpus.span, "the CPUs are here"),)
-            hint = "correct the unit, or exchange the two numbers"
-            yield hit(group, message, memory.span, hint=hint, related=related)
+            yield hit(group, message, memory.span, "correct the unit, or exchange the two numbers", related)
 
 
 def _spindles(context: Context) -> Iterator[Hit]:
@@ -133,7 +131,7 @@ def _spindles(context: Context) -> Iterator[Hit]:
                 message = f"spindle_count is {spindles.value}, but nodes of {name_of(group)} have {volumes.value}"
                 message += " volumes"
                 related = (Related(volumes.span, "they are promised here"),)
-                yield hit(declared, message, spindles.span, hint="correct one of them", related=related)
+                yield hit(declared, message, spindles.span, "correct one of them", related)
                 break
 
 
@@ -143,11 +141,9 @@ def _exchanged(group: GroupPolicy) -> Iterator[Hit]:
     if memory is not None and memory.value % _GIB == 0:
         gib = memory.value // _GIB
         if meant := _exchanged_digits(gib, _is_usual_memory):
-            hint = f"Did you mean `{meant}G`?"
-            yield hit(group, f"hardly any machine has {gib}G of memory", memory.span, hint=hint)
+            yield hit(group, f"hardly any machine has {gib}G of memory", memory.span, f"Did you mean `{meant}G`?")
     if cpus is not None and (meant := _exchanged_digits(cpus.value, _is_usual_cpus)):
-        hint = f"Did you mean `{meant}`?"
-        yield hit(group, f"hardly any machine has {cpus.value} CPUs", cpus.span, hint=hint)
+        yield hit(group, f"hardly any machine has {cpus.value} CPUs", cpus.span, f"Did you mean `{meant}`?")
 
 
 def _exchanged_digits(figure: int, is_usual: Callable[[int], bool]) -> int:
@@ -199,7 +195,7 @@ def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
                 leaves = (ratio.leaf, count.leaf)
                 related = tuple(Related(leaf.span, f"{leaf.path[1]} is here") for leaf in leaves if leaf)
                 hint = "raise spindle-ratio or spindle_count, or lower the bound"
-                yield hit(declared, message, pair.at(bound, "spindle-use"), hint=hint, related=related)
+                yield hit(declared, message, pair.at(bound, "spindle-use"), hint, related)
 
 
 def _observed(context: Context, declared: Declared) -> Iterator[float]:
@@ -287,8 +283,7 @@ def _hit(context: Context, span: Span, refusals: _Refusals, findings: list[Findi
     message = f"{what}: by it {len(refusals.refused)} of {refusals.specs} specs of {which} do not fit the"
     message += f" nodes as meant; {first.message}"
     related = tuple(Related(finding.span, finding.message) for finding in findings if finding.span)
-    hint = "correct this figure, or all these specs"
-    return hit(refusals.groups[0], message, span, hint=hint, related=related)
+    return hit(refusals.groups[0], message, span, "correct this figure, or all these specs", related)
 
 
 def _refused_groups(context: Context, about: Sequence[Finding]) -> list[GroupPolicy]:

@@ -39,7 +39,7 @@ def spec_order(context: Context) -> Iterator[Hit]:
             if smaller is not None:
                 message = f"{pair.title} is bigger than {smaller.title}, which stands before it"
                 hint = f"move {pair.title} before {smaller.title}: capacity is counted from the first spec on"
-                yield hit(declared, message, pair.span, hint=hint, related=smaller.here)
+                yield hit(declared, message, pair.span, hint, smaller.here)
 
 
 def _is_bigger(pair: Pair, other: Pair) -> bool:
@@ -70,7 +70,7 @@ def spec_gap(context: Context, factor: float) -> Iterator[Hit]:
                     message = f"no spec takes a {name} between {amount(name, low)} and {amount(name, high)}"
                     related = (Related(below.at("max", name), f"{below.title} ends here"),)
                     hint = "correct a unit, add a spec for these sizes, or waive the finding if the gap is intended"
-                    yield hit(declared, message, pair.at("min", name), hint=hint, related=related)
+                    yield hit(declared, message, pair.at("min", name), hint, related)
                 below = max(below, pair, key=lambda pair: pair.maximum[name])
 
 
@@ -90,9 +90,8 @@ def spec_not_monotonic(context: Context) -> Iterator[Hit]:
                 name = more[0]
                 message = f"{smaller.title} is smaller than {larger.title}, but allows a greater {name}:"
                 message += f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
-                hint = "lower the one, or raise the other"
                 related = (Related(larger.at("max", name), f"{larger.title} is here"),)
-                yield hit(declared, message, smaller.at("max", name), hint=hint, related=related)
+                yield hit(declared, message, smaller.at("max", name), "lower the one, or raise the other", related)
 
 
 @information("GP218", SIZES)(
@@ -140,8 +139,7 @@ def spec_not_countable(context: Context) -> Iterator[Hit]:
             if std is not None and not low <= number(std) <= high and context.exclusive(declared) is None:
                 message = f"{pair.title} allows a spindle-use of {low} to {high}, but hspace counts with that of"
                 message += f" std, {number(std):g}, and so counts none"
-                related = (Related(std.span, "std is here"),)
-                yield hit(declared, message, pair.at("min", "spindle-use"), related=related)
+                yield hit(declared, message, pair.at("min", "spindle-use"), related=(Related(std.span, "std is here"),))
             for name, step in _STEPS.items():
                 low, high = pair.minimum[name], pair.maximum[name]
                 if low < high < low + step:
@@ -165,7 +163,7 @@ def spec_bound_out_of_order(context: Context) -> Iterator[Hit]:
             found = _out_of_order(pair, compared) or _reaches_far(pair, compared)
             if found is not None:
                 name, message, related = found
-                yield hit(declared, message, pair.at("min", name), hint="correct the minimum", related=related)
+                yield hit(declared, message, pair.at("min", name), "correct the minimum", related)
 
 
 def _out_of_order(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Related, ...]] | None:
@@ -229,8 +227,7 @@ def _overlaps(context: Context, *, touching: bool) -> Iterator[tuple[Declared, P
 )
 def spec_overlap(context: Context) -> Iterator[Hit]:
     for declared, first, second, region in _overlaps(context, touching=False):
-        message = f"{second.title} overlaps {first.title}: {region}"
-        yield hit(declared, message, second.span, hint=_APART, related=first.here)
+        yield hit(declared, f"{second.title} overlaps {first.title}: {region}", second.span, _APART, first.here)
 
 
 @information("GP229", SIZES)(
@@ -242,8 +239,7 @@ def spec_overlap(context: Context) -> Iterator[Hit]:
 )
 def spec_touch(context: Context) -> Iterator[Hit]:
     for declared, first, second, region in _overlaps(context, touching=True):
-        message = f"{second.title} touches {first.title}: {region}"
-        yield hit(declared, message, second.span, hint=_APART, related=first.here)
+        yield hit(declared, f"{second.title} touches {first.title}: {region}", second.span, _APART, first.here)
 
 
 def _nested(first: Pair, second: Pair) -> bool:
@@ -272,7 +268,7 @@ def spec_contained(context: Context) -> Iterator[Hit]:
         if outer.contains(inner) and not inner.same_as(outer):
             message = f"{inner.title} lies inside {outer.title}: it allows nothing more"
             hint = "remove it, or let the other end below its minimum, or begin above its maximum, in one parameter"
-            yield hit(declared, message, inner.span, hint=hint, related=outer.here)
+            yield hit(declared, message, inner.span, hint, outer.here)
 
 
 @warning("GP204", f"{SIZES}; Ganeti 3.0 accepts duplicates")(
@@ -289,8 +285,7 @@ def spec_duplicate(context: Context) -> Iterator[Hit]:
             leaf, fix = second.leaf, None
             if second.name in (None, first.name):
                 fix = edits.fix("remove it", edits.remove_entry(leaf.document, (*leaf.pointer, second.index)))
-            related = first.here
-            yield hit(declared, message, second.span, hint="remove one", related=related, fix=fix)
+            yield hit(declared, message, second.span, "remove one", first.here, fix=fix)
 
 
 @error("GP208")(
@@ -310,8 +305,7 @@ def spec_name_twice(context: Context) -> Iterator[Hit]:
                 related = other.here
                 almost = "" if pair.name == other.name else f", almost as {other.name!r}"
                 message = f"a second spec is named {pair.name!r}{almost}"
-                span = pair.leaf.at(pair.index, "name")
-                yield hit(declared, message, span, hint="give it another name", related=related)
+                yield hit(declared, message, pair.leaf.at(pair.index, "name"), "give it another name", related)
 
 
 @warning("GP209", SIZES)(
@@ -323,4 +317,4 @@ def too_many_specs(context: Context) -> Iterator[Hit]:
     for declared, leaf, pairs in context.minmax():
         if len(pairs) > MAX_PAIRS:
             message = f"{len(pairs)} specs: only the first {MAX_PAIRS} are compared with one another"
-            yield hit(declared, message, leaf.at(MAX_PAIRS), hint="merge specs that belong together")
+            yield hit(declared, message, leaf.at(MAX_PAIRS), "merge specs that belong together")

@@ -270,8 +270,7 @@ def tag_almost_in_domain(context: Context) -> Iterator[Hit]:
     of_nodes = [tag for tag in context.tags if tag.level is Level.NODE and not tag.family]
     for tag in of_nodes:
         if reason := why_almost(tag.text, names):
-            hint = "correct the tag, or the domain"
-            yield hit(tag.label, f"`{tag.text}`: {reason}", tag.span, hint=hint)
+            yield hit(tag.label, f"`{tag.text}`: {reason}", tag.span, "correct the tag, or the domain")
     yield from _of_tests(context, names)
     yield from _written_twice([tag for tag in of_nodes if not names.known.isdisjoint(begins_of(tag.text))])
 
@@ -281,8 +280,7 @@ def _of_tests(context: Context, names: Names) -> Iterator[Hit]:
         for node in (node for part in scenario.stage.simulated for node in part.nodes):
             if reason := next((found for tag in node.tags if (found := why_almost(tag, names))), ""):
                 message = f"a tag of {node.name}: {reason}"
-                hint = "correct the tag, or the domain"
-                yield hit(f"test/{scenario.name.value}", message, node.span, hint=hint)
+                yield hit(f"test/{scenario.name.value}", message, node.span, "correct the tag, or the domain")
 
 
 def _written_twice(tags: list[Tag]) -> Iterator[Hit]:
@@ -295,7 +293,7 @@ def _written_twice(tags: list[Tag]) -> Iterator[Hit]:
         other = first.setdefault(plain, near)
         if other != tag.text:
             message = f"{tag.text} and {other} are two tags for htools"
-            yield hit(tag.label, message, tag.span, hint="write the tag in one way")
+            yield hit(tag.label, message, tag.span, "write the tag in one way")
 
 
 @warning("GP529", f"{LOCATION}; Ganeti 3.0, htools:iextags", When.MORE_WITH_STATE | When.WHOLE)(
@@ -309,7 +307,7 @@ def _written_twice(tags: list[Tag]) -> Iterator[Hit]:
 def tag_rule_almost_in_use(context: Context) -> Iterator[Hit]:
     for scenario, written, near in _almost_kept_apart(context):
         message = f"the tag {written} keeps nothing apart, but {near}:… does, which others of the test have"
-        yield hit(f"test/{scenario.name.value}", message, scenario.name.span, hint=f"Did you mean `{near}`?")
+        yield hit(f"test/{scenario.name.value}", message, scenario.name.span, f"Did you mean `{near}`?")
     yield from _unused(context)
 
 
@@ -329,11 +327,10 @@ def _unused(context: Context) -> Iterator[Hit]:
         near = names.meant(word) if ":" not in word else ""
         if not near and (gone := dropped[rule.family]):
             message = f"no instance has a tag {rule.suffix}…, but some have {gone}…, which the cluster has now"
-            hint = f"keep {gone.rstrip(':')}, or tag the instances first"
-            yield hit(rule.label, message, rule.span, hint=hint)
+            yield hit(rule.label, message, rule.span, f"keep {gone.rstrip(':')}, or tag the instances first")
         if near:
             message = f"no instance has a tag {rule.suffix}…, but some have {near}:…"
-            yield hit(rule.label, message, rule.span, hint=f"Did you mean `{near}`?")
+            yield hit(rule.label, message, rule.span, f"Did you mean `{near}`?")
 
 
 def _almost_kept_apart(context: Context) -> Iterator[tuple[Scenario, str, str]]:
@@ -379,7 +376,7 @@ def raw_prefix_short(context: Context, letters: float) -> Iterator[Hit]:
         short = 0 < len(tag.suffix) < letters and not tag.suffix.endswith(":")
         if tag.typed and tag.family in ("iextags", "desiredlocation") and short:
             hint = f"write {tag.suffix} without raw to mean {tag.suffix}:…, or a longer prefix"
-            yield hit(tag.label, f"many tags start with {tag.suffix}", tag.span, hint=hint)
+            yield hit(tag.label, f"many tags start with {tag.suffix}", tag.span, hint)
 
 
 @warning("GP533", when=When.MORE_WITH_STATE | When.WHOLE)(
@@ -409,7 +406,7 @@ def tag_almost_another(context: Context) -> Iterator[Hit]:
         if tag.level is not Level.NODE or not of_domain:  # else GP522
             shown = f"{near}…" if near.endswith(":") else near
             message = f"the tag {tag.text} is almost {shown}, which others of the policy have"
-            yield hit(tag.label, message, tag.span, hint=f"Did you mean `{near}`?")
+            yield hit(tag.label, message, tag.span, f"Did you mean `{near}`?")
 
 
 def _prefix(text: str) -> str:

@@ -44,10 +44,10 @@ def tag_grammar(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
         if len(tag.text) > _LONGEST:
             message = f"the tag has {len(tag.text)} characters: {tag.text[:40]}…"
-            yield hit(tag.label, message, tag.span, hint=f"a tag has at most {_LONGEST}")
+            yield hit(tag.label, message, tag.span, f"a tag has at most {_LONGEST}")
         elif not re.fullmatch(r"[A-Za-z0-9_.+*/:@-]+", tag.text):
             message = f"{tag.text!r} has characters that a tag cannot have"
-            yield hit(tag.label, message, tag.span, hint="use A-Z a-z 0-9 _ . + * / : @ -")
+            yield hit(tag.label, message, tag.span, "use A-Z a-z 0-9 _ . + * / : @ -")
 
 
 @warning("GP502", f"{LOCATION}; htools of Ganeti 2.15 to 3.1")(
@@ -68,7 +68,7 @@ def htools_tag_unknown(context: Context) -> Iterator[Hit]:
             right = meant + tag.text[len(begin) :]
             is_new = bool(meant) and (tag.label, right) not in there  # a list may not name it twice
             fix = edits.replace_word(context.policy, tag.span, tag.text, right) if is_new else None
-            yield hit(tag.label, f"no tool reads tags {begin}:…", tag.span, hint=hint, fix=fix)
+            yield hit(tag.label, f"no tool reads tags {begin}:…", tag.span, hint, fix=fix)
 
 
 def _misspelt_family(tag: Tag) -> tuple[str, str]:
@@ -111,7 +111,7 @@ def tag_without_suffix(context: Context) -> Iterator[Hit]:
         for family, prefix in TAG_FAMILIES.items():
             if tag.text in (prefix, prefix.rstrip(":")):
                 hint = f"write what the {family} rule is about: {prefix}NAME"
-                yield hit(tag.label, f"nothing follows {prefix}: the tag has no effect", tag.span, hint=hint)
+                yield hit(tag.label, f"nothing follows {prefix}: the tag has no effect", tag.span, hint)
 
 
 @error("GP508", "harep and hsqueeze of Ganeti 2.15 to 3.1")(
@@ -126,14 +126,13 @@ def tag_of_tool(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
         if any(f"{tag.text}:".startswith(prefix) for prefix in _OF_TOOLS[:2]) or tag.text == _OF_TOOLS[2]:
             message = f"{tag.text} belongs to the tool that sets it"
-            fix = without_tag(context, tag)
-            yield hit(tag.label, message, tag.span, hint="leave it out of the policy", fix=fix)
+            yield hit(tag.label, message, tag.span, "leave it out of the policy", fix=without_tag(context, tag))
     for rules in context.policy.tag_rules:
         for owned in rules.owns:
             if is_of_tool(owned.value):
                 covered = next(text for text in _OF_TOOLS if _covers(owned.value.prefix, text))
                 message = f"owning {owned.value.prefix} would remove tags {covered}… that belong to a tool"
-                yield hit("cluster", message, owned.span, hint="own a narrower prefix")
+                yield hit("cluster", message, owned.span, "own a narrower prefix")
 
 
 def is_of_tool(owned: OwnedPrefix) -> bool:
@@ -167,8 +166,7 @@ def tag_wrong_level(context: Context) -> Iterator[Hit]:
             right = "the cluster, groups and instances"
         else:
             continue
-        message = f"{tag.text} has no effect on a {tag.level}"
-        yield hit(tag.label, message, tag.span, hint=f"tools read it from {right} only")
+        yield hit(tag.label, f"{tag.text} has no effect on a {tag.level}", tag.span, f"tools read it from {right} only")
 
 
 @warning("GP510", "harep of Ganeti 2.15 to 3.1")(
@@ -184,18 +182,17 @@ def autorepair_unknown(context: Context) -> Iterator[Hit]:
             other = first.setdefault(tag.label, tag)
             if other.text != tag.text:
                 message = f"{other.text} is there too, and harep takes the gentler of the two"
-                yield hit(tag.label, message, tag.span, hint="keep one of them")
+                yield hit(tag.label, message, tag.span, "keep one of them")
         begin, kind = tag.text[: len(_REPAIR)], tag.text.removeprefix(_REPAIR)
         if begin != _REPAIR:
             if _alike(tag.text.partition(":")[0], "ganeti") and _alike(begin.lower(), _REPAIR):
-                yield hit(tag.label, f"harep reads no tags {begin}…", tag.span, hint=f"write {_REPAIR}…")
+                yield hit(tag.label, f"harep reads no tags {begin}…", tag.span, f"write {_REPAIR}…")
             continue
         if kind not in _REPAIR_TYPES and not re.fullmatch(r"suspend(:[0-9]+)?|(pending|result)(:.*)?", kind):
             words = f"{', '.join(_REPAIR_TYPES)}, suspend or suspend:TIME (seconds since 1970)"
             hint = did_you_mean(kind, _REPAIR_TYPES, f"write {words}")
             what = "time" if kind.startswith("suspend:") else "repair"
-            message = f"harep knows no {what} {kind.removeprefix('suspend:')!r}"
-            yield hit(tag.label, message, tag.span, hint=hint)
+            yield hit(tag.label, f"harep knows no {what} {kind.removeprefix('suspend:')!r}", tag.span, hint)
 
 
 @warning("GP511", f"{LOCATION}; htools of Ganeti 2.15 and 2.16")(
@@ -211,7 +208,7 @@ def tag_not_in_version(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
         if tag.family in ("nlocation", "desiredlocation"):
             message = f"Ganeti {context.version} does not read {TAG_FAMILIES[tag.family]}…"
-            yield hit(tag.label, message, tag.span, hint="it needs 2.16 or later")
+            yield hit(tag.label, message, tag.span, "it needs 2.16 or later")
 
 
 @lru_cache(maxsize=1024)  # most tags begin with one of a few words
@@ -234,7 +231,7 @@ def tag_raw_prefix(context: Context) -> Iterator[Hit]:
         if is_read and tag.family in _RAW and not tag.typed and tag.suffix[-1:] not in ("", ":"):
             message = f"{tag.text} matches every instance tag that starts with {tag.suffix!r}"
             hint = f"write {tag.text}: for tags {tag.suffix}:…, or use `raw` in TagRules for the bare prefix"
-            yield hit(tag.label, message, tag.span, hint=hint)
+            yield hit(tag.label, message, tag.span, hint)
 
 
 @error("GP512")(
@@ -250,10 +247,9 @@ def tag_rule_with_prefix(context: Context) -> Iterator[Hit]:
         for written in sides(tag) if tag.family == "allowmigration" else (tag.suffix,):
             if tag.typed and written.startswith(HTOOLS):
                 meant = without_prefix(written)
-                message = f"{written.rstrip(':')} would become the tag {tag.text}"
                 hint = f"write {meant}" if meant else "write only what the rule is about"
                 fix = edits.replace_word(context.policy, tag.span, written.rstrip(":"), meant) if meant else None
-                yield hit(tag.label, message, tag.span, hint=hint, fix=fix)
+                yield hit(tag.label, f"{written.rstrip(':')} would become the tag {tag.text}", tag.span, hint, fix=fix)
 
 
 @warning("GP513", f"{LOCATION}; htools of Ganeti 2.15 to 3.1")(
@@ -273,10 +269,10 @@ def tag_suffix_colon(context: Context) -> Iterator[Hit]:
             message = f"{tag.text} matches node tags {tag.suffix}:…, with two colons"
             is_new = (tag.label, meant) not in there  # a list may not name it twice
             fix = edits.replace_word(context.policy, tag.span, tag.text, meant) if is_new else None
-            yield hit(tag.label, message, tag.span, hint=f"write {meant}", fix=fix)
+            yield hit(tag.label, message, tag.span, f"write {meant}", fix=fix)
         elif tag.family in _RAW and tag.suffix.endswith("::"):
             message = f"{tag.text} matches tags {tag.suffix}…, with two colons"
-            yield hit(tag.label, message, tag.span, hint=f"write one colon less: {tag.suffix[:-1]}…")
+            yield hit(tag.label, message, tag.span, f"write one colon less: {tag.suffix[:-1]}…")
 
 
 @warning("GP514", f"htools of Ganeti 2.15 to 3.1; {LOCATION}")(
@@ -294,9 +290,8 @@ def tag_prefix_covered(context: Context) -> Iterator[Hit]:
         wider = next((first[tag.family, begin] for begin in shorter if (tag.family, begin) in first), None)
         if wider is not None:
             message = f"all tags {tag.suffix}… are covered by {wider.suffix}… already"
-            related = (Related(wider.span, "the wider one"),)
             hint = "remove this one, or narrow the wider one with a closing colon"
-            yield hit(tag.label, message, tag.span, hint=hint, related=related)
+            yield hit(tag.label, message, tag.span, hint, (Related(wider.span, "the wider one"),))
 
 
 @warning("GP515")(
@@ -315,11 +310,11 @@ def owned_prefix_reach(context: Context) -> Iterator[Hit]:
             before = first.setdefault(prefix, owned.span)
             if levels & seen.setdefault(prefix, set()):
                 message, hint = f"{prefix} is owned twice", "remove one of the two"
-                yield hit("cluster", message, owned.span, hint=hint, missing=copied(owned.span, before))
+                yield hit("cluster", message, owned.span, hint, missing=copied(owned.span, before))
             seen[prefix] |= levels
             if HTOOLS.startswith(prefix) and Level.CLUSTER in levels and not is_of_tool(owned.value):
                 message = f"owning {prefix} removes every rule of htools that the policy does not declare"
-                yield hit("cluster", message, owned.span, hint="own families: iextags, nlocation, …")
+                yield hit("cluster", message, owned.span, "own families: iextags, nlocation, …")
             elif not prefix.endswith(":") and not is_of_tool(owned.value):
                 message = f"owning {prefix} removes every tag that starts with it, such as {prefix}x:…"
-                yield hit("cluster", message, owned.span, hint=f"write {prefix}: with a colon")
+                yield hit("cluster", message, owned.span, f"write {prefix}: with a colon")

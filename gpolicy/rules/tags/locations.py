@@ -67,7 +67,7 @@ def desired_location_without_domain(context: Context) -> Iterator[Hit]:
         if not any(begin.startswith(tag.suffix) or tag.suffix.startswith(begin) for begin in begins):
             name = tag.suffix.rstrip(":")
             message = f"node tags {name}:… belong to no failure domain"
-            yield hit(tag.label, message, tag.span, hint=f"declare the failure domain {name!r}")
+            yield hit(tag.label, message, tag.span, f"declare the failure domain {name!r}")
 
 
 @warning("GP519", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE | When.WHOLE)(
@@ -109,7 +109,7 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
     for key, undivided_groups in shared.items():
         message = f"all nodes of {named('group', undivided_groups)} have {key[1]}: none can be avoided"
         label, span = where[key]
-        yield hit(label, message, span, hint="tag the nodes by what they really share, or remove the domain")
+        yield hit(label, message, span, "tag the nodes by what they really share, or remove the domain")
 
 
 def _places_mirrors(context: Context, name: str) -> bool:
@@ -163,8 +163,7 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
     for key, lacking in at_place.items():
         domains_there = " and ".join(f"{domain}:…" for domain in dict.fromkeys(item.domain for item in lacking))
         whose = "the group" if len({item.group for item in lacking}) == 1 else "these groups"
-        hint = f"tag every node of {whose} {domains_there}"
-        yield hit(key[0], _lacking_words(lacking), spans[key], hint=hint)
+        yield hit(key[0], _lacking_words(lacking), spans[key], f"tag every node of {whose} {domains_there}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +227,7 @@ def node_in_two_domains(context: Context) -> Iterator[Hit]:
 def node_in_two_places(context: Context) -> Iterator[Hit]:
     names = [name for name in domains(context, "nlocation") if name.lower() in PLACES]
     for label, message, span in in_two(context, names):
-        yield hit(label, message, span, hint="leave it the tag of the place where it is: tags of sets add up")
+        yield hit(label, message, span, "leave it the tag of the place where it is: tags of sets add up")
 
 
 @warning("GP532", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE | When.WHOLE)(
@@ -250,8 +249,7 @@ def places_without_domain(context: Context) -> Iterator[Hit]:
     if owned is not None and names:
         tags = listed(f"{name}:…" for name in names)
         message = f"nodes have tags {tags}, but no failure domain is declared, and a plan removes those there are"
-        hint = f"write `failure_domains: [{', '.join(names)}]`, or do not own them"
-        yield hit("cluster", message, owned.span, hint=hint)
+        yield hit("cluster", message, owned.span, f"write `failure_domains: [{', '.join(names)}]`, or do not own them")
 
 
 def _domains_of_groups(
@@ -292,15 +290,15 @@ def owned_prefix_idle(context: Context) -> Iterator[Hit]:
             if having and not having & levels:
                 where = "s and ".join(sorted(str(level.value) for level in having))
                 message = f"{prefix} is owned on objects without such tags: they are on {where}s"
-                yield hit("cluster", message, owned.span, hint="correct `on`")
+                yield hit("cluster", message, owned.span, "correct `on`")
             elif not having and prefix.endswith(":"):
                 meant = prefixes.meant(prefix.rstrip(":"))
                 if meant:
                     message = f"no tag starts with `{prefix}`; did you mean `{meant}:`?"
-                    yield hit("cluster", message, owned.span, hint=f"write {meant}:")
+                    yield hit("cluster", message, owned.span, f"write {meant}:")
                 elif left and Level.NODE in levels:
                     message = f"no tag starts with `{prefix}`, and the tags {left}:… of a domain are not owned"
-                    yield hit("cluster", message, owned.span, hint=f"did you mean {left}:? Or own both")
+                    yield hit("cluster", message, owned.span, f"did you mean {left}:? Or own both")
 
 
 @information("GP531", when=When.MORE_WITH_STATE | When.WHOLE)(
@@ -318,7 +316,7 @@ def domain_not_owned(context: Context) -> Iterator[Hit]:
         prefix, levels = entry.value.prefix, entry.value.levels
         if prefix.rstrip(":") in names and Level.NODE in used[prefix] & levels:
             message = f"tags {prefix}… of nodes are owned, and those of the domain {left} are not"
-            yield hit("cluster", message, entry.span, hint=f"own {left}: on node as well")
+            yield hit("cluster", message, entry.span, f"own {left}: on node as well")
             return  # one is enough
 
 

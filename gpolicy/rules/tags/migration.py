@@ -62,7 +62,7 @@ def allowmigration_form(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
         if tag.family == "allowmigration" and tag.suffix and len(sides(tag)) != 2:
             hint = "or write it in a TagRules document: migration.allow: [{from: …, to: …}]"
-            yield hit(tag.label, f"{tag.suffix!r} is not FROM::TO with exactly one ::", tag.span, hint=hint)
+            yield hit(tag.label, f"{tag.suffix!r} is not FROM::TO with exactly one ::", tag.span, hint)
 
 
 @warning("GP505", _SOURCE, When.MORE_WITH_STATE | When.WHOLE)(
@@ -79,7 +79,7 @@ def allowmigration_without_domain(context: Context) -> Iterator[Hit]:
         for side in sides(tag) if tag.family == "allowmigration" and len(sides(tag)) == 2 else ():
             if domains.isdisjoint(begins_of(side)) and not (tag.typed and side.startswith(HTOOLS)):
                 hint = f"declare the domain {side.partition(':')[0]!r} (TagRules: migration.domains)"
-                yield hit(tag.label, f"{side!r} belongs to no migration domain", tag.span, hint=hint)
+                yield hit(tag.label, f"{side!r} belongs to no migration domain", tag.span, hint)
 
 
 @warning("GP516", _SOURCE)(
@@ -96,12 +96,11 @@ def allowmigration_pointless(context: Context) -> Iterator[Hit]:
         earlier = first.setdefault(tag.suffix, tag)
         if source == target:
             message = f"a node with {target} accepts instances from one with {source} anyway"
-            yield hit(tag.label, message, tag.span, hint="write the tag of the other nodes on one side")
+            yield hit(tag.label, message, tag.span, "write the tag of the other nodes on one side")
         elif earlier is not tag:
             related = (Related(earlier.span, "already written here"),)
             message = f"{source} to {target} is allowed already"
-            fix = without_tag(context, tag)
-            yield hit(tag.label, message, tag.span, hint="remove it", related=related, fix=fix)
+            yield hit(tag.label, message, tag.span, "remove it", related, fix=without_tag(context, tag))
 
 
 @warning("GP517", LOCATION, When.MORE_WITH_STATE | When.WHOLE)(
@@ -131,7 +130,7 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
             if context.state is not None or close or is_said or others:
                 hint = f"tag the nodes {domain}:…{''.join(f', or name {name}, which they have' for name in others)}"
                 hint = f"Did you mean `{close}`?" if close else hint
-                yield hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint=hint)
+                yield hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint)
     migration = domains(context, "migration")
     for tag in exceptions(context):
         for side in dict.fromkeys(sides(tag)):
@@ -142,15 +141,14 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
                 if guess(side, known, cutoff=0.6):
                     alike = (text for text in known if not covering.isdisjoint(begins_of(text)))
                     hint = f"nodes have {', '.join(nsmallest(8, alike))}"
-                yield hit(tag.label, f"no node has the tag {side}", tag.span, hint=hint)
+                yield hit(tag.label, f"no node has the tag {side}", tag.span, hint)
 
 
 @warning("GP518", _SOURCE, When.MORE_WITH_STATE | When.WHOLE)(
     summary="Because of its migration tags a node cannot migrate to any other node of its group.",
-    rationale="A target must have every migration tag of the source, or another tag that an exception allows"
-    " instead. Instances cannot leave the last node with an old tag: hbal and hail leave them there, and the node"
-    " cannot be emptied by migration. A node that all others may migrate to is not reported: it is the first"
-    " upgraded one.",
+    rationale="A target must have every migration tag of the source, or another tag that an exception allows instead."
+    " Instances cannot leave the last node with an old tag: hbal and hail leave them there, and the node cannot be"
+    " emptied by migration. A node that all others may migrate to is not reported: it is the first upgraded one.",
     bad=_NODES + _rules("") + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
     good=_NODES + _rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
 )
@@ -168,9 +166,8 @@ def migration_dead_end(context: Context) -> Iterator[Hit]:
             label, span = next((place for tag in sorted(tags) if (place := node.tags[tag])), ("cluster", None))
             tag = next((names[name] for name in names if node.of(name)), None)
             span = span or (tag.span if tag else None)
-            message = f"no other node of group {group} accepts instances from {node.name}"
-            message += f" ({', '.join(sorted(tags))})"
-            yield hit(label, message, span, hint="give another node the same tags, or allow the migration")
+            message = f"no other node of group {group} accepts instances from {node.name} ({', '.join(sorted(tags))})"
+            yield hit(label, message, span, "give another node the same tags, or allow the migration")
 
 
 def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
@@ -192,7 +189,7 @@ def migration_downwards(context: Context) -> Iterator[Hit]:
         (name, old), (same, new) = _version(source), _version(target)
         if name == same and old > new and (target, source) not in allowed:
             message = f"instances may go from {source} to {target}, but not from {target} to {source}"
-            yield hit(tag.label, message, tag.span, hint="exchange `from` and `to`, or allow both ways")
+            yield hit(tag.label, message, tag.span, "exchange `from` and `to`, or allow both ways")
 
 
 def _version(tag: str) -> tuple[str, list[int]]:
@@ -230,7 +227,7 @@ def exclusion_of_node_tags(context: Context) -> Iterator[Hit]:
             message = f"{name} is a domain of nodes, and exclusion is about instances"
             if node_tag is not None and name not in names:
                 message = f"nodes have the tag {node_tag}, and exclusion is about tags of instances"
-            yield hit(tag.label, message, tag.span, hint="name what instances have in common: service")
+            yield hit(tag.label, message, tag.span, "name what instances have in common: service")
 
 
 @warning("GP526", f"{LOCATION}, Failure tags and Migration tags", When.MORE_WITH_STATE | When.WHOLE)(
@@ -261,7 +258,7 @@ def domains_leave_none(context: Context) -> Iterator[Hit]:
             message += f" of a mirrored instance, by {names} together"
             places = (node.tags[tag] for node in alone for tag in sorted(node.tags) if node.tags[tag] is not None)
             label, span = next(places, None) or (group.label, group.span)
-            yield hit(label, message, span, hint="spread the tags so that they cross, or remove a domain")
+            yield hit(label, message, span, "spread the tags so that they cross, or remove a domain")
 
 
 def _is_left_alone(
@@ -291,4 +288,4 @@ def _is_left_alone(
 )
 def two_migration_tags(context: Context) -> Iterator[Hit]:
     for label, message, span in in_two(context, domains(context, "migration")):
-        yield hit(label, message, span, hint="leave it one of the tags")
+        yield hit(label, message, span, "leave it one of the tags")
