@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import translate
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import InForce, places
@@ -39,6 +39,16 @@ def conflict(context: Context, declared: ClusterPolicy | GroupPolicy, message: s
 CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 SILVER: Final = GROUP.replace("gold", "silver")
+
+
+class Examples(TypedDict):
+    bad: str
+    good: str
+
+
+def shown(frame: str, *, bad: str, good: str) -> Examples:
+    """Return the examples of a rule: a policy in YAML, with what is bad or good in place of the `…` in it."""
+    return {"bad": frame.replace("…", bad), "good": frame.replace("…", good)}
 
 
 def bounds(memory: str, cpus: str, disk: str, spindles: str = "1 12") -> str:

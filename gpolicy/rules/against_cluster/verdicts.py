@@ -17,7 +17,7 @@ from gpolicy.policy.kinds import BUILT_IN, Measure
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, named, some
-from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, bounds
+from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, bounds, shown
 from gpolicy.rules.tags.domains import LOCATION
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ def _sized(memory: str) -> str:
     " move them within the policy. hail and hbal put no more on a node above its vcpu-ratio or spindle-ratio, which"
     " hbal calls policy-violating. Where guards limit `newly_violating`, it is reported if one of them would stop"
     " the plan.",
-    bad=_sized("8G 16G"),
-    good=_sized("1G 16G"),
+    **shown(_sized("… 16G"), bad="8G", good="1G"),
     silent_after=_NO_ERROR,
 )
 def instances_violate(context: Context) -> Iterator[Hit]:
@@ -341,8 +340,7 @@ def plan_impossible(context: Context) -> Iterator[Hit]:
     summary="A built-in guard would stop the plan that the policy leads to.",
     rationale="Ganeti would do without a question what may cut off the master, or redirect disks. `gpolicy plan`"
     " stops there, unless `--allow` overrides the guard.",
-    bad=f"{CLUSTER}master_netdev: eth1\n",
-    good=f"{CLUSTER}master_netdev: eth0\n",
+    **shown(f"{CLUSTER}master_netdev: …\n", bad="eth1", good="eth0"),
     better=_BETTER_THAN_GUARDS,
 )
 def plan_unsafe(context: Context) -> Iterator[Hit]:
@@ -372,8 +370,7 @@ def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
 @warning("GP725", when=When.STATE)(
     summary="A node of the cluster has less than the hardware that its group promises.",
     rationale="gpolicy compares specs and tests with the promise, so their results are wrong for this node.",
-    bad=f"{GROUP}hardware: {{memory: 128G, cpus: 16}}\n",
-    good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\n",
+    **shown(f"{GROUP}hardware: {{memory: …, cpus: 16}}\n", bad="128G", good="64G"),
     parameters=(
         RuleParameter(
             name="tolerance",

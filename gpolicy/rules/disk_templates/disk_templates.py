@@ -13,7 +13,7 @@ from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
-from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, bounds
+from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, bounds, shown
 
 _SOURCE: Final = "Ganeti 3.0, checks of the cluster and group commands"
 _DIRECTORIES: Final[dict[str, Path]] = {"file": ("file_storage_dir",), "sharedfile": ("shared_file_storage_dir",)}
@@ -168,8 +168,7 @@ def _declares(context: Context, name: str) -> bool:
 @error("GP309", "Ganeti 3.0, run: Cannot disable disk template", When.STATE, stays=REFUSED)(
     summary="A disk template is to be disabled, but instances of the cluster have disks of it.",
     rationale="Ganeti refuses to disable a template while there is a disk of it.",
-    bad=f"{CLUSTER}enabled_disk_templates: [plain]\n",
-    good=f"{CLUSTER}enabled_disk_templates: [plain, drbd]\n",
+    **shown(f"{CLUSTER}enabled_disk_templates: […]\n", bad="plain", good="plain, drbd"),
 )
 def template_in_use(context: Context) -> Iterator[Hit]:
     cluster, enabled = context.policy.cluster, context.cluster_leaf(ENABLED_TEMPLATES)
@@ -254,8 +253,7 @@ def template_never_allowed(context: Context) -> Iterator[Hit]:
     summary="Only the template diskless is allowed, but the specs have disks.",
     rationale="No instance with a disk can be created, and the bounds of disk-size and disk-count have no effect."
     " Where no other template is enabled either, and the specs want no disk, that is on purpose.",
-    bad=f"{CLUSTER}ipolicy:\n  disk-templates: [diskless]\n{_PAIR}",
-    good=f"{CLUSTER}ipolicy:\n  disk-templates: [diskless, plain]\n{_PAIR}",
+    **shown(f"{CLUSTER}ipolicy:\n  disk-templates: […]\n{_PAIR}", bad="diskless", good="diskless, plain"),
 )
 def only_diskless(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_TEMPLATES)

@@ -27,6 +27,7 @@ from gpolicy.rules.shared import (
     WHOLE_NODES,
     bounds,
     exclusive_groups,
+    shown,
 )
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
@@ -166,8 +167,7 @@ _IGNORED: Final[tuple[Path, ...]] = (("ipolicy", "spindle-ratio"), ("ndparams", 
     summary="spindle-ratio or spindle_count is set, but exclusive storage is on.",
     rationale="With exclusive storage the ratio is 1, and the count is the real number of volumes: Ganeti ignores"
     " both parameters.",
-    bad=f"{EXCLUSIVE}ipolicy: {{spindle-ratio: 32}}\n",
-    good=f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: 1}}\n",
+    **shown(f"{EXCLUSIVE}ipolicy: {{…}}\n", bad="spindle-ratio: 32", good="vcpu-ratio: 1"),
 )
 def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
     for group in context.groups:
@@ -382,8 +382,7 @@ def _kept(context: Context, group: GroupPolicy) -> Iterator[tuple[str, int, Span
     rationale="hail's dedicated metric sorts specs by the minimum of disk-size, biggest first; hspace uses the"
     " order of the list. If the two differ, placement protects another size than capacity counts. With equal"
     " minimums the metric's order is undefined.",
-    bad=f"{EXCLUSIVE}ipolicy:\n  minmax:\n{_COMPUTING}{_STORAGE}",
-    good=f"{EXCLUSIVE}ipolicy:\n  minmax:\n{_STORAGE}{_COMPUTING}",
+    **shown(f"{EXCLUSIVE}ipolicy:\n  minmax:\n…", bad=f"{_COMPUTING}{_STORAGE}", good=f"{_STORAGE}{_COMPUTING}"),
 )
 def dedicated_order(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, _) in context.combined(EXCLUSIVE_STORAGE, MINMAX):

@@ -19,7 +19,7 @@ from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.printable import count
 from gpolicy.resolve.desired import is_glob, matches
 from gpolicy.resolve.rules import RENAME_CLASH
-from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, spec, unknown_group
+from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, shown, spec, unknown_group
 
 _ALLOC_POLICY: Final[Path] = ("alloc_policy",)
 _CLOSED: Final = "unallocable"
@@ -193,8 +193,7 @@ def _is_closed(context: Context, group: GroupPolicy) -> bool:
     summary="No document extends a document with `template: true`.",
     rationale="A template does not describe an object itself: its values reach the cluster only through a document"
     " that extends it.",
-    bad=f"{_BASE}---\n{GROUP}",
-    good=f"{_BASE}---\n{GROUP}extends: common\n",
+    **shown(f"{_BASE}---\n…", bad=GROUP, good=f"{GROUP}extends: common\n"),
 )
 def base_unused(context: Context) -> Iterator[Hit]:
     if not context.policy.objects:
@@ -215,8 +214,7 @@ def base_unused(context: Context) -> Iterator[Hit]:
     " a file outside the policy.",
     rationale="It is declared like a base, but without `template: true`, so gpolicy creates a group of its name, or"
     " takes the file for a policy of its own.",
-    bad=f"{_BASE.replace('template: true', 'tags: []')}---\n{_EXTENDING}",
-    good=f"{_BASE}---\n{_EXTENDING}",
+    **shown(f"…---\n{_EXTENDING}", bad=_BASE.replace("template: true", "tags: []"), good=_BASE),
 )
 def base_taken_for_group(context: Context) -> Iterator[Hit]:
     paths = set(context.policy.paths)
@@ -256,8 +254,7 @@ def _extends(document: YamlDocument, base: YamlDocument) -> bool:
     " and `gpolicy place` refuses every instance that is not mirrored. The limits of the cluster hold for each"
     " group that has none. gpolicy looks at groups that name their nodes; with a wildcard (* or ?) their number is"
     " unknown without `--state`.",
-    bad=f'{GROUP}nodes: ["node[1-2].example.org"]\nlimits: {{max_node_failures: 2}}\n',
-    good=f'{GROUP}nodes: ["node[1-3].example.org"]\nlimits: {{max_node_failures: 2}}\n',
+    **shown(f'{GROUP}nodes: ["node[…].example.org"]\nlimits: {{max_node_failures: 2}}\n', bad="1-2", good="1-3"),
 )
 def limits_never_hold(context: Context) -> Iterator[Hit]:
     for group in context.groups:

@@ -16,7 +16,7 @@ from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy, Waiver, promised_nodes
 from gpolicy.printable import count, named
-from gpolicy.rules.shared import GROUP, bounds, unknown_group, unknown_spec
+from gpolicy.rules.shared import GROUP, bounds, shown, unknown_group, unknown_spec
 from gpolicy.rules.tags.domains import has_mirrors
 
 _GROUP: Final = (
@@ -43,8 +43,7 @@ def _label(guard: Guard) -> str:
     summary="A guard names a group that neither the policy nor the cluster has.",
     rationale="Most likely the name is misspelt. A guard that cannot be measured fails and stops every plan."
     " Without the cluster's state gpolicy knows only the groups of the policy.",
-    bad=_guards("name: survive, group: glod, node_failures: 1"),
-    good=_guards("name: survive, group: gold, node_failures: 1"),
+    **shown(_guards("name: survive, group: …, node_failures: 1"), bad="glod", good="gold"),
 )
 def guard_unknown_group(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
@@ -84,8 +83,7 @@ def guard_named_twice(context: Context) -> Iterator[Hit]:
 @error("GP804")(
     summary="A guard has the name of one of gpolicy's own guards.",
     rationale="`--allow NAME` would override both, or be refused because the built-in guard cannot be overridden.",
-    bad=_guards("name: disks-stay, newly_violating: 0"),
-    good=_guards("name: nobody-violates, newly_violating: 0"),
+    **shown(_guards("name: …, newly_violating: 0"), bad="disks-stay", good="nobody-violates"),
 )
 def guard_name_taken(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
@@ -198,8 +196,7 @@ def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[st
     summary="A guard lets every plan pass.",
     rationale="At least 0 instances always fit, no loss is larger than 100%, and no plan changes a million values:"
     " this guard protects nothing.",
-    bad=_guards('name: no-shrink, capacity_loss: {at_most: "100%"}'),
-    good=_guards('name: no-shrink, capacity_loss: {at_most: "10%"}'),
+    **shown(_guards("name: no-shrink, capacity_loss: …"), bad='{at_most: "100%"}', good='{at_most: "10%"}'),
     parameters=(
         RuleParameter(
             name="most",
@@ -312,8 +309,7 @@ def _year_meant(year: str, now: int) -> str:
     summary="A waiver of drift names what the policy does not declare, or what another one names.",
     rationale="Only what the policy declares can drift. `where` is cluster, group/NAME, node/NAME or a file, or one"
     " value as OBJECT:PATH (group/gold:ipolicy.vcpu-ratio).",
-    bad=_drift("group/gold:ndparams.ssh_prot"),
-    good=_drift("group/gold:ndparams.ssh_port"),
+    **shown(_drift("…"), bad="group/gold:ndparams.ssh_prot", good="group/gold:ndparams.ssh_port"),
 )
 def drift_waiver_idle(context: Context) -> Iterator[Hit]:
     first: dict[str, Waiver] = {}

@@ -15,7 +15,7 @@ from gpolicy.policy.model import GroupPolicy, written_out
 from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
-from gpolicy.rules.shared import GROUP, bounds
+from gpolicy.rules.shared import GROUP, bounds, shown
 
 if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome
@@ -168,8 +168,7 @@ def _meant(name: str, known: Sequence[str], entries: Sequence[str]) -> str | Non
     summary="A test lists an instance in one simulated group, and puts it on a node of another.",
     rationale="An instance is in the group of its node. The numbers of counted nodes go on from group to group:"
     " with `nodes: 2` in two groups, the second has node-3 and node-4.",
-    bad=_on("node-1"),
-    good=_on("node-3"),
+    **shown(_on("…"), bad="node-1", good="node-3"),
 )
 def test_instance_elsewhere(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
@@ -206,8 +205,7 @@ def _capacity(number: str) -> str:
     " wrong, or the policy no longer allows what somebody relies on. Tests on snapshots, on many nodes or of many"
     " instances are left to `gpolicy test`. No test runs while a number or a name of the policy is an error, or"
     " makes no sense: the tests would fail for that reason.",
-    bad=_asking_for("640G"),
-    good=_asking_for("64G"),
+    **shown(_asking_for("…"), bad="640G", good="64G"),
     silent_after=SilentAfter(  # values of the policy that are wrong: tests then fail or cannot run because of them
         errors=tuple(f"GP{family}" for family in "123456"),
         missing=True,
@@ -235,8 +233,7 @@ def _failure(outcome: Outcome) -> Hit:
     summary="A test expects what holds whatever the policy says, or changes its cluster without effect.",
     rationale="Numbers are never below 0, and no cluster holds 100,000 instances: what expects it shows nothing. An"
     " edit that leaves the cluster as it was most likely means another node or instance.",
-    bad=_capacity("{at_least: 0}"),
-    good=_capacity("{at_least: 1}"),
+    **shown(_capacity("…"), bad="{at_least: 0}", good="{at_least: 1}"),
 )
 def test_never_fails(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:

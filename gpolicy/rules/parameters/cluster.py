@@ -16,7 +16,7 @@ from gpolicy.guessing import is_one_slip
 from gpolicy.policy.edits import fix, replace_value
 from gpolicy.policy.kinds import Measure
 from gpolicy.policy.model import promised_nodes
-from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, bounds, conflict
+from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, bounds, conflict, shown
 
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
 _REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
@@ -48,8 +48,7 @@ def image_location(context: Context) -> Iterator[Hit]:
 @error("GP108", "Ganeti 3.0, run: the cluster command does not check it, instance creation does", When.MORE_WITH_STATE)(
     summary="The cluster's default minmem is above its default maxmem.",
     rationale="Ganeti accepts the defaults, but refuses every instance that uses both.",
-    bad=f"{CLUSTER}beparams: {{minmem: 2G, maxmem: 1G}}\n",
-    good=f"{CLUSTER}beparams: {{minmem: 1G, maxmem: 2G}}\n",
+    **shown(f"{CLUSTER}beparams: {{minmem: …}}\n", bad="2G, maxmem: 1G", good="1G, maxmem: 2G"),
 )
 def backend_memory_reversed(context: Context) -> Iterator[Hit]:
     for declared, (low, high) in together(context, ("beparams", "minmem"), ("beparams", "maxmem")):
@@ -80,8 +79,7 @@ def reserved_lvs_pattern(context: Context) -> Iterator[Hit]:
     rationale="The entry must match the whole name vg/lv. If it also matches what Ganeti creates (vg/UUID.disk0),"
     " `gnt-cluster verify` never reports a lost or unknown volume. Without the volume group and its slash it"
     " matches nothing.",
-    bad=f'{CLUSTER}reserved_lvs: ["xenvg/.*"]\n',
-    good=f'{CLUSTER}reserved_lvs: ["xenvg/(root|swap)"]\n',
+    **shown(f'{CLUSTER}reserved_lvs: ["…"]\n', bad="xenvg/.*", good="xenvg/(root|swap)"),
 )
 def reserved_lvs_reach(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("reserved_lvs",)):
@@ -184,8 +182,7 @@ def _allows(pair: Pair, sizes: list[tuple[str, int]]) -> bool:
     summary="max_tracked_jobs is below max_running_jobs.",
     rationale="Ganeti follows the file of each tracked job; others it looks at from time to time only. With fewer"
     " tracked than running jobs it notices late that a job is done, and starts the next one late.",
-    bad=f"{CLUSTER}max_running_jobs: 40\nmax_tracked_jobs: 25\n",
-    good=f"{CLUSTER}max_tracked_jobs: 50\n",
+    **shown(f"{CLUSTER}…\n", bad="max_running_jobs: 40\nmax_tracked_jobs: 25", good="max_tracked_jobs: 50"),
 )
 def job_limits_reversed(context: Context) -> Iterator[Hit]:
     for declared, (tracked, running) in together(context, ("max_tracked_jobs",), ("max_running_jobs",)):
@@ -215,8 +212,7 @@ def cluster_name_impossible(context: Context) -> Iterator[Hit]:
 @warning("GP192", "Ganeti 3.0, gnt-cluster(8)", When.MORE_WITH_STATE)(
     summary="The candidate pool has one node, but the cluster has several.",
     rationale="The configuration is then on the master only. If that node is lost, no other node can take over.",
-    bad=f"{CLUSTER}candidate_pool_size: 1\n---\n{GROUP}nodes: [n1, n2]\n",
-    good=f"{CLUSTER}candidate_pool_size: 2\n---\n{GROUP}nodes: [n1, n2]\n",
+    **shown(f"{CLUSTER}candidate_pool_size: …\n---\n{GROUP}nodes: [n1, n2]\n", bad="1", good="2"),
 )
 def candidate_pool_of_one(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("candidate_pool_size",)):
@@ -266,8 +262,7 @@ def compression_without_gzip(context: Context) -> Iterator[Hit]:
 @warning("GP187", _SOURCE)(
     summary="A compression tool has almost the name of a usual one.",
     rationale="Ganeti takes any name, and looks for the program only when an instance moves.",
-    bad=f"{CLUSTER}compression_tools: [gzip, gzipfast]\n",
-    good=f"{CLUSTER}compression_tools: [gzip, gzip-fast, our-own]\n",
+    **shown(f"{CLUSTER}compression_tools: [gzip, …]\n", bad="gzipfast", good="gzip-fast, our-own"),
 )
 def compression_tool_misspelt(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("compression_tools",)):
@@ -282,8 +277,7 @@ def compression_tool_misspelt(context: Context) -> Iterator[Hit]:
     summary="A name in compression_tools is not a plain program name.",
     rationale="Ganeti accepts letters, digits, dashes and underscores: the name of a program in the search path of"
     " both ends, without path or options. `none` means no compression.",
-    bad=f"{CLUSTER}compression_tools: [gzip, /usr/bin/zstd]\n",
-    good=f"{CLUSTER}compression_tools: [gzip, zstd]\n",
+    **shown(f"{CLUSTER}compression_tools: [gzip, …]\n", bad="/usr/bin/zstd", good="zstd"),
 )
 def compression_tool_name(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("compression_tools",)):

@@ -15,7 +15,7 @@ from gpolicy.ganeti.parameter import Path, Reach, Type
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of, is_one_slip, surely_meant
 from gpolicy.printable import some
-from gpolicy.rules.shared import CLUSTER, Form, misformed
+from gpolicy.rules.shared import CLUSTER, Form, misformed, shown
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 _PCI: Final[dict[Path, Form]] = {
@@ -119,8 +119,7 @@ def capability_unknown(context: Context) -> Iterator[Hit]:
     summary="pci_pass is not a list of PCI devices.",
     rationale="Xen wants BUS:DEVICE.FUNCTION in hexadecimal digits, as lspci shows it. Ganeti splits the list at"
     " semicolons and checks nothing; with a wrong word no instance starts.",
-    bad=f'{CLUSTER}hvparams:\n  xen-hvm: {{pci_pass: "01-00.0"}}\n',
-    good=f'{CLUSTER}hvparams:\n  xen-hvm: {{pci_pass: "01:00.0;01:00.1"}}\n',
+    **shown(f'{CLUSTER}hvparams:\n  xen-hvm: {{pci_pass: "…"}}\n', bad="01-00.0", good="01:00.0;01:00.1"),
 )
 def pci_device(context: Context) -> Iterator[Hit]:
     for declared, leaf, message, hint in misformed(context, _PCI):
@@ -149,8 +148,7 @@ _SOUND: Final = _Words(vocabulary.SOUND_CARDS, "sound card", between=",")
     rationale="Ganeti stores any text for a root device, a CPU model, a machine type, a prefix of disk names, the"
     " devices and control groups of containers, and letters of a boot order in any number. With another form no"
     " instance starts.",
-    bad=f'{CLUSTER}hvparams:\n  lxc: {{devices: "c 1:3"}}\n',
-    good=f'{CLUSTER}hvparams:\n  lxc: {{devices: "c 1:3 rw,c 1:5 rw"}}\n',
+    **shown(f'{CLUSTER}hvparams:\n  lxc: {{devices: "c …"}}\n', bad="1:3", good="1:3 rw,c 1:5 rw"),
 )
 def hypervisor_text_form(context: Context) -> Iterator[Hit]:
     for declared, leaf, message, hint in misformed(context, _TEXT_FORMS):
@@ -177,8 +175,7 @@ _WORDS: Final = {
     rationale="Ganeti stores any text. QEMU refuses an unknown word, and no instance starts. Each release knows more"
     " CPU models and machine types, so of these gpolicy reports only what is one slip away from one that it knows, the"
     " bare name of a family, a word of libvirt, or an impossible version. The other words are fixed lists.",
-    bad=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswel}}\n",
-    good=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswell, vga: std}}\n",
+    **shown(f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: …}}\n", bad="Haswel", good="Haswell, vga: std"),
 )
 def kvm_word_misspelt(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_WORDS):

@@ -20,7 +20,7 @@ from gpolicy.guessing import surely_meant
 from gpolicy.policy.model import promised_nodes
 from gpolicy.printable import count
 from gpolicy.rules.parameters.hypervisors import REFUSALS, address_of, ip_version
-from gpolicy.rules.shared import CLUSTER, GROUP, bounds
+from gpolicy.rules.shared import CLUSTER, GROUP, bounds, shown
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "::0"})  # noqa: S104 (what is warned of)
@@ -88,8 +88,7 @@ def console_open(context: Context) -> Iterator[Hit]:
     rationale="Ganeti appends kvm_extra to its own command. Up to 3.0 it splits it at each blank: quotes are not"
     " removed, and two blanks make an empty argument. From 3.1 on it splits it as a shell does. KVM gets an option"
     " twice; the later one wins, or KVM refuses to start. Capacity and `gnt-instance info` show the other value.",
-    bad=f'{CLUSTER}hvparams:\n  kvm: {{kvm_extra: "-m 4096"}}\n',
-    good=f'{CLUSTER}hvparams:\n  kvm: {{kvm_extra: "-no-hpet -watchdog i6300esb"}}\n',
+    **shown(f'{CLUSTER}hvparams:\n  kvm: {{kvm_extra: "…"}}\n', bad="-m 4096", good="-no-hpet -watchdog i6300esb"),
 )
 def kvm_extra(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(kvm("kvm_extra")):
@@ -227,8 +226,7 @@ def disks_beyond_bus(context: Context) -> Iterator[Hit]:
     " repairs then starts each of them in single-user mode. QEMU passes a type such as scsi-generic on to a device,"
     " which a logical volume, a mirror or a file is not. Without ACPI no instance notices that Ganeti wants to"
     " shut it down: it waits, and then turns the power off. Without kvm_flag QEMU emulates each instruction.",
-    bad=f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro single}}\n",
-    good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro quiet}}\n",
+    **shown(f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro …}}\n", bad="single", good="quiet"),
 )
 def default_of_one_instance(context: Context) -> Iterator[Hit]:
     enabled = context.enabled_templates()
@@ -256,8 +254,7 @@ def default_of_one_instance(context: Context) -> Iterator[Hit]:
 @error("GP172", REFUSALS, When.MORE_WITH_STATE, stays=REFUSED)(
     summary="serial_speed is not a speed of a serial line.",
     rationale="Ganeti refuses the value if instances have a serial console. Without one it does not read it.",
-    bad=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9200}}\n",
-    good=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9600}}\n",
+    **shown(f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: …}}\n", bad="9200", good="9600"),
 )
 def serial_speed(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(kvm("serial_speed")):
@@ -270,8 +267,7 @@ def serial_speed(context: Context) -> Iterator[Hit]:
 @error("GP173", REFUSALS, stays=REFUSED)(
     summary="A range of CPUs in cpu_mask ends below its start.",
     rationale="Ganeti refuses the range.",
-    bad=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "3-0"}}\n',
-    good=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-3"}}\n',
+    **shown(f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "…"}}\n', bad="3-0", good="0-3"),
 )
 def cpu_range_reversed(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_MASKS):

@@ -21,7 +21,7 @@ from gpolicy.ganeti.parameters import PARAMETERS, as_word, kvm, parameter_at
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS
 from gpolicy.policy.model import ClusterPolicy
-from gpolicy.rules.shared import CLUSTER, conflict, default_of
+from gpolicy.rules.shared import CLUSTER, conflict, default_of, shown
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
@@ -119,8 +119,7 @@ def _refused_together(context: Context, table: Mapping[tuple[str, str], _Contrad
     summary="Two parameters of KVM contradict each other.",
     rationale="Each parameter is valid alone, but Ganeti refuses a command with both. gpolicy knows values that"
     " the policy leaves out only with `--state`.",
-    bad=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: writeback}}\n",
-    good=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: none}}\n",
+    **shown(f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: …}}\n", bad="writeback", good="none"),
 )
 def hypervisor_parameters_contradict(context: Context) -> Iterator[Hit]:
     return _refused_together(context, _CONTRADICTIONS)
@@ -155,8 +154,7 @@ def address_of(text: Value) -> IPv4Address | IPv6Address | None:
     summary="A parameter of KVM goes only with a value of another one, which the policy does not declare.",
     rationale="With Ganeti's default for the other parameter, Ganeti refuses the command. gpolicy does not know"
     " whether the cluster has another value: with `--state` it does, and GP170 and GP171 report what is refused.",
-    bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user}}\n",
-    good=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user, security_domain: kvm}}\n",
+    **shown(f"{CLUSTER}hvparams:\n  kvm: {{security_model: …}}\n", bad="user", good="user, security_domain: kvm"),
 )
 def hypervisor_parameter_needs_another(context: Context) -> Iterator[Hit]:
     for first, second, item in _checked(context, _CONTRADICTIONS, _OF_SPICE):

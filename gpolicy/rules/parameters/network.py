@@ -12,7 +12,7 @@ from gpolicy.checking.rule import Hit, When, error, hit, information, warning
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import did_you_mean_one_of, is_one_slip
-from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, MOST_BITS, conflict
+from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, MOST_BITS, conflict, shown
 
 _MODE: Final[Path] = ("nicparams", "mode")
 _LINK: Final[Path] = ("nicparams", "link")
@@ -32,8 +32,7 @@ _OVS_SOURCE: Final = "Ganeti 3.0, gnt-node(8) add, and Open vSwitch support"
     summary="mac_prefix makes multicast addresses.",
     rationale="The lowest bit of the first octet marks a multicast address, which no interface can have. Ganeti"
     " does not check this, and new instances have no network.",
-    bad=f'{CLUSTER}mac_prefix: "ab:00:00"\n',
-    good=f'{CLUSTER}mac_prefix: "aa:00:00"\n',
+    **shown(f'{CLUSTER}mac_prefix: "…"\n', bad="ab:00:00", good="aa:00:00"),
 )
 def mac_prefix_multicast(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("mac_prefix",)):
@@ -47,8 +46,7 @@ def mac_prefix_multicast(context: Context) -> Iterator[Hit]:
     summary="master_netmask is not a prefix length.",
     rationale="It is the number of leading bits (32 for a single IPv4 address), not a dotted mask: at most 32 for"
     " IPv4 and 128 for IPv6. Ganeti cannot set up the master address with another value.",
-    bad=f"{CLUSTER}master_netmask: 255\n",
-    good=f"{CLUSTER}master_netmask: 24\n",
+    **shown(f"{CLUSTER}master_netmask: …\n", bad="255", good="24"),
 )
 def netmask_range(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("master_netmask",)):
@@ -74,8 +72,7 @@ def bridge_missing(context: Context) -> Iterator[Hit]:
     summary="vlan does not have the form of a VLAN setting.",
     rationale="`n` or `.n` is an access port of VLAN n, `:n:m` a trunk of VLANs n and m, `.n:m` both. VLANs are 1"
     " to 4094. Ganeti stores any text; with another form the interface cannot be set up when an instance starts.",
-    bad=f'{CLUSTER}nicparams: {{mode: openvswitch, vlan: "100,200"}}\n',
-    good=f'{CLUSTER}nicparams: {{mode: openvswitch, vlan: ":100:200"}}\n',
+    **shown(f'{CLUSTER}nicparams: {{mode: openvswitch, vlan: "…"}}\n', bad="100,200", good=":100:200"),
 )
 def vlan_form(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_VLAN):
@@ -137,8 +134,7 @@ def _card_meant(name: str) -> str:
     summary="A network interface, bridge or switch has a name that Linux does not allow, or is the loopback.",
     rationale="A name has at most 15 bytes, and no slash, colon or blank. Ganeti stores any text, and fails when it"
     " sets up the master address, a node or an instance. What is on the loopback is reached from its node only.",
-    bad=f"{CLUSTER}master_netdev: /dev/eth0\n",
-    good=f"{CLUSTER}master_netdev: eth0\n",
+    **shown(f"{CLUSTER}master_netdev: …\n", bad="/dev/eth0", good="eth0"),
 )
 def interface_name(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("master_netdev",), OVS_NAME, OVS_LINK, _LINK):
@@ -166,8 +162,7 @@ def interface_name(context: Context) -> Iterator[Hit]:
     summary="Network interfaces are bridged, but their link has the name of a network card, or is a routing table.",
     rationale="The link names a bridge, to which the node's own card belongs. An instance whose link is no bridge"
     " does not start. Old scripts of Xen call the bridge eth0, so gpolicy looks for cards where no Xen is enabled.",
-    bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nnicparams: {{mode: bridged, link: eth0}}\n",
-    good=f"{CLUSTER}enabled_hypervisors: [kvm]\nnicparams: {{mode: bridged, link: br0}}\n",
+    **shown(f"{CLUSTER}enabled_hypervisors: [kvm]\nnicparams: {{mode: bridged, link: …}}\n", bad="eth0", good="br0"),
 )
 def link_is_card(context: Context) -> Iterator[Hit]:
     hypervisors = context.enabled_hypervisors()
@@ -260,8 +255,7 @@ def ovs_incomplete(context: Context) -> Iterator[Hit]:
 @warning("GP143", _OVS_SOURCE, When.MORE_WITH_STATE)(
     summary="ovs_name or ovs_link is set, but Open vSwitch is off.",
     rationale="Ganeti reads them only when it adds a node, and only if ovs is true.",
-    bad=f"{GROUP}ndparams: {{ovs: false, ovs_link: eth1}}\n",
-    good=f"{GROUP}ndparams: {{ovs: true, ovs_link: eth1}}\n",
+    **shown(f"{GROUP}ndparams: {{ovs: …, ovs_link: eth1}}\n", bad="false", good="true"),
 )
 def ovs_parameter_ignored(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
@@ -277,8 +271,7 @@ def ovs_parameter_ignored(context: Context) -> Iterator[Hit]:
     summary="Open vSwitch is turned on, but only nodes that are added later get the bridge.",
     rationale="Ganeti creates the bridge while it adds a node, and reads the parameter at no other time. On"
     " existing nodes you have to create the bridge yourself.",
-    bad=f"{CLUSTER}ndparams: {{ovs: true, ovs_link: eth1}}\n",
-    good=f"{CLUSTER}ndparams: {{ovs: false}}\n",
+    **shown(f"{CLUSTER}ndparams: {{ovs: …}}\n", bad="true, ovs_link: eth1", good="false"),
 )
 def ovs_on_node_add(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(OVS):

@@ -13,7 +13,7 @@ from gpolicy.findings import Related, RuleParameter, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
-from gpolicy.rules.shared import CLUSTER, GROUP
+from gpolicy.rules.shared import CLUSTER, GROUP, shown
 
 _HV_SOURCE: Final = "Resource model, Node parameters (hv_state)"
 _STATE_HINT: Final = (
@@ -60,8 +60,7 @@ def _is_of_hypervisor(leaf: Leaf) -> bool:
     summary="The hypervisor fake is enabled beside a real one.",
     rationale="It is for tests of Ganeti: an instance of it counts as running, but nothing runs. On a cluster with"
     " a real hypervisor somebody gets such an instance by mistake; as the first it is the default.",
-    bad=f"{CLUSTER}enabled_hypervisors: [kvm, fake]\n",
-    good=f"{CLUSTER}enabled_hypervisors: [kvm]\n",
+    **shown(f"{CLUSTER}enabled_hypervisors: […]\n", bad="kvm, fake", good="kvm"),
 )
 def fake_hypervisor(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(ENABLED_HYPERVISORS):
@@ -139,8 +138,7 @@ _PARTS: Final = {
     summary="The node, the hypervisor or other volumes keep as much as there is, or more.",
     rationale="Free is what remains: mem_total less mem_node and mem_hv, cpu_total less cpu_node, disk_total less"
     " disk_reserved and disk_overhead. If nothing remains, no instance fits.",
-    bad=f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: 64G}}\n",
-    good=f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: 6G}}\n",
+    **shown(f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: …}}\n", bad="64G", good="6G"),
 )
 def state_beyond_total(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
@@ -227,8 +225,7 @@ _MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk
     summary="hv_state or disk_state gives nodes more than a node of the cluster reports, or far less.",
     rationale="Capacity that is counted with these figures does not exist, or is not used. Some hypervisors report"
     " a little less than the machine has, so gpolicy tolerates a tenth more; less than half is reported.",
-    bad=f"{GROUP}hv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
-    good=f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
+    **shown(f"{GROUP}hv_state:\n  kvm: {{mem_total: …, mem_node: 4G}}\n", bad="640G", good="64G"),
     parameters=(
         RuleParameter(name="share", default=1.1, summary="Report a figure above this factor of what the node reports."),
     ),

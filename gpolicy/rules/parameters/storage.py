@@ -20,7 +20,7 @@ from gpolicy.guessing import name_meant, rarer_slips
 from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.resolve.terms import volume_terms
-from gpolicy.rules.shared import CLUSTER, GROUP, Form, conflict, is_access, misformed
+from gpolicy.rules.shared import CLUSTER, GROUP, Form, conflict, is_access, misformed, shown
 
 _SOURCE: Final = "Resource model, Disk parameters"
 _STRIPES: Final[tuple[Path, ...]] = (
@@ -55,8 +55,7 @@ class _Use:
 @error("GP110", "Resource model, Disk parameters (metavg); lvm(8)")(
     summary="A volume group has a name that LVM does not allow.",
     rationale="Ganeti does not check drbd's metadata volume group when it is set. Creating a disk then fails.",
-    bad=f"{CLUSTER}diskparams:\n  drbd: {{metavg: xen/vg}}\n",
-    good=f"{CLUSTER}diskparams:\n  drbd: {{metavg: xenvg}}\n",
+    **shown(f"{CLUSTER}diskparams:\n  drbd: {{metavg: …}}\n", bad="xen/vg", good="xenvg"),
 )
 def volume_group_name(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(VOLUME_GROUP, METAVG):
@@ -73,8 +72,7 @@ def volume_group_name(context: Context) -> Iterator[Hit]:
     rationale="LVM takes names that differ by one slip, or by an O for a 0, for two volume groups. If the second"
     " does not exist, no DRBD disk can be created, `gnt-cluster verify` ignores no volume, or capacity counts no"
     " disk. If metavg, reserved_lvs and disk_state agree on another group, one name was forgotten.",
-    bad=f"{CLUSTER}volume_group_name: vg0\ndiskparams:\n  drbd: {{metavg: vgO}}\n",
-    good=f"{CLUSTER}volume_group_name: vg0\ndiskparams:\n  drbd: {{metavg: vg0}}\n",
+    **shown(f"{CLUSTER}volume_group_name: vg0\ndiskparams:\n  drbd: {{metavg: …}}\n", bad="vgO", good="vg0"),
 )
 def volume_group_look_alike(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(METAVG):
@@ -196,8 +194,7 @@ def userspace_without_kvm(context: Context) -> Iterator[Hit]:
     summary="Disks are to be accessed from userspace, but an instance that does not use KVM has such a disk.",
     rationale="Ganeti refuses the command for the cluster. It accepts the command for a group, and the instance"
     " then fails at its next start.",
-    bad=f"{GROUP}diskparams:\n  rbd: {{access: userspace}}\n",
-    good=f"{GROUP}diskparams:\n  rbd: {{access: kernelspace}}\n",
+    **shown(f"{GROUP}diskparams:\n  rbd: {{access: …}}\n", bad="userspace", good="kernelspace"),
 )
 def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit():
@@ -224,8 +221,7 @@ def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
     rationale="Nodes report the free space of volume_group_name only. hail and hspace do not see how full the other"
     " group is, and nothing checks that every node has it. gpolicy shows its room beside capacity where"
     " physical_volumes.volume_groups says which volumes are in it, or disk_state how large it is.",
-    bad=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: ssdvg}}\n",
-    good=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: xenvg}}\n",
+    **shown(f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: …}}\n", bad="ssdvg", good="xenvg"),
 )
 def metavg_not_counted(context: Context) -> Iterator[Hit]:
     cluster = context.policy.cluster
@@ -283,8 +279,7 @@ def stripes_ignored(context: Context) -> Iterator[Hit]:
     summary="drbd's metadata volumes are striped.",
     rationale="Metadata volumes are 128 MiB small. Stripes spread each of them over several disks, make nothing"
     " faster, and let the failure of any of these disks hit them all.",
-    bad=f"{CLUSTER}diskparams:\n  drbd: {{meta-stripes: 4}}\n",
-    good=f"{CLUSTER}diskparams:\n  drbd: {{data-stripes: 4, meta-stripes: 1}}\n",
+    **shown(f"{CLUSTER}diskparams:\n  drbd: {{…}}\n", bad="meta-stripes: 4", good="data-stripes: 4, meta-stripes: 1"),
 )
 def meta_stripes(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_STRIPES[2]):

@@ -26,6 +26,7 @@ from gpolicy.rules.shared import (
     SMALL,
     bounds,
     group_with,
+    shown,
     spec,
 )
 
@@ -244,8 +245,7 @@ def _outside(pair: Pair, std: dict[str, Leaf]) -> list[str]:
     summary="The cluster's std lies in no spec of any group.",
     rationale="hspace counts with std, but Ganeti compares it with the cluster's specs only. If every group has"
     " its own specs and none takes std, hspace counts 0.",
-    bad=f"{_GROUP}{bounds('16G 64G', '4 16', '100G 1T')}",
-    good=f"{_GROUP}{bounds('1G 64G', '1 16', '10G 1T')}",
+    **shown(f"{_GROUP}…", bad=bounds("16G 64G", "4 16", "100G 1T"), good=bounds("1G 64G", "1 16", "10G 1T")),
 )
 def std_fits_no_group(context: Context) -> Iterator[Hit]:
     cluster = context.policy.cluster

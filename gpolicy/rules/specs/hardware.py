@@ -19,7 +19,7 @@ from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Pol
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count as in_words
 from gpolicy.printable import named
-from gpolicy.rules.shared import GROUP, SIZES, bounds
+from gpolicy.rules.shared import GROUP, SIZES, bounds, shown
 
 _GROUP: Final = f"{GROUP}hardware: {{memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}}\n"
 _MANY_VOLUMES: Final = 4
@@ -60,8 +60,7 @@ def spec_beyond_hardware(context: Context) -> Iterator[Hit]:
     summary="The largest instance of a spec is larger than a node of the group.",
     rationale="The policy allows instances that no node can hold. Tiered allocation starts with the maximum and"
     " has to shrink it first, so it counts instances of another size than the policy means.",
-    bad=_spec("16G 96G"),
-    good=_spec("16G 60G"),
+    **shown(_spec("16G …"), bad="96G", good="60G"),
 )
 def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
     for group in context.groups:

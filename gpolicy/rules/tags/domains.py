@@ -20,7 +20,7 @@ from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Pointer, YamlDocument
-from gpolicy.rules.shared import CLUSTER, GROUP
+from gpolicy.rules.shared import CLUSTER, GROUP, shown
 
 LOCATION: Final = "Improving location awareness of Ganeti"
 _HOUSINGS: Final = frozenset(
@@ -261,8 +261,7 @@ def _is_mistyped(tag: str, other: str) -> bool:
     rationale="htools takes the tags that start with the exact name of the domain and a colon, and compares them"
     " letter by letter. With another spelling the node is in no domain, or in one of its own (rack:A is not rack:a,"
     " and rack:01 not rack:1), and no tool reports it.",
-    bad=f'{OWNING}{LEFT_NODE}["rack:a", "rack-b"]\n',
-    good=f'{OWNING}{LEFT_NODE}["rack:a", "reck-b:c"]\n',
+    **shown(f'{OWNING}{LEFT_NODE}["rack:a", "…"]\n', bad="rack-b", good="reck-b:c"),
 )
 def tag_almost_in_domain(context: Context) -> Iterator[Hit]:
     misspelt = misspelt_domains(context)
@@ -383,8 +382,7 @@ def raw_prefix_short(context: Context, letters: float) -> Iterator[Hit]:
     summary="A tag, or the word before its colon, is almost one that others of the policy have.",
     rationale="What reads tags compares them letter by letter: a house rule, a script or a search for `tier:web`"
     " leaves out `teir:web`. (GP522 is about the domains of nodes.)",
-    bad=f"{GROUP}tags: [teir:web]\n{_OTHERS}",
-    good=f"{GROUP}tags: [tier:web]\n{_OTHERS}",
+    **shown(f"{GROUP}tags: […]\n{_OTHERS}", bad="teir:web", good="tier:web"),
 )
 def tag_almost_another(context: Context) -> Iterator[Hit]:
     domain_names = {*domains(context, "nlocation"), *domains(context, "migration")}

@@ -18,7 +18,7 @@ from gpolicy.guessing import did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix
 from gpolicy.policy.schema_rules import TAG_FAMILIES
-from gpolicy.rules.shared import CLUSTER, GROUP
+from gpolicy.rules.shared import CLUSTER, GROUP, shown
 from gpolicy.rules.tags.domains import LOCATION, begins_of, cluster_tags, sides, suffixes, without_prefix, without_tag
 
 _LONGEST: Final = 128
@@ -54,8 +54,7 @@ def tag_grammar(context: Context) -> Iterator[Hit]:
     summary="A tag looks like an htools tag, but no tool reads it.",
     rationale="htools silently ignores a misspelt family and a misspelt or missing htools: prefix, so the rule"
     " does not exist.",
-    bad=cluster_tags('"htools:nlocations:rack"'),
-    good=cluster_tags('"htools:nlocation:rack"'),
+    **shown(cluster_tags('"…"'), bad="htools:nlocations:rack", good="htools:nlocation:rack"),
     fix="Writes the family that was meant, if only one is close.",
 )
 def htools_tag_unknown(context: Context) -> Iterator[Hit]:
@@ -103,8 +102,7 @@ def _run_together(text: str) -> tuple[str, str]:
 @error("GP503", LOCATION)(
     summary="An htools tag has a family, but nothing after it.",
     rationale="htools ignores a tag with an empty suffix.",
-    bad=cluster_tags('"htools:migration:"'),
-    good=cluster_tags('"htools:migration:hv"'),
+    **shown(cluster_tags("…"), bad='"htools:migration:"', good='"htools:migration:hv"'),
 )
 def tag_without_suffix(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
@@ -172,8 +170,7 @@ def tag_wrong_level(context: Context) -> Iterator[Hit]:
 @warning("GP510", "harep of Ganeti 2.15 to 3.1")(
     summary="An autorepair tag names no repair that harep knows.",
     rationale="harep ignores it: it repairs nothing, or does not suspend repairs.",
-    bad=cluster_tags('"ganeti:watcher:autorepair:migration"'),
-    good=cluster_tags('"ganeti:watcher:autorepair:migrate"'),
+    **shown(cluster_tags('"…"'), bad="ganeti:watcher:autorepair:migration", good="ganeti:watcher:autorepair:migrate"),
 )
 def autorepair_unknown(context: Context) -> Iterator[Hit]:
     first: dict[str, Tag] = {}
@@ -199,8 +196,7 @@ def autorepair_unknown(context: Context) -> Iterator[Hit]:
     summary="The cluster's Ganeti release does not read a family of tags yet.",
     rationale="Location tags count in the metric from 2.16 on, and desired locations exist from 2.16 on. Before,"
     " such tags have no effect.",
-    bad=f'{CLUSTER}ganeti_version: "2.15"\ntags: ["htools:nlocation:rack"]\n',
-    good=f'{CLUSTER}ganeti_version: "2.16"\ntags: ["htools:nlocation:rack"]\n',
+    **shown(f'{CLUSTER}ganeti_version: "…"\ntags: ["htools:nlocation:rack"]\n', bad="2.15", good="2.16"),
 )
 def tag_not_in_version(context: Context) -> Iterator[Hit]:
     if release_key(context.version) >= (2, 16):
@@ -222,8 +218,7 @@ def _alike(word: str, known: str) -> bool:
     rationale="htools compares these two families with the start of instance tags: `service` also matches the tags"
     " services and service-level:x. With a closing colon it matches service:… only. (nlocation and migration need"
     " no colon.)",
-    bad=cluster_tags('"htools:iextags:service"'),
-    good=cluster_tags('"htools:iextags:service:"'),
+    **shown(cluster_tags("…"), bad='"htools:iextags:service"', good='"htools:iextags:service:"'),
 )
 def tag_raw_prefix(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
@@ -257,8 +252,7 @@ def tag_rule_with_prefix(context: Context) -> Iterator[Hit]:
     rationale="htools adds the colon itself: htools:nlocation:rack: matches node tags rack::…, which hardly any"
     " node has. (iextags and desiredlocation need one closing colon, which gpolicy adds to the"
     " entries of a TagRules document.)",
-    bad=cluster_tags('"htools:nlocation:rack:"'),
-    good=cluster_tags('"htools:nlocation:rack"'),
+    **shown(cluster_tags("…"), bad='"htools:nlocation:rack:"', good='"htools:nlocation:rack"'),
     fix="Removes the colon.",
 )
 def tag_suffix_colon(context: Context) -> Iterator[Hit]:
@@ -279,8 +273,7 @@ def tag_suffix_colon(context: Context) -> Iterator[Hit]:
     summary="An exclusion or desired-location prefix is covered by another one.",
     rationale="Every tag that starts with the longer prefix starts with the shorter one. The longer one has no"
     " effect, and most likely the shorter one matches more than was meant.",
-    bad="gpolicy: v1\nkind: TagRules\nexclusion: [{raw: service}, service-level]\n",
-    good="gpolicy: v1\nkind: TagRules\nexclusion: [service, service-level]\n",
+    **shown("gpolicy: v1\nkind: TagRules\nexclusion: […, service-level]\n", bad="{raw: service}", good="service"),
 )
 def tag_prefix_covered(context: Context) -> Iterator[Hit]:
     tags = [tag for tag in context.tags if tag.family in _RAW and tag.suffix and tag.level is Level.CLUSTER]

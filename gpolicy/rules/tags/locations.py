@@ -16,7 +16,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.model import unlikely
 from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.printable import listed, named
-from gpolicy.rules.shared import GROUP, unknown_in_sets
+from gpolicy.rules.shared import GROUP, shown, unknown_in_sets
 from gpolicy.rules.tags.domains import (
     LEFT_NODE,
     LOCATION,
@@ -277,8 +277,7 @@ def _place(nodes: tuple[TaggedNode, ...], domain: str, tag: Tag | None) -> tuple
     " tag has the prefix while nobody owns those of a domain.",
     rationale="gpolicy removes tags only under owned prefixes, on the objects that the entry names. If the entry"
     " is misspelt, tags that you remove from the policy stay on the cluster.",
-    bad=f'{OWNING.replace("rack:", "rakc:")}{LEFT_NODE}["rack:a"]\n',
-    good=f'{OWNING}{LEFT_NODE}["rack:a"]\n',
+    **shown(f'…{LEFT_NODE}["rack:a"]\n', bad=OWNING.replace("rack:", "rakc:"), good=OWNING),
 )
 def owned_prefix_idle(context: Context) -> Iterator[Hit]:
     prefixes = Names(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)

@@ -15,7 +15,7 @@ from gpolicy.findings import Related
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import Guesses
 from gpolicy.printable import some
-from gpolicy.rules.shared import GROUP
+from gpolicy.rules.shared import GROUP, shown
 from gpolicy.rules.tags.domains import (
     CLOSE,
     LOCATION,
@@ -211,8 +211,7 @@ _RACKS: Final = _set("n1, n2", "rack:1") + _set("n3, n4", "rack:2")
     summary="An exclusion rule is about tags of nodes.",
     rationale="htools compares exclusion tags of instances only: two with the same tag do not share a node. Tags"
     " of nodes have no effect there; what nodes share are failure domains.",
-    bad="gpolicy: v1\nkind: TagRules\nexclusion: [rack]\nfailure_domains: [rack]\n",
-    good="gpolicy: v1\nkind: TagRules\nexclusion: [service]\nfailure_domains: [rack]\n",
+    **shown("gpolicy: v1\nkind: TagRules\nexclusion: […]\nfailure_domains: [rack]\n", bad="rack", good="service"),
 )
 def exclusion_of_node_tags(context: Context) -> Iterator[Hit]:
     names = suffixes(context.tags, "nlocation") | suffixes(context.tags, "migration")
