@@ -12,6 +12,8 @@ from typing import Final
 
 LINK: Final = r"\[([^\]\n]+)\]\([^()\s]+\.md[^()\s]*\)"
 """A link to a page, in text: its words are the first group."""
+WIDTH: Final = 100
+"""Columns that text fills."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +68,6 @@ class PageTable:
 
 
 Block = Heading | Paragraph | PageListing | PageTable
-
-
-WIDTH: Final = 100
-"""Columns that text fills."""
 
 
 def plain(blocks: Iterable[Block]) -> str:

@@ -55,6 +55,23 @@ VARIABLES: Final = {
     "CI_PROJECT_DIR": "The same for GitLab.",
 }
 """The environment variables that gpolicy reads, by name, in the order in which the pages show them."""
+_STATE_NEEDS: Final = {
+    rule.info.code: "It runs only with a cluster's state (`--state SRC`)."
+    if When.STATE in rule.when
+    else "With a cluster's state (`--state SRC`) it finds more."
+    for rule in RULES
+    if rule.when & (When.STATE | When.MORE_WITH_STATE)
+}
+_EXIT_CODES: Final = "exit-codes"
+_REFERRING: Final = ("Guards.", "Test.", "Rule.schema.")
+ALIKE: Final = 0.75  # `nothing` is not what `no-shrink` means
+_LONGEST_WORD: Final = 100  # that is compared with others
+_MORE: Final = (
+    "`gpolicy explain` also knows keys (vcpu-ratio, ipolicy.minmax), kinds (NodeGroup), guards (disks-stay), exit codes"
+    " (2, exit-codes), environment variables, words of reports (tiered, n1-reserve, FailMem), and of the policy in this"
+    " directory the guards, the specs and the house rules (house/NAME)."
+)
+_NO_OVERRIDE: Final = "Nothing overrides it: Ganeti would refuse the step half-way."
 
 
 def rule_blocks(info: RuleInfo) -> Iterator[Block]:
@@ -81,15 +98,6 @@ def state_need(info: RuleInfo) -> str:
     return _STATE_NEEDS.get(info.code, "")
 
 
-_STATE_NEEDS: Final = {
-    rule.info.code: "It runs only with a cluster's state (`--state SRC`)."
-    if When.STATE in rule.when
-    else "With a cluster's state (`--state SRC`) it finds more."
-    for rule in RULES
-    if rule.when & (When.STATE | When.MORE_WITH_STATE)
-}
-
-
 def families(rules: Iterable[RuleInfo]) -> Iterator[tuple[str, list[RuleInfo]]]:
     """Yield the title of each family, and its rules."""
     for prefix, members in groupby(rules, key=lambda info: info.code[:3]):
@@ -103,12 +111,6 @@ def settings_text(info: RuleInfo) -> str:
         bounds = f"{parameter.least:g} to {parameter.most:g}"
         lines.append(f"{parameter.name} = {parameter.default:g}  # {parameter.summary.rstrip('.')} ({bounds})")
     return "\n".join(lines)
-
-
-_EXIT_CODES: Final = "exit-codes"
-_REFERRING: Final = ("Guards.", "Test.", "Rule.schema.")
-ALIKE: Final = 0.75  # `nothing` is not what `no-shrink` means
-_LONGEST_WORD: Final = 100  # that is compared with others
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,13 +220,6 @@ def explain_house_rule(rule: HouseRule) -> str:
     )
 
 
-_MORE: Final = (
-    "`gpolicy explain` also knows keys (vcpu-ratio, ipolicy.minmax), kinds (NodeGroup), guards (disks-stay), exit codes"
-    " (2, exit-codes), environment variables, words of reports (tiered, n1-reserve, FailMem), and of the policy in this"
-    " directory the guards, the specs and the house rules (house/NAME)."
-)
-
-
 def list_rules(rules: Iterable[RuleInfo] = CATALOGUE) -> str:
     """Return one line for each rule, by family."""
     rules = list(rules)
@@ -287,9 +282,6 @@ def _single_words() -> Iterator[Meaning]:
         yield _said(str(int(code)), "exit code", text)
     for name, text in VARIABLES.items():
         yield _said(name, "environment variable", text)
-
-
-_NO_OVERRIDE: Final = "Nothing overrides it: Ganeti would refuse the step half-way."
 
 
 def _said(name: str, sort: str, *texts: str) -> Meaning:

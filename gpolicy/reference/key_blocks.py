@@ -72,6 +72,70 @@ TYPES: Final = (
 
 Named = Callable[[str], str]
 """From the name of a definition to the words for it."""
+_BY_NAME: Final[dict[str, Any]] = {
+    "$ref": "#/definitions/ratio",
+    "allow": [{"from": "hv:3.0", "to": "hv:3.1"}],
+    "baseline": "baseline.json",
+    "ca": "ca/ham.pem",
+    "check_instance": {"spec": "medium"},
+    "const": "preferred",
+    "credentials": "environment:HAM",
+    "description": "Batch nodes of rack 3",
+    "definitions": {"ratio": {"maximum": 4}},
+    "desired_location": ["rack"],
+    "destination": "ssh://ham.example.org",
+    "disk-size": "40G",
+    "disk-template": "drbd",
+    "domains": ["hv"],
+    "enum": ["preferred", "last_resort"],
+    "edits": [{"node": "node1.example.org", "offline": True}],
+    "exclude": ["/dev/sda*"],
+    "exclusion": ["service"],
+    "expect": {"refused": False},
+    "extends": "base",
+    "failing": ["node1.example.org"],
+    "failure_domains": ["rack"],
+    "from": "hv:3.0",
+    "guards": [{"name": "no-shrink", "capacity_loss": {"at_most": "5%"}}],
+    "ignore": ["spec-gap"],
+    "instance": "web1.example.org",
+    "instances": [{"name": "web", "nodes": ["node-1"], "spec": "medium", "count": 3}],
+    "labels": {"stage": "canary"},
+    "message": "gold is sold with dedicated CPUs",
+    "node": "node1.example.org",
+    "nodes": ["node1.example.org"],
+    "policy": "clusters/ham",
+    "pair": "medium",
+    "pattern": "^gold",
+    "per-file-ignores": {"old/*.yaml": ["spec-gap"]},
+    "prefix": "rack:",
+    "properties": {"ipolicy.vcpu-ratio": {"maximum": 4}},
+    "preference": ["node1.example.org", "node2.example.org"],
+    "pv_size": "4T",
+    "pvs": ["4T", "2T"],
+    "raw": "service",
+    "reason": "The old instances move in March.",
+    "required": ["ipolicy.vcpu-ratio"],
+    "remove_instance": "web1.example.org",
+    "remove_node": "node1.example.org",
+    "renamed_from": "default",
+    "rule": "spec-gap",
+    "select": ["GP2"],
+    "severity": {"spec-gap": "error"},
+    "snapshot": "gold.json",
+    "spec": "medium",
+    "specs": {"medium": 4},
+    "state": "rapi://ham.example.org",
+    "tags": ["rack:r1"],
+    "tests": [{"name": "one more fits", "place": {"spec": "medium"}, "expect": {"refused": False}}],
+    "to": "hv:3.1",
+    "volume_groups": {"xenvg": ["/dev/sdb*"]},
+    "waivers": [{"rule": "spec-gap", "where": "group/gold", "reason": "Until March.", "until": "2027-12-31"}],
+    "waves": ["stage=canary", "name=*"],
+    "where": "group/gold",
+}
+"""Where the form of the value does not say enough."""
+_DEFINITIONS = {"size": "size", "rule": "rule", "ignorable": "rule"}
 
 
 def type_words(schema: Schema, named: Named = str) -> str:
@@ -140,71 +204,6 @@ def _several(words: str) -> str:
     plurals |= {"component of the cluster score": "components of the cluster score"}
     plurals |= {"size": "sizes", "whole number": "whole numbers", "range of user IDs": "ranges of user IDs"}
     return plurals.get(words, words)
-
-
-_BY_NAME: Final[dict[str, Any]] = {
-    "$ref": "#/definitions/ratio",
-    "allow": [{"from": "hv:3.0", "to": "hv:3.1"}],
-    "baseline": "baseline.json",
-    "ca": "ca/ham.pem",
-    "check_instance": {"spec": "medium"},
-    "const": "preferred",
-    "credentials": "environment:HAM",
-    "description": "Batch nodes of rack 3",
-    "definitions": {"ratio": {"maximum": 4}},
-    "desired_location": ["rack"],
-    "destination": "ssh://ham.example.org",
-    "disk-size": "40G",
-    "disk-template": "drbd",
-    "domains": ["hv"],
-    "enum": ["preferred", "last_resort"],
-    "edits": [{"node": "node1.example.org", "offline": True}],
-    "exclude": ["/dev/sda*"],
-    "exclusion": ["service"],
-    "expect": {"refused": False},
-    "extends": "base",
-    "failing": ["node1.example.org"],
-    "failure_domains": ["rack"],
-    "from": "hv:3.0",
-    "guards": [{"name": "no-shrink", "capacity_loss": {"at_most": "5%"}}],
-    "ignore": ["spec-gap"],
-    "instance": "web1.example.org",
-    "instances": [{"name": "web", "nodes": ["node-1"], "spec": "medium", "count": 3}],
-    "labels": {"stage": "canary"},
-    "message": "gold is sold with dedicated CPUs",
-    "node": "node1.example.org",
-    "nodes": ["node1.example.org"],
-    "policy": "clusters/ham",
-    "pair": "medium",
-    "pattern": "^gold",
-    "per-file-ignores": {"old/*.yaml": ["spec-gap"]},
-    "prefix": "rack:",
-    "properties": {"ipolicy.vcpu-ratio": {"maximum": 4}},
-    "preference": ["node1.example.org", "node2.example.org"],
-    "pv_size": "4T",
-    "pvs": ["4T", "2T"],
-    "raw": "service",
-    "reason": "The old instances move in March.",
-    "required": ["ipolicy.vcpu-ratio"],
-    "remove_instance": "web1.example.org",
-    "remove_node": "node1.example.org",
-    "renamed_from": "default",
-    "rule": "spec-gap",
-    "select": ["GP2"],
-    "severity": {"spec-gap": "error"},
-    "snapshot": "gold.json",
-    "spec": "medium",
-    "specs": {"medium": 4},
-    "state": "rapi://ham.example.org",
-    "tags": ["rack:r1"],
-    "tests": [{"name": "one more fits", "place": {"spec": "medium"}, "expect": {"refused": False}}],
-    "to": "hv:3.1",
-    "volume_groups": {"xenvg": ["/dev/sdb*"]},
-    "waivers": [{"rule": "spec-gap", "where": "group/gold", "reason": "Until March.", "until": "2027-12-31"}],
-    "waves": ["stage=canary", "name=*"],
-    "where": "group/gold",
-}
-"""Where the form of the value does not say enough."""
 
 
 def example_value(key: Key) -> Any:
@@ -277,9 +276,6 @@ def example_listing(key: Key) -> str:
         value = [value] if step == ITEM else {"xenvg" if step == "*" else step: value}
     text: str = yaml.safe_dump(value, default_flow_style=None, width=96, sort_keys=False, allow_unicode=True)
     return text
-
-
-_DEFINITIONS = {"size": "size", "rule": "rule", "ignorable": "rule"}
 
 
 def key_type(key: Key) -> str:

@@ -29,16 +29,38 @@ from gpolicy.policy.model import (
 from gpolicy.policy.source_file import Located
 from gpolicy.resolve.desired import is_glob
 
+CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
+GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
+SILVER: Final = GROUP.replace("gold", "silver")
+SIZES: Final = "Partitioned Ganeti, Constrained instance sizes"
+DEDICATED: Final = "gpolicy: v1\nkind: NodeGroup\nname: dedicated\n"
+EXCLUSIVE: Final = f"{DEDICATED}ndparams: {{exclusive_storage: true}}\n"
+HARDWARE: Final = "hardware: {memory: 256G, cpus: 32, pv_count: 12, pv_size: 1T}\n"
+WHOLE_NODES: Final = "ipolicy:\n  vcpu-ratio: 1\n  disk-templates: [plain]\n  minmax:\n    - name: "
+WILDCARD: Final = re.compile(r"[*?\[]")
+FILES: Final[tuple[Path, ...]] = tuple(
+    parameter.path for parameter in PARAMETERS if parameter.reach in (Reach.FILE, Reach.PROGRAM)
+)
+MOST_BITS: Final = 128  # of an IPv6 address
+HELPER: Final[Path] = ("drbd_usermode_helper",)
+IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
+RANGES: Final = {
+    "resync-rate": (1, 4 << 20, "KiB/s"),
+    "c-plan-ahead": (0, 300, "tenths of a second"),
+    "c-fill-target": (0, 1 << 20, "sectors"),
+    "c-delay-target": (1, 100, "tenths of a second"),
+    "c-min-rate": (0, 4 << 20, "KiB/s"),
+    "c-max-rate": (250, 4 << 20, "KiB/s"),
+}
+"""Least and greatest value that DRBD 8.3 and 8.4 take (drbdsetup(8))."""
+_LONGEST: Final = 4096
+_NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
+
 
 def conflict(context: Context, declared: ClusterPolicy | GroupPolicy, message: str, hint: str, *values: InForce) -> Hit:
     """Return a hit at the first of contradicting values that the object declares itself; the others are related."""
     place, related, note = places(context, declared, *values)
     return hit(declared, f"{message}{note}", place, hint, related)
-
-
-CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
-GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
-SILVER: Final = GROUP.replace("gold", "silver")
 
 
 class Examples(TypedDict):
@@ -66,7 +88,6 @@ def spec(name: str, memory: str, cpus: str, disk: str, spindles: str = "1 12") -
     return f"    - name: {name}\n      {bounds(memory, cpus, disk, spindles)}"
 
 
-SIZES: Final = "Partitioned Ganeti, Constrained instance sizes"
 LARGE: Final = spec("large", "16G 64G", "4 16", "100G 1T")
 SMALL: Final = spec("small", "1G 12G", "1 3", "10G 90G")
 
@@ -76,31 +97,7 @@ def group_with(*pairs: str) -> str:
 
 
 GOOD_SPECS: Final = group_with(LARGE, SMALL)
-DEDICATED: Final = "gpolicy: v1\nkind: NodeGroup\nname: dedicated\n"
-EXCLUSIVE: Final = f"{DEDICATED}ndparams: {{exclusive_storage: true}}\n"
-HARDWARE: Final = "hardware: {memory: 256G, cpus: 32, pv_count: 12, pv_size: 1T}\n"
-WHOLE_NODES: Final = "ipolicy:\n  vcpu-ratio: 1\n  disk-templates: [plain]\n  minmax:\n    - name: "
 FULL: Final = "full\n      " + bounds("248G 250G", "30 30", "11000G 11930G", "12 12")
-
-
-WILDCARD: Final = re.compile(r"[*?\[]")
-FILES: Final[tuple[Path, ...]] = tuple(
-    parameter.path for parameter in PARAMETERS if parameter.reach in (Reach.FILE, Reach.PROGRAM)
-)
-MOST_BITS: Final = 128  # of an IPv6 address
-HELPER: Final[Path] = ("drbd_usermode_helper",)
-IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
-RANGES: Final = {
-    "resync-rate": (1, 4 << 20, "KiB/s"),
-    "c-plan-ahead": (0, 300, "tenths of a second"),
-    "c-fill-target": (0, 1 << 20, "sectors"),
-    "c-delay-target": (1, 100, "tenths of a second"),
-    "c-min-rate": (0, 4 << 20, "KiB/s"),
-    "c-max-rate": (250, 4 << 20, "KiB/s"),
-}
-"""Least and greatest value that DRBD 8.3 and 8.4 take (drbdsetup(8))."""
-
-_LONGEST: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +119,6 @@ def misformed(context: Context, forms: Mapping[Path, Form]) -> Iterator[tuple[De
         if wrong is not None:
             verb = "cannot be" if len(words) == 1 else "has"
             yield declared, leaf, f"{leaf.dotted} {verb} {wrong!r}", f"write {form.wanted}"
-
-
-_NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
 
 
 def unknown_group(

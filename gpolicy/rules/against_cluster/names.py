@@ -52,6 +52,7 @@ _PLACES: Final[dict[Path, frozenset[str]]] = {
 }
 """Where new disks go, and the templates of these disks. Another place of rbd and gluster is a matter of the guards."""
 _SSD = "physical_volumes: {volume_groups: {ssdvg: [/dev/sdb]}}\nipolicy: {disk-templates: [drbd]}\n"
+_SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
 
 
 @warning("GP728", when=When.STATE | When.WHOLE)(  # what could not be read may name the other group
@@ -229,9 +230,6 @@ def _templates(context: Context, group: GroupPolicy) -> Iterator[tuple[str, ...]
     names = now.effective.get(DISK_TEMPLATES) if now else None
     if isinstance(names, list):
         yield tuple(map(str, names))
-
-
-_SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
 
 
 def _sized(memory: str) -> str:

@@ -36,17 +36,24 @@ if TYPE_CHECKING:
 
 _CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
 """What says that a value is not allowed, by the name of the value; of all others the spec pairs do."""
+_PLANNED: Final = When.STATE | When.WHOLE | When.NO_PLAN
+"""When rules about the plan that a policy leads to run."""
+_NO_ERROR: Final = SilentAfter(errors=("GP",))
+"""An error stands in the way of a plan."""
+_BETTER_THAN_GUARDS: Final = (
+    ("expressible", ("GP101", "GP102")),
+    ("templates-enabled", ("GP301", "GP308")),
+    ("templates-in-use", ("GP309",)),
+    ("std-in-bounds", ("GP205",)),
+    ("groups-empty", ("GP721", "GP722")),
+    ("storage-set-up", ("GP304", "GP305", "GP311")),
+    ("exclusive-storage", ("GP412", "GP417", "GP418")),
+)
 
 
 def prospect_of(context: Context) -> Prospect | None:
     """Return what the plan that the policy leads to would do to the observed cluster, if that can be told."""
     return context.forecast.prospect(context.policy, context.state) if context.state else None
-
-
-_PLANNED: Final = When.STATE | When.WHOLE | When.NO_PLAN
-"""When rules about the plan that a policy leads to run."""
-_NO_ERROR: Final = SilentAfter(errors=("GP",))
-"""An error stands in the way of a plan."""
 
 
 def _all_verdicts(context: Context) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
@@ -296,17 +303,6 @@ def _place_of_tag(context: Context, rules: Sequence[Tag], wrong: _Wrong) -> tupl
             if place is not None and tag not in had[node.name].tags:
                 return place
     return (about[0].label, about[0].span) if about else ("cluster", None)
-
-
-_BETTER_THAN_GUARDS: Final = (
-    ("expressible", ("GP101", "GP102")),
-    ("templates-enabled", ("GP301", "GP308")),
-    ("templates-in-use", ("GP309",)),
-    ("std-in-bounds", ("GP205",)),
-    ("groups-empty", ("GP721", "GP722")),
-    ("storage-set-up", ("GP304", "GP305", "GP311")),
-    ("exclusive-storage", ("GP412", "GP417", "GP418")),
-)
 
 
 def _said_by_guards(context: Context, hint: str, *, overridable: bool) -> Iterator[Hit]:

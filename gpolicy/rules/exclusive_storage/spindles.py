@@ -33,6 +33,12 @@ from gpolicy.rules.shared import (
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
 _TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
+_IGNORED: Final[tuple[Path, ...]] = (("ipolicy", "spindle-ratio"), ("ndparams", "spindle_count"))
+_WHOLE: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL
+SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
+"""Names of specs that say how many of them a node is to hold."""
+_COMPUTING: Final = "    - name: computing\n      " + bounds("100G 120G", "16 16", "100G 200G")
+_STORAGE: Final = "    - name: storage\n      " + bounds("10G 20G", "4 4", "1T 2T")
 
 
 def _specs(*pairs: str) -> str:
@@ -160,9 +166,6 @@ def spindles_beyond_node(context: Context) -> Iterator[Hit]:
                 yield hit(group, message, pair.at(*place), hint, _volumes_here(hardware))
 
 
-_IGNORED: Final[tuple[Path, ...]] = (("ipolicy", "spindle-ratio"), ("ndparams", "spindle_count"))
-
-
 @information("GP409", _SPINDLES)(
     summary="spindle-ratio or spindle_count is set, but exclusive storage is on.",
     rationale="With exclusive storage the ratio is 1, and the count is the real number of volumes: Ganeti ignores"
@@ -206,13 +209,6 @@ def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
                 span = leaf.span if leaf is not None else place
                 yield hit(group, message, span, hint, related)
                 break  # one mistake, whatever the number of specs
-
-
-_WHOLE: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL
-SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
-"""Names of specs that say how many of them a node is to hold."""
-_COMPUTING: Final = "    - name: computing\n      " + bounds("100G 120G", "16 16", "100G 200G")
-_STORAGE: Final = "    - name: storage\n      " + bounds("10G 20G", "4 4", "1T 2T")
 
 
 @dataclass(frozen=True, slots=True)

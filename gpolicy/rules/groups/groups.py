@@ -30,6 +30,7 @@ _BASE: Final = "gpolicy: v1\nkind: NodeGroup\nname: common\ntemplate: true\nallo
 _HINT: Final = "write `template: true` if it is no group of its own"
 _EXTENDING: Final = f'{GROUP}extends: common\nnodes: ["node*.example.org"]\n'
 _FAILURES: Final = "max_node_failures"
+_SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 
 
 @error("GP601", "Ganeti 3.0, configuration check")(
@@ -292,9 +293,6 @@ def _node_count(context: Context, group: GroupPolicy) -> int | None:
         return len(context.members.hosts_in(group))
     names = promised_nodes(group)
     return None if names is None else len(names)
-
-
-_SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 
 
 @warning("GP604")(

@@ -22,6 +22,7 @@ _GROUP: Final = (
 )
 _CHECK: Final = "check_instance: {group: gold, memory-size: 2G, cpu-count: 2, disks: [10G]}"
 _BY_SPEC: Final = (("specs",), ("tiered",), ("binding",), ("lost_allocations",))
+_taken: Final = ("group", "node", "nodes", "lost_allocations", "disk_left")
 
 
 def _test(action: str, expect: str, on: str = "", name: str = "a test") -> str:
@@ -250,9 +251,6 @@ def test_loses_all(context: Context) -> Iterator[Hit]:
             if nodes is not None and asked.failures == len(nodes):  # more: GP819
                 message = f"the test loses {count(asked.failures, 'node')}, but group {group.name} has {len(nodes)}"
                 yield hit(_label(scenario), message, scenario.span, f"at most {len(nodes) - 1} can fail")
-
-
-_taken: Final = ("group", "node", "nodes", "lost_allocations", "disk_left")
 
 
 @error("GP816")(

@@ -60,6 +60,8 @@ _MEASURES: Final = {
     **{f"{end}Properties": "key" for end in ("min", "max")},
 }
 _SHOW: Final = "`gpolicy show --format json` shows the values of each object as `effective`"
+Judged = tuple[HouseRule, dict[int, tuple[Declared, EffectiveObject]], Judgement | None]
+"""A house rule, the objects that it looks at, by number, and what is found; None if no time was left for it."""
 
 
 def rule(schema: str, *, name: str = "dedicated-cpus", about: str = "kind: NodeGroup") -> str:
@@ -91,10 +93,6 @@ def house_rule(context: Context) -> Iterator[Hit]:
             return
         for number, breach in judgement[1]:
             yield _broken(context.policy, info, demand, breach, *looked_at[number])
-
-
-Judged = tuple[HouseRule, dict[int, tuple[Declared, EffectiveObject]], Judgement | None]
-"""A house rule, the objects that it looks at, by number, and what is found; None if no time was left for it."""
 
 
 def _judged_rules(context: Context) -> list[Judged]:

@@ -29,6 +29,13 @@ _TOOLS: Final = frozenset(
     }
 )
 
+_DEFAULTS: Final[dict[Path, str]] = {
+    ("beparams", "minmem"): "memory-size",
+    ("beparams", "maxmem"): "memory-size",
+    ("beparams", "vcpus"): "cpu-count",
+    ("beparams", "spindle_use"): "spindle-use",
+}
+
 
 @error("GP104", _SOURCE, stays=REFUSED)(
     summary="install_image or zeroing_image is neither an absolute path nor a URL.",
@@ -139,14 +146,6 @@ def _covers(pattern: str, volume: str) -> bool:
         return re.fullmatch(pattern, volume) is not None
     except (re.error, OverflowError, RecursionError):
         return False  # GP109
-
-
-_DEFAULTS: Final[dict[Path, str]] = {
-    ("beparams", "minmem"): "memory-size",
-    ("beparams", "maxmem"): "memory-size",
-    ("beparams", "vcpus"): "cpu-count",
-    ("beparams", "spindle_use"): "spindle-use",
-}
 
 
 @warning("GP163", "Resource model, Instance policies; Ganeti 3.0, instance creation")(

@@ -34,6 +34,7 @@ _OF_GANETI: Final = {
     **dict.fromkeys(("size", "allow-two-primaries", "cram-hmac-alg", "shared-secret"), ""),
 }
 """Options of drbdsetup that Ganeti itself writes, and the parameter that it takes them from (if there is one)."""
+_DYNAMIC: Final = ("c-plan-ahead", "c-fill-target", "c-delay-target", "c-min-rate", "c-max-rate")
 
 
 def _path(name: str) -> Path:
@@ -69,9 +70,6 @@ def resync_rates_reversed(context: Context) -> Iterator[Hit]:
             message = f"c-min-rate {low.value} KiB/s is above c-max-rate {high.value} KiB/s"
             hint = "swap the two" if low.leaf and high.leaf else "declare both"
             yield conflict(context, declared, message, hint, low, high)
-
-
-_DYNAMIC: Final = ("c-plan-ahead", "c-fill-target", "c-delay-target", "c-min-rate", "c-max-rate")
 
 
 @warning("GP122", _SOURCE, When.MORE_WITH_STATE)(

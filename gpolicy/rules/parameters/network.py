@@ -26,6 +26,7 @@ OVS_LINK: Final[Path] = ("ndparams", "ovs_link")
 _MASTER: Final[Path] = ("master_netdev",)
 OVS: Final[Path] = ("ndparams", "ovs")
 _OVS_SOURCE: Final = "Ganeti 3.0, gnt-node(8) add, and Open vSwitch support"
+_PATHS: Final[tuple[Path, ...]] = (("ndparams", "oob_program"), HELPER)
 
 
 @error("GP161", "IEEE 802; Ganeti 3.0 does not check it")(
@@ -192,9 +193,6 @@ def link_is_no_switch(context: Context) -> Iterator[Hit]:
             message = f"no node has the Open vSwitch bridge {link.value}, by ovs_name"
             hint = did_you_mean_one_of(str(link.value), "bridges", switches)
             yield conflict(context, declared, message, hint, link, mode)
-
-
-_PATHS: Final[tuple[Path, ...]] = (("ndparams", "oob_program"), HELPER)
 
 
 @warning("GP140", "Ganeti 3.0, run: oob_program is stored unchecked")(

@@ -23,6 +23,12 @@ _STATE_HINT: Final = (
 _LEAST_SHARE: Final = 0.5
 _LEAST_OF_DISK: Final = 0.1
 """A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
+_PARTS: Final = {
+    "mem_total": ("mem_node", "mem_hv"),
+    "cpu_total": ("cpu_node",),
+    "disk_total": ("disk_reserved", "disk_overhead"),
+}
+_MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk_total": "disk_total"}
 
 
 @warning("GP112", "Resource model, Hypervisor state", When.MORE_WITH_STATE)(
@@ -127,13 +133,6 @@ def _records(context: Context, declared: Declared) -> dict[Path, Leaf]:
     return {leaf.path[:-1]: leaf for leaf in reversed(leaves) if leaf.path[0] in ("hv_state", "disk_state")}
 
 
-_PARTS: Final = {
-    "mem_total": ("mem_node", "mem_hv"),
-    "cpu_total": ("cpu_node",),
-    "disk_total": ("disk_reserved", "disk_overhead"),
-}
-
-
 @warning("GP151", f"{_HV_SOURCE} and (disk_state)")(
     summary="The node, the hypervisor or other volumes keep as much as there is, or more.",
     rationale="Free is what remains: mem_total less mem_node and mem_hv, cpu_total less cpu_node, disk_total less"
@@ -216,9 +215,6 @@ def _promised(group: GroupPolicy) -> dict[str, tuple[int, Span]]:
         whole = sizes[0].value * count if len(sizes) == 1 else sum(size.value for size in sizes)
         found["disk_total"] = (whole, sizes[0].span)
     return found
-
-
-_MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk_total": "disk_total"}
 
 
 @warning("GP154", _HV_SOURCE, When.STATE)(

@@ -47,6 +47,26 @@ _ADDRESSES: Final = (
     ("gluster", "host", re.compile(r"[^:]+"), "an IPv4 address or a name"),
 )
 """By disk template: a parameter in the address of a disk, and the form of it that Ganeti 3.1 can read."""
+_PORTS: Final[tuple[Path, ...]] = (("ndparams", "ssh_port"), ("diskparams", "gluster", "port"))
+_COUNTS: Final[tuple[Path, ...]] = (
+    ("ndparams", "spindle_count"),
+    ("diskparams", "plain", "stripes"),
+    ("diskparams", "drbd", "data-stripes"),
+    ("diskparams", "drbd", "meta-stripes"),
+    ("beparams", "vcpus"),
+)
+_SSH: Final[Path] = ("ndparams", "ssh_port")
+_GLUSTER: Final[Path] = ("diskparams", "gluster", "port")
+_MIGRATION: Final[tuple[Path, ...]] = tuple(
+    ("hvparams", hypervisor, "migration_port") for hypervisor in ("kvm", "xen-hvm", "xen-pvm")
+)
+_USUAL_PORTS: Final = {
+    parameter.path: parameter.default for parameter in PARAMETERS if parameter.path in (_GLUSTER, *_MIGRATION)
+}
+_USUAL_SSH: Final = 22
+_UIDS: Final[Path] = ("uid_pool",)
+_NOBODY: Final = 65534
+_TWO_IDS: Final = 8  # digits: two IDs without the dash between them
 
 
 @cache
@@ -131,9 +151,6 @@ def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
     return edits.replace_word(context.policy, leaf.span, written, meant) if is_prefix else None
 
 
-_PORTS: Final[tuple[Path, ...]] = (("ndparams", "ssh_port"), ("diskparams", "gluster", "port"))
-
-
 @error("GP106", "Ganeti 3.0 does not check it")(
     summary="A TCP port is outside 1 to 65535.",
     rationale="Ganeti checks only that the port is a number. It cannot reach nodes with such an ssh_port.",
@@ -144,15 +161,6 @@ def port_range(context: Context) -> Iterator[Hit]:
         if not 1 <= number(leaf) <= 65535:
             message = f"{leaf.dotted} is {leaf.value}, which is not a TCP port"
             yield hit(declared, message, leaf.span, "write a port from 1 to 65535")
-
-
-_COUNTS: Final[tuple[Path, ...]] = (
-    ("ndparams", "spindle_count"),
-    ("diskparams", "plain", "stripes"),
-    ("diskparams", "drbd", "data-stripes"),
-    ("diskparams", "drbd", "meta-stripes"),
-    ("beparams", "vcpus"),
-)
 
 
 @error("GP107", "Resource model, Node parameters and Disk parameters; Ganeti 3.0 does not check it")(
@@ -264,20 +272,6 @@ def _in_userspace(context: Context) -> Iterator[Hit]:
 
 def _shown(item: InForce) -> str:
     return json.dumps(item.value, ensure_ascii=False)
-
-
-_SSH: Final[Path] = ("ndparams", "ssh_port")
-_GLUSTER: Final[Path] = ("diskparams", "gluster", "port")
-_MIGRATION: Final[tuple[Path, ...]] = tuple(
-    ("hvparams", hypervisor, "migration_port") for hypervisor in ("kvm", "xen-hvm", "xen-pvm")
-)
-_USUAL_PORTS: Final = {
-    parameter.path: parameter.default for parameter in PARAMETERS if parameter.path in (_GLUSTER, *_MIGRATION)
-}
-_USUAL_SSH: Final = 22
-_UIDS: Final[Path] = ("uid_pool",)
-_NOBODY: Final = 65534
-_TWO_IDS: Final = 8  # digits: two IDs without the dash between them
 
 
 @warning("GP117", "Ganeti 3.0, its constants; gnt-instance(8); the register of IANA", When.MORE_WITH_STATE)(

@@ -42,6 +42,7 @@ _CLUSTER: Final = (
     "  std: {memory-size: 1G, cpu-count: 1, disk-size: 10G, disk-count: 1, nic-count: 1, spindle-use: 1}\n---\n"
 )
 _GROUP: Final = f"{_CLUSTER}gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy:\n  minmax:\n    - name: some\n      "
+_MIN, _MAX = _PAIR.partition("      max:")[::2]
 
 
 @error("GP206", f"{SIZES}; Ganeti 3.0 checks it", stays=REFUSED)(
@@ -79,9 +80,6 @@ def spec_allows_nothing(context: Context) -> Iterator[Hit]:
             if pair.possible and pair.maximum[name] == 0:
                 message = f"{pair.title} allows no instance: its maximum {name} is 0"
                 yield hit(declared, message, pair.at("max", name), "write a bound above 0")
-
-
-_MIN, _MAX = _PAIR.partition("      max:")[::2]
 
 
 @error("GP213", _SOURCE)(

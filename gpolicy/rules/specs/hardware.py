@@ -34,6 +34,10 @@ _MEMORIES: Final = tuple(sorted(odd << power for odd in (1, 3, 5, 7, 9, 15) for 
 _SMALL_NODE: Final = 16 * 1024
 """MiB of memory: with less, a node is a virtual one for tests, or a small board."""
 _COUNT: Final[Path] = ("ndparams", "spindle_count")
+_JUDGES: Final = ("GP211", "GP212", "GP223", "GP402", "GP404", "GP405", "GP415", "GP416")
+"""The rules that compare specs with what a node gives."""
+_SPINDLES_SHARED: Final = 32
+"""Ganeti's default of spindle-ratio: the weights of instances are arbitrary, and 1 may be too little."""
 
 
 def _spec(memory: str, cpus: str = "1 16", disk: str = "10G 100G") -> str:
@@ -203,12 +207,6 @@ def _observed(context: Context, declared: Declared) -> Iterator[float]:
         count = node.own.get(_COUNT)
         if isinstance(count, int | float):
             yield count
-
-
-_JUDGES: Final = ("GP211", "GP212", "GP223", "GP402", "GP404", "GP405", "GP415", "GP416")
-"""The rules that compare specs with what a node gives."""
-_SPINDLES_SHARED: Final = 32
-"""Ganeti's default of spindle-ratio: the weights of instances are arbitrary, and 1 may be too little."""
 
 
 @dataclass(frozen=True, slots=True)

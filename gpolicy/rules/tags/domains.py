@@ -39,6 +39,18 @@ _RULES: Final[tuple[Pointer, ...]] = (
     *(("migration", "domains"), ("migration", "allow")),
 )
 
+OWNING: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
+LEFT_NODE: Final = "gpolicy: v1\nkind: NodeSet\nname: left\nnodes: [n1]\ntags: "
+_TAGGED: Final = (
+    "gpolicy: v1\nkind: TagRules\nexclusion: [service]\n---\ngpolicy: v1\nkind: NodeGroup\nname: gold\n---\n"
+    "gpolicy: v1\nkind: Test\ntests:\n"
+    '  - {name: a test, "on": {simulate: {memory: 64G, cpus: 8, disk: 1T, nodes: [{name: n1}, {name: n2}], instances:'
+    " [{name: a, nodes: [n1], memory-size: 1G, cpu-count: 1, disks: [1G], disk-template: plain,"
+    ' tags: ["service:x"]}]}},'
+    " redundancy: {}, expect: {survives: true}}\n"
+)
+_OTHERS: Final = "".join(f"---\ngpolicy: v1\nkind: NodeGroup\nname: {name}\ntags: [tier:web]\n" for name in ("a", "b"))
+
 
 def cluster_tags(tags: str) -> str:
     """Return an example: a cluster with these tags, in YAML."""
@@ -231,19 +243,6 @@ def why_almost(tag: str, names: Names) -> str:
 def is_slip(written: str, name: str) -> bool:
     letters = sorted(written) == sorted(name) and len(name) > 2  # two letters in the wrong order
     return letters or (len(name) > 2 and SequenceMatcher(None, written, name).ratio() >= CLOSE)
-
-
-OWNING: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
-LEFT_NODE: Final = "gpolicy: v1\nkind: NodeSet\nname: left\nnodes: [n1]\ntags: "
-_TAGGED: Final = (
-    "gpolicy: v1\nkind: TagRules\nexclusion: [service]\n---\ngpolicy: v1\nkind: NodeGroup\nname: gold\n---\n"
-    "gpolicy: v1\nkind: Test\ntests:\n"
-    '  - {name: a test, "on": {simulate: {memory: 64G, cpus: 8, disk: 1T, nodes: [{name: n1}, {name: n2}], instances:'
-    " [{name: a, nodes: [n1], memory-size: 1G, cpu-count: 1, disks: [1G], disk-template: plain,"
-    ' tags: ["service:x"]}]}},'
-    " redundancy: {}, expect: {survives: true}}\n"
-)
-_OTHERS: Final = "".join(f"---\ngpolicy: v1\nkind: NodeGroup\nname: {name}\ntags: [tier:web]\n" for name in ("a", "b"))
 
 
 def _is_mistyped(tag: str, other: str) -> bool:
