@@ -27,7 +27,7 @@ from gpolicy.guessing import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.printable import count, some
 from gpolicy.resolve.rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
-from gpolicy.rules.shared import CLUSTER, FILES, GROUP, SILVER, bounds, shown
+from gpolicy.rules.shared import CLUSTER, FILES, GROUP, SILVER, shown, spec
 
 if TYPE_CHECKING:
     from gpolicy.ganeti.parameter import Path
@@ -53,6 +53,8 @@ _PLACES: Final[dict[Path, frozenset[str]]] = {
 """Where new disks go, and the templates of these disks. Another place of rbd and gluster is a matter of the guards."""
 _SSD = "physical_volumes: {volume_groups: {ssdvg: [/dev/sdb]}}\nipolicy: {disk-templates: [drbd]}\n"
 _SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
+_SIZES: Final = spec("some", "… 16G", "1 16", "1G 1T", "1 8")
+_SIZED: Final = f"{GROUP}nodes: [node1.example.org]\nipolicy:\n  minmax:\n{_SIZES}---\n{SILVER}"
 
 
 @warning("GP728", when=When.STATE | When.WHOLE)(  # what could not be read may name the other group
@@ -232,11 +234,6 @@ def _templates(context: Context, group: GroupPolicy) -> Iterator[tuple[str, ...]
         yield tuple(map(str, names))
 
 
-def _sized(memory: str) -> str:
-    sizes = bounds(memory, "1 16", "1G 1T", "1 8")
-    return f"{GROUP}nodes: [node1.example.org]\nipolicy:\n  minmax:\n    - name: some\n      {sizes}---\n{SILVER}"
-
-
 @error("GP721", "Ganeti 3.0, gnt-group remove", When.STATE | When.WHOLE, stays=NO_PLAN)(
     summary="All groups of the cluster are to be removed.",
     rationale="Ganeti does not remove the last group, since a cluster always has one.",
@@ -274,7 +271,7 @@ def removed_group_has_nodes(context: Context) -> Iterator[Hit]:
     rationale="Ganeti moves nodes between groups without checking the policy or the exclusive storage of the"
     " target; only `gnt-cluster verify` reports it. hail and Ganeti then refuse to modify or move such instances"
     " without --ignore-ipolicy.",
-    **shown(_sized("… 16G"), bad="8G", good="1G"),
+    **shown(_SIZED, bad="8G", good="1G"),
 )
 def move_into_stricter_group(context: Context) -> Iterator[Hit]:
     state, desired = context.state, context.desired

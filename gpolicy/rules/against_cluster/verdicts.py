@@ -17,7 +17,7 @@ from gpolicy.policy.kinds import BUILT_IN, Measure
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, named, some
-from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, bounds, shown
+from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, group_with, shown, spec
 from gpolicy.rules.tags.domains import LOCATION
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 
 _CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
 """What says that a value is not allowed, by the name of the value; of all others the spec pairs do."""
+_GUARDED: Final = (
+    f"{GROUP}alloc_policy: last_resort\nndparams: {{cpu_speed: 2}}\n---\n"
+    "gpolicy: v1\nkind: Guards\nguards:\n  - {name: few, max_changes: …}\n"
+)
 _PLANNED: Final = When.STATE | When.WHOLE | When.NO_PLAN
 """When rules about the plan that a policy leads to run."""
 _NO_ERROR: Final = SilentAfter(errors=("GP",))
@@ -67,17 +71,11 @@ def _verdicts(context: Context) -> list[tuple[Guard, GuardResult]]:
     return list(zip(context.policy.guards, declared, strict=False))
 
 
-def _guarded(most: int) -> str:
-    group = f"{GROUP}alloc_policy: last_resort\nndparams: {{cpu_speed: 2}}\n---\n"
-    return f"{group}gpolicy: v1\nkind: Guards\nguards:\n  - {{name: few, max_changes: {most}}}\n"
-
-
 @warning("GP748", "gpolicy plan, guards of the policy", _PLANNED | When.LAST)(
     summary="A guard of the policy would stop the plan that the policy leads to.",
     rationale="`gpolicy plan` measures what its changes do to the cluster, and stops there unless `--allow`"
     " overrides the guard. A guard that fails without any change stops every plan.",
-    bad=_guarded(1),
-    good=_guarded(5),
+    **shown(_GUARDED, bad="1", good="5"),
     silent_after=_NO_ERROR,
 )
 def guard_stops_plan(context: Context) -> Iterator[Hit]:
@@ -92,17 +90,13 @@ def guard_stops_plan(context: Context) -> Iterator[Hit]:
         yield hit("cluster", f"guard {verdict.name} would stop the plan: {verdict.message}", None, hint)
 
 
-def _sized(memory: str) -> str:
-    return f"{GROUP}ipolicy:\n  minmax:\n    - name: some\n      {bounds(memory, '1 16', '1G 1T', '1 8')}"
-
-
 @warning("GP749", "Ganeti 3.0, instance policies, and hbal", _PLANNED | When.LAST)(
     summary="Instances or nodes that conform to their group's policy now would violate it.",
     rationale="Such instances keep running, but Ganeti refuses to modify them without --ignore-ipolicy, and hail to"
     " move them within the policy. hail and hbal put no more on a node above its vcpu-ratio or spindle-ratio, which"
     " hbal calls policy-violating. Where guards limit `newly_violating`, it is reported if one of them would stop"
     " the plan.",
-    **shown(_sized("… 16G"), bad="8G", good="1G"),
+    **shown(group_with(spec("some", "… 16G", "1 16", "1G 1T", "1 8")), bad="8G", good="1G"),
     silent_after=_NO_ERROR,
 )
 def instances_violate(context: Context) -> Iterator[Hit]:
@@ -344,16 +338,12 @@ def plan_unsafe(context: Context) -> Iterator[Hit]:
     return _said_by_guards(context, hint, overridable=True)
 
 
-def _size(memory: str) -> str:
-    return f"{GROUP}ipolicy:\n  minmax:\n    - name: big\n      {bounds(memory, '1 4', '1G 10G')}"
-
-
 @warning("GP724", "Partitioned Ganeti, Constrained instance sizes", When.STATE)(
     summary="The smallest or the largest instance of a spec is larger than every node of the group.",
     rationale="The spec is legal, but no instance of this size can be created until the group has larger nodes. If"
     " the group promises hardware, its specs are compared with that (GP211, GP212).",
-    bad=_size("96G 128G"),
-    good=_size("16G 60G"),
+    bad=group_with(spec("big", "96G 128G", "1 4", "1G 10G")),
+    good=group_with(spec("big", "16G 60G", "1 4", "1G 10G")),
 )
 def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
     for group in context.groups:

@@ -30,9 +30,26 @@ _GROUPS: Final = (
     "gpolicy: v1\nkind: Test\ntests:\n  - name: a test\n"
 )
 _ASKED: Final = "    redundancy: {group: gold}\n    expect: {survives: true}\n"
+_SIMULATED: Final = (
+    f'{_GROUPS}    "on": {{simulate: {{group: gold, {_HARDWARE}, nodes: [{{name: node1.example.org}},'
+    f" {{name: …}}]}}}}\n{_ASKED}"
+)
+_ON: Final = (
+    f'{_GROUPS}    "on": {{simulate: [{{group: gold, nodes: 2, {_HARDWARE}}}, {{group: silver, nodes: 2, {_HARDWARE},'
+    " instances: [{name: web, nodes: […], memory-size: 1G, cpu-count: 1, disks: [1G], disk-template: plain}]}]}\n"
+    f"{_ASKED}"
+)
 _WITH_SIZES: Final = (
     f"{GROUP}ipolicy:\n  disk-templates: [plain]\n  minmax:\n"
     "    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T") + "---\ngpolicy: v1\nkind: Test\ntests:\n"
+)
+_ASKING_FOR: Final = (
+    f"{_WITH_SIZES}  - {{name: a test, check_instance: {{group: gold, memory-size: …, cpu-count: 4, disks: [200G],"
+    " disk-template: plain}, expect: {refused: false}}\n"
+)
+_CAPACITY: Final = (
+    f'{_WITH_SIZES}  - {{name: a test, "on": {{simulate: {{group: gold, nodes: 2, memory: 256G, cpus: 32, disk: 4T}}}},'
+    " capacity: {}, expect: {specs: {large: …}}}\n"
 )
 
 
@@ -111,24 +128,11 @@ def test_spindles(context: Context) -> Iterator[Hit]:
             yield hit(f"test/{scenario.name.value}", message, sizes.span, hint, related)
 
 
-def _simulated(first: str, second: str) -> str:
-    nodes = f"nodes: [{{name: {first}}}, {{name: {second}}}]"
-    return f'{_GROUPS}    "on": {{simulate: {{group: gold, {_HARDWARE}, {nodes}}}}}\n{_ASKED}'
-
-
-def _on(node: str) -> str:
-    sizes = "memory-size: 1G, cpu-count: 1, disks: [1G], disk-template: plain"
-    instances = f"instances: [{{name: web, nodes: [{node}], {sizes}}}]"
-    gold, silver = (f"{{group: {name}, nodes: 2, {_HARDWARE}" for name in ("gold", "silver"))
-    return f'{_GROUPS}    "on": {{simulate: [{gold}}}, {silver}, {instances}}}]}}\n{_ASKED}'
-
-
 @warning("GP825", when=When.WHOLE)(
     summary="The name of a simulated node is almost that of a node of the policy, and others of the test are such.",
     rationale="A simulated node has the tags and values of node sets by its name. Under another name it has none,"
     " and the test shows nothing about them.",
-    bad=_simulated("node1.example.org", "node2.example.com"),
-    good=_simulated("node1.example.org", "node2.example.org"),
+    **shown(_SIMULATED, bad="node2.example.com", good="node2.example.org"),
 )
 def test_node_misspelt(context: Context) -> Iterator[Hit]:
     lists = [*(group.nodes or () for group in context.groups), *(nodes.nodes for nodes in context.policy.node_sets)]
@@ -168,7 +172,7 @@ def _meant(name: str, known: Sequence[str], entries: Sequence[str]) -> str | Non
     summary="A test lists an instance in one simulated group, and puts it on a node of another.",
     rationale="An instance is in the group of its node. The numbers of counted nodes go on from group to group:"
     " with `nodes: 2` in two groups, the second has node-3 and node-4.",
-    **shown(_on("…"), bad="node-1", good="node-3"),
+    **shown(_ON, bad="node-1", good="node-3"),
 )
 def test_instance_elsewhere(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
@@ -189,23 +193,13 @@ def _name(part: SimulatedGroup) -> str:
     return f"group {part.group.value}" if part.group else "the group"
 
 
-def _asking_for(memory: str) -> str:
-    sizes = f"{{group: gold, memory-size: {memory}, cpu-count: 4, disks: [200G], disk-template: plain}}"
-    return f"{_WITH_SIZES}  - {{name: a test, check_instance: {sizes}, expect: {{refused: false}}}}\n"
-
-
-def _capacity(number: str) -> str:
-    on = "{simulate: {group: gold, nodes: 2, memory: 256G, cpus: 32, disk: 4T}}"
-    return f'{_WITH_SIZES}  - {{name: a test, "on": {on}, capacity: {{}}, expect: {{specs: {{large: {number}}}}}}}\n'
-
-
 @warning("GP819", "gpolicy test; Partitioned Ganeti, Constrained instance sizes", When.WHOLE | When.LAST)(
     summary="A test fails: what it expects is not so, or it cannot run.",
     rationale="gpolicy runs small tests while it checks, since they need nothing but the policy. Either the test is"
     " wrong, or the policy no longer allows what somebody relies on. Tests on snapshots, on many nodes or of many"
     " instances are left to `gpolicy test`. No test runs while a number or a name of the policy is an error, or"
     " makes no sense: the tests would fail for that reason.",
-    **shown(_asking_for("…"), bad="640G", good="64G"),
+    **shown(_ASKING_FOR, bad="640G", good="64G"),
     silent_after=SilentAfter(  # values of the policy that are wrong: tests then fail or cannot run because of them
         errors=tuple(f"GP{family}" for family in "123456"),
         missing=True,
@@ -233,7 +227,7 @@ def _failure(outcome: Outcome) -> Hit:
     summary="A test expects what holds whatever the policy says, or changes its cluster without effect.",
     rationale="Numbers are never below 0, and no cluster holds 100,000 instances: what expects it shows nothing. An"
     " edit that leaves the cluster as it was most likely means another node or instance.",
-    **shown(_capacity("…"), bad="{at_least: 0}", good="{at_least: 1}"),
+    **shown(_CAPACITY, bad="{at_least: 0}", good="{at_least: 1}"),
 )
 def test_never_fails(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:

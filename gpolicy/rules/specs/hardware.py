@@ -19,7 +19,7 @@ from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Pol
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count as in_words
 from gpolicy.printable import named
-from gpolicy.rules.shared import GROUP, SIZES, bounds, shown
+from gpolicy.rules.shared import GROUP, SIZES, bounds, shown, spec
 
 _GROUP: Final = f"{GROUP}hardware: {{memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}}\n"
 _MANY_VOLUMES: Final = 4
@@ -38,6 +38,11 @@ _JUDGES: Final = ("GP211", "GP212", "GP223", "GP402", "GP404", "GP405", "GP415",
 """The rules that compare specs with what a node gives."""
 _SPINDLES_SHARED: Final = 32
 """Ganeti's default of spindle-ratio: the weights of instances are arbitrary, and 1 may be too little."""
+_SIZED: Final = (
+    f"{GROUP}hardware: {{memory: 128G, cpus: …, pv_count: 8, pv_size: 1T}}\nipolicy:\n  vcpu-ratio: 1\n  minmax:\n"
+    + spec("large", "32G 64G", "4 16", "100G 1T")
+    + spec("small", "8G 16G", "2 8", "10G 90G")
+)
 
 
 def _spec(memory: str, cpus: str = "1 16", disk: str = "10G 100G") -> str:
@@ -235,19 +240,12 @@ class _Refusals:
         return len({span for _, span in self.refused}) > 1 and len(self.refused) * 2 > self.specs
 
 
-def _sized(cpus: int) -> str:
-    large, small = bounds("32G 64G", "4 16", "100G 1T"), bounds("8G 16G", "2 8", "10G 90G")
-    head = f"{GROUP}hardware: {{memory: 128G, cpus: {cpus}, pv_count: 8, pv_size: 1T}}\nipolicy:\n  vcpu-ratio: 1\n"
-    return f"{head}  minmax:\n    - name: large\n      {large}    - name: small\n      {small}"
-
-
 @warning("GP226", "Partitioned Ganeti, Constrained instance sizes", When.MORE_WITH_STATE | When.LAST | When.TOLD)(
     summary="By one figure most specs of a group do not fit the nodes.",
     rationale="Hardware, what a node keeps, a ratio below 1 and the reserve of volumes hold for all specs of a"
     " group. If most of them no longer fit, and all would without this figure, then it is wrong rather than the"
     " specs. What the rules of the single specs find is not reported beside it. It is an error if one of those is.",
-    bad=_sized(6),
-    good=_sized(16),
+    **shown(_SIZED, bad="6", good="16"),
     explains=Explains(one_by_one=True),
 )
 def figure_refuses_specs(context: Context, found: Sequence[Finding]) -> Iterator[Hit]:
