@@ -161,6 +161,11 @@ def hit(
     return Hit(label, _UNNAMED.finding(message, span, hint=hint, related=related, fix=fix, missing=missing))
 
 
+def see(span: Span | None, message: str) -> tuple[Related, ...]:
+    """Return another place of a hit, and its relation to it; none where that place is not known."""
+    return (Related(span, message),) if span is not None else ()
+
+
 class _How(TypedDict, total=False):
     """What a rule may have beside its documentation: see `Rule`."""
 

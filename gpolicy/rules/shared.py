@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import translate
-from typing import Any, Final, TypedDict
+from typing import Any, Final, TypedDict, TypeVar
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import InForce, places
-from gpolicy.checking.rule import Hit, hit
-from gpolicy.findings import Related
+from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.guessing import did_you_mean_one_of
@@ -29,6 +28,7 @@ from gpolicy.policy.model import (
 from gpolicy.policy.source_file import Located
 from gpolicy.resolve.desired import is_glob
 
+_Item = TypeVar("_Item")
 CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 SILVER: Final = GROUP.replace("gold", "silver")
@@ -61,6 +61,15 @@ def conflict(context: Context, declared: ClusterPolicy | GroupPolicy, message: s
     """Return a hit at the first of contradicting values that the object declares itself; the others are related."""
     place, related, note = places(context, declared, *values)
     return hit(declared, f"{message}{note}", place, hint, related)
+
+
+def repeated(items: Iterable[_Item], key: Callable[[_Item], object]) -> Iterator[tuple[_Item, _Item]]:
+    """Yield the items whose key another one before them has, each with the first of these."""
+    first: dict[object, _Item] = {}
+    for item in items:
+        earlier = first.setdefault(key(item), item)
+        if earlier is not item:
+            yield item, earlier
 
 
 class Examples(TypedDict):
@@ -109,8 +118,8 @@ class Form:
     between: str = ""
 
 
-def misformed(context: Context, forms: Mapping[Path, Form]) -> Iterator[tuple[Declared, Leaf, str, str]]:
-    """Yield the declared texts that do not have the form of their path, each with a message and a hint."""
+def misformed(context: Context, forms: Mapping[Path, Form]) -> Iterator[Hit]:
+    """Yield the declared texts that do not have the form of their path."""
     for declared, leaf in context.explicit_at(*forms):
         form, text = forms[leaf.path], str(leaf.value)[:_LONGEST]
         words = [word.strip() for word in text.split(form.between)] if form.between and text else [text]
@@ -118,7 +127,7 @@ def misformed(context: Context, forms: Mapping[Path, Form]) -> Iterator[tuple[De
         wrong = next((word for word in words if not re.fullmatch(form.pattern, word) or (is_list and not word)), None)
         if wrong is not None:
             verb = "cannot be" if len(words) == 1 else "has"
-            yield declared, leaf, f"{leaf.dotted} {verb} {wrong!r}", f"write {form.wanted}"
+            yield hit(declared, f"{leaf.dotted} {verb} {wrong!r}", leaf.span, f"write {form.wanted}")
 
 
 def unknown_group(
@@ -175,8 +184,17 @@ def exclusive_hit(
 ) -> Hit:
     """Return a hit at what the object says itself, with the other half of the contradiction as related place."""
     if context.own(declared, leaf.path) is not None:
-        return hit(declared, message, leaf.span, hint, (Related(exclusive.span, "exclusive storage is on"),))
-    return hit(declared, message, exclusive.span, hint, (Related(leaf.span, "inherited from the cluster"),))
+        return hit(declared, message, leaf.span, hint, see(exclusive.span, "exclusive storage is on"))
+    return hit(declared, message, exclusive.span, hint, see(leaf.span, "inherited from the cluster"))
+
+
+def promised_disk(hardware: Hardware) -> Located[int] | None:
+    """Return the promised disk of a node, MiB: the sum of its volumes; None if they are not promised."""
+    sizes, count = hardware.pv_sizes, hardware.volume_count
+    if not sizes or count is None:
+        return None
+    total = sum(size.value for size in sizes) if len(sizes) > 1 else sizes[0].value * count
+    return Located(total, sizes[0].span)
 
 
 def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, Hardware]]:

@@ -17,9 +17,9 @@ from gpolicy.checking.context import (
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, pools_in
 from gpolicy.checking.pairs import Pair, amount
-from gpolicy.checking.rule import Hit, Rule, When, error, hit, warning
+from gpolicy.checking.rule import Hit, Rule, When, error, hit, see, warning
 from gpolicy.cluster.state import LiveInstance
-from gpolicy.findings import NO_PLAN, Related, RuleInfo, Span
+from gpolicy.findings import NO_PLAN, RuleInfo, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.releases import release_of, unknown_release
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
@@ -294,7 +294,7 @@ def move_into_stricter_group(context: Context) -> Iterator[Hit]:
         message = f"group {name} does not allow {first} ({reason}){others} of the nodes that move into it"
         hint = "move or change the instances first, or allow them there"
         group = context.policy.groups[name]
-        yield hit(group, message, span, hint, (Related(group.span, "the group"),))
+        yield hit(group, message, span, hint, see(group.span, "the group"))
 
 
 def _refused(context: Context, group: GroupPolicy, instance: LiveInstance) -> str:

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context, name_of
 from gpolicy.checking.node_limits import own_pool
 from gpolicy.checking.pairs import amount
-from gpolicy.checking.rule import Hit, Same, SilentAfter, When, error, hit, warning
-from gpolicy.findings import NO_PLAN, Related, RuleParameter, Span
+from gpolicy.checking.rule import Hit, Same, SilentAfter, When, error, hit, see, warning
+from gpolicy.findings import NO_PLAN, RuleParameter, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Measure
-from gpolicy.policy.model import Hardware
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, named, some
-from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, group_with, shown, spec
+from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, group_with, promised_disk, shown, spec
 from gpolicy.rules.tags.domains import LOCATION
 
 if TYPE_CHECKING:
@@ -359,9 +357,9 @@ def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
     **shown(f"{GROUP}hardware: {{memory: …, cpus: 16}}\n", bad="128G", good="64G"),
     parameters=(
         RuleParameter(
-            name="tolerance",
-            default=5,
-            summary="Percent of the promised memory and volume size that may be missing, since the system keeps some.",
+            "tolerance",
+            5,
+            "Percent of the promised memory and volume size that may be missing, since the system keeps some.",
             most=100,
         ),
     ),
@@ -380,7 +378,7 @@ def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit
                 ("memory", "memory-size", hardware.memory, had.memory_total, share),
                 ("CPUs", "cpu-count", hardware.cpus, had.cpu_total, 1.0),
                 ("physical volumes", "disk-count", hardware.pv_count, len(volumes) or None, 1.0),
-                ("disk", "disk-size", None if volumes else _promised_disk(hardware), had.disk_total, share),
+                ("disk", "disk-size", None if volumes else promised_disk(hardware), had.disk_total, share),
             )
             less = [
                 (what, amount(name, has), amount(name, item.value), item.span)
@@ -400,13 +398,4 @@ def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit
                 who = f"{name} and {count(len(found) - 1, 'more node')} of {name_of(group)} have"
             message = f"{who} less than promised: {what} {has}, not {wanted}"
             hint = "correct the promise, or put nodes that differ into another group"
-            yield hit(group, message, span, hint, (Related(hardware.span, "promised here"),))
-
-
-def _promised_disk(hardware: Hardware) -> Located[int] | None:
-    """Return the promised disk of a node, MiB: the sum of its volumes; None if they are not promised."""
-    sizes, count = hardware.pv_sizes, hardware.volume_count
-    if not sizes or count is None:
-        return None
-    total = sum(size.value for size in sizes) if len(sizes) > 1 else sizes[0].value * count
-    return Located(total, sizes[0].span)
+            yield hit(group, message, span, hint, see(hardware.span, "promised here"))

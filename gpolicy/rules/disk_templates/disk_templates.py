@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context, Known, name_of, texts
-from gpolicy.checking.rule import Hit, When, error, hit, information, warning
-from gpolicy.findings import REFUSED, Related
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context, name_of, texts
+from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
@@ -18,10 +18,6 @@ from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, bounds, shown
 _SOURCE: Final = "Ganeti 3.0, checks of the cluster and group commands"
 _DIRECTORIES: Final[dict[str, Path]] = {"file": ("file_storage_dir",), "sharedfile": ("shared_file_storage_dir",)}
 _PAIR: Final = f"  minmax:\n    - name: some\n      {bounds('1G 12G', '1 3', '10G 90G')}"
-
-
-def _where(enabled: Known) -> tuple[Related, ...]:
-    return (Related(enabled.span, "enabled here"),) if enabled.span else ()
 
 
 @error("GP301", _SOURCE, When.MORE_WITH_STATE, stays=REFUSED)(
@@ -40,7 +36,9 @@ def template_not_enabled(context: Context) -> Iterator[Hit]:
                 hint = f"add it to enabled_disk_templates, or allow only {', '.join(enabled.values)}"
                 written: Any = leaf.document.root  # the value itself is sorted
                 span = leaf.at(written["ipolicy"]["disk-templates"].index(template))
-                yield hit(declared, message, span, hint, _where(enabled), missing=f"enabled {template}")
+                yield hit(
+                    declared, message, span, hint, see(enabled.span, "enabled here"), missing=f"enabled {template}"
+                )
 
 
 @error("GP304", _SOURCE, When.MORE_WITH_STATE, stays=REFUSED)(
@@ -92,7 +90,7 @@ def _needs(context: Context, path: Path, templates: tuple[str, ...], what: str) 
     if enabled and in_use and leaf is not None and leaf.value == "" and context.policy.cluster:
         message = f"{' and '.join(in_use)} cannot be enabled without {what}"
         hint = f"write {path[0]}, or disable {' and '.join(in_use)}"
-        yield hit(context.policy.cluster, message, leaf.span, hint, _where(enabled))
+        yield hit(context.policy.cluster, message, leaf.span, hint, see(enabled.span, "enabled here"))
 
 
 @warning("GP307", _SOURCE, When.MORE_WITH_STATE)(
@@ -121,7 +119,9 @@ def parameters_of_disabled_template(context: Context) -> Iterator[Hit]:
                 message = f"{template} is not enabled on the cluster: its parameters have no effect"
                 span = leaf.document.key_span(leaf.pointer[:2])
                 hint = f"enable {template}, or leave its parameters out"
-                yield hit(declared, message, span, hint, _where(enabled), missing=f"enabled {template}")
+                yield hit(
+                    declared, message, span, hint, see(enabled.span, "enabled here"), missing=f"enabled {template}"
+                )
 
 
 def _is_set(leaf: Leaf, declared: Declared) -> bool:
@@ -208,7 +208,7 @@ def default_template_not_allowed(context: Context) -> Iterator[Hit]:
     elif allowed is not None and first not in texts(allowed):
         message = f"{first} is the default template of new instances (it is enabled first), but not allowed"
         hint = f"begin enabled_disk_templates with one of {', '.join(texts(allowed))}"
-        related = (Related(allowed.span, "allowed here"),)
+        related = see(allowed.span, "allowed here")
         yield hit(cluster, message, enabled.at(0), hint, related, missing=f"{first} in {allowed.span}")
 
 
@@ -228,7 +228,7 @@ def group_template_beyond_cluster(context: Context) -> Iterator[Hit]:
         more = [template for template in texts(leaf) if template not in texts(allowed)] if leaf else []
         if leaf and more:
             message = f"{name_of(group)} also allows {', '.join(more)}, which the cluster's policy does not"
-            yield hit(group, message, leaf.span, related=(Related(allowed.span, "the cluster's list"),))
+            yield hit(group, message, leaf.span, related=see(allowed.span, "the cluster's list"))
 
 
 @information("GP306", _SOURCE, When.WHOLE)(

@@ -11,7 +11,7 @@ from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.node_limits import kept_by_node, kept_disk, promised_size, terms_in, total_disk, total_of
 from gpolicy.checking.pairs import Pair, amount, comparable
-from gpolicy.checking.rule import Explains, Hit, When, error, hit, information, warning
+from gpolicy.checking.rule import Explains, Hit, When, error, hit, information, see, warning
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB
 from gpolicy.ganeti.parameter import Path
@@ -61,7 +61,7 @@ def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, Volume
 
 
 def _volumes_here(hardware: Hardware, exclusive: Leaf | None = None) -> tuple[Related, ...]:
-    is_on = (Related(exclusive.span, "exclusive storage is on"),) if exclusive is not None else ()
+    is_on = see(exclusive.span, "exclusive storage is on") if exclusive is not None else ()
     return (Related(hardware.span, "the hardware is promised here"), *is_on)
 
 
@@ -139,7 +139,7 @@ def disks_beyond_spindles(context: Context) -> Iterator[Hit]:
             most = min(spindles, hardware.volume_count or spindles)
             if pair.minimum["disk-count"] <= most < disks < MAX_DISKS:  # else GP404
                 message = f"{pair.title} allows {disks} disks, but each takes a spindle, and there are {most}"
-                related = (Related(exclusive.span, "exclusive storage is on"),)
+                related = see(exclusive.span, "exclusive storage is on")
                 yield hit(group, message, pair.at("max", "disk-count"), f"write {most} or less", related)
 
 
@@ -177,7 +177,7 @@ def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
         exclusive = context.exclusive(group)
         for leaf in (context.own(group, path) for path in _IGNORED):
             if leaf is not None and exclusive is not None:
-                related = (Related(exclusive.span, "exclusive storage is on"),)
+                related = see(exclusive.span, "exclusive storage is on")
                 message = f"{leaf.path[1]} is ignored in {name_of(group)}"
                 yield hit(group, message, leaf.span, "remove it, if exclusive storage is meant", related)
 
@@ -204,7 +204,7 @@ def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
                 message = f"{pair.title} requires exactly {spindles} spindles, but exclusive storage {said}"
                 leaf = value.leaf if value is not None else None
                 place = pair.at("min", "spindle-use")
-                related = (Related(place, f"{pair.title} is here"),) if leaf is not None else ()
+                related = see(place, f"{pair.title} is here") if leaf is not None else ()
                 hint = "write ndparams: {exclusive_storage: true}, or allow a range of spindle-use"
                 span = leaf.span if leaf is not None else place
                 yield hit(group, message, span, hint, related)
@@ -355,7 +355,7 @@ def node_keeps_everything(context: Context) -> Iterator[Hit]:
             message = f"{' and '.join(leaf.path[-1] for leaf in kept)} {verb} {amount(name, total_of(kept))} of the"
             message += f" {amount(name, total)} that nodes of {group.name} have:"
             message += f" {'less than half' if left > 0 else 'nothing'} is left"
-            related = (Related(place, "the hardware is promised here"),)
+            related = see(place, "the hardware is promised here")
             yield hit(group, message, kept[0].span, "correct the unit, or the hardware", related)
 
 
@@ -392,5 +392,5 @@ def dedicated_order(context: Context) -> Iterator[Hit]:
             how = "the same min disk-size as" if low == high else "a greater min disk-size than"
             message = f"{second.title} has {how} {first.title} before it"
             hint = "list the specs by descending min disk-size, and let no two be equal"
-            related = (Related(first.at("min", "disk-size"), f"{first.title} is here"),)
+            related = see(first.at("min", "disk-size"), f"{first.title} is here")
             yield hit(declared, message, second.at("min", "disk-size"), hint, related)

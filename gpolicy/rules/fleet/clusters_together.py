@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from gpolicy.checking.rule import Fleet, Hit, When, error, hit, information, place_of, warning
+from gpolicy.checking.rule import Fleet, Hit, When, error, hit, information, place_of, see, warning
 from gpolicy.findings import Related, Severity, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, written_out
 from gpolicy.resolve.desired import is_glob, matches
+from gpolicy.rules.shared import repeated
 
 BASE: Final = (
     "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\ndiskparams:\n  drbd: {c-max-rate: 60M}\n"
@@ -54,16 +55,12 @@ def _hit(policy: int, label: str, message: str, span: Span, hint: str, related: 
     good=GOOD,
 )
 def cluster_named_twice(fleet: Fleet) -> Iterator[Hit]:
-    first: dict[str, Span] = {}
-    for number, policy in enumerate(fleet.policies):
-        if policy.cluster is None:
-            continue
-        name, span = policy.cluster.name, policy.cluster.span
-        earlier = first.setdefault(name.lower(), span)
-        if place_of(earlier) != place_of(span):
-            message = f"another policy also describes the cluster {name}"
+    clusters = [(number, policy.cluster) for number, policy in enumerate(fleet.policies) if policy.cluster]
+    for (number, cluster), (_, earlier) in repeated(clusters, lambda item: item[1].name.lower()):
+        if place_of(earlier.span) != place_of(cluster.span):
+            message = f"another policy also describes the cluster {cluster.name}"
             hint = "put both into one directory, or correct the name"
-            yield _hit(number, "cluster", message, span, hint, (Related(earlier, "the first"),))
+            yield _hit(number, "cluster", message, cluster.span, hint, see(earlier.span, "the first"))
 
 
 @error("GP832", "Ganeti's data model", When.FLEET)(
@@ -96,7 +93,7 @@ def _twice(fleet: Fleet, named: _Named, other: _Named) -> Hit:
     what = "a pattern" if is_glob(other.value) else "a node"
     also = f"is also {what} of" if named.value == other.value else f"also means nodes of {other.value} in"
     message = f"{named.value} {also} {fleet.name(other.policy)}"
-    related = (Related(other.span, "named here"),)
+    related = see(other.span, "named here")
     return _hit(named.policy, named.label, message, named.span, "leave it in the cluster that has it", related)
 
 
@@ -134,7 +131,7 @@ def mac_prefix_shared(fleet: Fleet) -> Iterator[Hit]:
     for number, other, leaf, earlier in _same_prefixes(fleet):
         if leaf.value == _DEFAULT_PREFIX or leaf.span == earlier.span:
             message = f"{fleet.name(number)} makes the same MAC addresses as {fleet.name(other)}"
-            related = (Related(earlier.span, "the same prefix"),) if earlier.span != leaf.span else ()
+            related = see(earlier.span, "the same prefix") if earlier.span != leaf.span else ()
             yield _hit(number, "cluster", message, leaf.span, _OWN_PREFIX, related)
 
 
@@ -149,7 +146,7 @@ def mac_prefix_copied(fleet: Fleet) -> Iterator[Hit]:
     for number, other, leaf, earlier in _same_prefixes(fleet):
         if leaf.value != _DEFAULT_PREFIX and leaf.span != earlier.span:
             message = f"{fleet.name(number)} has the mac_prefix of {fleet.name(other)}"
-            yield _hit(number, "cluster", message, leaf.span, _OWN_PREFIX, (Related(earlier.span, "the same prefix"),))
+            yield _hit(number, "cluster", message, leaf.span, _OWN_PREFIX, see(earlier.span, "the same prefix"))
 
 
 def _same_prefixes(fleet: Fleet) -> Iterator[tuple[int, int, Leaf, Leaf]]:
@@ -197,7 +194,7 @@ def fleet_drift(fleet: Fleet) -> Iterator[Hit]:
             for number, leaf in entries:
                 if repr(leaf.value) != usual:
                     message = f"{'.'.join(path)} differs from {fleet.name(other)}, which has the same base"
-                    related = (Related(example.span, f"the value of {fleet.name(other)}"),)
+                    related = see(example.span, f"the value of {fleet.name(other)}")
                     hint = "put the common value into the base, and override it where a cluster must differ"
                     yield _hit(number, "cluster", message, leaf.span, hint, related)
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, name_of, texts
 from gpolicy.checking.pairs import comparable
-from gpolicy.checking.rule import Explains, Hit, When, error, hit, warning
+from gpolicy.checking.rule import Explains, Hit, When, error, hit, see, warning
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Related
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.files import SUFFIXES
@@ -63,7 +63,7 @@ def group_name_unlikely(context: Context) -> Iterator[Hit]:
             what = "a slash" if "/" in group.name else "a blank at its end"
             yield hit(group, f"{group.name!r} has {what}", place, "write letters, digits, - and _")
         elif other is not group:
-            related = (Related(other.span, f"{other.name} is declared here"),)
+            related = see(other.span, f"{other.name} is declared here")
             message = f"{group.name} and {other.name} are almost the same name"
             yield hit(group, message, place, "rename one of the two groups", related)
     live = {_plain(name): name for name in context.state.groups} if context.state else {}
@@ -77,7 +77,7 @@ def group_name_unlikely(context: Context) -> Iterator[Hit]:
         old = group.renamed_from
         taken = first.get(_plain(old.value)) if old else None
         if old is not None and taken is not None and taken is not group and old.value != taken.name:
-            related = (Related(taken.span, f"{taken.name} is declared here"),)
+            related = see(taken.span, f"{taken.name} is declared here")
             message = f"{group.name} is to be renamed from {old.value}, which is almost the name of {taken.name}"
             yield hit(group, message, old.span, "write the old name as the cluster has it", related)
 
@@ -107,10 +107,10 @@ def rename_impossible(context: Context) -> Iterator[Hit]:
             message = f"{group.name} is to be renamed from itself"
             yield hit(group, message, old.span, "write the old name, or leave renamed_from out")
         elif other is not None and other.renamed_from is None:
-            related = (Related(other.span, f"{old.value} is declared here"),)
+            related = see(other.span, f"{old.value} is declared here")
             yield _but(group, old, f"the policy also declares {old.value}", "remove one of the two", related)
         elif earlier is not group:
-            related = (Related(earlier.span, f"{earlier.name} is also renamed from it"),)
+            related = see(earlier.span, f"{earlier.name} is also renamed from it")
             yield _but(group, old, f"so is {earlier.name}", "only one group can be the old one", related)
         elif (circle := _circle(group, renamed)) and circle[0] is group:
             takers = [item for item in circle if item is not group]
@@ -149,7 +149,7 @@ def removed_with_content(context: Context) -> Iterator[Hit]:
         place = next((item.span for item in own if item is not None), None)
         if group.removed is not None and place:
             message = f"{group.name} is to be removed, but its document has other keys"
-            related = (Related(group.removed.span, "to be removed"),)
+            related = see(group.removed.span, "to be removed")
             yield hit(group, message, place, "move its nodes to another group, and keep only name and removed", related)
 
 
@@ -326,7 +326,7 @@ def node_set_hides_group(context: Context) -> Iterator[Hit]:
                 is_own = hidden is not None and hidden.document is group.document and hidden.value != leaf.value
                 if is_own and hidden is not None and _takes_in(nodes, group):
                     message = f"{leaf.dotted} of {name_of(nodes)} is set for every node of {name_of(group)}"
-                    related = (Related(hidden.span, f"the value of {name_of(group)}, which no node has"),)
+                    related = see(hidden.span, f"the value of {name_of(group)}, which no node has")
                     yield hit(nodes, message, leaf.span, "narrow the set, or set the value in the group alone", related)
 
 
@@ -374,5 +374,5 @@ def node_set_conflict(context: Context) -> Iterator[Hit]:
                     reported.add(key)
                     where = name if kind == "node" else f"group {name}"
                     message = f"the node set {other.name} sets another {leaf.path[-1]} for {where}"
-                    related = (Related(its.span, f"{other.name} sets it here"),)
+                    related = see(its.span, f"{other.name} sets it here")
                     yield hit(nodes, message, leaf.span, "remove the node from one of the sets", related)

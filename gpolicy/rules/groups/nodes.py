@@ -9,9 +9,9 @@ from itertools import islice
 from typing import Final
 
 from gpolicy.checking.context import Context, name_of
-from gpolicy.checking.rule import Explains, Hit, When, error, hit, warning
+from gpolicy.checking.rule import Explains, Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import share_nodes
-from gpolicy.findings import AMBIGUOUS, Related, Span
+from gpolicy.findings import AMBIGUOUS, Related
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import MOST_GUESSES, is_typing_slip, name_meant
 from gpolicy.policy import edits
@@ -19,7 +19,7 @@ from gpolicy.policy.model import Declared, GroupPolicy, unlikely, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
-from gpolicy.rules.shared import GROUP, SILVER, WILDCARD, nodes_like, shown, unknown_in_sets
+from gpolicy.rules.shared import GROUP, SILVER, WILDCARD, nodes_like, repeated, shown, unknown_in_sets
 
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
 _ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
@@ -48,14 +48,12 @@ def _lists(context: Context) -> list[tuple[Declared, Sequence[Located[str]]]]:
     good=f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [node2.example.org]\n",
 )
 def node_named_twice(context: Context) -> Iterator[Hit]:
-    first: dict[str, tuple[GroupPolicy, Span]] = {}
-    for group in context.groups:
-        for node in (node for node in group.nodes or () if not is_glob(node.value)):
-            other, place = first.setdefault(node.value, (group, node.span))
-            if other is not group:
-                message = f"{node.value} is to be in {group.name} and in {other.name}"
-                related = (Related(place, f"in {other.name} here"),)
-                yield hit(group, message, node.span, "leave it in one of the two", related)
+    named = [(group, node) for group in context.groups for node in group.nodes or () if not is_glob(node.value)]
+    for (group, node), (other, place) in repeated(named, lambda item: item[1].value):
+        if other is not group:
+            message = f"{node.value} is to be in {group.name} and in {other.name}"
+            related = see(place.span, f"in {other.name} here")
+            yield hit(group, message, node.span, "leave it in one of the two", related)
 
 
 @warning("GP606", when=When.STATE)(
@@ -157,8 +155,7 @@ def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context
             both = f"{place.value} and {entry.value} of {name_of(one)} match the same nodes"
             if place.value == entry.value:
                 both = f"{place.value} is also a pattern of {name_of(one)}"
-            related = (Related(entry.span, f"{one.name} is here"),)
-            yield hit(other, f"{both}{about}", place.span, "narrow one of them", related)
+            yield hit(other, f"{both}{about}", place.span, "narrow one of them", see(entry.span, f"{one.name} is here"))
 
 
 def _named_elsewhere(entries: Sequence[tuple[Declared, Located[str]]]) -> Iterator[Hit]:
@@ -172,7 +169,7 @@ def _named_elsewhere(entries: Sequence[tuple[Declared, Located[str]]]) -> Iterat
         if twice is not None:
             other, place = named[twice]
             message = f"{twice} is in {name_of(other)}, and {entry.value} of {name_of(group)} takes it in as well"
-            related = (Related(entry.span, f"{group.name} is here"),)
+            related = see(entry.span, f"{group.name} is here")
             yield hit(other, message, place.span, "leave it out of one of the two", related)
 
 

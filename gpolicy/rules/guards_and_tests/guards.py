@@ -8,15 +8,15 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, Context, number
 from gpolicy.checking.pairs import Pair
-from gpolicy.checking.rule import Hit, When, error, hit, information, warning
-from gpolicy.findings import Related, RuleParameter, copied
+from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.findings import RuleParameter, copied
 from gpolicy.ganeti.amounts import MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy, Waiver, promised_nodes
 from gpolicy.printable import count, named
-from gpolicy.rules.shared import GROUP, bounds, shown, unknown_group, unknown_spec
+from gpolicy.rules.shared import GROUP, bounds, repeated, shown, unknown_group, unknown_spec
 from gpolicy.rules.tags.domains import has_mirrors
 
 _GROUP: Final = (
@@ -71,13 +71,10 @@ def guard_unknown_spec(context: Context) -> Iterator[Hit]:
     good=_guards("name: room, spec: large, at_least: 4", "name: survive, node_failures: 1"),
 )
 def guard_named_twice(context: Context) -> Iterator[Hit]:
-    first: dict[str, Guard] = {}
-    for guard in context.policy.guards:
-        earlier = first.setdefault(guard.name.value, guard)
-        if earlier is not guard:
-            related = (Related(earlier.name.span, "the first is here"),)
-            message, missing = f"a second guard {guard.name.value!r}", copied(guard.span, earlier.span)
-            yield hit(_label(guard), message, guard.name.span, "give it another name", related, missing=missing)
+    for guard, earlier in repeated(context.policy.guards, lambda guard: guard.name.value):
+        related = see(earlier.name.span, "the first is here")
+        message, missing = f"a second guard {guard.name.value!r}", copied(guard.span, earlier.span)
+        yield hit(_label(guard), message, guard.name.span, "give it another name", related, missing=missing)
 
 
 @error("GP804")(
@@ -199,9 +196,9 @@ def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[st
     **shown(_guards("name: no-shrink, capacity_loss: …"), bad='{at_most: "100%"}', good='{at_most: "10%"}'),
     parameters=(
         RuleParameter(
-            name="most",
-            default=10000,
-            summary="Report a guard that lets so many changes pass, or a tenth of it of newly violating instances.",
+            "most",
+            10000,
+            "Report a guard that lets so many changes pass, or a tenth of it of newly violating instances.",
             least=1,
         ),
     ),
@@ -258,7 +255,7 @@ def guard_covered(context: Context) -> Iterator[Hit]:
         is_twin = stricter is not None and stricter.name.value == guard.name.value  # GP803
         if stricter is not None and not copied(guard.span, stricter.span if is_twin else None):
             message = f"guard {guard.name.value} never decides: {stricter.name.value} is at least as strict"
-            related = (Related(stricter.span, f"{stricter.name.value} is here"),)
+            related = see(stricter.span, f"{stricter.name.value} is here")
             yield hit(_label(guard), message, guard.span, "remove it, or correct what it measures", related)
 
 

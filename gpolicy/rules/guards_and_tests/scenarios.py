@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.rule import Hit, When, error, hit, warning
-from gpolicy.findings import Related, copied
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
+from gpolicy.findings import copied
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.model import GroupPolicy, promised_nodes, unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
-from gpolicy.rules.shared import GROUP, bounds, nodes_like, unknown_group, unknown_spec
+from gpolicy.rules.shared import GROUP, bounds, nodes_like, repeated, unknown_group, unknown_spec
 
 _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\n"
@@ -116,21 +116,16 @@ def _specs(scenario: Scenario) -> Iterator[tuple[str | None, Located[str]]]:
     good=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true", name="other")),
 )
 def test_named_twice(context: Context) -> Iterator[Hit]:
-    first: dict[str, Scenario] = {}
-    for scenario in context.policy.scenarios:
-        earlier = first.setdefault(scenario.name.value, scenario)
-        if earlier is not scenario:
-            related = (Related(earlier.span, "the first is here"),)
-            message, missing = f"a second test {scenario.name.value!r}", copied(scenario.span, earlier.span)
-            yield hit(_label(scenario), message, scenario.span, "give it another name", related, missing=missing)
-    written: dict[str, str] = {}
-    for name, content in _contents(context):
-        same = written.setdefault(content, name)
+    for scenario, earlier in repeated(context.policy.scenarios, lambda scenario: scenario.name.value):
+        related = see(earlier.span, "the first is here")
+        message, missing = f"a second test {scenario.name.value!r}", copied(scenario.span, earlier.span)
+        yield hit(_label(scenario), message, scenario.span, "give it another name", related, missing=missing)
+    first = {scenario.name.value: scenario for scenario in reversed(context.policy.scenarios)}
+    for (name, _), (same, _) in repeated(_contents(context), lambda written: written[1]):
         copy, original = first.get(name), first.get(same)
         if same != name and copy is not None and original is not None:
-            related = (Related(original.span, f"{same!r} is here"),)
             message = f"the test {name!r} asks and expects the same as {same!r}"
-            yield hit(_label(copy), message, copy.span, "change or remove it", related)
+            yield hit(_label(copy), message, copy.span, "change or remove it", see(original.span, f"{same!r} is here"))
 
 
 def _contents(context: Context) -> Iterator[tuple[str, str]]:
@@ -273,5 +268,5 @@ def test_contradiction(context: Context) -> Iterator[Hit]:
         for key in wrong:
             if key in found and found[key].wanted != ():
                 message = f"{key} cannot be expected if {flag.title} is {str(flag.wanted).lower()}"
-                related = (Related(flag.span, "this is expected as well"),)
+                related = see(flag.span, "this is expected as well")
                 yield hit(_label(scenario), message, found[key].span, f"leave {key} out", related)

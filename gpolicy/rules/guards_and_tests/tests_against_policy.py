@@ -8,8 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
-from gpolicy.checking.rule import Hit, Same, SilentAfter, When, hit, warning
-from gpolicy.findings import Related
+from gpolicy.checking.rule import Hit, Same, SilentAfter, When, hit, see, warning
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, name_meant
 from gpolicy.policy.model import GroupPolicy, written_out
 from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
@@ -124,7 +123,7 @@ def test_spindles(context: Context) -> Iterator[Hit]:
         for sizes in islice(with_spindles, 1):
             message = f"the disk has spindles, but exclusive storage {said} in {name_of(group)}"
             hint = "write ndparams: {exclusive_storage: true} in the group, or leave spindles out"
-            related = (Related(leaf.span, "it is off here"),) if leaf is not None else ()
+            related = see(leaf.span, "it is off here") if leaf is not None else ()
             yield hit(f"test/{scenario.name.value}", message, sizes.span, hint, related)
 
 

@@ -10,7 +10,7 @@ from itertools import islice, zip_longest
 from typing import Any, Final
 
 from gpolicy.checking.context import MINMAX, Context, name_of
-from gpolicy.checking.rule import Hit, When, error, hit, warning
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.value_schema import Breach, Judgement, judge
 from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Related, RuleInfo, Span
 from gpolicy.guessing import MOST_GUESSES, did_you_mean, did_you_mean_one_of, name_meant
@@ -30,7 +30,7 @@ from gpolicy.rules.house_rules.named_values import (
     tags_of,
     unknown_values,
 )
-from gpolicy.rules.shared import GROUP
+from gpolicy.rules.shared import GROUP, repeated
 from gpolicy.show.effective_policy import EffectiveObject, effective_view
 
 RATIO: Final = "properties: {ipolicy.vcpu-ratio: {maximum: 1}}"
@@ -328,10 +328,7 @@ def _almost_tagged(policy: Policy, house_rule: HouseRule) -> Iterator[Hit]:
     good=GOOD + rule(RATIO, name="no-shared-cpus"),
 )
 def rule_named_twice(context: Context) -> Iterator[Hit]:
-    first: dict[str, HouseRule] = {}
-    for house_rule in context.policy.house_rules:
-        earlier = first.setdefault(house_rule.word, house_rule)
-        if earlier is not house_rule:
-            related = (Related(earlier.name.span, "the first is here"),)
-            message = f"a second house rule {house_rule.name.value!r}"
-            yield hit(_label(house_rule), message, house_rule.name.span, "give it another name", related)
+    for house_rule, earlier in repeated(context.policy.house_rules, lambda rule: rule.word):
+        related = see(earlier.name.span, "the first is here")
+        message = f"a second house rule {house_rule.name.value!r}"
+        yield hit(_label(house_rule), message, house_rule.name.span, "give it another name", related)

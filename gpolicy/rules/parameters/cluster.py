@@ -9,8 +9,8 @@ from typing import Final
 from gpolicy.checking.context import Context, number, texts
 from gpolicy.checking.in_force import together
 from gpolicy.checking.pairs import Pair, amount
-from gpolicy.checking.rule import Hit, When, error, hit, warning
-from gpolicy.findings import REFUSED, Related
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
+from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import is_one_slip
 from gpolicy.policy.edits import fix, replace_value
@@ -239,7 +239,7 @@ def auto_balance_off(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("beparams", "auto_balance")) if wanted else ():
         if leaf.value is False:
             message = "auto_balance is off: new instances do not count for the failures that the policy wants survived"
-            yield hit(declared, message, leaf.span, "write true, or leave it out", (Related(wanted[0], "wanted here"),))
+            yield hit(declared, message, leaf.span, "write true, or leave it out", see(wanted[0], "wanted here"))
 
 
 @error("GP105", _SOURCE, stays=REFUSED)(

@@ -122,8 +122,7 @@ def capability_unknown(context: Context) -> Iterator[Hit]:
     **shown(f'{CLUSTER}hvparams:\n  xen-hvm: {{pci_pass: "…"}}\n', bad="01-00.0", good="01:00.0;01:00.1"),
 )
 def pci_device(context: Context) -> Iterator[Hit]:
-    for declared, leaf, message, hint in misformed(context, _PCI):
-        yield hit(declared, message, leaf.span, hint)
+    return misformed(context, _PCI)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +150,7 @@ _SOUND: Final = _Words(vocabulary.SOUND_CARDS, "sound card", between=",")
     **shown(f'{CLUSTER}hvparams:\n  lxc: {{devices: "c …"}}\n', bad="1:3", good="1:3 rw,c 1:5 rw"),
 )
 def hypervisor_text_form(context: Context) -> Iterator[Hit]:
-    for declared, leaf, message, hint in misformed(context, _TEXT_FORMS):
-        yield hit(declared, message, leaf.span, hint)
+    return misformed(context, _TEXT_FORMS)
 
 
 _WORDS: Final = {

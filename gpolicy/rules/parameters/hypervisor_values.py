@@ -10,8 +10,8 @@ from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force
-from gpolicy.checking.rule import Hit, When, error, hit, warning
-from gpolicy.findings import REFUSED, Related, Span
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
+from gpolicy.findings import REFUSED, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
@@ -136,7 +136,7 @@ def cpu_mask_unlikely(context: Context) -> Iterator[Hit]:
         has, span, group = _fewest_cpus(context)
         if has and numbers and max(numbers) >= has:
             message = f"{leaf.dotted} names CPU {max(numbers)}, but nodes of group {group} have {has}: 0 to {has - 1}"
-            related = (Related(span, "the hardware is promised here"),) if span else ()
+            related = see(span, "the hardware is promised here")
             yield hit(declared, message, leaf.span, f"write at most {has - 1}", related)
         elif (masks := str(leaf.value).count(":") + 1) > 1 and (other := _other_cpus(context, masks)):
             message = f"{leaf.dotted} has masks for {masks} virtual CPUs, but instances have {other}"
@@ -146,7 +146,7 @@ def cpu_mask_unlikely(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write a range of CPUs, such as 0-7, or all")
         elif masks == 1 and has and 0 < 2 * (named := _cpus_in(str(leaf.value))) < has:
             message = f"{leaf.dotted} puts all instances of a node on {count(named, 'CPU')} of {has} or more"
-            related = (Related(span, "the hardware is promised here"),) if span else ()
+            related = see(span, "the hardware is promised here")
             yield hit(declared, message, leaf.span, f"write 0-{has - 1}, or all", related)
 
 
@@ -197,9 +197,8 @@ def kvm_topology(context: Context) -> Iterator[Hit]:
             names = " times ".join(leaf.path[-1] for leaf in leaves)
             cpus = f"{low} to {count(high, 'CPU')}"
             message = f"{pair.title} has {cpus}: none of them goes with {names}, which is {product}"
-            related = (Related(leaves[0].span, "the topology is here"),)
             hint = "leave the topology to KVM (0), or allow such a cpu-count"
-            yield hit(declared, message, pair.at("max", "cpu-count"), hint, related)
+            yield hit(declared, message, pair.at("max", "cpu-count"), hint, see(leaves[0].span, "the topology is here"))
 
 
 @warning("GP188", f"{_SOURCE}; qemu(1), -drive if=ide", When.MORE_WITH_STATE)(
@@ -217,7 +216,7 @@ def disks_beyond_bus(context: Context) -> Iterator[Hit]:
         if leaf is not None and pair.maximum["disk-count"] > _ON_IDE:
             message = f"{pair.title} allows {pair.maximum['disk-count']} disks, but disk_type ide has {_ON_IDE}"
             hint = "lower the maximum, or write disk_type: paravirtual"
-            yield hit(declared, message, pair.at("max", "disk-count"), hint, (Related(leaf.span, "disk_type is here"),))
+            yield hit(declared, message, pair.at("max", "disk-count"), hint, see(leaf.span, "disk_type is here"))
 
 
 @warning("GP186", _SOURCE, When.MORE_WITH_STATE)(

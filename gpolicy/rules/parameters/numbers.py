@@ -210,7 +210,7 @@ def _promised(hardware: Hardware | None) -> Iterator[tuple[str, int, Span]]:
     " keeps some for the node on purpose. Where spindle_count is declared it may be any weight, and the rule does"
     " not look at spindle-ratio.",
     **shown(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="0.25", good="0.95"),
-    parameters=(RuleParameter(name="least", default=0.75, summary="Report a ratio below this.", least=0),),
+    parameters=(RuleParameter("least", 0.75, "Report a ratio below this.", least=0),),
     explains=Explains(order=7),
 )
 def ratio_below_one(context: Context, least: float) -> Iterator[Hit]:

@@ -8,12 +8,13 @@ from typing import Final
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, name_of, number, texts
 from gpolicy.checking.in_force import declared_for, groups_where
 from gpolicy.checking.pairs import amount
-from gpolicy.checking.rule import Hit, When, hit, information, warning
-from gpolicy.findings import Related, RuleParameter, Span
+from gpolicy.checking.rule import Hit, When, hit, information, see, warning
+from gpolicy.findings import Related, RuleParameter
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
-from gpolicy.rules.shared import CLUSTER, GROUP, shown
+from gpolicy.policy.model import INHERIT, Declared, Hardware, Leaf
+from gpolicy.policy.source_file import Located
+from gpolicy.rules.shared import CLUSTER, GROUP, promised_disk, shown
 
 _HV_SOURCE: Final = "Resource model, Node parameters (hv_state)"
 _STATE_HINT: Final = (
@@ -49,7 +50,7 @@ def hypervisor_not_enabled(context: Context) -> Iterator[Hit]:
         for (family, hypervisor), leaf in {leaf.path[:2]: leaf for leaf in leaves}.items():
             if hypervisor not in enabled.values and (family, hypervisor) not in seen:
                 seen.add((family, hypervisor))
-                related = (Related(enabled.span, "enabled here"),) if enabled.span else ()
+                related = see(enabled.span, "enabled here")
                 message = f"{family} describes {hypervisor}, which {enabled.source} does not enable"
                 span = leaf.document.key_span(leaf.pointer[:2])
                 hint = f"enabled: {', '.join(enabled.values)}"
@@ -183,16 +184,17 @@ def state_beyond_hardware(context: Context) -> Iterator[Hit]:
 
 def _compared(context: Context, declared: Declared, leaf: Leaf, name: str) -> Iterator[Hit]:
     for group in groups_where(context, declared, leaf):
-        has, span = _promised(group).get(name, (0, group.span))
+        promised = _promised(group.hardware)[name] if group.hardware else None
+        has = promised.value if promised else 0
         least = has * (_LEAST_OF_DISK if name == "disk_total" else _LEAST_SHARE)
         much, little = number(leaf) > has, number(leaf) < least
         sizes = [_shown(name, number(leaf)), _shown(name, has)]
         exchanged = sizes[0] != sizes[1] and sorted(sizes[0]) == sorted(sizes[1])
-        if has and (much or little or exchanged):
+        if promised and has and (much or little or exchanged):
             only = "only " if little else ""
             message = f"{leaf.dotted} is {only}{sizes[0]}, but the promised hardware of {name_of(group)} is {sizes[1]}"
             hint = "its digits are exchanged in one of them" if exchanged else "correct the one that is wrong"
-            yield hit(declared, message, leaf.span, hint, (Related(span, "promised here"),))
+            yield hit(declared, message, leaf.span, hint, see(promised.span, "promised here"))
             return
 
 
@@ -200,21 +202,9 @@ def _shown(name: str, value: float) -> str:
     return str(int(value)) if name == "cpu_total" else amount("memory-size", int(value))
 
 
-def _promised(group: GroupPolicy) -> dict[str, tuple[int, Span]]:
-    """Return what each node of the group is promised to have, by the names of hv_state and disk_state."""
-    hardware = group.hardware
-    if hardware is None:
-        return {}
-    found = {}
-    if hardware.memory:
-        found["mem_total"] = (hardware.memory.value, hardware.memory.span)
-    if hardware.cpus:
-        found["cpu_total"] = (hardware.cpus.value, hardware.cpus.span)
-    sizes, count = hardware.pv_sizes, hardware.volume_count
-    if sizes and count:
-        whole = sizes[0].value * count if len(sizes) == 1 else sum(size.value for size in sizes)
-        found["disk_total"] = (whole, sizes[0].span)
-    return found
+def _promised(hardware: Hardware) -> dict[str, Located[int] | None]:
+    """Return what a node is promised to have, by the names of hv_state and disk_state."""
+    return {"mem_total": hardware.memory, "cpu_total": hardware.cpus, "disk_total": promised_disk(hardware)}
 
 
 @warning("GP154", _HV_SOURCE, When.STATE)(
@@ -222,9 +212,7 @@ def _promised(group: GroupPolicy) -> dict[str, tuple[int, Span]]:
     rationale="Capacity that is counted with these figures does not exist, or is not used. Some hypervisors report"
     " a little less than the machine has, so gpolicy tolerates a tenth more; less than half is reported.",
     **shown(f"{GROUP}hv_state:\n  kvm: {{mem_total: …, mem_node: 4G}}\n", bad="640G", good="64G"),
-    parameters=(
-        RuleParameter(name="share", default=1.1, summary="Report a figure above this factor of what the node reports."),
-    ),
+    parameters=(RuleParameter("share", 1.1, "Report a figure above this factor of what the node reports."),),
 )
 def state_beyond_node(context: Context, share: float) -> Iterator[Hit]:
     own_group = _volume_group(context)

@@ -12,7 +12,7 @@ from typing import Final
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, number, texts
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool
-from gpolicy.checking.rule import Hit, When, error, hit, information, warning
+from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import IPV4
@@ -182,7 +182,7 @@ def userspace_without_kvm(context: Context) -> Iterator[Hit]:
     others = [name for name in hypervisors.values if name != "kvm"] if hypervisors else []
     if hypervisors is None or not others:
         return
-    related = (Related(hypervisors.span, "enabled here"),) if hypervisors.span else ()
+    related = see(hypervisors.span, "enabled here")
     for declared, leaf in context.explicit():
         is_for_all = "kvm" not in hypervisors.values or isinstance(declared, ClusterPolicy)
         if is_for_all and is_access(leaf.path) and leaf.value == "userspace":
@@ -271,8 +271,7 @@ def stripes_ignored(context: Context) -> Iterator[Hit]:
         leaf = context.own(declared, _STRIPES[0])
         if exclusive is not None and leaf is not None and number(leaf) > 1:
             message = "stripes has no effect: with exclusive storage a disk is striped over all its volumes"
-            related = (Related(exclusive.span, "exclusive storage is on here"),)
-            yield hit(declared, message, leaf.span, "leave it out", related)
+            yield hit(declared, message, leaf.span, "leave it out", see(exclusive.span, "exclusive storage is on here"))
 
 
 @warning("GP130", f"{_SOURCE} (meta-stripes)")(
@@ -296,5 +295,4 @@ def meta_stripes(context: Context) -> Iterator[Hit]:
     good=f"{CLUSTER}diskparams:\n  gluster: {{host: storage.example.org, port: 24007}}\n",
 )
 def storage_name(context: Context) -> Iterator[Hit]:
-    for declared, leaf, message, hint in misformed(context, _NAMES):
-        yield hit(declared, message, leaf.span, hint)
+    return misformed(context, _NAMES)

@@ -10,9 +10,9 @@ from functools import cache
 from typing import Any, Final, cast
 
 from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import InForce, in_force, places, together
-from gpolicy.checking.rule import Hit, When, error, hit, information, warning
-from gpolicy.findings import NO_PLAN, REFUSED, Fix, Related
+from gpolicy.checking.in_force import in_force, places, together
+from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.findings import NO_PLAN, REFUSED, Fix
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
 from gpolicy.ganeti.parameter import Level, Path, Type
 from gpolicy.ganeti.parameters import (
@@ -187,7 +187,7 @@ def override_repeats_cluster(context: Context) -> Iterator[Hit]:
             above = context.cluster_leaf(path) if path[0] in INHERITED_FAMILIES and not is_access(path) else None
             if above is not None and above.value == leaf.value:
                 message = f"{leaf.dotted} equals the cluster's value, but will not follow it"
-                related = (Related(above.span, "the cluster's value"),)
+                related = see(above.span, "the cluster's value")
                 yield hit(group, message, leaf.span, "write inherit to follow it", related)
 
 
@@ -266,12 +266,8 @@ def _in_userspace(context: Context) -> Iterator[Hit]:
         for declared, (mode, value) in together(context, access, ("diskparams", template, name)):
             if mode.value == "userspace" and not taken.fullmatch(str(value.value)):
                 message = f"Ganeti {context.version} starts no instance with disks of {template} in userspace"
-                message += f": {name} {_shown(value)} is not {wanted}"
+                message += f": {name} {json.dumps(value.value, ensure_ascii=False)} is not {wanted}"
                 yield conflict(context, declared, message, "write access: kernelspace", value, mode)
-
-
-def _shown(item: InForce) -> str:
-    return json.dumps(item.value, ensure_ascii=False)
 
 
 @warning("GP117", "Ganeti 3.0, its constants; gnt-instance(8); the register of IANA", When.MORE_WITH_STATE)(

@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, number, texts
 from gpolicy.checking.pairs import Pair, amount
-from gpolicy.checking.rule import Hit, When, error, hit, warning
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, RuleParameter
 from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
 from gpolicy.ganeti.parameter import Path
@@ -62,7 +62,7 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
         for name in above:
             low, high = pair.minimum[name], pair.maximum[name]
             message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
-            related = (Related(pair.at("max", name), "the maximum is here"),)
+            related = see(pair.at("max", name), "the maximum is here")
             exchanged = f"min {amount(name, high)} and max {amount(name, low)}"
             hint = f"correct one of them; if they are exchanged, write {exchanged}"
             yield hit(declared, message, pair.at("min", name), hint, related)
@@ -159,9 +159,9 @@ def spec_without_disks(context: Context) -> Iterator[Hit]:
     bad=group_with(spec("large", "64 64G", "16 16", "100G 1T")),
     good=group_with(LARGE),
     parameters=(
-        RuleParameter(name="each", default=16, summary="Report less memory for each CPU, in MiB."),
-        RuleParameter(name="most", default=256 * 1024, summary="Report more memory for each CPU, in MiB.", least=1),
-        RuleParameter(name="factor", default=1000, summary="Report bounds that differ by this factor in it.", least=2),
+        RuleParameter("each", 16, "Report less memory for each CPU, in MiB."),
+        RuleParameter("most", 256 * 1024, "Report more memory for each CPU, in MiB.", least=1),
+        RuleParameter("factor", 1000, "Report bounds that differ by this factor in it.", least=2),
     ),
 )
 def spec_unlikely(context: Context, each: float, most: float, factor: float) -> Iterator[Hit]:

@@ -12,7 +12,7 @@ from gpolicy.checking.context import Context, name_of, number
 from gpolicy.checking.in_force import groups_where, in_force
 from gpolicy.checking.node_limits import VCPU_RATIO, kept_by_node, kept_disk, promised_size
 from gpolicy.checking.pairs import amount, comparable
-from gpolicy.checking.rule import Explains, Hit, When, error, hit, warning
+from gpolicy.checking.rule import Explains, Hit, When, error, hit, see, warning
 from gpolicy.findings import Finding, Related, RuleParameter, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
@@ -92,18 +92,9 @@ def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
     good=_GROUP,
     parameters=(
         RuleParameter(
-            name="least",
-            default=512,
-            summary="Report less memory for each CPU, in MiB; below 16G of memory and 16 CPUs a fifth.",
-            least=0,
+            "least", 512, "Report less memory for each CPU, in MiB; below 16G of memory and 16 CPUs a fifth.", least=0
         ),
-        RuleParameter(
-            name="most",
-            default=256 * 1024,
-            summary="Report more memory for each CPU, in MiB.",
-            least=1,
-            most=1024**3,
-        ),
+        RuleParameter("most", 256 * 1024, "Report more memory for each CPU, in MiB.", least=1, most=1024**3),
     ),
     explains=Explains(order=5),
 )
@@ -125,7 +116,7 @@ def _unbalanced(group: GroupPolicy, least: float, most: float) -> Iterator[Hit]:
         if not (least / 5 if is_small else least) <= each <= most:
             what = f"{amount('memory-size', memory.value)} of memory for {in_words(cpus.value, 'CPU')}"
             message = f"{what} is far too {'much' if each > most else 'little'}"
-            related = (Related(cpus.span, "the CPUs are here"),)
+            related = see(cpus.span, "the CPUs are here")
             yield hit(group, message, memory.span, "correct the unit, or exchange the two numbers", related)
 
 
@@ -138,7 +129,7 @@ def _spindles(context: Context) -> Iterator[Hit]:
             if volumes and volumes.value >= _MANY_VOLUMES and _ONE_DIGIT_MORE[0] <= times <= _ONE_DIGIT_MORE[1]:
                 message = f"spindle_count is {spindles.value}, but nodes of {name_of(group)} have {volumes.value}"
                 message += " volumes"
-                related = (Related(volumes.span, "they are promised here"),)
+                related = see(volumes.span, "they are promised here")
                 yield hit(declared, message, spindles.span, "correct one of them", related)
                 break
 
@@ -298,13 +289,15 @@ def _pairs(context: Context, group: GroupPolicy) -> list[Span]:
 
 def _around(place: Span | None, pairs: Sequence[Span]) -> Span | None:
     """Return the pair that a place lies within."""
-    number = 0 if place is None else bisect_right(pairs, (place.file, place.line, place.column), key=_start)
+    number = (
+        0
+        if place is None
+        else bisect_right(
+            pairs, (place.file, place.line, place.column), key=lambda span: (span.file, span.line, span.column)
+        )
+    )
     pair = pairs[number - 1] if number else None
     return pair if place and pair and place.file == pair.file and place.lies_within(pair) else None
-
-
-def _start(span: Span) -> tuple[str, int, int]:
-    return span.file, span.line, span.column
 
 
 def _refused(pairs: Sequence[Span], findings: Iterable[Finding]) -> set[Span]:

@@ -8,11 +8,11 @@ from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, comparable, describe_region
-from gpolicy.checking.rule import Hit, error, hit, information, warning
+from gpolicy.checking.rule import Hit, error, hit, information, see, warning
 from gpolicy.findings import Related, RuleParameter
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared
-from gpolicy.rules.shared import GOOD_SPECS, LARGE, SIZES, SMALL, group_with, spec
+from gpolicy.rules.shared import GOOD_SPECS, LARGE, SIZES, SMALL, group_with, repeated, spec
 
 FILLING: Final = ("memory-size", "cpu-count", "disk-size")
 """The parameters that fill a node."""
@@ -56,7 +56,7 @@ def _is_bigger(pair: Pair, other: Pair) -> bool:
     " the maximum of the one below, most likely a unit is wrong.",
     bad=group_with(LARGE, spec("small", "64M 128M", "1 3", "10G 90G")),
     good=GOOD_SPECS,
-    parameters=(RuleParameter(name="factor", default=64, summary="Report a gap larger than this factor.", least=1),),
+    parameters=(RuleParameter("factor", 64, "Report a gap larger than this factor.", least=1),),
 )
 def spec_gap(context: Context, factor: float) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():
@@ -68,7 +68,7 @@ def spec_gap(context: Context, factor: float) -> Iterator[Hit]:
                 low, high = below.maximum[name], pair.minimum[name]
                 if high > max(low, 1) * factor:
                     message = f"no spec takes a {name} between {amount(name, low)} and {amount(name, high)}"
-                    related = (Related(below.at("max", name), f"{below.title} ends here"),)
+                    related = see(below.at("max", name), f"{below.title} ends here")
                     hint = "correct a unit, add a spec for these sizes, or waive the finding if the gap is intended"
                     yield hit(declared, message, pair.at("min", name), hint, related)
                 below = max(below, pair, key=lambda pair: pair.maximum[name])
@@ -90,7 +90,7 @@ def spec_not_monotonic(context: Context) -> Iterator[Hit]:
                 name = more[0]
                 message = f"{smaller.title} is smaller than {larger.title}, but allows a greater {name}:"
                 message += f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
-                related = (Related(larger.at("max", name), f"{larger.title} is here"),)
+                related = see(larger.at("max", name), f"{larger.title} is here")
                 yield hit(declared, message, smaller.at("max", name), "lower the one, or raise the other", related)
 
 
@@ -139,7 +139,7 @@ def spec_not_countable(context: Context) -> Iterator[Hit]:
             if std is not None and not low <= number(std) <= high and context.exclusive(declared) is None:
                 message = f"{pair.title} allows a spindle-use of {low} to {high}, but hspace counts with that of"
                 message += f" std, {number(std):g}, and so counts none"
-                yield hit(declared, message, pair.at("min", "spindle-use"), related=(Related(std.span, "std is here"),))
+                yield hit(declared, message, pair.at("min", "spindle-use"), related=see(std.span, "std is here"))
             for name, step in _STEPS.items():
                 low, high = pair.minimum[name], pair.maximum[name]
                 if low < high < low + step:
@@ -213,8 +213,8 @@ def _compared(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
 def _overlaps(context: Context, *, touching: bool) -> Iterator[tuple[Declared, Pair, Pair, str]]:
     """Yield each two pairs that overlap, neither within the other, with what both allow: one size only, or more."""
     for declared, first, second in _compared(context):
-        region = first.overlap(second)
-        if region is not None and _touch(region, first, second) is touching and not _nested(first, second):
+        region, nested = first.overlap(second), first.contains(second) or second.contains(first)
+        if region is not None and not nested and _touch(region, first, second) is touching:
             yield declared, first, second, f"both allow {describe_region(region)}"
 
 
@@ -240,10 +240,6 @@ def spec_overlap(context: Context) -> Iterator[Hit]:
 def spec_touch(context: Context) -> Iterator[Hit]:
     for declared, first, second, region in _overlaps(context, touching=True):
         yield hit(declared, f"{second.title} touches {first.title}: {region}", second.span, _APART, first.here)
-
-
-def _nested(first: Pair, second: Pair) -> bool:
-    return first.contains(second) or second.contains(first)
 
 
 def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> bool:
@@ -296,16 +292,11 @@ def spec_duplicate(context: Context) -> Iterator[Hit]:
 )
 def spec_name_twice(context: Context) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():
-        first: dict[str, Pair] = {}
-        for pair in pairs:
-            if pair.name is None:
-                continue
-            other = first.setdefault(pair.name.lower(), pair)
-            if other is not pair:
-                related = other.here
-                almost = "" if pair.name == other.name else f", almost as {other.name!r}"
-                message = f"a second spec is named {pair.name!r}{almost}"
-                yield hit(declared, message, pair.leaf.at(pair.index, "name"), "give it another name", related)
+        named = (pair for pair in pairs if pair.name is not None)
+        for pair, other in repeated(named, lambda pair: str(pair.name).lower()):
+            almost = "" if pair.name == other.name else f", almost as {other.name!r}"
+            message = f"a second spec is named {pair.name!r}{almost}"
+            yield hit(declared, message, pair.leaf.at(pair.index, "name"), "give it another name", other.here)
 
 
 @warning("GP209", SIZES)(

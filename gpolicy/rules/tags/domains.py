@@ -108,8 +108,8 @@ def unread_places(context: Context) -> list[str]:
     return sorted(word for word, texts in found.items() if len(texts) > 1)
 
 
-def in_two(context: Context, names: Collection[str]) -> Iterator[tuple[str, str, Span]]:
-    """Yield nodes with two tags of one of these domains: the label, a message and the place of the last of the tags."""
+def in_two(context: Context, names: Collection[str], hint: str = "") -> Iterator[Hit]:
+    """Yield nodes with two tags of one of these domains, at the place of the last of the tags."""
     reported = set[tuple[str, Span]]()
     for name in names:
         for node in context.tagged_by_domain.get(name, ()):
@@ -117,8 +117,9 @@ def in_two(context: Context, names: Collection[str]) -> Iterator[tuple[str, str,
             declared = [place for tag in found if (place := node.tags[tag]) is not None]
             if len(found) > 1 and declared and declared[-1] not in reported:
                 reported.add(declared[-1])
+                label, span = declared[-1]
                 subject = f"nodes {node.name} are" if node.several else f"node {node.name} is"
-                yield declared[-1][0], f"{subject} in {' and '.join(found)} at once", declared[-1][1]
+                yield hit(label, f"{subject} in {' and '.join(found)} at once", span, hint)
 
 
 def misspelt_domains(context: Context) -> set[str]:
@@ -361,12 +362,7 @@ def _dropped(context: Context, family: str, used: set[str]) -> str:
     bad="gpolicy: v1\nkind: TagRules\nexclusion: [{raw: s}]\n",
     good='gpolicy: v1\nkind: TagRules\nexclusion: [{raw: "s:"}]\n',
     parameters=(
-        RuleParameter(
-            name="letters",
-            default=3,
-            summary="Report a raw prefix without a colon that is shorter than this.",
-            least=1,
-        ),
+        RuleParameter("letters", 3, "Report a raw prefix without a colon that is shorter than this.", least=1),
     ),
 )
 def raw_prefix_short(context: Context, letters: float) -> Iterator[Hit]:

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.rule import Hit, error, hit, warning
+from gpolicy.checking.rule import Hit, error, hit, see, warning
 from gpolicy.checking.tags import HTOOLS, Tag
-from gpolicy.findings import REFUSED, Related, Span, copied
+from gpolicy.findings import REFUSED, Span, copied
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
 from gpolicy.guessing import did_you_mean
@@ -284,7 +284,7 @@ def tag_prefix_covered(context: Context) -> Iterator[Hit]:
         if wider is not None:
             message = f"all tags {tag.suffix}… are covered by {wider.suffix}… already"
             hint = "remove this one, or narrow the wider one with a closing colon"
-            yield hit(tag.label, message, tag.span, hint, (Related(wider.span, "the wider one"),))
+            yield hit(tag.label, message, tag.span, hint, see(wider.span, "the wider one"))
 
 
 @warning("GP515")(

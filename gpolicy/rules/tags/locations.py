@@ -213,8 +213,7 @@ def _is_in_now(context: Context, node: str, domain: str) -> bool:
 )
 def node_in_two_domains(context: Context) -> Iterator[Hit]:
     names = [name for name in domains(context, "nlocation") if name.lower() not in PLACES]
-    for label, message, span in in_two(context, names):
-        yield hit(label, message, span)
+    return in_two(context, names)
 
 
 @warning("GP528", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE)(
@@ -226,8 +225,7 @@ def node_in_two_domains(context: Context) -> Iterator[Hit]:
 )
 def node_in_two_places(context: Context) -> Iterator[Hit]:
     names = [name for name in domains(context, "nlocation") if name.lower() in PLACES]
-    for label, message, span in in_two(context, names):
-        yield hit(label, message, span, "leave it the tag of the place where it is: tags of sets add up")
+    return in_two(context, names, "leave it the tag of the place where it is: tags of sets add up")
 
 
 @warning("GP532", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE | When.WHOLE)(

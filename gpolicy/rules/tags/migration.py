@@ -9,9 +9,8 @@ from heapq import nsmallest
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.rule import Hit, When, error, hit, warning
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
-from gpolicy.findings import Related
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import Guesses
 from gpolicy.printable import some
@@ -98,7 +97,7 @@ def allowmigration_pointless(context: Context) -> Iterator[Hit]:
             message = f"a node with {target} accepts instances from one with {source} anyway"
             yield hit(tag.label, message, tag.span, "write the tag of the other nodes on one side")
         elif earlier is not tag:
-            related = (Related(earlier.span, "already written here"),)
+            related = see(earlier.span, "already written here")
             message = f"{source} to {target} is allowed already"
             yield hit(tag.label, message, tag.span, "remove it", related, fix=without_tag(context, tag))
 
@@ -286,5 +285,4 @@ def _is_left_alone(
     good=_FOUR_NODES + _RULES + _RACKS + _set("n1, n2, n3, n4", "hv:4"),
 )
 def two_migration_tags(context: Context) -> Iterator[Hit]:
-    for label, message, span in in_two(context, domains(context, "migration")):
-        yield hit(label, message, span, "leave it one of the tags")
+    return in_two(context, domains(context, "migration"), "leave it one of the tags")
