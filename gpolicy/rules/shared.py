@@ -57,6 +57,11 @@ _LONGEST: Final = 4096
 _NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
 
 
+def bad_specs(*pairs: str) -> Examples:
+    """Return the examples of a rule: a group with these specs, and one with two that go well together."""
+    return {"bad": group_with(*pairs), "good": GOOD_SPECS}
+
+
 def conflict(context: Context, declared: ClusterPolicy | GroupPolicy, message: str, hint: str, *values: InForce) -> Hit:
     """Return a hit at the first of contradicting values that the object declares itself; the others are related."""
     place, related, note = places(context, declared, *values)

@@ -217,8 +217,7 @@ def _in_racks(first: str, second: str) -> str:
     rationale="Tags move no instance. Until somebody does, a failure of the domain takes both copies of the disks,"
     " instances that are to be apart fail together, or Ganeti's tools find no node for one. `gpolicy plan` shows"
     " each of them, and the moves that cure it.",
-    bad=_in_racks("a", "a"),
-    good=_in_racks("a", "b"),
+    **shown(_in_racks("a", "…"), bad="a", good="b"),
     better=((Same.PLACE, ("GP507", "GP518", "GP519")),),  # they say the same of all instances
     silent_after=_NO_ERROR,
 )

@@ -45,8 +45,7 @@ def template_not_enabled(context: Context) -> Iterator[Hit]:
     summary="plain or drbd is enabled, but the cluster is to have no volume group.",
     rationale="Ganeti refuses to enable LVM templates without a volume group, and to remove the volume group while"
     " they are enabled.",
-    bad=f'{CLUSTER}enabled_disk_templates: [plain]\nvolume_group_name: ""\n',
-    good=f"{CLUSTER}enabled_disk_templates: [plain]\nvolume_group_name: xenvg\n",
+    **shown(f"{CLUSTER}enabled_disk_templates: [plain]\nvolume_group_name: …\n", bad='""', good="xenvg"),
     unless_declared=(ENABLED_TEMPLATES,),
 )
 def lvm_without_volume_group(context: Context) -> Iterator[Hit]:
@@ -70,8 +69,7 @@ def files_without_directory(context: Context) -> Iterator[Hit]:
     rationale="Ganeti refuses to enable drbd without its user-mode helper, and to remove the helper while drbd is"
     " enabled. It refuses a helper other than the one that the kernel of each node starts, which is the absolute"
     " path of a program without arguments.",
-    bad=f'{CLUSTER}enabled_disk_templates: [drbd]\ndrbd_usermode_helper: ""\n',
-    good=f"{CLUSTER}enabled_disk_templates: [drbd]\ndrbd_usermode_helper: /bin/true\n",
+    **shown(f"{CLUSTER}enabled_disk_templates: [drbd]\ndrbd_usermode_helper: …\n", bad='""', good="/bin/true"),
     unless_declared=(ENABLED_TEMPLATES,),
 )
 def drbd_without_helper(context: Context) -> Iterator[Hit]:

@@ -67,8 +67,7 @@ def guard_unknown_spec(context: Context) -> Iterator[Hit]:
 @error("GP803")(
     summary="Two guards have the same name.",
     rationale="`--allow` overrides one guard by its name: one name would override both.",
-    bad=_guards("name: room, spec: large, at_least: 4", "name: room, node_failures: 1"),
-    good=_guards("name: room, spec: large, at_least: 4", "name: survive, node_failures: 1"),
+    **shown(_guards("name: room, spec: large, at_least: 4", "name: …, node_failures: 1"), bad="room", good="survive"),
 )
 def guard_named_twice(context: Context) -> Iterator[Hit]:
     for guard, earlier in repeated(context.policy.guards, lambda guard: guard.name.value):

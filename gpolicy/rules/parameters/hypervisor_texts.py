@@ -212,8 +212,7 @@ def _unlike(written: str, words: _Words) -> str:
     summary="A text or a name is a word for nothing, has blanks around it, or ends with a comma or a colon.",
     rationale="Ganeti takes every letter for a part of the text: `none` is then the name of a bridge, a pool or an"
     ' allocator, and "web " is not web. Write "" where nothing is meant, and leave out what is to stay as it is.',
-    bad=f"{CLUSTER}default_iallocator: none\n",
-    good=f'{CLUSTER}default_iallocator: ""\n',
+    **shown(f"{CLUSTER}default_iallocator: …\n", bad="none", good='""'),
     explains=Explains(order=1),
 )
 def text_slip(context: Context) -> Iterator[Hit]:

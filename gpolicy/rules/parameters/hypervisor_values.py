@@ -288,8 +288,7 @@ def _magnitude(digits: str) -> tuple[int, str]:
     rationale="Ganeti takes whatever is not an IP address (or, for VNC, an absolute path) for the name of a"
     " network interface, and refuses the command unless every node has it. It looks up no host name and accepts no"
     " port. KVM listens on the address itself, so only the node that has it starts an instance.",
-    bad=f'{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: "0.0.0.0:5900"}}\n',
-    good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 127.0.0.1}}\n",
+    **shown(f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: …}}\n", bad='"0.0.0.0:5900"', good="127.0.0.1"),
 )
 def bind_address_unlikely(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(kvm("vnc_bind_address"), kvm("spice_bind"), _OF_XEN):

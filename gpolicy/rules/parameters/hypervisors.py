@@ -128,8 +128,7 @@ def hypervisor_parameters_contradict(context: Context) -> Iterator[Hit]:
 @error("GP171", REFUSALS, When.MORE_WITH_STATE, stays=REFUSED)(
     summary="A SPICE parameter is set, but spice_bind is empty.",
     rationale="spice_bind gives instances a SPICE console. Without it Ganeti refuses the other parameters.",
-    bad=f'{CLUSTER}hvparams:\n  kvm: {{spice_bind: "", spice_use_tls: true}}\n',
-    good=f"{CLUSTER}hvparams:\n  kvm: {{spice_bind: 127.0.0.1, spice_use_tls: true}}\n",
+    **shown(f"{CLUSTER}hvparams:\n  kvm: {{spice_bind: …, spice_use_tls: true}}\n", bad='""', good="127.0.0.1"),
 )
 def spice_without_bind(context: Context) -> Iterator[Hit]:
     return _refused_together(context, _OF_SPICE)
@@ -364,8 +363,7 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
     rationale="Ganeti stores both. It looks at them together only when an instance starts: then it leaves one out,"
     " or the hypervisor refuses to start. What the policy leaves out is known with `--state` only, but for"
     " parameters that need another one to be turned on.",
-    bad=f'{CLUSTER}hvparams:\n  kvm: {{kernel_path: "", kernel_args: ro quiet}}\n',
-    good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot/vmlinuz, kernel_args: ro quiet}}\n",
+    **shown(f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: …, kernel_args: ro quiet}}\n", bad='""', good="/boot/vmlinuz"),
 )
 def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
     declared, enabled = context.policy.cluster, context.enabled_hypervisors()

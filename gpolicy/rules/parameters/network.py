@@ -59,8 +59,7 @@ def netmask_range(context: Context) -> Iterator[Hit]:
 @error("GP166", "Ganeti 3.0.2, run", When.MORE_WITH_STATE, stays=REFUSED)(
     summary="Network interfaces are bridged, but their link is empty.",
     rationale="The link names the bridge. Ganeti refuses an empty link in this mode; routed interfaces need none.",
-    bad=f'{CLUSTER}nicparams: {{mode: bridged, link: ""}}\n',
-    good=f"{CLUSTER}nicparams: {{mode: bridged, link: br0}}\n",
+    **shown(f"{CLUSTER}nicparams: {{mode: bridged, link: …}}\n", bad='""', good="br0"),
 )
 def bridge_missing(context: Context) -> Iterator[Hit]:
     for declared, (link, mode) in together(context, _LINK, _MODE):
@@ -104,8 +103,7 @@ def vlan_ignored(context: Context) -> Iterator[Hit]:
     summary="Network interfaces are routed, but their link is a bridge or a card, or cannot be a routing table.",
     rationale="With mode routed the link is a routing table, a number or a name of /etc/iproute2/rt_tables. With"
     " another word the interface is not set up when an instance starts.",
-    bad=f"{CLUSTER}nicparams: {{mode: routed, link: br0}}\n",
-    good=f'{CLUSTER}nicparams: {{mode: routed, link: "100"}}\n',
+    **shown(f"{CLUSTER}nicparams: {{mode: routed, link: …}}\n", bad="br0", good='"100"'),
 )
 def routed_bridge(context: Context) -> Iterator[Hit]:
     for declared, (mode, link) in together(context, _MODE, _LINK):
@@ -199,8 +197,7 @@ def link_is_no_switch(context: Context) -> Iterator[Hit]:
     summary="A program is not an absolute path.",
     rationale="Ganeti runs the out-of-band program without a shell: with a relative path or with arguments every"
     " power command fails. Where drbd is enabled, Ganeti refuses such a DRBD helper (GP305).",
-    bad=f'{GROUP}ndparams: {{oob_program: "ipmi-power --quiet"}}\n',
-    good=f"{GROUP}ndparams: {{oob_program: /usr/local/sbin/ipmi-power}}\n",
+    **shown(f"{GROUP}ndparams: {{oob_program: …}}\n", bad='"ipmi-power --quiet"', good="/usr/local/sbin/ipmi-power"),
 )
 def path_not_absolute(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_PATHS):
@@ -221,8 +218,7 @@ def path_not_absolute(context: Context) -> Iterator[Hit]:
     rationale="When a node is added, Ganeti creates the bridge ovs_name and connects it to the interface ovs_link."
     " Without a name there is no bridge; without a link its instances reach nothing outside the node. An interface"
     " in a bridge has no address of its own, so the master's address on it would be cut off.",
-    bad=f'{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: ""}}\n',
-    good=f"{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: eth1}}\n",
+    **shown(f"{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: …}}\n", bad='""', good="eth1"),
 )
 def ovs_incomplete(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:

@@ -255,8 +255,7 @@ def ratios_exchanged(context: Context) -> Iterator[Hit]:
     summary="spindle-ratio fills a node long before its memory and CPUs, even with the largest instances.",
     rationale="A node takes as many instances as spindle_count times spindle-ratio allow. If each spec, at its largest"
     " in memory and CPUs, fits many times more often, most of the node stays empty: most likely a digit is lost.",
-    bad=_FILLED.replace("  vcpu", "  spindle-ratio: 3\n  vcpu"),
-    good=_FILLED.replace("  vcpu", "  spindle-ratio: 32\n  vcpu"),
+    **shown(_FILLED.replace("  vcpu", "  spindle-ratio: …\n  vcpu"), bad="3", good="32"),
 )
 def spindles_fill_first(context: Context) -> Iterator[Hit]:
     for group in context.groups:

@@ -122,8 +122,7 @@ def access_inherit(context: Context) -> Iterator[Hit]:
     summary="Ganeti's commands cannot store a value as it is written.",
     rationale="Ganeti would refuse the command or store another value, so the cluster could never become what the"
     " policy says.",
-    bad=f"{CLUSTER}mac_prefix: AA-00\n",
-    good=f'{CLUSTER}mac_prefix: "aa:00:01"\n',
+    **shown(f"{CLUSTER}mac_prefix: …\n", bad="AA-00", good='"aa:00:01"'),
     fix="Writes a mac_prefix in lower case and with colons.",
 )
 def not_expressible(context: Context) -> Iterator[Hit]:

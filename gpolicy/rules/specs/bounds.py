@@ -19,11 +19,11 @@ from gpolicy.policy.model import Leaf
 from gpolicy.printable import count
 from gpolicy.rules.shared import (
     CLUSTER,
-    GOOD_SPECS,
     GROUP,
     LARGE,
     SIZES,
     SMALL,
+    bad_specs,
     bounds,
     group_with,
     shown,
@@ -48,8 +48,7 @@ _MIN, _MAX = _PAIR.partition("      max:")[::2]
 @error("GP206", f"{SIZES}; Ganeti 3.0 checks it", stays=REFUSED)(
     summary="A spec's minimum is above its maximum.",
     rationale="Ganeti refuses the policy, since no instance could fit.",
-    bad=group_with(spec("small", "12G 1G", "1 3", "10G 90G")),
-    good=GOOD_SPECS,
+    **bad_specs(spec("small", "12G 1G", "1 3", "10G 90G")),
 )
 def spec_min_above_max(context: Context) -> Iterator[Hit]:
     for declared, pair in context.each_pair():
@@ -71,8 +70,7 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
 @error("GP207", f"{SIZES}; Ganeti 3.0 does not check it")(
     summary="The maximum memory or CPU count of a spec is 0.",
     rationale="Ganeti accepts bounds of zero and below, but every instance has memory and a CPU.",
-    bad=group_with(spec("none", "0 0", "1 3", "10G 90G")),
-    good=GOOD_SPECS,
+    **bad_specs(spec("none", "0 0", "1 3", "10G 90G")),
 )
 def spec_allows_nothing(context: Context) -> Iterator[Hit]:
     for declared, pair in context.each_pair():
@@ -85,8 +83,7 @@ def spec_allows_nothing(context: Context) -> Iterator[Hit]:
 @error("GP213", _SOURCE)(
     summary="A spec requires more than 16 disks or 8 network interfaces.",
     rationale="No instance of Ganeti can have so many, so the spec allows none.",
-    bad=_PAIR.replace("disk-count: 1", "disk-count: 17"),
-    good=_PAIR.replace("disk-count: 1", "disk-count: 16"),
+    **shown(_PAIR.replace("disk-count: 1", "disk-count: …"), bad="17", good="16"),
 )
 def spec_min_above_ceiling(context: Context) -> Iterator[Hit]:
     for declared, pair in context.each_pair():
@@ -119,8 +116,7 @@ def spec_max_above_ceiling(context: Context) -> Iterator[Hit]:
     summary="The minimum memory, CPU count or disk count of a spec is 0.",
     rationale="Every instance has memory and a CPU, and disks where the template diskless is not allowed, so the"
     " bound excludes nothing. Ganeti accepts it silently.",
-    bad=group_with(spec("small", "0 12G", "1 3", "10G 90G")),
-    good=GOOD_SPECS,
+    **bad_specs(spec("small", "0 12G", "1 3", "10G 90G")),
 )
 def spec_min_zero(context: Context) -> Iterator[Hit]:
     for declared, pair in context.each_pair():
@@ -135,8 +131,7 @@ def spec_min_zero(context: Context) -> Iterator[Hit]:
 @warning("GP221", f"{SIZES}; Ganeti 3.0, check of instances")(
     summary="A spec allows no disks, or only disks of size 0, but diskless instances are not allowed.",
     rationale="No instance fits: one with disks has too many, and one without disks needs the template diskless.",
-    bad=group_with(spec("small", "1G 12G", "1 3", "0 0")),
-    good=GOOD_SPECS,
+    **bad_specs(spec("small", "1G 12G", "1 3", "0 0")),
 )
 def spec_without_disks(context: Context) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():

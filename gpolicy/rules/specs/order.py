@@ -12,7 +12,7 @@ from gpolicy.checking.rule import Hit, error, hit, information, see, warning
 from gpolicy.findings import Related, RuleParameter
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared
-from gpolicy.rules.shared import GOOD_SPECS, LARGE, SIZES, SMALL, group_with, repeated, spec
+from gpolicy.rules.shared import LARGE, SIZES, SMALL, bad_specs, group_with, repeated, spec
 
 FILLING: Final = ("memory-size", "cpu-count", "disk-size")
 """The parameters that fill a node."""
@@ -28,8 +28,7 @@ _APART: Final = "start above the maximum of the other in at least one parameter:
     rationale="hspace's tiered allocation starts with the first spec and goes on to the next when nothing more"
     " fits. If a small spec comes first, small instances take what the big ones need, and the capacity is wrong."
     " (hail's dedicated metric sorts specs itself, by the minimum of disk-size.)",
-    bad=group_with(SMALL, LARGE),
-    good=GOOD_SPECS,
+    **bad_specs(SMALL, LARGE),
 )
 def spec_order(context: Context) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():
@@ -54,8 +53,7 @@ def _is_bigger(pair: Pair, other: Pair) -> bool:
     summary="There is a wide gap between two specs: no spec takes the sizes in it.",
     rationale="Small gaps are normal, since bounds are inclusive. But if the next larger spec starts at many times"
     " the maximum of the one below, most likely a unit is wrong.",
-    bad=group_with(LARGE, spec("small", "64M 128M", "1 3", "10G 90G")),
-    good=GOOD_SPECS,
+    **bad_specs(LARGE, spec("small", "64M 128M", "1 3", "10G 90G")),
     parameters=(RuleParameter("factor", 64, "Report a gap larger than this factor.", least=1),),
 )
 def spec_gap(context: Context, factor: float) -> Iterator[Hit]:
@@ -78,8 +76,7 @@ def spec_gap(context: Context, factor: float) -> Iterator[Hit]:
     summary="The smaller of two specs allows more memory, CPUs or disk than the larger one.",
     rationale="Specs are counted from the biggest to the smallest, each from its maximum. If the smaller spec has"
     " a greater maximum, no order is right. Most likely a number is mistyped.",
-    bad=group_with(LARGE, spec("small", "1G 12G", "1 3", "10G 9T")),
-    good=GOOD_SPECS,
+    **bad_specs(LARGE, spec("small", "1G 12G", "1 3", "10G 9T")),
 )
 def spec_not_monotonic(context: Context) -> Iterator[Hit]:
     for declared, first, second in _apart(context):
@@ -98,8 +95,7 @@ def spec_not_monotonic(context: Context) -> Iterator[Hit]:
     summary="Of two specs, each allows more of something than the other.",
     rationale="The design asks for the biggest spec first, but here neither is the biggest: hspace's count depends"
     " on their order. Specs for computing beside specs for storage have this price.",
-    bad=group_with(spec("computing", "64G 128G", "16 32", "10G 20G"), spec("storage", "4G 8G", "1 2", "1T 2T")),
-    good=GOOD_SPECS,
+    **bad_specs(spec("computing", "64G 128G", "16 32", "10G 20G"), spec("storage", "4G 8G", "1 2", "1T 2T")),
 )
 def specs_without_order(context: Context) -> Iterator[Hit]:
     for declared, first, second in _apart(context):
@@ -124,8 +120,7 @@ def _apart(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
     rationale="hspace counts instances with one disk and, without exclusive storage, with the spindle-use of the"
     " cluster's std. It shrinks them by 64 MiB of memory or 256 MiB of disk at a time. A spec that requires two"
     " disks counts as 0, and if the bounds of a spec are closer than one step, hspace counts its maximum only.",
-    bad=group_with(spec("small", "1024 1064", "1 3", "10G 90G")),
-    good=GOOD_SPECS,
+    **bad_specs(spec("small", "1024 1064", "1 3", "10G 90G")),
 )
 def spec_not_countable(context: Context) -> Iterator[Hit]:
     std = context.cluster_leaf(("ipolicy", "std", "spindle-use"))
@@ -222,8 +217,7 @@ def _overlaps(context: Context, *, touching: bool) -> Iterator[tuple[Declared, P
     summary="Two specs overlap: some sizes belong to both.",
     rationale="Tiered allocation counts one spec after the other. If a size belongs to two specs, the capacity"
     " depends on which of them comes first. Ganeti does not check this. (GP229: specs that only touch.)",
-    bad=group_with(LARGE, spec("small", "1G 20G", "1 6", "10G 200G")),
-    good=GOOD_SPECS,
+    **bad_specs(LARGE, spec("small", "1G 20G", "1 6", "10G 200G")),
 )
 def spec_overlap(context: Context) -> Iterator[Hit]:
     for declared, first, second, region in _overlaps(context, touching=False):
@@ -234,8 +228,7 @@ def spec_overlap(context: Context) -> Iterator[Hit]:
     summary="A spec begins where another one ends: one size of a parameter belongs to both.",
     rationale="Bounds are inclusive, so specs that only touch overlap in this size. Tiered allocation counts it for"
     " the spec that comes first, which hardly changes a count.",
-    bad=group_with(LARGE, spec("small", "1G 16G", "1 4", "10G 100G")),
-    good=GOOD_SPECS,
+    **bad_specs(LARGE, spec("small", "1G 16G", "1 4", "10G 100G")),
 )
 def spec_touch(context: Context) -> Iterator[Hit]:
     for declared, first, second, region in _overlaps(context, touching=True):
@@ -255,8 +248,7 @@ def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> 
 @warning("GP203", SIZES)(
     summary="A spec lies entirely inside another one.",
     rationale="It allows nothing that the other spec does not allow, and the two overlap.",
-    bad=group_with(LARGE, spec("half", "16G 32G", "4 8", "100G 500G")),
-    good=GOOD_SPECS,
+    **bad_specs(LARGE, spec("half", "16G 32G", "4 8", "100G 500G")),
 )
 def spec_contained(context: Context) -> Iterator[Hit]:
     for declared, first, second in _compared(context):
@@ -270,8 +262,7 @@ def spec_contained(context: Context) -> Iterator[Hit]:
 @warning("GP204", f"{SIZES}; Ganeti 3.0 accepts duplicates")(
     summary="A list has the same spec twice.",
     rationale="Ganeti silently keeps both. The second adds nothing, and hspace counts it once more.",
-    bad=group_with(SMALL, spec("tiny", "1G 12G", "1 3", "10G 90G")),
-    good=GOOD_SPECS,
+    **bad_specs(SMALL, spec("tiny", "1G 12G", "1 3", "10G 90G")),
     fix="Removes the second one, unless it has its own name, which something could use.",
 )
 def spec_duplicate(context: Context) -> Iterator[Hit]:
@@ -287,8 +278,7 @@ def spec_duplicate(context: Context) -> Iterator[Hit]:
 @error("GP208")(
     summary="Two specs of one list have the same name, or names that differ only in case.",
     rationale="Guards, tests and reports refer to a spec by its name.",
-    bad=group_with(LARGE, SMALL.replace("small", "large")),
-    good=GOOD_SPECS,
+    **bad_specs(LARGE, SMALL.replace("small", "large")),
 )
 def spec_name_twice(context: Context) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():

@@ -359,8 +359,7 @@ def _dropped(context: Context, family: str, used: set[str]) -> str:
     summary="A raw prefix of an exclusion or a desired location is so short that unrelated tags start with it.",
     rationale="htools compares the first characters only: `raw: s` matches service:dns, but also ssd or staging,"
     " and separates instances that have nothing in common.",
-    bad="gpolicy: v1\nkind: TagRules\nexclusion: [{raw: s}]\n",
-    good='gpolicy: v1\nkind: TagRules\nexclusion: [{raw: "s:"}]\n',
+    **shown("gpolicy: v1\nkind: TagRules\nexclusion: […]\n", bad="{raw: s}", good='{raw: "s:"}'),
     parameters=(
         RuleParameter("letters", 3, "Report a raw prefix without a colon that is shorter than this.", least=1),
     ),

@@ -233,8 +233,7 @@ def tag_raw_prefix(context: Context) -> Iterator[Hit]:
     summary="An entry of a TagRules document starts with htools:.",
     rationale="gpolicy puts the prefix before each entry: the tag would be htools:iextags:htools:iextags:x:, which"
     " matches nothing.",
-    bad='gpolicy: v1\nkind: TagRules\nexclusion: ["htools:iextags:service"]\n',
-    good="gpolicy: v1\nkind: TagRules\nexclusion: [service]\n",
+    **shown("gpolicy: v1\nkind: TagRules\nexclusion: […]\n", bad='"htools:iextags:service"', good="service"),
     fix="Removes the prefix, if the entry is a plain word.",
 )
 def tag_rule_with_prefix(context: Context) -> Iterator[Hit]:
