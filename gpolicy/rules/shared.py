@@ -25,6 +25,7 @@ from gpolicy.policy.model import (
     unlikely,
     written_out,
 )
+from gpolicy.policy.scenario import Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.resolve.desired import is_glob
 
@@ -191,6 +192,12 @@ def exclusive_hit(
     if context.own(declared, leaf.path) is not None:
         return hit(declared, message, leaf.span, hint, see(exclusive.span, "exclusive storage is on"))
     return hit(declared, message, exclusive.span, hint, see(leaf.span, "inherited from the cluster"))
+
+
+def sizes_of(scenario: Scenario) -> Iterator[Sizes]:
+    """Yield the sizes of the instance that a test asks for, and of those that it simulates."""
+    yield from () if scenario.sizes is None else (scenario.sizes,)
+    yield from (item.sizes for part in scenario.stage.simulated for item in part.instances)
 
 
 def promised_disk(hardware: Hardware) -> Located[int] | None:

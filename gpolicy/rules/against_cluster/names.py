@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gpolicy.checking.context import (
     DISK_TEMPLATES,
@@ -28,9 +28,6 @@ from gpolicy.policy.model import GroupPolicy
 from gpolicy.printable import count, some
 from gpolicy.resolve.rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
 from gpolicy.rules.shared import CLUSTER, FILES, GROUP, SILVER, shown, spec
-
-if TYPE_CHECKING:
-    from gpolicy.ganeti.parameter import Path
 
 _OUTSIDE: Final[tuple[Path, ...]] = (
     ("default_iallocator",),
@@ -133,8 +130,6 @@ def almost_live_name(context: Context) -> Iterator[Hit]:
 
 
 def _of_resolving(info: RuleInfo, when: When = When.STATE) -> Rule:
-    """Return a rule about what resolving the policy on the cluster finds."""
-
     def find(context: Context) -> Iterator[Hit]:
         findings = context.desired.findings if context.desired else ()
         return (Hit("", item) for item in findings if item.code == info.code)  # no waiver can name its object

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
     from gpolicy.checking.tags import Tag
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.ganeti.parameter import Path
     from gpolicy.impact.location_change import LocationChange
     from gpolicy.impact.violation_change import ViolationChange
     from gpolicy.plan.built_in_guards import GuardResult
@@ -108,20 +107,10 @@ def instances_violate(context: Context) -> Iterator[Hit]:
         allowed = " ".join(f"--allow {name}" for name in stopping)
         meant = f"; if that is meant, override {named('guard', stopping)} with gpolicy plan {allowed}"
     for item in violating:
-        yield hit(context.policy.groups.get(item.group, "cluster"), item.message, item.span, f"{item.cure}{meant}")
+        yield replace(item, finding=replace(item.finding, hint=f"{item.finding.hint}{meant}"))
     known = context.once(_violations) if not about else None
     if known and (why := "; ".join(f"{name}: {why}" for name, why in known.uncertain().items())):
         yield hit("cluster", f"whether the plan makes anything violate the policy is not known: {why}", None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Violating:
-    """Instances or nodes that a group would no longer allow, in words: the place of the value, and what to do."""
-
-    group: str
-    span: Span | None
-    message: str
-    cure: str
 
 
 def _violations(context: Context) -> ViolationChange | None:
@@ -132,19 +121,15 @@ def _violations(context: Context) -> ViolationChange | None:
     return context.forecast.impact(prospect, "violations").violations
 
 
-def _violating(context: Context) -> list[_Violating]:
-    """Return what would newly violate the policy."""
+def _violating(context: Context) -> list[Hit]:
     known = context.once(_violations)
     if known is None or context.state is None or context.desired is None:
         return []
-    refused = (
-        _Violating(group, span, f"group {group} would no longer allow {some(names)}", "allow their sizes")
-        for group, span, names in _refused(context, known, context.state, context.desired)
-    )
+    refused = _refused(context, known, context.state, context.desired)
     return [*refused, *_above_ratios(context, known)]
 
 
-def _above_ratios(context: Context, known: ViolationChange) -> Iterator[_Violating]:
+def _above_ratios(context: Context, known: ViolationChange) -> Iterator[Hit]:
     """Yield the groups whose nodes would be above a ratio that they keep now."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for item in known.nodes_newly:
@@ -155,13 +140,11 @@ def _above_ratios(context: Context, known: ViolationChange) -> Iterator[_Violati
         leaf = context.effective(declared, ("ipolicy", parameter)) if declared else None
         message = f"group {group} would have nodes above its {parameter}: {some(nodes, 2)}"
         cure = f"raise {parameter}, or move instances away first"
-        yield _Violating(group, leaf.span if leaf else None, message, cure)
+        yield hit(context.policy.groups.get(group, "cluster"), message, leaf.span if leaf else None, cure)
 
 
-def _refused(
-    context: Context, known: ViolationChange, state: ClusterState, desired: Desired
-) -> list[tuple[str, Span | None, list[str]]]:
-    """Return the groups that would no longer allow instances, the place of the value that does not, and the names."""
+def _refused(context: Context, known: ViolationChange, state: ClusterState, desired: Desired) -> Iterator[Hit]:
+    """Yield the groups that would no longer allow instances, at the values that do not."""
     policy = context.policy
     current = {name: group.current for name, group in desired.groups.items()}
     found: dict[tuple[str, Path, int], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
@@ -186,10 +169,10 @@ def _refused(
             found[cause][item.instance].append(breach.parameter)
             if cause not in places:
                 places[cause] = _place(context, declared, path, own, breach)
-    return [
-        (cause[0], places[cause], [f"{name} ({', '.join(words)})" for name, words in breaches.items()])
-        for cause, breaches in sorted(found.items())
-    ]
+    for cause, by_instance in sorted(found.items()):
+        names = [f"{name} ({', '.join(words)})" for name, words in by_instance.items()]
+        message = f"group {cause[0]} would no longer allow {some(names)}"
+        yield hit(policy.groups.get(cause[0], "cluster"), message, places[cause], "allow their sizes")
 
 
 def _place(
@@ -297,7 +280,6 @@ def _place_of_tag(context: Context, rules: Sequence[Tag], wrong: _Wrong) -> tupl
 
 
 def _said_by_guards(context: Context, hint: str, *, overridable: bool) -> Iterator[Hit]:
-    """Yield what the built-in guards have against the plan."""
     if context.desired is None or context.desired.findings:
         return  # what the plan would be is not known before these are mended
     for name, raised in context.once(_objections).items():

@@ -12,7 +12,7 @@ from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_i
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Explains, Hit, When, error, hit, information, warning
 from gpolicy.cluster.volume_pools import matches
-from gpolicy.findings import Related
+from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
@@ -51,6 +51,14 @@ def _volume_names(nodes: list[LiveNode]) -> set[str]:
     return {volume.name for node in nodes for volume in node.physical_volumes or ()}
 
 
+def _patterns(declared: ClusterPolicy | GroupPolicy) -> Iterator[tuple[str, str, Span]]:
+    """Yield the names and globs of volumes that an object declares: the key, the pattern, the place."""
+    terms = volume_terms(None, declared)
+    assigned = (pattern for patterns in terms.volume_groups.values() for pattern in patterns)
+    for key, patterns in (("exclude", terms.exclude), ("volume_groups", assigned)):
+        yield from ((key, pattern, declared.physical_volumes[key].span) for pattern in patterns)
+
+
 @warning("GP420", when=When.STATE)(
     summary="A name or glob of physical_volumes matches no volume of the cluster.",
     rationale="Volumes that should be excluded, or be in another volume group, then count as the cluster's own: all"
@@ -63,14 +71,11 @@ def volume_pattern_unmatched(context: Context) -> Iterator[Hit]:
         if not nodes or any(node.physical_volumes is None for node in nodes):
             continue
         names = _volume_names(nodes)
-        terms = volume_terms(None, declared)
-        patterns = [("exclude", pattern) for pattern in terms.exclude]
-        patterns += [("volume_groups", pattern) for of in terms.volume_groups.values() for pattern in of]
-        for key, pattern in patterns:
+        for _, pattern, place in _patterns(declared):
             if not any(matches(name, [pattern]) for name in names):
                 message = f"{pattern} matches no physical volume of {name_of(declared)}"
                 hint = f"there are {', '.join(sorted(names)[:4])}{' and others' if len(names) > 4 else ''}"
-                yield hit(declared, message, declared.physical_volumes[key].span, hint)
+                yield hit(declared, message, place, hint)
 
 
 @warning("GP424", "Ganeti names volumes as LVM does; pvs(8)")(
@@ -81,11 +86,7 @@ def volume_pattern_unmatched(context: Context) -> Iterator[Hit]:
 )
 def volume_pattern_unlikely(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
-        terms = volume_terms(None, declared)
-        patterns = [("exclude", pattern) for pattern in terms.exclude]
-        patterns += [("volume_groups", pattern) for of in terms.volume_groups.values() for pattern in of]
-        for key, pattern in patterns:
-            place = declared.physical_volumes[key].span
+        for key, pattern, place in _patterns(declared):
             if not pattern.startswith(("/dev/", "/dev*", "/*", "*", "?", "[")):
                 message = f"{pattern} matches no volume: their names start with /dev/"
                 yield hit(declared, message, place, f"write /dev/{pattern.removeprefix('/').removeprefix('dev/')}")
@@ -292,13 +293,10 @@ def exclusive_without_plain(context: Context) -> Iterator[Hit]:
 def exclusive_storage_reads(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(EXCLUSIVE_STORAGE):
         if leaf.value is True and release_key(context.version) >= (3, 0):
-            yield hit(
-                declared,
-                f"Ganeti {context.version} shows no storage figures of nodes with exclusive storage",
-                leaf.span,
-                "patch ganeti-noded first; until then gpolicy counts on their physical volumes, if they"
-                " are read (gpolicy snapshot --physical-volumes) or promised (hardware)",
-            )
+            message = f"Ganeti {context.version} shows no storage figures of nodes with exclusive storage"
+            hint = "patch ganeti-noded first; until then gpolicy counts on their physical volumes, if they"
+            hint += " are read (gpolicy snapshot --physical-volumes) or promised (hardware)"
+            yield hit(declared, message, leaf.span, hint)
 
 
 @error("GP412", _EXCLUSIVE, When.STATE)(

@@ -14,7 +14,7 @@ from gpolicy.policy.model import GroupPolicy, written_out
 from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
-from gpolicy.rules.shared import GROUP, bounds, shown
+from gpolicy.rules.shared import GROUP, bounds, shown, sizes_of
 
 if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome
@@ -117,9 +117,7 @@ def test_spindles(context: Context) -> Iterator[Hit]:
             continue
         leaf = context.effective(group, EXCLUSIVE_STORAGE)
         said = "is off" if leaf is not None else "is not declared"
-        asked = [scenario.sizes] if scenario.sizes is not None else []
-        asked += [existing.sizes for part in scenario.stage.simulated for existing in part.instances]
-        with_spindles = (sizes for sizes in asked if any(disk.spindles for disk in sizes.disks or ()))
+        with_spindles = (sizes for sizes in sizes_of(scenario) if any(disk.spindles for disk in sizes.disks or ()))
         for sizes in islice(with_spindles, 1):
             message = f"the disk has spindles, but exclusive storage {said} in {name_of(group)}"
             hint = "write ndparams: {exclusive_storage: true} in the group, or leave spindles out"

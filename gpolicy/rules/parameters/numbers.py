@@ -17,8 +17,8 @@ from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import Declared, Hardware, Leaf
-from gpolicy.policy.scenario import Scenario, Sizes
-from gpolicy.rules.shared import GROUP, MOST_BITS, RANGES, conflict, shown, spec
+from gpolicy.policy.scenario import Scenario
+from gpolicy.rules.shared import GROUP, MOST_BITS, RANGES, conflict, shown, sizes_of, spec
 
 _GIB: Final = 1024
 _WHOLE_NUMBERS: Final = frozenset({Type.INT, Type.SIZE, Type.MIB})
@@ -81,7 +81,7 @@ def number_unlikely(context: Context) -> Iterator[Hit]:
     for label, title, name, value, span in _others(context):
         yield _unlikely(context, label, title, SENSIBLE[name], value, span)
     for scenario in context.policy.scenarios:
-        for key, size in (bare for sizes in _instances_of(scenario) for bare in sizes.bare):
+        for key, size in (bare for sizes in sizes_of(scenario) for bare in sizes.bare):
             least = SENSIBLE["disk-size" if key == "disk-size" else "memory-size"].least
             if least <= size.value < _GIB and not (key != "disk-size" and size.value % _MEMORY_STEP == 0):
                 title = f"test {scenario.name.value}: {key}"
@@ -184,15 +184,9 @@ def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
 
 
 def _sizes_of_test(scenario: Scenario) -> Iterator[tuple[str, int, Span]]:
-    for sizes in _instances_of(scenario):
+    for sizes in sizes_of(scenario):
         yield "memory-size", sizes.memory or 0, sizes.span
         yield from (("disk-size", disk.size, sizes.span) for disk in sizes.disks or ())
-
-
-def _instances_of(scenario: Scenario) -> Iterator[Sizes]:
-    """Yield the sizes of the instance that a test asks for, and of those that are there."""
-    yield from () if scenario.sizes is None else (scenario.sizes,)
-    yield from (item.sizes for part in scenario.stage.simulated for item in part.instances)
 
 
 def _promised(hardware: Hardware | None) -> Iterator[tuple[str, int, Span]]:

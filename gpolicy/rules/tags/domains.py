@@ -20,7 +20,7 @@ from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Pointer, YamlDocument
-from gpolicy.rules.shared import CLUSTER, GROUP, shown
+from gpolicy.rules.shared import CLUSTER, GROUP, shown, sizes_of
 
 LOCATION: Final = "Improving location awareness of Ganeti"
 _HOUSINGS: Final = frozenset(
@@ -337,8 +337,7 @@ def _almost_kept_apart(context: Context) -> Iterator[tuple[Scenario, str, str]]:
     words = {tag.suffix.rstrip(":") for tag in context.tags if tag.typed and tag.family == "iextags"}
     names = Names({word for word in words if word and ":" not in word})
     for scenario in context.policy.scenarios if names.known else ():
-        sizes = [part.sizes for simulated in scenario.stage.simulated for part in simulated.instances]
-        tags = {tag for size in (*sizes, scenario.sizes) if size is not None for tag in size.tags}
+        tags = {tag for sizes in sizes_of(scenario) for tag in sizes.tags}
         kept = {tag.partition(":")[0] for tag in tags} & names.known
         for tag in sorted(tags):
             word = tag.partition(":")[0]
