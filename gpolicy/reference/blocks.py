@@ -99,14 +99,11 @@ def _block(block: Block) -> str:
 def _table(table: PageTable) -> str:
     """Return rows with a column for each but the last cell, which fills what is left of the line."""
     columns = table.filled()
-    rows = [[_word(row[column]) for column in columns] for row in table.rows]
+    cells = [[row[column] for column in columns] for row in table.rows]
+    rows = [[cell.word if isinstance(cell, Link) else cell for cell in row] for row in cells]
     widths = [max(len(row[column]) for row in rows) for column in range(len(columns) - 1)]
     lines = []
     for row in rows:
         first = "  " + "".join(f"{cell:<{width}}  " for cell, width in zip(row, widths, strict=False))
         lines.append(filled(row[-1], " " * len(first), first))
     return "\n".join(lines)
-
-
-def _word(cell: Cell) -> str:
-    return cell.word if isinstance(cell, Link) else cell

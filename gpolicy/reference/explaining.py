@@ -277,19 +277,17 @@ def _single_words() -> Iterator[Meaning]:
     for name, guard in BUILT_IN.items():
         passing = f"`gpolicy plan --allow {name}` overrides it." if guard.overridable else _NO_OVERRIDE
         yield _said(name, "built-in guard", guard.summary, passing)
-    yield Meaning(_EXIT_CODES, "all verbs", "What each exit code means.", lambda: [_exit_codes()])
-    for code, text in EXIT_CODES.items():
-        yield _said(str(int(code)), "exit code", text)
+    codes = tuple((str(int(code)), text) for code, text in EXIT_CODES.items())
+    summary = "What each exit code means."
+    yield Meaning(_EXIT_CODES, "all verbs", summary, lambda: [PageTable(("code", "meaning"), codes)])
+    for code, text in codes:
+        yield _said(code, "exit code", text)
     for name, text in VARIABLES.items():
         yield _said(name, "environment variable", text)
 
 
 def _said(name: str, sort: str, *texts: str) -> Meaning:
     return Meaning(name, sort, texts[0], lambda: map(Paragraph, texts))
-
-
-def _exit_codes() -> PageTable:
-    return PageTable(("code", "meaning"), tuple((str(int(code)), text) for code, text in EXIT_CODES.items()))
 
 
 def _of_keys(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:

@@ -171,7 +171,8 @@ def _of_type(schema: Schema, named: Named) -> str:
         if isinstance(items, list):  # each place has a meaning of its own
             return f"list of {' and '.join(type_words(item, named) for item in items)}"
         return f"list of {_several(type_words(items, named))}" if items else "list"
-    if kind == "object" and isinstance(below := schema.get("additionalProperties"), dict) and not _is_plain(below):
+    below = schema.get("additionalProperties")
+    if kind == "object" and isinstance(below, dict) and not (below.get("type") == "object" and "properties" in below):
         return f"mapping of names to {_several(type_words(below, named))}"
     if kind == "string":
         short = schema.get("maxLength") == 255
@@ -179,11 +180,6 @@ def _of_type(schema: Schema, named: Named) -> str:
     if kind is None:
         return "mapping" if "properties" in schema else "any value"
     return f"{_TYPES[kind]}{_bounds(schema)}"
-
-
-def _is_plain(schema: Schema) -> bool:
-    """Return whether there is more to say of the values than their type: they have keys of their own."""
-    return schema.get("type") == "object" and "properties" in schema
 
 
 def _bounds(schema: Schema) -> str:

@@ -85,10 +85,10 @@ def drbd_without_helper(context: Context) -> Iterator[Hit]:
 def _needs(context: Context, path: Path, templates: tuple[str, ...], what: str) -> Iterator[Hit]:
     enabled, leaf = context.enabled_templates(), context.cluster_leaf(path)
     in_use = [template for template in templates if enabled and template in enabled.values]
-    if enabled and in_use and leaf is not None and leaf.value == "" and context.policy.cluster:
+    if enabled and in_use and leaf is not None and leaf.value == "":
         message = f"{' and '.join(in_use)} cannot be enabled without {what}"
         hint = f"write {path[0]}, or disable {' and '.join(in_use)}"
-        yield hit(context.policy.cluster, message, leaf.span, hint, see(enabled.span, "enabled here"))
+        yield hit("cluster", message, leaf.span, hint, see(enabled.span, "enabled here"))
 
 
 @warning("GP307", _SOURCE, When.MORE_WITH_STATE)(
@@ -138,10 +138,8 @@ def _is_set(leaf: Leaf, declared: Declared) -> bool:
     good=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n",
 )
 def stale_group_templates(context: Context) -> Iterator[Hit]:
-    cluster, enabled = context.policy.cluster, context.cluster_leaf(ENABLED_TEMPLATES)
-    if cluster is None or enabled is None or context.state is None:
-        return
-    if not context.state.readable(Level.GROUP, DISK_TEMPLATES):
+    enabled = context.cluster_leaf(ENABLED_TEMPLATES)
+    if enabled is None or context.state is None or not context.state.readable(Level.GROUP, DISK_TEMPLATES):
         return
     now = context.state.cluster.own.get(ENABLED_TEMPLATES)
     gone = set(map(str, now) if isinstance(now, list) else TEMPLATE_NAMES) - set(texts(enabled))
@@ -155,7 +153,7 @@ def stale_group_templates(context: Context) -> Iterator[Hit]:
         if stale:
             message = f"group {name} on the cluster still allows {', '.join(stale)}, which is to be disabled"
             hint = f"declare ipolicy.disk-templates of group {name}, or `inherit` there"
-            yield hit(cluster, message, enabled.span, hint)
+            yield hit("cluster", message, enabled.span, hint)
 
 
 def _declares(context: Context, name: str) -> bool:
@@ -169,9 +167,9 @@ def _declares(context: Context, name: str) -> bool:
     **shown(f"{CLUSTER}enabled_disk_templates: […]\n", bad="plain", good="plain, drbd"),
 )
 def template_in_use(context: Context) -> Iterator[Hit]:
-    cluster, enabled = context.policy.cluster, context.cluster_leaf(ENABLED_TEMPLATES)
+    enabled = context.cluster_leaf(ENABLED_TEMPLATES)
     observed = context.state.cluster.own.get(ENABLED_TEMPLATES) if context.state else None
-    if cluster is None or enabled is None or context.state is None or not isinstance(observed, list):
+    if enabled is None or context.state is None or not isinstance(observed, list):
         return
     gone = {str(template) for template in observed} - set(texts(enabled))
     users: dict[str, list[str]] = defaultdict(list)
@@ -182,7 +180,7 @@ def template_in_use(context: Context) -> Iterator[Hit]:
         first, *others = users[template]
         have = f" and {len(others)} more have" if others else " has"
         message = f"{template} is to be disabled, but {first}{have} disks of it"
-        yield hit(cluster, message, enabled.span, f"convert or remove them first, or leave {template} enabled")
+        yield hit("cluster", message, enabled.span, f"convert or remove them first, or leave {template} enabled")
 
 
 @warning("GP302", _SOURCE)(
@@ -194,20 +192,19 @@ def template_in_use(context: Context) -> Iterator[Hit]:
     good=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd]}}\n",
 )
 def default_template_not_allowed(context: Context) -> Iterator[Hit]:
-    cluster = context.policy.cluster
     enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
-    if cluster is None or enabled is None:
+    if enabled is None:
         return
     first, *others = texts(enabled)
     usable = [template for template in others if allowed is None or template in texts(allowed)]
     if first == "diskless" and usable:
         message = "diskless is the default template of new instances, as it is enabled first"
-        yield hit(cluster, message, enabled.at(0), f"begin with {usable[0]}")
+        yield hit("cluster", message, enabled.at(0), f"begin with {usable[0]}")
     elif allowed is not None and first not in texts(allowed):
         message = f"{first} is the default template of new instances (it is enabled first), but not allowed"
         hint = f"begin enabled_disk_templates with one of {', '.join(texts(allowed))}"
         related = see(allowed.span, "allowed here")
-        yield hit(cluster, message, enabled.at(0), hint, related, missing=f"{first} in {allowed.span}")
+        yield hit("cluster", message, enabled.at(0), hint, related, missing=f"{first} in {allowed.span}")
 
 
 @information("GP303", _SOURCE)(
@@ -236,15 +233,14 @@ def group_template_beyond_cluster(context: Context) -> Iterator[Hit]:
     good=f"{CLUSTER}enabled_disk_templates: [drbd]\nipolicy: {{disk-templates: [drbd]}}\n",
 )
 def template_never_allowed(context: Context) -> Iterator[Hit]:
-    cluster = context.policy.cluster
     enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
-    if cluster is None or enabled is None or allowed is None:
+    if enabled is None or allowed is None:
         return
     used = {template for _, leaf in context.explicit_at(DISK_TEMPLATES) for template in texts(leaf)}
     for index, template in enumerate(texts(enabled)):
         if template not in used:
             message = f"{template} is enabled, but no instance policy allows it"
-            yield hit(cluster, message, enabled.at(index), "allow it somewhere, or do not enable it")
+            yield hit("cluster", message, enabled.at(index), "allow it somewhere, or do not enable it")
 
 
 @warning("GP310", "Ganeti 3.0, checks of instances")(

@@ -265,7 +265,6 @@ def _about(guard: Guard) -> tuple[object, ...]:
 
 
 def _is_as_strict(guard: Guard, other: Guard) -> bool:
-    """Return whether one guard stops all that the other stops."""
     if guard.measure in (Measure.AT_LEAST, Measure.NODE_FAILURES):
         return guard.limit >= other.limit
     return guard.limit <= other.limit

@@ -39,7 +39,6 @@ def _label(scenario: Scenario) -> str:
 
 
 def _instances(scenario: Scenario) -> Iterator[Existing]:
-    """Yield the instances that a test puts on its cluster."""
     for part in scenario.stage.simulated:
         yield from part.instances
     yield from (edit.add for edit in scenario.stage.edits if edit.add is not None)
@@ -214,7 +213,6 @@ def test_without_hardware(context: Context) -> Iterator[Hit]:
 
 
 def _lacks(groups: list[GroupPolicy]) -> str:
-    """Return what groups do not promise of the hardware that a test needs."""
     patterns = [entry.value for group in groups for entry in group.nodes or () if written_out(entry.value) is None]
     if patterns and all(group.hardware is not None for group in groups):
         return f"{patterns[0]} does not tell how many nodes there are"

@@ -170,7 +170,6 @@ def _written(leaf: Leaf, rest: list[str | int]) -> Pointer:
 
 
 def _reason(breach: Breach) -> str:
-    """Return what a value has, and what it must have."""
     name, argument, value = _named(breach.path), breach.argument, breach.value
     if breach.keyword in _MEASURES:
         limit = "at most" if breach.keyword.startswith("max") else "at least"

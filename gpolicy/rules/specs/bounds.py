@@ -11,7 +11,6 @@ from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, RuleParameter
 from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
-from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import spec_distance
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
 from gpolicy.policy import edits
@@ -204,12 +203,7 @@ def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
     good=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 2G, cpu-count: 2}}\n  minmax:\n" + SMALL,
 )
 def std_outside(context: Context) -> Iterator[Hit]:
-    cluster, leaf = context.policy.cluster, context.cluster_leaf(MINMAX)
-    if cluster is None or leaf is None:
-        return
-    paths: dict[str, Path] = {name: ("ipolicy", "std", name) for name in SPEC_PARAMETERS}
-    std = {name: found for name, path in paths.items() if (found := context.cluster_leaf(path))}
-    pairs = context.pairs(cluster)
+    std, pairs = _std(context), context.pairs(context.policy.cluster) if context.policy.cluster else ()
     if not all(pair.possible for pair in pairs):
         return  # std may lie in what is meant
     outside = [_outside(pair, std) for pair in pairs]
@@ -227,7 +221,13 @@ def std_outside(context: Context) -> Iterator[Hit]:
         for name in names
     )
     message = f"std lies in no spec; the nearest is {pair.title}, but {reasons}"
-    yield hit(cluster, message, std[names[0]].span, "Ganeti refuses this: correct std, or the spec", pair.here)
+    yield hit("cluster", message, std[names[0]].span, "Ganeti refuses this: correct std, or the spec", pair.here)
+
+
+def _std(context: Context) -> dict[str, Leaf]:
+    """Return what the policy declares of the standard spec, by parameter."""
+    leaves = ((name, context.cluster_leaf(("ipolicy", "std", name))) for name in SPEC_PARAMETERS)
+    return {name: leaf for name, leaf in leaves if leaf is not None}
 
 
 def _outside(pair: Pair, std: dict[str, Leaf]) -> list[str]:
@@ -241,19 +241,16 @@ def _outside(pair: Pair, std: dict[str, Leaf]) -> list[str]:
     **shown(f"{_GROUP}…", bad=bounds("16G 64G", "4 16", "100G 1T"), good=bounds("1G 64G", "1 16", "10G 1T")),
 )
 def std_fits_no_group(context: Context) -> Iterator[Hit]:
-    cluster = context.policy.cluster
-    std = {name: context.cluster_leaf(("ipolicy", "std", name)) for name in SPEC_PARAMETERS}
-    written = {name: leaf for name, leaf in std.items() if leaf is not None}
+    std = _std(context)
     groups = [(group, context.pairs(group)) for group in context.groups]
     known = bool(groups) and all(pairs for _, pairs in groups) and not context.members.has_undeclared_groups
-    if cluster is None or len(written) != len(std) or not known:
+    if len(std) != len(SPEC_PARAMETERS) or not known:
         return
-    own = [group for group, _ in groups if context.own(group, ("ipolicy", "minmax"))]
-    if not own or any(not _outside(pair, written) for _, pairs in groups for pair in pairs):
+    own = [group for group, _ in groups if context.own(group, MINMAX)]
+    if not own or any(not _outside(pair, std) for _, pairs in groups for pair in pairs):
         return
-    first = written["memory-size"]
     names = [group.name for group, _ in groups]
     which = f"group {names[0]}" if len(names) == 1 else f"the groups {', '.join(names[:5])}"
     message = f"std fits no spec of {which}: hspace counts no standard instance"
     related = tuple(Related(pairs[0].leaf.span, f"the specs of {group.name}") for group, pairs in groups[:3])
-    yield hit(cluster, message, first.span, "choose a std that one of the groups takes", related)
+    yield hit("cluster", message, std["memory-size"].span, "choose a std that one of the groups takes", related)

@@ -198,7 +198,6 @@ def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
 
 
 def _observed(context: Context, declared: Declared) -> Iterator[float]:
-    """Yield the own counts of the observed nodes of a group."""
     for node in context.members.hosts_in(declared) if isinstance(declared, GroupPolicy) else ():
         count = node.own.get(_COUNT)
         if isinstance(count, int | float):
@@ -301,7 +300,6 @@ def _around(place: Span | None, pairs: Sequence[Span]) -> Span | None:
 
 
 def _refused(pairs: Sequence[Span], findings: Iterable[Finding]) -> set[Span]:
-    """Return the pairs that the findings are about."""
     return {pair for finding in findings if (pair := _around(finding.span, pairs))}
 
 

@@ -113,7 +113,6 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
 
 
 def _places_mirrors(context: Context, name: str) -> bool:
-    """Return whether mirrored instances are placed in a group."""
     group = context.policy.groups.get(name)
     policy = in_force(context, group, ("alloc_policy",)) if group is not None else None
     is_open = policy is None or policy.value != "unallocable"
