@@ -281,17 +281,14 @@ def port_taken(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_SSH, _GLUSTER, *_MIGRATION):
         port = number(leaf)
         ssh = in_force(context, declared, _SSH) if leaf.path != _SSH else None
-        user = GANETI_PORTS.get(int(port), "")
-        if INSTANCE_PORTS[0] <= port <= INSTANCE_PORTS[1]:
-            user = "DRBD disks and consoles of instances"
-        elif (leaf.path, port) not in {(_GLUSTER, 24007), (_GLUSTER, 24008)} and port in SERVICE_PORTS:
-            user = SERVICE_PORTS[int(port)]
-        elif leaf.path != _SSH and 0 < port < 1024 and port != _USUAL_SSH:
-            user = "services of the system, as all below 1024"
-        elif leaf.path == _SSH and 0 < port < _USUAL_SSH:
-            user = "services of the system that are older than ssh"
-        elif leaf.path != _SSH and (port == ssh.number if ssh is not None else port == _USUAL_SSH):
-            user = "ssh"
+        users = (
+            ("DRBD disks and consoles of instances", INSTANCE_PORTS[0] <= port <= INSTANCE_PORTS[1]),
+            (SERVICE_PORTS.get(int(port), ""), (leaf.path, port) not in {(_GLUSTER, 24007), (_GLUSTER, 24008)}),
+            ("services of the system, as all below 1024", leaf.path != _SSH and 0 < port < 1024 and port != _USUAL_SSH),
+            ("services of the system that are older than ssh", leaf.path == _SSH and 0 < port < _USUAL_SSH),
+            ("ssh", leaf.path != _SSH and port == (ssh.number if ssh is not None else _USUAL_SSH)),
+        )
+        user = next((user for user, is_so in users if user and is_so), GANETI_PORTS.get(int(port), ""))
         usual = str(_USUAL_PORTS.get(leaf.path, ""))
         if user:
             message = f"{leaf.dotted} is {leaf.value}, a port of {user}"
@@ -313,21 +310,17 @@ def uid_pool_of_others(context: Context) -> Iterator[Hit]:
         ranges = sorted((int(low), int(high)) for low, high in cast(list[Any], leaf.value))
         before = -1
         for low, high in ranges:
-            reason = ""
-            digits = str(low)
-            half = len(digits) // 2
-            if low == high and len(digits) >= _TWO_IDS and digits[:half] < digits[half:] and not len(digits) % 2:
-                reason = f"has the single ID {low}: a range is written {digits[:half]}-{digits[half:]}"
-            elif low == 0:
-                reason = "has 0, which is root"
-            elif low < 1000:
-                reason = f"has {low}, an ID of the system"
-            elif low < 2000:
-                reason = f"has {low}, an ID that systems give to people"
-            elif low <= _NOBODY <= high:
-                reason = f"has {_NOBODY}, which is nobody"
-            elif low <= before:
-                reason = f"has {low} twice"
+            digits, half = str(low), len(str(low)) // 2
+            is_glued = low == high and len(digits) >= _TWO_IDS and digits[:half] < digits[half:] and not len(digits) % 2
+            reasons = (
+                (f"has the single ID {low}: a range is written {digits[:half]}-{digits[half:]}", is_glued),
+                ("has 0, which is root", low == 0),
+                (f"has {low}, an ID of the system", low < 1000),
+                (f"has {low}, an ID that systems give to people", low < 2000),
+                (f"has {_NOBODY}, which is nobody", low <= _NOBODY <= high),
+                (f"has {low} twice", low <= before),
+            )
+            reason = next((reason for reason, is_so in reasons if is_so), "")
             before = max(before, high)
             if reason:
                 hint = "write IDs that nobody else has, such as 20000-20099"
