@@ -43,6 +43,11 @@ FILES: Final[tuple[Path, ...]] = tuple(
     parameter.path for parameter in PARAMETERS if parameter.reach in (Reach.FILE, Reach.PROGRAM)
 )
 MOST_BITS: Final = 128  # of an IPv6 address
+STRIPES: Final[tuple[Path, ...]] = (
+    ("diskparams", "plain", "stripes"),
+    ("diskparams", "drbd", "data-stripes"),
+    ("diskparams", "drbd", "meta-stripes"),
+)
 HELPER: Final[Path] = ("drbd_usermode_helper",)
 IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
 RANGES: Final = {

@@ -20,14 +20,9 @@ from gpolicy.guessing import name_meant, rarer_slips
 from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.resolve.terms import volume_terms
-from gpolicy.rules.shared import CLUSTER, GROUP, Form, conflict, is_access, misformed, shown
+from gpolicy.rules.shared import CLUSTER, GROUP, STRIPES, Form, conflict, is_access, misformed, shown
 
 _SOURCE: Final = "Resource model, Disk parameters"
-_STRIPES: Final[tuple[Path, ...]] = (
-    ("diskparams", "plain", "stripes"),
-    ("diskparams", "drbd", "data-stripes"),
-    ("diskparams", "drbd", "meta-stripes"),
-)
 _VOLUME_GROUP: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*")
 _BUILT_IN: Final = "xenvg"
 _LOOK_ALIKE: Final = str.maketrans("oil", "011")
@@ -247,7 +242,7 @@ def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
         if promised is None:  # those that were read
             counts = [own_pool(context, group, node).count for node in context.members.nodes_in(group)]
         volumes = promised if promised is not None else min(filter(None, counts), default=math.inf)
-        leaves = () if context.exclusive(group) else (context.effective(group, path) for path in _STRIPES)
+        leaves = () if context.exclusive(group) else (context.effective(group, path) for path in STRIPES)
         for leaf in leaves:
             if leaf is not None and number(leaf) > volumes:
                 has = f"{count(int(volumes), 'volume')} ({'there now' if promised is None else 'promised'})"
@@ -268,7 +263,7 @@ def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
 def stripes_ignored(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
         exclusive = context.exclusive(declared)
-        leaf = context.own(declared, _STRIPES[0])
+        leaf = context.own(declared, STRIPES[0])
         if exclusive is not None and leaf is not None and number(leaf) > 1:
             message = "stripes has no effect: with exclusive storage a disk is striped over all its volumes"
             yield hit(declared, message, leaf.span, "leave it out", see(exclusive.span, "exclusive storage is on here"))
@@ -281,7 +276,7 @@ def stripes_ignored(context: Context) -> Iterator[Hit]:
     **shown(f"{CLUSTER}diskparams:\n  drbd: {{…}}\n", bad="meta-stripes: 4", good="data-stripes: 4, meta-stripes: 1"),
 )
 def meta_stripes(context: Context) -> Iterator[Hit]:
-    for declared, leaf in context.explicit_at(_STRIPES[2]):
+    for declared, leaf in context.explicit_at(STRIPES[2]):
         if number(leaf) > 1:
             message = f"{leaf.value} stripes for metadata of 128 MiB: more disks to fail, and nothing gained"
             yield hit(declared, message, leaf.span, "write 1")

@@ -33,7 +33,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.printable import count as in_words
 from gpolicy.printable import listed
-from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, conflict, is_access, shown
+from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, STRIPES, conflict, is_access, shown
 
 _ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
 NO_DEVICE: Final = frozenset({"scsi", "sd", "mtd", "pflash"})
@@ -48,13 +48,7 @@ _ADDRESSES: Final = (
 )
 """By disk template: a parameter in the address of a disk, and the form of it that Ganeti 3.1 can read."""
 _PORTS: Final[tuple[Path, ...]] = (("ndparams", "ssh_port"), ("diskparams", "gluster", "port"))
-_COUNTS: Final[tuple[Path, ...]] = (
-    ("ndparams", "spindle_count"),
-    ("diskparams", "plain", "stripes"),
-    ("diskparams", "drbd", "data-stripes"),
-    ("diskparams", "drbd", "meta-stripes"),
-    ("beparams", "vcpus"),
-)
+_COUNTS: Final[tuple[Path, ...]] = (("ndparams", "spindle_count"), *STRIPES, ("beparams", "vcpus"))
 _SSH: Final[Path] = ("ndparams", "ssh_port")
 _GLUSTER: Final[Path] = ("diskparams", "gluster", "port")
 _MIGRATION: Final[tuple[Path, ...]] = tuple(

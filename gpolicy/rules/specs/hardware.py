@@ -288,13 +288,11 @@ def _pairs(context: Context, group: GroupPolicy) -> list[Span]:
 
 def _around(place: Span | None, pairs: Sequence[Span]) -> Span | None:
     """Return the pair that a place lies within."""
-    number = (
-        0
-        if place is None
-        else bisect_right(
-            pairs, (place.file, place.line, place.column), key=lambda span: (span.file, span.line, span.column)
-        )
-    )
+
+    def start(span: Span) -> tuple[str, int, int]:
+        return span.file, span.line, span.column
+
+    number = bisect_right(pairs, start(place), key=start) if place else 0
     pair = pairs[number - 1] if number else None
     return pair if place and pair and place.file == pair.file and place.lies_within(pair) else None
 
