@@ -12,7 +12,6 @@ The first call has the code, where the fact comes from, `When` the rule runs, an
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, Flag, auto
@@ -230,22 +229,14 @@ class Fleet:
     @cached_property
     def with_one_base(self) -> list[list[int]]:
         """The policies, by their places in the list, that share a base, directly or through others."""
-        leaders = list(range(len(self.policies)))  # the first of the policies that each is joined with
-
-        def leader(number: int) -> int:
-            while leaders[number] != number:
-                number = leaders[number]
-            return number
-
-        users: dict[object, int] = {}
+        joined: list[tuple[set[tuple[str, object]], list[int]]] = []  # bases, and the policies that have one of them
         for number, policy in enumerate(self.policies):
-            for base in _bases(policy):
-                one, other = sorted((leader(users.setdefault(base, number)), leader(number)))
-                leaders[other] = one
-        members = defaultdict(list)
-        for number in range(len(self.policies)):
-            members[leader(number)].append(number)
-        return [found for found in members.values() if len(found) > 1]
+            bases = _bases(policy)
+            near = [item for item in joined if not item[0].isdisjoint(bases)]
+            joined = [item for item in joined if item[0].isdisjoint(bases)]
+            members = [*(member for _, members in near for member in members), number]
+            joined.append((bases.union(*(theirs for theirs, _ in near)), members))
+        return sorted(sorted(members) for _, members in joined if len(members) > 1)
 
     def name(self, number: int) -> str:
         """Return how messages name a policy: by its cluster, else by its first file."""

@@ -18,6 +18,7 @@ from gpolicy.policy.kinds import Measure
 from gpolicy.policy.model import promised_nodes
 from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, bounds, conflict, shown
 
+_FROM_4G: Final = f"ipolicy:\n  minmax:\n    - {bounds('4G 64G', '1 16', '10G 1T')}"
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
 _REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
 """What makes matching take exponential time: a repeat in a group that is repeated."""
@@ -152,10 +153,7 @@ def _covers(pattern: str, volume: str) -> bool:
     summary="An instance with the cluster's backend defaults fits no spec.",
     rationale="An instance gets minmem, maxmem, vcpus and spindle_use from these defaults unless it names its own."
     " If neither the cluster nor a group of the policy allows that size, Ganeti refuses each such instance.",
-    bad=f"{CLUSTER}beparams: {{maxmem: 1G, vcpus: 4}}\nipolicy:\n  minmax:\n    - "
-    + bounds("4G 64G", "1 16", "10G 1T"),
-    good=f"{CLUSTER}beparams: {{maxmem: 4G, vcpus: 4}}\nipolicy:\n  minmax:\n    - "
-    + bounds("4G 64G", "1 16", "10G 1T"),
+    **shown(f"{CLUSTER}beparams: {{maxmem: …, vcpus: 4}}\n{_FROM_4G}", bad="1G", good="4G"),
 )
 def backend_defaults_outside(context: Context) -> Iterator[Hit]:
     cluster = context.policy.cluster

@@ -14,6 +14,7 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import did_you_mean_one_of, is_one_slip
 from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, MOST_BITS, conflict, shown
 
+_SWITCH: Final = "ndparams: {ovs: true, ovs_name: switch1, ovs_link: eth1}\n"
 _MODE: Final[Path] = ("nicparams", "mode")
 _LINK: Final[Path] = ("nicparams", "link")
 _VLAN: Final[Path] = ("nicparams", "vlan")
@@ -179,10 +180,7 @@ def link_is_card(context: Context) -> Iterator[Hit]:
     summary="Network interfaces are to use an Open vSwitch bridge that no node is told to have.",
     rationale="With mode openvswitch the link names the bridge. The policy says by ovs_name which bridges nodes"
     " get, and the link is none of them.",
-    bad=f"{CLUSTER}nicparams: {{mode: openvswitch, link: br0}}\nndparams: {{ovs: true, ovs_name: switch1,"
-    " ovs_link: eth1}\n",
-    good=f"{CLUSTER}nicparams: {{mode: openvswitch, link: switch1}}\nndparams: {{ovs: true, ovs_name: switch1,"
-    " ovs_link: eth1}\n",
+    **shown(f"{CLUSTER}nicparams: {{mode: openvswitch, link: …}}\n{_SWITCH}", bad="br0", good="switch1"),
 )
 def link_is_no_switch(context: Context) -> Iterator[Hit]:
     switches = sorted({str(leaf.value) for _, leaf in context.explicit_at(OVS_NAME)})

@@ -26,6 +26,7 @@ _MANY_VOLUMES: Final = 4
 """With fewer, a volume may be an array of many disks."""
 _ONE_DIGIT_MORE: Final = (8, 12)
 """How many times as large a number is that has a digit too many, roughly."""
+_BUSY: Final = f"  minmax:\n{spec('busy', '1G 12G', '1 3', '10G 90G', '6 8')}"
 _GIB: Final = 1024
 _REPORTED: Final = 0.95
 """The share of its memory that Linux shows of a machine, at the least."""
@@ -172,10 +173,7 @@ def _is_usual_cpus(cpus: int) -> bool:
     summary="A spec requires or allows more spindle-use than spindle-ratio allows on a node.",
     rationale="All instances of a node together may use spindle-ratio times its spindle_count. hail and hspace"
     " refuse even the first instance that uses more and report FailDisk, however much disk is free.",
-    bad=f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: 2\n  minmax:\n    - name: busy\n      "
-    + bounds("1G 12G", "1 3", "10G 90G", "6 8"),
-    good=f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: 4\n  minmax:\n    - name: busy\n      "
-    + bounds("1G 12G", "1 3", "10G 90G", "6 8"),
+    **shown(f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: …\n{_BUSY}", bad="2", good="4"),
 )
 def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
     sets = [number(leaf) for declared, leaf in context.explicit_at(_COUNT) if declared.level is Level.NODE]
