@@ -229,8 +229,7 @@ def group_template_beyond_cluster(context: Context) -> Iterator[Hit]:
 @information("GP306", _SOURCE, When.WHOLE)(
     summary="A disk template is enabled, but neither the cluster's policy nor a group's allows it.",
     rationale="No instance can use it, unless a group that the policy does not manage allows it.",
-    bad=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd]}}\n",
-    good=f"{CLUSTER}enabled_disk_templates: [drbd]\nipolicy: {{disk-templates: [drbd]}}\n",
+    **shown(f"{CLUSTER}enabled_disk_templates: [drbd…]\nipolicy: {{disk-templates: [drbd]}}\n", bad=", plain", good=""),
 )
 def template_never_allowed(context: Context) -> Iterator[Hit]:
     enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)

@@ -186,8 +186,7 @@ def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
     summary="A spec requires an exact number of spindles, but exclusive storage is not on.",
     rationale="Spindles are an instance's own physical volumes only with exclusive storage. Without it, disks"
     " share all volumes, and spindle-use is a number that an instance states (default 1).",
-    bad=DEDICATED + HARDWARE + WHOLE_NODES + FULL,
-    good=EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL,
+    **shown(f"…{HARDWARE}{WHOLE_NODES}{FULL}", bad=DEDICATED, good=EXCLUSIVE),
     explains=Explains(order=10, also_related=True, may_be_meant=True),
 )
 def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
@@ -263,8 +262,7 @@ def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator
     rationale="The node's own system and the hypervisor need memory and CPUs. hail and hspace refuse a node that"
     " gives everything away, since some memory must stay free. hv_state says what a node keeps (mem_node,"
     " cpu_node); without it, Ganeti counts one CPU.",
-    bad=_WHOLE.replace("max: {memory-size: 250G", "max: {memory-size: 256G"),
-    good=_WHOLE,
+    **shown(_WHOLE.replace("max: {memory-size: 250G", "max: {memory-size: …"), bad="256G", good="250G"),
 )
 def nothing_left_for_node(context: Context) -> Iterator[Hit]:
     for group, _, hardware in exclusive_groups(context):

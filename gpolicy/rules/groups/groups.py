@@ -50,8 +50,7 @@ def uuid_shaped_name(context: Context) -> Iterator[Hit]:
     summary="The name of a group differs from another one only in case, `-` or `_`, or no request can carry it.",
     rationale="Ganeti takes such a name for another group, and people confuse the two. RAPI addresses a group by"
     " its name in a path: a slash ends it, and blanks at its ends get lost on command lines.",
-    bad=f"{GROUP}---\ngpolicy: v1\nkind: NodeGroup\nname: Gold\n",
-    good=f"{GROUP}---\n{SILVER}",
+    **shown(f"{GROUP}---\n…", bad=GROUP.replace("gold", "Gold"), good=SILVER),
     explains=Explains(order=3),
 )
 def group_name_unlikely(context: Context) -> Iterator[Hit]:
@@ -90,8 +89,7 @@ def _plain(name: str) -> str:
     summary="renamed_from names the group itself, another declared group, or what another group comes from; or"
     " groups take one another's names in a circle.",
     rationale="A rename takes one group from its old name to its new one, so the old name must be free afterwards.",
-    bad=f"{GROUP}renamed_from: silver\n---\n{SILVER}",
-    good=f"{GROUP}renamed_from: silver\n",
+    **shown(f"{GROUP}renamed_from: silver\n…", bad=f"---\n{SILVER}", good=""),
 )
 def rename_impossible(context: Context) -> Iterator[Hit]:
     found = context.desired.findings if context.desired else ()
@@ -139,8 +137,7 @@ def _circle(group: GroupPolicy, renamed: dict[str, GroupPolicy]) -> list[GroupPo
 @error("GP609", "Ganeti 3.0, gnt-group remove")(
     summary="A group is to be removed, but still declares nodes, parameters, tags or an old name.",
     rationale="Only an empty group can be removed, so the rest of the document contradicts it.",
-    bad=f"{GROUP}removed: true\nnodes: [node1.example.org]\n",
-    good=f"{GROUP}removed: true\n",
+    **shown(f"{GROUP}removed: true\n…", bad="nodes: [node1.example.org]\n", good=""),
 )
 def removed_with_content(context: Context) -> Iterator[Hit]:
     for group in context.policy.groups.values():
@@ -298,8 +295,7 @@ def _node_count(context: Context, group: GroupPolicy) -> int | None:
 @warning("GP604")(
     summary="A node set has neither nodes nor groups, or sets nothing.",
     rationale="It matches no node, so its values are set nowhere; or it has no values and no tags to set.",
-    bad="gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n",
-    good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n",
+    **shown(_SET.replace("ndparams", "…ndparams"), bad="", good="nodes: [node1.example.org]\n"),
 )
 def node_set_empty(context: Context) -> Iterator[Hit]:
     for nodes in context.policy.node_sets:
@@ -341,8 +337,7 @@ def _takes_in(nodes: NodeSetPolicy, group: GroupPolicy) -> bool:
     summary="A node set names a group that neither the policy nor the cluster has.",
     rationale="Most likely the name is misspelt, and the set matches no node. Without the cluster's state gpolicy"
     " knows only the groups of the policy.",
-    bad="gpolicy: v1\nkind: NodeSet\nname: fast\ngroups: [glod]\nndparams: {cpu_speed: 2}\n---\n" + GROUP,
-    good="gpolicy: v1\nkind: NodeSet\nname: fast\ngroups: [gold]\nndparams: {cpu_speed: 2}\n---\n" + GROUP,
+    **shown(_SET.replace("ndparams", "groups: […]\nndparams") + f"---\n{GROUP}", bad="glod", good="gold"),
 )
 def node_set_unknown_group(context: Context) -> Iterator[Hit]:
     for nodes in context.policy.node_sets:

@@ -44,8 +44,7 @@ def _lists(context: Context) -> list[tuple[Declared, Sequence[Located[str]]]]:
     summary="Two groups name the same node.",
     rationale="A node is in exactly one group, and the policy does not say in which. With a cluster at hand the"
     " same mistake is GP702.",
-    bad=f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [node1.example.org]\n",
-    good=f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [node2.example.org]\n",
+    **shown(f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [….example.org]\n", bad="node1", good="node2"),
 )
 def node_named_twice(context: Context) -> Iterator[Hit]:
     named = [(group, node) for group in context.groups for node in group.nodes or () if not is_glob(node.value)]
@@ -345,8 +344,7 @@ def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str,
     summary="A node set names nodes that are in no group of the policy, though every group names its nodes.",
     rationale="Each node is in a group. Most likely the name or pattern is misspelt, so the set matches no node,"
     " and the intended node does not get its values.",
-    bad=f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [nod1.example.org]\n',
-    good=f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [node1.example.org]\n',
+    **shown(f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [….example.org]\n', bad="nod1", good="node1"),
 )
 def node_in_no_group(context: Context) -> Iterator[Hit]:
     in_sets = {entry.value for nodes in context.policy.node_sets for entry in nodes.nodes}

@@ -32,9 +32,6 @@ def _guards(*guards: str) -> str:
     return _GROUP + "---\ngpolicy: v1\nkind: Guards\nguards:\n" + "".join(f"  - {{{guard}}}\n" for guard in guards)
 
 
-_GOOD: Final = _guards("name: room, group: gold, spec: large, at_least: 4")
-
-
 def _label(guard: Guard) -> str:
     return f"guard/{guard.name.value}"
 
@@ -54,8 +51,7 @@ def guard_unknown_group(context: Context) -> Iterator[Hit]:
     summary="A guard names a spec that its group does not have.",
     rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1. A"
     " guard that cannot be measured fails and stops every plan.",
-    bad=_guards("name: room, group: gold, spec: lagre, at_least: 4"),
-    good=_GOOD,
+    **shown(_guards("name: room, group: gold, spec: …, at_least: 4"), bad="lagre", good="large"),
 )
 def guard_unknown_spec(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
@@ -93,8 +89,7 @@ def guard_name_taken(context: Context) -> Iterator[Hit]:
     rationale="The guard fails even if every node is empty, and stops every plan. gpolicy counts with the group's"
     " `hardware` and the nodes that it names; with a pattern (* or ?) it takes them for 500. A guard that lets no"
     " change pass stops every plan as well.",
-    bad=_guards("name: room, group: gold, spec: large, at_least: 40"),
-    good=_GOOD,
+    **shown(_guards("name: room, group: gold, spec: large, at_least: …"), bad="40", good="4"),
 )
 def guard_never_passes(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
@@ -124,7 +119,7 @@ def _impossible(context: Context, guard: Guard) -> str:
     return next(filter(None, (_unreachable(context, group, guard) for group in _asked(context, guard))), "")
 
 
-def _mirrored(failures: int) -> str:
+def _mirrored(failures: str) -> str:
     text = _guards(f"name: survive, group: gold, node_failures: {failures}").replace("[n1, n2]", "[n1, n2, n3]")
     return text.replace("ipolicy:\n", "ipolicy:\n  disk-templates: [drbd]\n")
 
@@ -133,8 +128,7 @@ def _mirrored(failures: int) -> str:
     summary="A guard asks a group with DRBD disks to survive the loss of two nodes or more.",
     rationale="A DRBD disk has two copies. The guard makes sure that there is room for what is left: an instance"
     " whose two nodes are lost does not count, though its data is gone. Failure domains keep the copies apart.",
-    bad=_mirrored(2),
-    good=_mirrored(1),
+    **shown(_mirrored("…"), bad="2", good="1"),
 )
 def guard_beyond_mirrors(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
@@ -279,8 +273,7 @@ def _drift(where: str, until: str = "2031-12-31") -> str:
     " make.",
     rationale="A waiver is for a time, so that somebody looks at it again. What is accepted for good belongs in"
     " gpolicy.toml, or in a comment beside the value.",
-    bad=_drift("group/gold", "2999-12-31"),
-    good=_drift("group/gold"),
+    **shown(_drift("group/gold", "…"), bad="2999-12-31", good="2031-12-31"),
 )
 def waiver_endless(context: Context) -> Iterator[Hit]:
     for waiver in context.policy.waivers:

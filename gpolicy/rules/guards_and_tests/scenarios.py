@@ -13,7 +13,7 @@ from gpolicy.policy.model import GroupPolicy, promised_nodes, unlikely, written_
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
-from gpolicy.rules.shared import GROUP, bounds, nodes_like, repeated, unknown_group, unknown_spec
+from gpolicy.rules.shared import GROUP, bounds, nodes_like, repeated, shown, unknown_group, unknown_spec
 
 _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\n"
@@ -59,8 +59,7 @@ def _groups(scenario: Scenario) -> Iterator[Located[str]]:
     summary="A test names a group that the policy does not have.",
     rationale="The test could not run, or would expect what can never happen. A test on a snapshot may name groups"
     " that only the snapshot has.",
-    bad=_tests(_test(_CHECK.replace("gold", "glod"), "refused: true")),
-    good=_tests(_test(_CHECK, "refused: true")),
+    **shown(_tests(_test(_CHECK.replace("gold", "…"), "refused: true")), bad="glod", good="gold"),
 )
 def test_unknown_group(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
@@ -71,8 +70,7 @@ def test_unknown_group(context: Context) -> Iterator[Hit]:
 @error("GP812", when=When.MORE_WITH_STATE | When.WHOLE)(
     summary="A test names a spec that its group does not have.",
     rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1.",
-    bad=_tests(_test("check_instance: {group: gold, spec: lagre}", "refused: false")),
-    good=_tests(_test("check_instance: {group: gold, spec: large}", "refused: false")),
+    **shown(_tests(_test("check_instance: {group: gold, spec: …}", "refused: false")), bad="lagre", good="large"),
 )
 def test_unknown_spec(context: Context) -> Iterator[Hit]:
     only = context.groups[0].name if len(context.groups) == 1 else None
@@ -230,8 +228,7 @@ def _enough(group: GroupPolicy) -> bool:
     summary="A test of redundancy loses all nodes of a group.",
     rationale="No node is left to take over, so the answer is the same whatever the policy says. gpolicy counts the"
     " nodes that the group names; with a wildcard (* or ?) their number is unknown.",
-    bad=_tests(_test("redundancy: {group: gold, failures: 2}", "survives: true")),
-    good=_tests(_test("redundancy: {group: gold, failures: 1}", "survives: true")),
+    **shown(_tests(_test("redundancy: {group: gold, failures: …}", "survives: true")), bad="2", good="1"),
 )
 def test_loses_all(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:

@@ -73,8 +73,7 @@ def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
     summary="A test uses a disk template that is not enabled or not allowed, or diskless with disks, but expects no"
     " refusal.",
     rationale="Ganeti refuses the instance because of its template, whatever else the test is about.",
-    bad=_GROUP + _test("10G", ", disk-template: drbd"),
-    good=_GROUP + _test("10G", ", disk-template: plain"),
+    **shown(_GROUP + _test("10G", ", disk-template: …"), bad="drbd", good="plain"),
     unless_declared=(ENABLED_TEMPLATES,),
 )
 def test_template(context: Context) -> Iterator[Hit]:

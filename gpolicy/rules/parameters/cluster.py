@@ -69,8 +69,7 @@ def backend_memory_reversed(context: Context) -> Iterator[Hit]:
 @error("GP109", _SOURCE)(
     summary="An entry of reserved_lvs is not a regular expression.",
     rationale="Ganeti stores the entry unchecked, and every later `gnt-cluster verify` fails.",
-    bad=f'{CLUSTER}reserved_lvs: ["xenvg/swap["]\n',
-    good=f'{CLUSTER}reserved_lvs: ["xenvg/swap[0-9]+"]\n',
+    **shown(f'{CLUSTER}reserved_lvs: ["xenvg/…"]\n', bad="swap[", good="swap[0-9]+"),
 )
 def reserved_lvs_pattern(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("reserved_lvs",)):
@@ -243,8 +242,7 @@ def auto_balance_off(context: Context) -> Iterator[Hit]:
 @error("GP105", _SOURCE, stays=REFUSED)(
     summary="compression_tools does not name gzip.",
     rationale="Both ends of an instance move rely on gzip. Ganeti refuses a list without it.",
-    bad=f"{CLUSTER}compression_tools: [lzop]\n",
-    good=f"{CLUSTER}compression_tools: [gzip, lzop]\n",
+    **shown(f"{CLUSTER}compression_tools: […]\n", bad="lzop", good="gzip, lzop"),
     fix="Adds gzip to the list.",
 )
 def compression_without_gzip(context: Context) -> Iterator[Hit]:

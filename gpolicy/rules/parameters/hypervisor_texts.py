@@ -101,8 +101,7 @@ _CAPABILITIES: Final = {
     summary="migration_caps or drop_capabilities has a word that QEMU or Linux does not know.",
     rationale="Ganeti passes the words on unchecked. With an unknown capability a migration fails, or a container"
     " does not start. The words of migration_caps stand between colons, those of drop_capabilities between commas.",
-    bad=f'{CLUSTER}hvparams:\n  kvm: {{migration_caps: "xbzrle,auto-converge"}}\n',
-    good=f'{CLUSTER}hvparams:\n  kvm: {{migration_caps: "xbzrle:auto-converge"}}\n',
+    **shown(f'{CLUSTER}hvparams:\n  kvm: {{migration_caps: "xbzrle…auto-converge"}}\n', bad=",", good=":"),
 )
 def capability_unknown(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_CAPABILITIES):

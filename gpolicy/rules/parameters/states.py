@@ -36,8 +36,7 @@ _MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk
     summary="hv_state or hvparams describes a hypervisor that is not enabled.",
     rationale="Ganeti accepts it, but no instance uses it, and capacity is not counted with it. Most likely another"
     " hypervisor was meant. Values of hvparams that are Ganeti's own defaults are not reported.",
-    bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
-    good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
+    **shown(f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  …: {{mem_node: 4G}}\n", bad="xen-pvm", good="kvm"),
     unless_declared=(ENABLED_HYPERVISORS,),
 )
 def hypervisor_not_enabled(context: Context) -> Iterator[Hit]:
@@ -83,8 +82,7 @@ def fake_hypervisor(context: Context) -> Iterator[Hit]:
     " does, where nodes report nothing and for guards. If you want that, there is nothing to fix: a cluster that"
     " has these figures keeps them, since Ganeti cannot remove them. Figures that a policy leaves out stay in the"
     " cluster and do no harm.",
-    bad=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4G}}\n",
-    good=f"{GROUP}ndparams: {{spindle_count: 4}}\n",
+    **shown(f"{GROUP}…\n", bad="hv_state:\n  kvm: {mem_node: 4G}", good="ndparams: {spindle_count: 4}"),
 )
 def state_without_effect(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:

@@ -101,8 +101,7 @@ def _words(context: Context) -> Iterator[Hit]:
     summary="A group shall inherit the access mode of a disk template.",
     rationale="Ganeti cannot reset this parameter: it accepts only the two modes, and refuses the word that would"
     " remove the group's value. All other disk parameters can be reset.",
-    bad=f"{GROUP}diskparams:\n  rbd: {{access: inherit}}\n",
-    good=f"{GROUP}diskparams:\n  rbd: {{access: kernelspace, pool: inherit}}\n",
+    **shown(f"{GROUP}diskparams:\n  rbd: {{access: …}}\n", bad="inherit", good="kernelspace, pool: inherit"),
 )
 def access_inherit(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
@@ -326,8 +325,7 @@ def uid_pool_of_others(context: Context) -> Iterator[Hit]:
     rationale="Each running instance of a node needs an ID of its own from the pool. Without a free one Ganeti does"
     " not start it. gpolicy counts the running instances of the cluster's nodes, and how many of the largest"
     " allowed size fit the promised memory; nodes hold four at least.",
-    bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: []\n",
-    good=f'{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: ["20000-20099"]\n',
+    **shown(f"{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: […]\n", bad="", good='"20000-20099"'),
 )
 def uid_pool_too_small(context: Context) -> Iterator[Hit]:
     cluster = context.policy.cluster

@@ -89,8 +89,7 @@ def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
     " a volume has no size, or spindle_count is many times the volumes.",
     rationale="Most likely a unit is wrong, or two digits are exchanged (526G for 256G). Specs, tests and"
     " suggestions are compared with the promise: if it is too large, they find no mistake.",
-    bad=_GROUP.replace("memory: 64G", "memory: 64T"),
-    good=_GROUP,
+    **shown(_GROUP.replace("memory: 64G", "memory: …"), bad="64T", good="64G"),
     parameters=(
         RuleParameter(
             "least", 512, "Report less memory for each CPU, in MiB; below 16G of memory and 16 CPUs a fifth.", least=0

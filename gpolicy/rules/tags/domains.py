@@ -300,8 +300,7 @@ def _written_twice(tags: list[Tag]) -> Iterator[Hit]:
     " replaces one in use.",
     rationale="htools compares letter by letter. With a misspelt word nothing is kept apart, and no tool reports"
     " it. gpolicy looks at the tags of the cluster's instances, and of those that tests simulate.",
-    bad=_TAGGED.replace("[service]", "[sevrice]"),
-    good=_TAGGED,
+    **shown(_TAGGED.replace("[service]", "[…]"), bad="sevrice", good="service"),
 )
 def tag_rule_almost_in_use(context: Context) -> Iterator[Hit]:
     for scenario, written, near in _almost_kept_apart(context):

@@ -290,8 +290,7 @@ def tag_prefix_covered(context: Context) -> Iterator[Hit]:
     summary="An owned prefix has no closing colon, covers all rules of htools, or is owned twice.",
     rationale="gpolicy removes every undeclared tag that starts with the prefix: `rack` also owns the tags"
     " rackspace and rack-unit:7 of somebody else, and `htools:` the rules that nobody here declares.",
-    bad='gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: rack, "on": [node]}\n',
-    good='gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: "rack:", "on": [node]}\n',
+    **shown('gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: …, "on": [node]}\n', bad="rack", good='"rack:"'),
 )
 def owned_prefix_reach(context: Context) -> Iterator[Hit]:
     seen: dict[str, set[Level]] = {}

@@ -52,8 +52,7 @@ _DIVIDED: Final = _GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2, n3", "rac
     summary="A desired-location rule needs a failure domain that does not exist.",
     rationale="htools compares an instance's desired location with the location tags of its primary node, which"
     " come from htools:nlocation only. Without them the desire is never met and makes every placement worse.",
-    bad="gpolicy: v1\nkind: TagRules\ndesired_location: [rack]\n",
-    good="gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\ndesired_location: [rack]\n",
+    **shown("gpolicy: v1\nkind: TagRules\n…desired_location: [rack]\n", bad="", good="failure_domains: [rack]\n"),
 )
 def desired_location_without_domain(context: Context) -> Iterator[Hit]:
     tags = list(context.tags)

@@ -54,8 +54,7 @@ def _rules(allow: str) -> str:
 @error("GP504", _SOURCE)(
     summary="An allowmigration tag does not have the form FROM::TO.",
     rationale="Both sides are migration tags, with exactly one :: between them. htools ignores any other form.",
-    bad=cluster_tags('"htools:migration:hv", "htools:allowmigration:hv:4:hv:5"'),
-    good=cluster_tags('"htools:migration:hv", "htools:allowmigration:hv:4::hv:5"'),
+    **shown(cluster_tags('"htools:migration:hv", "htools:allowmigration:hv:4…hv:5"'), bad=":", good="::"),
 )
 def allowmigration_form(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
@@ -68,8 +67,7 @@ def allowmigration_form(context: Context) -> Iterator[Hit]:
     summary="An allowmigration rule is about a tag outside all migration domains of the policy.",
     rationale="Tags of nodes restrict migration only if a migration domain covers them. Without one there is"
     " nothing to allow, and the rule has no effect.",
-    bad='gpolicy: v1\nkind: TagRules\nmigration:\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
-    good='gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
+    **shown(_rules(_UP).replace("  domains: [hv]\n", "…"), bad="", good="  domains: [hv]\n"),
 )
 def allowmigration_without_domain(context: Context) -> Iterator[Hit]:
     tags = list(context.tags)
@@ -84,8 +82,7 @@ def allowmigration_without_domain(context: Context) -> Iterator[Hit]:
 @warning("GP516", _SOURCE)(
     summary="An allowmigration rule allows what is allowed anyway.",
     rationale="A target with the same tag needs no exception, and an exception needs to be written only once.",
-    bad=_rules('{from: "hv:4", to: "hv:4"}'),
-    good=_rules(_UP),
+    **shown(_rules('{from: "hv:4", to: "…"}'), bad="hv:4", good="hv:5"),
     fix="Removes the repeated rule.",
 )
 def allowmigration_pointless(context: Context) -> Iterator[Hit]:
@@ -178,8 +175,7 @@ def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
     rationale="A newer hypervisor takes over what an older one runs, and rarely the other way round. In an upgrade"
     " instances leave the nodes of the old version, which this exception does not allow: most likely its two sides"
     " are exchanged.",
-    bad=_rules('{from: "hv:5", to: "hv:4"}'),
-    good=_rules(_UP),
+    **shown(_rules("…"), bad='{from: "hv:5", to: "hv:4"}', good=_UP),
 )
 def migration_downwards(context: Context) -> Iterator[Hit]:
     allowed = allowed_migrations(context)
