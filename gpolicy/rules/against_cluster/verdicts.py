@@ -355,23 +355,18 @@ def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit
         for node in context.members.hosts_in(group):
             had = node.resources
             volumes = [volume.size for volume in own_pool(context, group, node).allocatable]
-            promised = (
-                ("memory", "memory-size", hardware.memory, had.memory_total, share),
-                ("CPUs", "cpu-count", hardware.cpus, had.cpu_total, 1.0),
-                ("physical volumes", "disk-count", hardware.pv_count, len(volumes) or None, 1.0),
-                ("disk", "disk-size", None if volumes else promised_disk(hardware), had.disk_total, share),
-            )
-            less = [
-                (what, amount(name, has), amount(name, item.value), item.span)
-                for what, name, item, has, part in promised
-                if item is not None and has and has < item.value * part
-            ]
             smallest = min(hardware.pv_sizes, key=lambda size: size.value, default=None)
-            if smallest is not None and volumes and min(volumes) < smallest.value * share:
-                sizes = [amount("disk-size", size) for size in (min(volumes), smallest.value)]
-                less.append(("a physical volume of", sizes[0], sizes[1], smallest.span))
-            for what, has, wanted, span in less:
-                lacking.setdefault(what, []).append((node.name, has, wanted, span))
+            promised = (
+                ("memory", "memory-size", hardware.memory, had.memory_total or None, share),
+                ("CPUs", "cpu-count", hardware.cpus, had.cpu_total or None, 1.0),
+                ("physical volumes", "disk-count", hardware.pv_count, len(volumes) or None, 1.0),
+                ("disk", "disk-size", None if volumes else promised_disk(hardware), had.disk_total or None, share),
+                ("a physical volume of", "disk-size", smallest, min(volumes, default=None), share),
+            )
+            for what, kind, item, size, part in promised:
+                if item is not None and size is not None and size < item.value * part:
+                    less = (node.name, amount(kind, size), amount(kind, item.value), item.span)
+                    lacking.setdefault(what, []).append(less)
         for what, found in lacking.items():
             name, has, wanted, span = found[0]
             who = f"{name} in {name_of(group)} has"

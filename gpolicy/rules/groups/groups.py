@@ -72,7 +72,6 @@ def group_name_unlikely(context: Context) -> Iterator[Hit]:
         if near not in (group.name, *gone) and near not in context.policy.groups and group.renamed_from:  # GP728
             message = f"the cluster also has a group {near}, which is almost the name of {group.name}"
             yield hit(group, message, group.document.value_span(("name",)), "choose another name, or rename that group")
-    for group in context.groups:
         old = group.renamed_from
         taken = first.get(_plain(old.value)) if old else None
         if old is not None and taken is not None and taken is not group and old.value != taken.name:

@@ -95,19 +95,16 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
                 places.append((name, tag, group, (each,)))
     for name, _, _, nodes in places:
         values.setdefault(name, set()).update(node.of(name) for node in nodes)
-    shared: dict[tuple[str, str], list[str]] = {}
-    where: dict[tuple[str, str], tuple[str, Span | None]] = {}
+    shared: dict[tuple[str, str], tuple[tuple[str, Span | None], list[str]]] = {}
     for domain, tag, group, nodes in places:
         found = {node.of(domain) for node in nodes}
         several = len(nodes) > 1 or nodes[0].several
         undivided = several and len(found) == 1 and frozenset() not in found
         if undivided and (len(values[domain]) == 1 or _places_mirrors(context, group)):
             key = domain, ", ".join(sorted(nodes[0].of(domain)))
-            shared.setdefault(key, []).append(group)
-            where.setdefault(key, _place(nodes, domain, tag))
-    for key, undivided_groups in shared.items():
-        message = f"all nodes of {named('group', undivided_groups)} have {key[1]}: none can be avoided"
-        label, span = where[key]
+            shared.setdefault(key, (_place(nodes, domain, tag), []))[1].append(group)
+    for (_, tags), ((label, span), undivided_groups) in shared.items():
+        message = f"all nodes of {named('group', undivided_groups)} have {tags}: none can be avoided"
         yield hit(label, message, span, "tag the nodes by what they really share, or remove the domain")
 
 
@@ -134,8 +131,7 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
     meant = {begin for nodes in slips for tag in nodes.tags or () for begin in begins_of(tag.value)}
     failure = domains(context, "nlocation")
     upgrades = {begin for pair in allowed_migrations(context) for tag in pair for begin in begins_of(tag)}
-    at_place: dict[tuple[str, str, int], list[_Lacking]] = {}
-    spans: dict[tuple[str, str, int], Span | None] = {}
+    at_place: dict[tuple[str, str, int], tuple[Span | None, list[_Lacking]]] = {}
     migration = (item for item in _domains_of_groups(context, "migration") if item[0] not in failure)
     left = 100_000  # tags of nodes that are compared with the name of a domain
 
@@ -156,12 +152,11 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         if without:
             label, span = _place(nodes, domain, tag)
             key = (label, span.file if span else "", span.line if span else 0)
-            spans.setdefault(key, span)
-            at_place.setdefault(key, []).append(_Lacking(domain, group, without, like_others=like_others))
-    for key, lacking in at_place.items():
+            at_place.setdefault(key, (span, []))[1].append(_Lacking(domain, group, without, like_others=like_others))
+    for (label, _, _), (span, lacking) in at_place.items():
         domains_there = " and ".join(f"{domain}:…" for domain in dict.fromkeys(item.domain for item in lacking))
         whose = "the group" if len({item.group for item in lacking}) == 1 else "these groups"
-        yield hit(key[0], _lacking_words(lacking), spans[key], f"tag every node of {whose} {domains_there}")
+        yield hit(label, _lacking_words(lacking), span, f"tag every node of {whose} {domains_there}")
 
 
 @dataclass(frozen=True, slots=True)
