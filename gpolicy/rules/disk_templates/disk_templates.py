@@ -36,9 +36,8 @@ def template_not_enabled(context: Context) -> Iterator[Hit]:
                 hint = f"add it to enabled_disk_templates, or allow only {', '.join(enabled.values)}"
                 written: Any = leaf.document.root  # the value itself is sorted
                 span = leaf.at(written["ipolicy"]["disk-templates"].index(template))
-                yield hit(
-                    declared, message, span, hint, see(enabled.span, "enabled here"), missing=f"enabled {template}"
-                )
+                related = see(enabled.span, "enabled here")
+                yield hit(declared, message, span, hint, related, missing=f"enabled {template}")
 
 
 @error("GP304", _SOURCE, When.MORE_WITH_STATE, stays=REFUSED)(
@@ -116,9 +115,8 @@ def parameters_of_disabled_template(context: Context) -> Iterator[Hit]:
                 message = f"{template} is not enabled on the cluster: its parameters have no effect"
                 span = leaf.document.key_span(leaf.pointer[:2])
                 hint = f"enable {template}, or leave its parameters out"
-                yield hit(
-                    declared, message, span, hint, see(enabled.span, "enabled here"), missing=f"enabled {template}"
-                )
+                related = see(enabled.span, "enabled here")
+                yield hit(declared, message, span, hint, related, missing=f"enabled {template}")
 
 
 def _is_set(leaf: Leaf, declared: Declared) -> bool:
