@@ -69,7 +69,6 @@ TYPES: Final = (
     ),
 )
 """The types that have a name: examples, and how a value is written."""
-
 Named = Callable[[str], str]
 """From the name of a definition to the words for it."""
 _BY_NAME: Final[dict[str, Any]] = {

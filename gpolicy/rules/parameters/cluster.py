@@ -29,7 +29,6 @@ _TOOLS: Final = frozenset(
         *("zstd", "zstdmt", "lzip", "plzip", "pxz", "lzma", "brotli"),
     }
 )
-
 _DEFAULTS: Final[dict[Path, str]] = {
     ("beparams", "minmem"): "memory-size",
     ("beparams", "maxmem"): "memory-size",

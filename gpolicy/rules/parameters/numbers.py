@@ -31,12 +31,10 @@ _SPECS: Final = tuple(
 _OVERSUBSCRIPTION: Final = "oversubscription"
 _MEMORY_STEP: Final = 64
 """Sizes of memory below 1 GiB that people write on purpose are multiples of this (MiB)."""
-
 _WHOLE: Final = {"mem_node": "mem_total", "mem_hv": "mem_total", "minmem": "maxmem"} | dict.fromkeys(
     ("disk_reserved", "disk_overhead"), "disk_total"
 )
 """The size of which another one is a part."""
-
 _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {
     ("master_netmask",): (0, MOST_BITS),
     ("hvparams", "xen-hvm", "cpu_cap"): (-math.inf, math.inf),

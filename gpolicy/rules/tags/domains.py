@@ -38,7 +38,6 @@ _RULES: Final[tuple[Pointer, ...]] = (
     *(("exclusion",), ("desired_location",), ("failure_domains",)),
     *(("migration", "domains"), ("migration", "allow")),
 )
-
 OWNING: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
 LEFT_NODE: Final = "gpolicy: v1\nkind: NodeSet\nname: left\nnodes: [n1]\ntags: "
 _TAGGED: Final = (
