@@ -88,7 +88,7 @@ class Examples(TypedDict):
     good: str
 
 
-def shown(frame: str, *, bad: str, good: str) -> Examples:
+def show(frame: str, *, bad: str, good: str) -> Examples:
     """Return the examples of a rule: a policy in YAML, with what is bad or good in place of the `…` in it."""
     return {"bad": frame.replace("…", bad), "good": frame.replace("…", good)}
 

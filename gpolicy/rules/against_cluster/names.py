@@ -27,7 +27,7 @@ from gpolicy.guessing import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.printable import count, some
 from gpolicy.resolve.rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
-from gpolicy.rules.shared import CLUSTER, FILES, GROUP, SILVER, shown, spec
+from gpolicy.rules.shared import CLUSTER, FILES, GROUP, SILVER, show, spec
 
 _OUTSIDE: Final[tuple[Path, ...]] = (
     ("default_iallocator",),
@@ -59,7 +59,7 @@ _SIZED: Final = f"{GROUP}nodes: [node1.example.org]\nipolicy:\n  minmax:\n{_SIZE
     rationale="gpolicy creates a group that the cluster lacks. Where its name is misspelt or `renamed_from` is"
     " forgotten, the intended group keeps what it has, and the cluster gets another group beside it. Names that"
     " differ in a number or a single letter, such as rack1 and rack2, are no misspelling.",
-    **shown("gpolicy: v1\nkind: NodeGroup\nname: …\n", bad="sliver", good="silver"),
+    **show("gpolicy: v1\nkind: NodeGroup\nname: …\n", bad="sliver", good="silver"),
 )
 def misspelt_group(context: Context) -> Iterator[Hit]:
     if context.state is None or context.desired is None:
@@ -89,7 +89,7 @@ def misspelt_group(context: Context) -> Iterator[Hit]:
     summary="A group is to be renamed from one that the cluster does not have, or removed by a misspelt name.",
     rationale="gpolicy creates the renamed group then, without nodes; and a group that is removed by another name"
     " stays. Remove `renamed_from` when the rename is done.",
-    **shown(f"{GROUP}renamed_from: …\n", bad="default", good="silver"),
+    **show(f"{GROUP}renamed_from: …\n", bad="default", good="silver"),
 )
 def group_not_there(context: Context) -> Iterator[Hit]:
     there = list(context.state.groups) if context.state else []
@@ -115,7 +115,7 @@ def group_not_there(context: Context) -> Iterator[Hit]:
     rationale="Ganeti stores any name, and cannot say whether there is such a thing. One slip from the present name"
     " is most likely a misspelling: instances then find no network or no disk. Names that differ in a number or a"
     " single letter are no misspelling.",
-    **shown(f"{CLUSTER}nicparams: {{link: …}}\n", bad="br-pubilc", good="br-public"),
+    **show(f"{CLUSTER}nicparams: {{link: …}}\n", bad="br-pubilc", good="br-public"),
 )
 def almost_live_name(context: Context) -> Iterator[Hit]:
     if context.state is None:
@@ -149,7 +149,7 @@ rename_clash = _of_resolving(RENAME_CLASH, When.STATE | When.WHOLE)
     summary="A hypervisor is to be disabled, but instances of the cluster use it.",
     rationale="Ganeti does not check that. It asks nodes about enabled hypervisors only, so such instances count"
     " as stopped although they run, and none like them can be created.",
-    **shown(f"{CLUSTER}enabled_hypervisors: […]\n", bad="xen-pvm", good="xen-pvm, kvm"),
+    **show(f"{CLUSTER}enabled_hypervisors: […]\n", bad="xen-pvm", good="xen-pvm, kvm"),
 )
 def hypervisor_in_use(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_HYPERVISORS)
@@ -168,7 +168,7 @@ def hypervisor_in_use(context: Context) -> Iterator[Hit]:
     summary="New disks are to go to another volume group or directory than the disks of existing instances.",
     rationale="Ganeti moves no disk. It counts the free space of the new place only, and refuses a volume group"
     " that a node does not have.",
-    **shown(f"{CLUSTER}volume_group_name: …\n", bad="ssdvg", good="xenvg"),
+    **show(f"{CLUSTER}volume_group_name: …\n", bad="ssdvg", good="xenvg"),
 )
 def disks_left_behind(context: Context) -> Iterator[Hit]:
     instances = context.state.instances.values() if context.state else ()
@@ -186,7 +186,7 @@ def disks_left_behind(context: Context) -> Iterator[Hit]:
     rationale="Each DRBD disk has a volume of 128 MiB in metavg on both of its nodes. Nodes report the free space"
     " of the cluster's own volume group only, so hail chooses the node all the same, and Ganeti fails when it makes"
     " the disk. The volumes of metavg are those that physical_volumes.volume_groups assigns to it.",
-    **shown(f"{GROUP}diskparams:\n  drbd: {{metavg: …}}\n{_SSD}", bad="ssdvg", good="xenvg"),
+    **show(f"{GROUP}diskparams:\n  drbd: {{metavg: …}}\n{_SSD}", bad="ssdvg", good="xenvg"),
 )
 def no_room_for_metadata(context: Context) -> Iterator[Hit]:
     for group in context.groups:
@@ -248,7 +248,7 @@ def last_group_removed(context: Context) -> Iterator[Hit]:
 @error("GP722", "Ganeti 3.0, gnt-group remove", When.STATE | When.WHOLE, stays=NO_PLAN)(
     summary="A group is to be removed, but the policy leaves nodes of the cluster in it.",
     rationale="Only an empty group can be removed.",
-    **shown(f"{GROUP}removed: true\n---\n…", bad=SILVER, good=f"{SILVER}nodes: [node1.example.org]\n"),
+    **show(f"{GROUP}removed: true\n---\n…", bad=SILVER, good=f"{SILVER}nodes: [node1.example.org]\n"),
 )
 def removed_group_has_nodes(context: Context) -> Iterator[Hit]:
     for group in context.policy.groups.values():
@@ -266,7 +266,7 @@ def removed_group_has_nodes(context: Context) -> Iterator[Hit]:
     rationale="Ganeti moves nodes between groups without checking the policy or the exclusive storage of the"
     " target; only `gnt-cluster verify` reports it. hail and Ganeti then refuse to modify or move such instances"
     " without --ignore-ipolicy.",
-    **shown(_SIZED, bad="8G", good="1G"),
+    **show(_SIZED, bad="8G", good="1G"),
 )
 def move_into_stricter_group(context: Context) -> Iterator[Hit]:
     state, desired = context.state, context.desired
@@ -334,7 +334,7 @@ def _outside(pair: Pair, instance: LiveInstance, *, exclusive: bool) -> Mapping[
     summary="Nodes of the cluster have a spindle_count of 0 or less.",
     rationale="htools divides by it, so the cluster's score is not a number: hbal and hail cannot tell a good"
     " placement from a bad one. With exclusive storage it is not read.",
-    **shown(f"{GROUP}…\n", bad="alloc_policy: preferred", good="ndparams: {spindle_count: 1}"),
+    **show(f"{GROUP}…\n", bad="alloc_policy: preferred", good="ndparams: {spindle_count: 1}"),
 )
 def no_spindles(context: Context) -> Iterator[Hit]:
     if any(declared.level is Level.NODE for declared, _ in context.explicit_at(_SPINDLE_COUNT)):
@@ -356,7 +356,7 @@ def no_spindles(context: Context) -> Iterator[Hit]:
     summary="The cluster has another release of Ganeti than the policy says, or one that gpolicy does not know.",
     rationale="Plans go by the cluster's release, and so does `check --state`. `check` alone and editors go by"
     " `ganeti_version`: they judge which parameters and values exist by a release that the cluster does not have.",
-    **shown(f'{CLUSTER}ganeti_version: "…"\n', bad="2.16", good="3.0"),
+    **show(f'{CLUSTER}ganeti_version: "…"\n', bad="2.16", good="3.0"),
 )
 def other_release(context: Context) -> Iterator[Hit]:
     declared, state = context.policy.cluster, context.state

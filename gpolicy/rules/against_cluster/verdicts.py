@@ -15,7 +15,7 @@ from gpolicy.findings import NO_PLAN, RuleParameter, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Measure
 from gpolicy.printable import count, named, some
-from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, group_with, promised_disk, shown, spec
+from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, group_with, promised_disk, show, spec
 from gpolicy.rules.tags.domains import LOCATION
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _verdicts(context: Context) -> list[tuple[Guard, GuardResult]]:
     summary="A guard of the policy would stop the plan that the policy leads to.",
     rationale="`gpolicy plan` measures what its changes do to the cluster, and stops there unless `--allow`"
     " overrides the guard. A guard that fails without any change stops every plan.",
-    **shown(_GUARDED, bad="1", good="5"),
+    **show(_GUARDED, bad="1", good="5"),
     silent_after=_NO_ERROR,
 )
 def guard_stops_plan(context: Context) -> Iterator[Hit]:
@@ -93,7 +93,7 @@ def guard_stops_plan(context: Context) -> Iterator[Hit]:
     " move them within the policy. hail and hbal put no more on a node above its vcpu-ratio or spindle-ratio, which"
     " hbal calls policy-violating. Where guards limit `newly_violating`, it is reported if one of them would stop"
     " the plan.",
-    **shown(group_with(spec("some", "… 16G", "1 16", "1G 1T", "1 8")), bad="8G", good="1G"),
+    **show(group_with(spec("some", "… 16G", "1 16", "1G 1T", "1 8")), bad="8G", good="1G"),
     silent_after=_NO_ERROR,
 )
 def instances_violate(context: Context) -> Iterator[Hit]:
@@ -200,7 +200,7 @@ def _in_racks(first: str, second: str) -> str:
     rationale="Tags move no instance. Until somebody does, a failure of the domain takes both copies of the disks,"
     " instances that are to be apart fail together, or Ganeti's tools find no node for one. `gpolicy plan` shows"
     " each of them, and the moves that cure it.",
-    **shown(_in_racks("a", "…"), bad="a", good="b"),
+    **show(_in_racks("a", "…"), bad="a", good="b"),
     better=((Same.PLACE, ("GP507", "GP518", "GP519")),),  # they say the same of all instances
     silent_after=_NO_ERROR,
 )
@@ -309,7 +309,7 @@ def plan_impossible(context: Context) -> Iterator[Hit]:
     summary="A built-in guard would stop the plan that the policy leads to.",
     rationale="Ganeti would do without a question what may cut off the master, or redirect disks. `gpolicy plan`"
     " stops there, unless `--allow` overrides the guard.",
-    **shown(f"{CLUSTER}master_netdev: …\n", bad="eth1", good="eth0"),
+    **show(f"{CLUSTER}master_netdev: …\n", bad="eth1", good="eth0"),
     better=_BETTER_THAN_GUARDS,
 )
 def plan_unsafe(context: Context) -> Iterator[Hit]:
@@ -335,7 +335,7 @@ def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
 @warning("GP725", when=When.STATE)(
     summary="A node of the cluster has less than the hardware that its group promises.",
     rationale="gpolicy compares specs and tests with the promise, so their results are wrong for this node.",
-    **shown(f"{GROUP}hardware: {{memory: …, cpus: 16}}\n", bad="128G", good="64G"),
+    **show(f"{GROUP}hardware: {{memory: …, cpus: 16}}\n", bad="128G", good="64G"),
     parameters=(
         RuleParameter(
             "tolerance",

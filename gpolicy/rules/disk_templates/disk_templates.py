@@ -13,7 +13,7 @@ from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
-from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, bounds, shown
+from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, bounds, show
 
 _SOURCE: Final = "Ganeti 3.0, checks of the cluster and group commands"
 _ENABLED: Final = f"{CLUSTER}enabled_disk_templates: "
@@ -24,7 +24,7 @@ _PAIR: Final = f"  minmax:\n    - name: some\n      {bounds('1G 12G', '1 3', '10
 @error("GP301", _SOURCE, When.MORE_WITH_STATE, stays=REFUSED)(
     summary="An instance policy allows a disk template that the cluster does not enable.",
     rationale="Ganeti refuses the policy: the cluster's enabled templates limit the cluster and all groups.",
-    **shown(f"{_ENABLED}[…]\nipolicy: {{disk-templates: [drbd, plain]}}\n", bad="drbd", good="drbd, plain"),
+    **show(f"{_ENABLED}[…]\nipolicy: {{disk-templates: [drbd, plain]}}\n", bad="drbd", good="drbd, plain"),
     unless_declared=(ENABLED_TEMPLATES,),
 )
 def template_not_enabled(context: Context) -> Iterator[Hit]:
@@ -44,7 +44,7 @@ def template_not_enabled(context: Context) -> Iterator[Hit]:
     summary="plain or drbd is enabled, but the cluster is to have no volume group.",
     rationale="Ganeti refuses to enable LVM templates without a volume group, and to remove the volume group while"
     " they are enabled.",
-    **shown(f"{_ENABLED}[plain]\nvolume_group_name: …\n", bad='""', good="xenvg"),
+    **show(f"{_ENABLED}[plain]\nvolume_group_name: …\n", bad='""', good="xenvg"),
     unless_declared=(ENABLED_TEMPLATES,),
 )
 def lvm_without_volume_group(context: Context) -> Iterator[Hit]:
@@ -54,7 +54,7 @@ def lvm_without_volume_group(context: Context) -> Iterator[Hit]:
 @error("GP311", "Ganeti 3.0, checks of its modify command", When.MORE_WITH_STATE, stays=REFUSED)(
     summary="file or sharedfile is enabled, but its directory is empty.",
     rationale="Ganeti refuses to unset the directory of a disk template that is enabled.",
-    **shown(f"{_ENABLED}[plain, file]\nfile_storage_dir: …\n", bad='""', good="/srv/ganeti/file-storage"),
+    **show(f"{_ENABLED}[plain, file]\nfile_storage_dir: …\n", bad='""', good="/srv/ganeti/file-storage"),
     unless_declared=(ENABLED_TEMPLATES,),
 )
 def files_without_directory(context: Context) -> Iterator[Hit]:
@@ -67,7 +67,7 @@ def files_without_directory(context: Context) -> Iterator[Hit]:
     rationale="Ganeti refuses to enable drbd without its user-mode helper, and to remove the helper while drbd is"
     " enabled. It refuses a helper other than the one that the kernel of each node starts, which is the absolute"
     " path of a program without arguments.",
-    **shown(f"{_ENABLED}[drbd]\ndrbd_usermode_helper: …\n", bad='""', good="/bin/true"),
+    **show(f"{_ENABLED}[drbd]\ndrbd_usermode_helper: …\n", bad='""', good="/bin/true"),
     unless_declared=(ENABLED_TEMPLATES,),
 )
 def drbd_without_helper(context: Context) -> Iterator[Hit]:
@@ -131,7 +131,7 @@ def _is_set(leaf: Leaf, declared: Declared) -> bool:
     " declare the group's list.",
     rationale="Ganeti does not check groups when a template is disabled. Later jobs silently shorten the group's"
     " list; when it becomes empty, every change of the group's instance policy fails.",
-    **shown(f"{_ENABLED}[plain]\n…", bad="", good=f"---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n"),
+    **show(f"{_ENABLED}[plain]\n…", bad="", good=f"---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n"),
 )
 def stale_group_templates(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_TEMPLATES)
@@ -160,7 +160,7 @@ def _declares(context: Context, name: str) -> bool:
 @error("GP309", "Ganeti 3.0, run: Cannot disable disk template", When.STATE, stays=REFUSED)(
     summary="A disk template is to be disabled, but instances of the cluster have disks of it.",
     rationale="Ganeti refuses to disable a template while there is a disk of it.",
-    **shown(f"{_ENABLED}[…]\n", bad="plain", good="plain, drbd"),
+    **show(f"{_ENABLED}[…]\n", bad="plain", good="plain, drbd"),
 )
 def template_in_use(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_TEMPLATES)
@@ -184,7 +184,7 @@ def template_in_use(context: Context) -> Iterator[Hit]:
     rationale="The first template of enabled_disk_templates is the default of new instances. If the policy does"
     " not allow it, Ganeti refuses every creation that names no template. diskless before others makes each such"
     " instance one without a disk.",
-    **shown(f"{_ENABLED}[…]\nipolicy: {{disk-templates: [drbd]}}\n", bad="plain, drbd", good="drbd, plain"),
+    **show(f"{_ENABLED}[…]\nipolicy: {{disk-templates: [drbd]}}\n", bad="plain, drbd", good="drbd, plain"),
 )
 def default_template_not_allowed(context: Context) -> Iterator[Hit]:
     enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
@@ -224,7 +224,7 @@ def group_template_beyond_cluster(context: Context) -> Iterator[Hit]:
 @information("GP306", _SOURCE, When.WHOLE)(
     summary="A disk template is enabled, but neither the cluster's policy nor a group's allows it.",
     rationale="No instance can use it, unless a group that the policy does not manage allows it.",
-    **shown(f"{_ENABLED}[drbd…]\nipolicy: {{disk-templates: [drbd]}}\n", bad=", plain", good=""),
+    **show(f"{_ENABLED}[drbd…]\nipolicy: {{disk-templates: [drbd]}}\n", bad=", plain", good=""),
 )
 def template_never_allowed(context: Context) -> Iterator[Hit]:
     enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
@@ -241,7 +241,7 @@ def template_never_allowed(context: Context) -> Iterator[Hit]:
     summary="Only the template diskless is allowed, but the specs have disks.",
     rationale="No instance with a disk can be created, and the bounds of disk-size and disk-count have no effect."
     " Where no other template is enabled either, and the specs want no disk, that is on purpose.",
-    **shown(f"{CLUSTER}ipolicy:\n  disk-templates: […]\n{_PAIR}", bad="diskless", good="diskless, plain"),
+    **show(f"{CLUSTER}ipolicy:\n  disk-templates: […]\n{_PAIR}", bad="diskless", good="diskless, plain"),
 )
 def only_diskless(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_TEMPLATES)

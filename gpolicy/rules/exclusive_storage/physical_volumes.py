@@ -21,7 +21,7 @@ from gpolicy.policy.model import ClusterPolicy, GroupPolicy
 from gpolicy.printable import count
 from gpolicy.resolve.desired import is_glob
 from gpolicy.resolve.terms import volume_terms
-from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, exclusive_groups, exclusive_hit, shown
+from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, exclusive_groups, exclusive_hit, show
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import LiveNode
@@ -63,7 +63,7 @@ def _patterns(declared: ClusterPolicy | GroupPolicy) -> Iterator[tuple[str, str,
     summary="A name or glob of physical_volumes matches no volume of the cluster.",
     rationale="Volumes that should be excluded, or be in another volume group, then count as the cluster's own: all"
     " numbers of disk and spindles are wrong. Ganeti names volumes by their device (/dev/sda3).",
-    **shown(f"{GROUP}physical_volumes: {{exclude: […]}}\n", bad="/dev/nvme0n1p3", good="/dev/sda"),
+    **show(f"{GROUP}physical_volumes: {{exclude: […]}}\n", bad="/dev/nvme0n1p3", good="/dev/sda"),
 )
 def volume_pattern_unmatched(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
@@ -82,7 +82,7 @@ def volume_pattern_unmatched(context: Context) -> Iterator[Hit]:
     summary="A name or glob of physical_volumes can match no volume, or excludes all of them.",
     rationale="The names of volumes start with /dev/, and a glob must match the whole name. If all volumes are"
     " excluded, capacity counts no disk.",
-    **shown(f"{GROUP}physical_volumes: {{exclude: ['…']}}\n", bad="sda*", good="/dev/sda*"),
+    **show(f"{GROUP}physical_volumes: {{exclude: ['…']}}\n", bad="sda*", good="/dev/sda*"),
 )
 def volume_pattern_unlikely(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
@@ -186,7 +186,7 @@ def _used_groups(context: Context) -> set[str]:
     summary="physical_volumes sets another margin or reserve than Ganeti's.",
     rationale="The design document wants both as parameters, but Ganeti 3 has 1 % and 2 % fixed (PART_MARGIN,"
     " PART_RESERVED). Numbers counted with other shares say what would be if Ganeti were changed.",
-    **shown(f"{CLUSTER}physical_volumes: {{…}}\n", bad="reserve: 5%", good="margin: 1%, reserve: 2%"),
+    **show(f"{CLUSTER}physical_volumes: {{…}}\n", bad="reserve: 5%", good="margin: 1%, reserve: 2%"),
 )
 def volume_shares_not_ganetis(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
@@ -202,7 +202,7 @@ def volume_shares_not_ganetis(context: Context) -> Iterator[Hit]:
     summary="The physical volumes of a group with exclusive storage differ by more than Ganeti's margin.",
     rationale="A spindle is a physical volume, and all volumes of a group must have one size within a margin of 1 %."
     " They differ too much if smallest * 1.01 is below largest * 0.99; `gnt-cluster verify` then reports an error.",
-    **shown(f"{EXCLUSIVE}hardware: {{pv_size: [1000G, …]}}\n", bad="1021G", good="1020G"),
+    **show(f"{EXCLUSIVE}hardware: {{pv_size: [1000G, …]}}\n", bad="1021G", good="1020G"),
 )
 def pv_sizes_differ(context: Context) -> Iterator[Hit]:
     for group, exclusive, hardware in exclusive_groups(context):
@@ -220,7 +220,7 @@ def pv_sizes_differ(context: Context) -> Iterator[Hit]:
     summary="A group's hardware lists more or fewer sizes of physical volumes than it has volumes.",
     rationale="A list has the size of each volume; a single size holds for all. If pv_size and pv_count disagree,"
     " one of them is wrong, and so is every number computed from them.",
-    **shown(f"{EXCLUSIVE}hardware: {{pv_count: …, pv_size: [1000G, 1010G]}}\n", bad="1", good="2"),
+    **show(f"{EXCLUSIVE}hardware: {{pv_count: …, pv_size: [1000G, 1010G]}}\n", bad="1", good="2"),
 )
 def pv_count_mismatch(context: Context) -> Iterator[Hit]:
     for group in context.groups:
@@ -235,7 +235,7 @@ def pv_count_mismatch(context: Context) -> Iterator[Hit]:
     summary="The nodes of a group with exclusive storage have physical volumes of too different sizes.",
     rationale="All volumes of the group must have one size within a margin of 1 %. Otherwise `gnt-cluster verify`"
     " reports an error, and the smallest size counts for all.",
-    **shown(f"{GROUP}ndparams: {{exclusive_storage: …}}\n", bad="true", good="false"),
+    **show(f"{GROUP}ndparams: {{exclusive_storage: …}}\n", bad="true", good="false"),
 )
 def observed_pv_sizes_differ(context: Context) -> Iterator[Hit]:
     for group in context.groups:
@@ -257,7 +257,7 @@ def observed_pv_sizes_differ(context: Context) -> Iterator[Hit]:
     summary="Exclusive storage is on, but other disk templates than plain are allowed.",
     rationale="The design is for plain and drbd, but Ganeti implements it for plain only: creating another disk"
     " fails, and verify reports existing ones as errors.",
-    **shown(f"{EXCLUSIVE}ipolicy: {{disk-templates: […]}}\n", bad="plain, drbd", good="plain"),
+    **show(f"{EXCLUSIVE}ipolicy: {{disk-templates: […]}}\n", bad="plain, drbd", good="plain"),
     explains=Explains(order=9, also_related=True, may_be_meant=True),
 )
 def template_not_exclusive(context: Context) -> Iterator[Hit]:
@@ -272,7 +272,7 @@ def template_not_exclusive(context: Context) -> Iterator[Hit]:
 @error("GP408", f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1")(
     summary="Exclusive storage is on, but plain is not allowed.",
     rationale="No instance with a disk can be created.",
-    **shown(f"{EXCLUSIVE}ipolicy: {{disk-templates: […]}}\n", bad="diskless", good="diskless, plain"),
+    **show(f"{EXCLUSIVE}ipolicy: {{disk-templates: […]}}\n", bad="diskless", good="diskless, plain"),
     explains=Explains(order=8, also_related=True, may_be_meant=True),
 )
 def exclusive_without_plain(context: Context) -> Iterator[Hit]:
@@ -343,7 +343,7 @@ def _some(names: Iterable[str]) -> str:
     summary="Exclusive storage is on for nodes whose instances have other disks than plain ones.",
     rationale="Ganeti turns exclusive storage on without a check, and converts nothing. `gnt-cluster verify`"
     " reports such disks as errors, and they cannot be grown or recreated.",
-    **shown(f"{GROUP}ndparams: {{exclusive_storage: …}}\n", bad="true", good="false"),
+    **show(f"{GROUP}ndparams: {{exclusive_storage: …}}\n", bad="true", good="false"),
 )
 def exclusive_storage_on_other_disks(context: Context) -> Iterator[Hit]:
     for group in context.groups:
@@ -368,7 +368,7 @@ def exclusive_storage_on_other_disks(context: Context) -> Iterator[Hit]:
     summary="vcpu-ratio is above 1, but exclusive storage is on.",
     rationale="A partitioned node gives each instance its own hardware. With more virtual than physical CPUs the"
     " instances share them. Exclusive disks with shared CPUs are possible, if that is what you want.",
-    **shown(f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: …}}\n", bad="4", good="1"),
+    **show(f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: …}}\n", bad="4", good="1"),
 )
 def dedicated_vcpu_ratio(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, ratio) in context.combined(EXCLUSIVE_STORAGE, ("ipolicy", "vcpu-ratio")):

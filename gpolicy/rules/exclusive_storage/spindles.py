@@ -27,7 +27,7 @@ from gpolicy.rules.shared import (
     WHOLE_NODES,
     bounds,
     exclusive_groups,
-    shown,
+    show,
 )
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
@@ -170,7 +170,7 @@ def spindles_beyond_node(context: Context) -> Iterator[Hit]:
     summary="spindle-ratio or spindle_count is set, but exclusive storage is on.",
     rationale="With exclusive storage the ratio is 1, and the count is the real number of volumes: Ganeti ignores"
     " both parameters.",
-    **shown(f"{EXCLUSIVE}ipolicy: {{…}}\n", bad="spindle-ratio: 32", good="vcpu-ratio: 1"),
+    **show(f"{EXCLUSIVE}ipolicy: {{…}}\n", bad="spindle-ratio: 32", good="vcpu-ratio: 1"),
 )
 def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
     for group in context.groups:
@@ -186,7 +186,7 @@ def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
     summary="A spec requires an exact number of spindles, but exclusive storage is not on.",
     rationale="Spindles are an instance's own physical volumes only with exclusive storage. Without it, disks"
     " share all volumes, and spindle-use is a number that an instance states (default 1).",
-    **shown(f"…{HARDWARE}{WHOLE_NODES}{FULL}", bad=DEDICATED, good=EXCLUSIVE),
+    **show(f"…{HARDWARE}{WHOLE_NODES}{FULL}", bad=DEDICATED, good=EXCLUSIVE),
     explains=Explains(order=10, also_related=True, may_be_meant=True),
 )
 def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
@@ -262,7 +262,7 @@ def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator
     rationale="The node's own system and the hypervisor need memory and CPUs. hail and hspace refuse a node that"
     " gives everything away, since some memory must stay free. hv_state says what a node keeps (mem_node,"
     " cpu_node); without it, Ganeti counts one CPU.",
-    **shown(_WHOLE.replace("max: {memory-size: 250G", "max: {memory-size: …"), bad="256G", good="250G"),
+    **show(_WHOLE.replace("max: {memory-size: 250G", "max: {memory-size: …"), bad="256G", good="250G"),
 )
 def nothing_left_for_node(context: Context) -> Iterator[Hit]:
     for group, _, hardware in exclusive_groups(context):
@@ -336,8 +336,7 @@ def share_fits_less_often(context: Context) -> Iterator[Hit]:
     summary="Nodes keep all or most of the memory or CPUs that their group promises, or all of the disk.",
     rationale="Instances do not get what hv_state and disk_state keep, so little or nothing is left for them."
     " Most likely a unit or a digit is wrong.",
-    bad=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 256G}}\n",
-    good=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 6G, mem_hv: 1G, cpu_node: 2}}\n",
+    **show(f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: …}}\n", bad="256G", good="6G, mem_hv: 1G, cpu_node: 2"),
     explains=Explains(order=6, also_related=True),
 )
 def node_keeps_everything(context: Context) -> Iterator[Hit]:
@@ -376,7 +375,7 @@ def _kept(context: Context, group: GroupPolicy) -> Iterator[tuple[str, int, Span
     rationale="hail's dedicated metric sorts specs by the minimum of disk-size, biggest first; hspace uses the"
     " order of the list. If the two differ, placement protects another size than capacity counts. With equal"
     " minimums the metric's order is undefined.",
-    **shown(f"{EXCLUSIVE}ipolicy:\n  minmax:\n…", bad=f"{_COMPUTING}{_STORAGE}", good=f"{_STORAGE}{_COMPUTING}"),
+    **show(f"{EXCLUSIVE}ipolicy:\n  minmax:\n…", bad=f"{_COMPUTING}{_STORAGE}", good=f"{_STORAGE}{_COMPUTING}"),
 )
 def dedicated_order(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, _) in context.combined(EXCLUSIVE_STORAGE, MINMAX):

@@ -19,7 +19,7 @@ from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.printable import count
 from gpolicy.resolve.desired import is_glob, matches
 from gpolicy.resolve.rules import RENAME_CLASH
-from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, shown, spec, unknown_group
+from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, show, spec, unknown_group
 
 _ALLOC_POLICY: Final[Path] = ("alloc_policy",)
 _CLOSED: Final = "unallocable"
@@ -50,7 +50,7 @@ def uuid_shaped_name(context: Context) -> Iterator[Hit]:
     summary="The name of a group differs from another one only in case, `-` or `_`, or no request can carry it.",
     rationale="Ganeti takes such a name for another group, and people confuse the two. RAPI addresses a group by"
     " its name in a path: a slash ends it, and blanks at its ends get lost on command lines.",
-    **shown(f"{GROUP}---\n…", bad=GROUP.replace("gold", "Gold"), good=SILVER),
+    **show(f"{GROUP}---\n…", bad=GROUP.replace("gold", "Gold"), good=SILVER),
     explains=Explains(order=3),
 )
 def group_name_unlikely(context: Context) -> Iterator[Hit]:
@@ -88,7 +88,7 @@ def _plain(name: str) -> str:
     summary="renamed_from names the group itself, another declared group, or what another group comes from; or"
     " groups take one another's names in a circle.",
     rationale="A rename takes one group from its old name to its new one, so the old name must be free afterwards.",
-    **shown(f"{GROUP}renamed_from: silver\n…", bad=f"---\n{SILVER}", good=""),
+    **show(f"{GROUP}renamed_from: silver\n…", bad=f"---\n{SILVER}", good=""),
 )
 def rename_impossible(context: Context) -> Iterator[Hit]:
     found = context.desired.findings if context.desired else ()
@@ -136,7 +136,7 @@ def _circle(group: GroupPolicy, renamed: dict[str, GroupPolicy]) -> list[GroupPo
 @error("GP609", "Ganeti 3.0, gnt-group remove")(
     summary="A group is to be removed, but still declares nodes, parameters, tags or an old name.",
     rationale="Only an empty group can be removed, so the rest of the document contradicts it.",
-    **shown(f"{GROUP}removed: true\n…", bad="nodes: [node1.example.org]\n", good=""),
+    **show(f"{GROUP}removed: true\n…", bad="nodes: [node1.example.org]\n", good=""),
 )
 def removed_with_content(context: Context) -> Iterator[Hit]:
     for group in context.policy.groups.values():
@@ -190,7 +190,7 @@ def _is_closed(context: Context, group: GroupPolicy) -> bool:
     summary="No document extends a document with `template: true`.",
     rationale="A template does not describe an object itself: its values reach the cluster only through a document"
     " that extends it.",
-    **shown(f"{_BASE}---\n…", bad=GROUP, good=f"{GROUP}extends: common\n"),
+    **show(f"{_BASE}---\n…", bad=GROUP, good=f"{GROUP}extends: common\n"),
 )
 def base_unused(context: Context) -> Iterator[Hit]:
     if not context.policy.objects:
@@ -211,7 +211,7 @@ def base_unused(context: Context) -> Iterator[Hit]:
     " a file outside the policy.",
     rationale="It is declared like a base, but without `template: true`, so gpolicy creates a group of its name, or"
     " takes the file for a policy of its own.",
-    **shown(f"…---\n{_EXTENDING}", bad=_BASE.replace("template: true", "tags: []"), good=_BASE),
+    **show(f"…---\n{_EXTENDING}", bad=_BASE.replace("template: true", "tags: []"), good=_BASE),
 )
 def base_taken_for_group(context: Context) -> Iterator[Hit]:
     paths = set(context.policy.paths)
@@ -251,7 +251,7 @@ def _extends(document: YamlDocument, base: YamlDocument) -> bool:
     " and `gpolicy place` refuses every instance that is not mirrored. The limits of the cluster hold for each"
     " group that has none. gpolicy looks at groups that name their nodes; with a wildcard (* or ?) their number is"
     " unknown without `--state`.",
-    **shown(f'{GROUP}nodes: ["node[…].example.org"]\nlimits: {{max_node_failures: 2}}\n', bad="1-2", good="1-3"),
+    **show(f'{GROUP}nodes: ["node[…].example.org"]\nlimits: {{max_node_failures: 2}}\n', bad="1-2", good="1-3"),
 )
 def limits_never_hold(context: Context) -> Iterator[Hit]:
     for group in context.groups:
@@ -294,7 +294,7 @@ def _node_count(context: Context, group: GroupPolicy) -> int | None:
 @warning("GP604")(
     summary="A node set has neither nodes nor groups, or sets nothing.",
     rationale="It matches no node, so its values are set nowhere; or it has no values and no tags to set.",
-    **shown(_SET.replace("ndparams", "…ndparams"), bad="", good="nodes: [node1.example.org]\n"),
+    **show(_SET.replace("ndparams", "…ndparams"), bad="", good="nodes: [node1.example.org]\n"),
 )
 def node_set_empty(context: Context) -> Iterator[Hit]:
     for nodes in context.policy.node_sets:
@@ -309,7 +309,7 @@ def node_set_empty(context: Context) -> Iterator[Hit]:
     summary="A node set takes in every node of a group and sets another value: no node has the group's.",
     rationale="A value of nodes comes before that of their group, which then holds for no node but those that are"
     " added later. Most likely the pattern of the set is too wide.",
-    **shown(f"{GROUP}nodes: [n1, n2]\nndparams: {{cpu_speed: 1}}\n---\n{_SET}nodes: […]\n", bad='"n*"', good="n2"),
+    **show(f"{GROUP}nodes: [n1, n2]\nndparams: {{cpu_speed: 1}}\n---\n{_SET}nodes: […]\n", bad='"n*"', good="n2"),
 )
 def node_set_hides_group(context: Context) -> Iterator[Hit]:
     for nodes in context.policy.node_sets:
@@ -336,7 +336,7 @@ def _takes_in(nodes: NodeSetPolicy, group: GroupPolicy) -> bool:
     summary="A node set names a group that neither the policy nor the cluster has.",
     rationale="Most likely the name is misspelt, and the set matches no node. Without the cluster's state gpolicy"
     " knows only the groups of the policy.",
-    **shown(_SET.replace("ndparams", "groups: […]\nndparams") + f"---\n{GROUP}", bad="glod", good="gold"),
+    **show(_SET.replace("ndparams", "groups: […]\nndparams") + f"---\n{GROUP}", bad="glod", good="gold"),
 )
 def node_set_unknown_group(context: Context) -> Iterator[Hit]:
     for nodes in context.policy.node_sets:

@@ -19,7 +19,7 @@ from gpolicy.policy.model import Declared, GroupPolicy, unlikely, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
-from gpolicy.rules.shared import GROUP, SILVER, WILDCARD, nodes_like, repeated, shown, unknown_in_sets
+from gpolicy.rules.shared import GROUP, SILVER, WILDCARD, nodes_like, repeated, show, unknown_in_sets
 
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
 _ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
@@ -44,7 +44,7 @@ def _lists(context: Context) -> list[tuple[Declared, Sequence[Located[str]]]]:
     summary="Two groups name the same node.",
     rationale="A node is in exactly one group, and the policy does not say in which. With a cluster at hand the"
     " same mistake is GP702.",
-    **shown(f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [….example.org]\n", bad="node1", good="node2"),
+    **show(f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [….example.org]\n", bad="node1", good="node2"),
 )
 def node_named_twice(context: Context) -> Iterator[Hit]:
     named = [(group, node) for group in context.groups for node in group.nodes or () if not is_glob(node.value)]
@@ -60,7 +60,7 @@ def node_named_twice(context: Context) -> Iterator[Hit]:
     rationale="Nodes are added with gnt-node, not by a policy: what the policy says about a missing node has no"
     " effect until the node exists. (A name that matches none is GP701, an error.) node[1-4] lists four nodes;"
     " node[1-9] and node[0-9] are about all that come.",
-    **shown(f'{GROUP}nodes: ["…"]\n', bad="rack9-*", good="node*"),
+    **show(f'{GROUP}nodes: ["…"]\n', bad="rack9-*", good="node*"),
 )
 def pattern_without_node(context: Context) -> Iterator[Hit]:
     known = context.state.nodes.keys() if context.state else set[str]()
@@ -81,7 +81,7 @@ def pattern_without_node(context: Context) -> Iterator[Hit]:
     rationale="What the policy does not name stays where it is: the node stays in the group, but plans, drift and"
     " tests do not look at it. Most likely a range ends too early, as node[1-7] where there is a node8, or a name"
     " got lost. (A list that names fewer of the group's nodes than it leaves out is no list of all.)",
-    **shown(f'{GROUP}nodes: ["node[…].example.org"]\n', bad="2-9", good="1-9"),
+    **show(f'{GROUP}nodes: ["node[…].example.org"]\n', bad="2-9", good="1-9"),
 )
 def pattern_stops_short(context: Context) -> Iterator[Hit]:
     claimed = {entry.value for group in context.groups for entry in group.nodes or ()}
@@ -216,7 +216,7 @@ def _could_meet(patterns: list[str], groups: list[str]) -> tuple[list[tuple[int,
     " numbers of two digits: [1-12] is 1 or 2. Braces, a bracket that is not closed and a range such as 4-1 are"
     " taken literally, or match nothing. Ganeti stores names in lower case, without a dot at the end. A name beside"
     " a pattern that matches it says nothing new: one of the two is not what is meant.",
-    **shown(f'{GROUP}nodes: ["node….example.org"]\n', bad="{1..4}", good="[1-4]"),
+    **show(f'{GROUP}nodes: ["node….example.org"]\n', bad="{1..4}", good="[1-4]"),
     fix="Reverses an empty range: 4-1 becomes 1-4.",
     explains=Explains(order=2),
 )
@@ -248,7 +248,7 @@ def pattern_unlikely(context: Context) -> Iterator[Hit]:
     " nodes, or the domain is missing.",
     rationale="No other node is called so, one slip away from theirs: most likely it is mistyped, and the name"
     " matches no node. With `--state` GP701 and GP606 say so.",
-    **shown(f"{GROUP}nodes: [a.example.org, b.example.org, …]\n", bad="c.exmaple.org", good="c.example.org"),
+    **show(f"{GROUP}nodes: [a.example.org, b.example.org, …]\n", bad="c.exmaple.org", good="c.example.org"),
 )
 def node_domain_mistyped(context: Context) -> Iterator[Hit]:
     entries = [(declared, entry) for declared, listed in _lists(context) for entry in listed]
@@ -344,7 +344,7 @@ def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str,
     summary="A node set names nodes that are in no group of the policy, though every group names its nodes.",
     rationale="Each node is in a group. Most likely the name or pattern is misspelt, so the set matches no node,"
     " and the intended node does not get its values.",
-    **shown(f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [….example.org]\n', bad="nod1", good="node1"),
+    **show(f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [….example.org]\n', bad="nod1", good="node1"),
 )
 def node_in_no_group(context: Context) -> Iterator[Hit]:
     in_sets = {entry.value for nodes in context.policy.node_sets for entry in nodes.nodes}

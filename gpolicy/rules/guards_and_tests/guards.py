@@ -16,7 +16,7 @@ from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy, Waiver, promised_nodes
 from gpolicy.printable import count, named
-from gpolicy.rules.shared import GROUP, bounds, repeated, shown, unknown_group, unknown_spec
+from gpolicy.rules.shared import GROUP, bounds, repeated, show, unknown_group, unknown_spec
 from gpolicy.rules.tags.domains import has_mirrors
 
 _GROUP: Final = (
@@ -40,7 +40,7 @@ def _label(guard: Guard) -> str:
     summary="A guard names a group that neither the policy nor the cluster has.",
     rationale="Most likely the name is misspelt. A guard that cannot be measured fails and stops every plan."
     " Without the cluster's state gpolicy knows only the groups of the policy.",
-    **shown(_guards("name: survive, group: …, node_failures: 1"), bad="glod", good="gold"),
+    **show(_guards("name: survive, group: …, node_failures: 1"), bad="glod", good="gold"),
 )
 def guard_unknown_group(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
@@ -51,7 +51,7 @@ def guard_unknown_group(context: Context) -> Iterator[Hit]:
     summary="A guard names a spec that its group does not have.",
     rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1. A"
     " guard that cannot be measured fails and stops every plan.",
-    **shown(_guards("name: room, group: gold, spec: …, at_least: 4"), bad="lagre", good="large"),
+    **show(_guards("name: room, group: gold, spec: …, at_least: 4"), bad="lagre", good="large"),
 )
 def guard_unknown_spec(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
@@ -63,7 +63,7 @@ def guard_unknown_spec(context: Context) -> Iterator[Hit]:
 @error("GP803")(
     summary="Two guards have the same name.",
     rationale="`--allow` overrides one guard by its name: one name would override both.",
-    **shown(_guards("name: room, spec: large, at_least: 4", "name: …, node_failures: 1"), bad="room", good="survive"),
+    **show(_guards("name: room, spec: large, at_least: 4", "name: …, node_failures: 1"), bad="room", good="survive"),
 )
 def guard_named_twice(context: Context) -> Iterator[Hit]:
     for guard, earlier in repeated(context.policy.guards, lambda guard: guard.name.value):
@@ -75,7 +75,7 @@ def guard_named_twice(context: Context) -> Iterator[Hit]:
 @error("GP804")(
     summary="A guard has the name of one of gpolicy's own guards.",
     rationale="`--allow NAME` would override both, or be refused because the built-in guard cannot be overridden.",
-    **shown(_guards("name: …, newly_violating: 0"), bad="disks-stay", good="nobody-violates"),
+    **show(_guards("name: …, newly_violating: 0"), bad="disks-stay", good="nobody-violates"),
 )
 def guard_name_taken(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
@@ -89,7 +89,7 @@ def guard_name_taken(context: Context) -> Iterator[Hit]:
     rationale="The guard fails even if every node is empty, and stops every plan. gpolicy counts with the group's"
     " `hardware` and the nodes that it names; with a pattern (* or ?) it takes them for 500. A guard that lets no"
     " change pass stops every plan as well.",
-    **shown(_guards("name: room, group: gold, spec: large, at_least: …"), bad="40", good="4"),
+    **show(_guards("name: room, group: gold, spec: large, at_least: …"), bad="40", good="4"),
 )
 def guard_never_passes(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
@@ -128,7 +128,7 @@ def _mirrored(failures: str) -> str:
     summary="A guard asks a group with DRBD disks to survive the loss of two nodes or more.",
     rationale="A DRBD disk has two copies. The guard makes sure that there is room for what is left: an instance"
     " whose two nodes are lost does not count, though its data is gone. Failure domains keep the copies apart.",
-    **shown(_mirrored("…"), bad="2", good="1"),
+    **show(_mirrored("…"), bad="2", good="1"),
 )
 def guard_beyond_mirrors(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
@@ -186,7 +186,7 @@ def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[st
     summary="A guard lets every plan pass.",
     rationale="At least 0 instances always fit, no loss is larger than 100%, and no plan changes a million values:"
     " this guard protects nothing.",
-    **shown(_guards("name: no-shrink, capacity_loss: …"), bad='{at_most: "100%"}', good='{at_most: "10%"}'),
+    **show(_guards("name: no-shrink, capacity_loss: …"), bad='{at_most: "100%"}', good='{at_most: "10%"}'),
     parameters=(
         RuleParameter(
             "most",
@@ -273,7 +273,7 @@ def _drift(where: str, until: str = "2031-12-31") -> str:
     " make.",
     rationale="A waiver is for a time, so that somebody looks at it again. What is accepted for good belongs in"
     " gpolicy.toml, or in a comment beside the value.",
-    **shown(_drift("group/gold", "…"), bad="2999-12-31", good="2031-12-31"),
+    **show(_drift("group/gold", "…"), bad="2999-12-31", good="2031-12-31"),
 )
 def waiver_endless(context: Context) -> Iterator[Hit]:
     for waiver in context.policy.waivers:
@@ -297,7 +297,7 @@ def _year_meant(year: str, now: int) -> str:
     summary="A waiver of drift names what the policy does not declare, or what another one names.",
     rationale="Only what the policy declares can drift. `where` is cluster, group/NAME, node/NAME or a file, or one"
     " value as OBJECT:PATH (group/gold:ipolicy.vcpu-ratio).",
-    **shown(_drift("…"), bad="group/gold:ndparams.ssh_prot", good="group/gold:ndparams.ssh_port"),
+    **show(_drift("…"), bad="group/gold:ndparams.ssh_prot", good="group/gold:ndparams.ssh_port"),
 )
 def drift_waiver_idle(context: Context) -> Iterator[Hit]:
     first: dict[str, Waiver] = {}

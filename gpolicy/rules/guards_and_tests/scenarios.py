@@ -13,7 +13,7 @@ from gpolicy.policy.model import GroupPolicy, promised_nodes, unlikely, written_
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
-from gpolicy.rules.shared import GROUP, bounds, nodes_like, repeated, shown, unknown_group, unknown_spec
+from gpolicy.rules.shared import GROUP, bounds, nodes_like, repeated, show, unknown_group, unknown_spec
 
 _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\n"
@@ -59,7 +59,7 @@ def _groups(scenario: Scenario) -> Iterator[Located[str]]:
     summary="A test names a group that the policy does not have.",
     rationale="The test could not run, or would expect what can never happen. A test on a snapshot may name groups"
     " that only the snapshot has.",
-    **shown(_tests(_test(_CHECK.replace("gold", "…"), "refused: true")), bad="glod", good="gold"),
+    **show(_tests(_test(_CHECK.replace("gold", "…"), "refused: true")), bad="glod", good="gold"),
 )
 def test_unknown_group(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
@@ -70,7 +70,7 @@ def test_unknown_group(context: Context) -> Iterator[Hit]:
 @error("GP812", when=When.MORE_WITH_STATE | When.WHOLE)(
     summary="A test names a spec that its group does not have.",
     rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1.",
-    **shown(_tests(_test("check_instance: {group: gold, spec: …}", "refused: false")), bad="lagre", good="large"),
+    **show(_tests(_test("check_instance: {group: gold, spec: …}", "refused: false")), bad="lagre", good="large"),
 )
 def test_unknown_spec(context: Context) -> Iterator[Hit]:
     only = context.groups[0].name if len(context.groups) == 1 else None
@@ -228,7 +228,7 @@ def _enough(group: GroupPolicy) -> bool:
     summary="A test of redundancy loses all nodes of a group.",
     rationale="No node is left to take over, so the answer is the same whatever the policy says. gpolicy counts the"
     " nodes that the group names; with a wildcard (* or ?) their number is unknown.",
-    **shown(_tests(_test("redundancy: {group: gold, failures: …}", "survives: true")), bad="2", good="1"),
+    **show(_tests(_test("redundancy: {group: gold, failures: …}", "survives: true")), bad="2", good="1"),
 )
 def test_loses_all(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:

@@ -14,7 +14,7 @@ from gpolicy.policy.model import GroupPolicy, written_out
 from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
-from gpolicy.rules.shared import GROUP, bounds, shown, sizes_of
+from gpolicy.rules.shared import GROUP, bounds, show, sizes_of
 
 if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome
@@ -73,7 +73,7 @@ def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
     summary="A test uses a disk template that is not enabled or not allowed, or diskless with disks, but expects no"
     " refusal.",
     rationale="Ganeti refuses the instance because of its template, whatever else the test is about.",
-    **shown(_GROUP + _test("10G", ", disk-template: …"), bad="drbd", good="plain"),
+    **show(_GROUP + _test("10G", ", disk-template: …"), bad="drbd", good="plain"),
     unless_declared=(ENABLED_TEMPLATES,),
 )
 def test_template(context: Context) -> Iterator[Hit]:
@@ -128,7 +128,7 @@ def test_spindles(context: Context) -> Iterator[Hit]:
     summary="The name of a simulated node is almost that of a node of the policy, and others of the test are such.",
     rationale="A simulated node has the tags and values of node sets by its name. Under another name it has none,"
     " and the test shows nothing about them.",
-    **shown(_SIMULATED, bad="node2.example.com", good="node2.example.org"),
+    **show(_SIMULATED, bad="node2.example.com", good="node2.example.org"),
 )
 def test_node_misspelt(context: Context) -> Iterator[Hit]:
     lists = [*(group.nodes or () for group in context.groups), *(nodes.nodes for nodes in context.policy.node_sets)]
@@ -168,7 +168,7 @@ def _meant(name: str, known: Sequence[str], entries: Sequence[str]) -> str | Non
     summary="A test lists an instance in one simulated group, and puts it on a node of another.",
     rationale="An instance is in the group of its node. The numbers of counted nodes go on from group to group:"
     " with `nodes: 2` in two groups, the second has node-3 and node-4.",
-    **shown(_ON, bad="node-1", good="node-3"),
+    **show(_ON, bad="node-1", good="node-3"),
 )
 def test_instance_elsewhere(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
@@ -195,7 +195,7 @@ def _name(part: SimulatedGroup) -> str:
     " wrong, or the policy no longer allows what somebody relies on. Tests on snapshots, on many nodes or of many"
     " instances are left to `gpolicy test`. No test runs while a number or a name of the policy is an error, or"
     " makes no sense: the tests would fail for that reason.",
-    **shown(_ASKING_FOR, bad="640G", good="64G"),
+    **show(_ASKING_FOR, bad="640G", good="64G"),
     silent_after=SilentAfter(  # values of the policy that are wrong: tests then fail or cannot run because of them
         errors=tuple(f"GP{family}" for family in "123456"),
         missing=True,
@@ -223,7 +223,7 @@ def _failure(outcome: Outcome) -> Hit:
     summary="A test expects what holds whatever the policy says, or changes its cluster without effect.",
     rationale="Numbers are never below 0, and no cluster holds 100,000 instances: what expects it shows nothing. An"
     " edit that leaves the cluster as it was most likely means another node or instance.",
-    **shown(_CAPACITY, bad="{at_least: 0}", good="{at_least: 1}"),
+    **show(_CAPACITY, bad="{at_least: 0}", good="{at_least: 1}"),
 )
 def test_never_fails(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:

@@ -30,7 +30,7 @@ from gpolicy.rules.house_rules.named_values import (
     tags_of,
     unknown_values,
 )
-from gpolicy.rules.shared import GROUP, repeated, shown
+from gpolicy.rules.shared import GROUP, repeated, show
 from gpolicy.show.effective_policy import EffectiveObject, effective_view
 
 RATIO: Final = "properties: {ipolicy.vcpu-ratio: {maximum: 1}}"
@@ -80,7 +80,7 @@ GOOD: Final = GOLD + rule(RATIO)
     rationale="The team that owns the policy demands it; the rule's message says why. A finding has the severity of"
     " its rule, and its name: house/NAME, by which waivers, comments and settings accept it. `house-rule` names"
     " all house rules together.",
-    **shown(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n{rule(RATIO)}", bad="4", good="1"),
+    **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n{rule(RATIO)}", bad="4", good="1"),
 )
 def house_rule(context: Context) -> Iterator[Hit]:
     for demand, looked_at, judgement in context.once(_judged_rules):
@@ -209,7 +209,7 @@ def _label(house_rule: HouseRule) -> str:
     summary="The schema of a house rule cannot be used.",
     rationale="It refers to a definition that is missing, has a pattern that is no regular expression, or takes too"
     " much time, memory or depth: some patterns may take years. Nothing is checked by this rule.",
-    **shown(GOLD + rule('properties: {name: {pattern: "…"}}'), bad="^gold(-[0-9]+$", good="^gold(-[0-9]+)?$"),
+    **show(GOLD + rule('properties: {name: {pattern: "…"}}'), bad="^gold(-[0-9]+$", good="^gold(-[0-9]+)?$"),
 )
 def rule_schema(context: Context) -> Iterator[Hit]:
     for house_rule, _, judgement in context.once(_judged_rules):

@@ -16,7 +16,7 @@ from gpolicy.guessing import is_one_slip
 from gpolicy.policy.edits import fix, replace_value
 from gpolicy.policy.kinds import Measure
 from gpolicy.policy.model import promised_nodes
-from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, bounds, conflict, shown
+from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, bounds, conflict, show
 
 _FROM_4G: Final = f"ipolicy:\n  minmax:\n    - {bounds('4G 64G', '1 16', '10G 1T')}"
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
@@ -55,7 +55,7 @@ def image_location(context: Context) -> Iterator[Hit]:
 @error("GP108", "Ganeti 3.0, run: the cluster command does not check it, instance creation does", When.MORE_WITH_STATE)(
     summary="The cluster's default minmem is above its default maxmem.",
     rationale="Ganeti accepts the defaults, but refuses every instance that uses both.",
-    **shown(f"{CLUSTER}beparams: {{minmem: …}}\n", bad="2G, maxmem: 1G", good="1G, maxmem: 2G"),
+    **show(f"{CLUSTER}beparams: {{minmem: …}}\n", bad="2G, maxmem: 1G", good="1G, maxmem: 2G"),
 )
 def backend_memory_reversed(context: Context) -> Iterator[Hit]:
     for declared, (low, high) in together(context, ("beparams", "minmem"), ("beparams", "maxmem")):
@@ -68,7 +68,7 @@ def backend_memory_reversed(context: Context) -> Iterator[Hit]:
 @error("GP109", _SOURCE)(
     summary="An entry of reserved_lvs is not a regular expression.",
     rationale="Ganeti stores the entry unchecked, and every later `gnt-cluster verify` fails.",
-    **shown(f'{CLUSTER}reserved_lvs: ["xenvg/…"]\n', bad="swap[", good="swap[0-9]+"),
+    **show(f'{CLUSTER}reserved_lvs: ["xenvg/…"]\n', bad="swap[", good="swap[0-9]+"),
 )
 def reserved_lvs_pattern(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("reserved_lvs",)):
@@ -85,7 +85,7 @@ def reserved_lvs_pattern(context: Context) -> Iterator[Hit]:
     rationale="The entry must match the whole name vg/lv. If it also matches what Ganeti creates (vg/UUID.disk0),"
     " `gnt-cluster verify` never reports a lost or unknown volume. Without the volume group and its slash it"
     " matches nothing.",
-    **shown(f'{CLUSTER}reserved_lvs: ["…"]\n', bad="xenvg/.*", good="xenvg/(root|swap)"),
+    **show(f'{CLUSTER}reserved_lvs: ["…"]\n', bad="xenvg/.*", good="xenvg/(root|swap)"),
 )
 def reserved_lvs_reach(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("reserved_lvs",)):
@@ -151,7 +151,7 @@ def _covers(pattern: str, volume: str) -> bool:
     summary="An instance with the cluster's backend defaults fits no spec.",
     rationale="An instance gets minmem, maxmem, vcpus and spindle_use from these defaults unless it names its own."
     " If neither the cluster nor a group of the policy allows that size, Ganeti refuses each such instance.",
-    **shown(f"{CLUSTER}beparams: {{maxmem: …, vcpus: 4}}\n{_FROM_4G}", bad="1G", good="4G"),
+    **show(f"{CLUSTER}beparams: {{maxmem: …, vcpus: 4}}\n{_FROM_4G}", bad="1G", good="4G"),
 )
 def backend_defaults_outside(context: Context) -> Iterator[Hit]:
     cluster = context.policy.cluster
@@ -177,7 +177,7 @@ def _allows(pair: Pair, sizes: list[tuple[str, int]]) -> bool:
     summary="max_tracked_jobs is below max_running_jobs.",
     rationale="Ganeti follows the file of each tracked job; others it looks at from time to time only. With fewer"
     " tracked than running jobs it notices late that a job is done, and starts the next one late.",
-    **shown(f"{CLUSTER}…\n", bad="max_running_jobs: 40\nmax_tracked_jobs: 25", good="max_tracked_jobs: 50"),
+    **show(f"{CLUSTER}…\n", bad="max_running_jobs: 40\nmax_tracked_jobs: 25", good="max_tracked_jobs: 50"),
 )
 def job_limits_reversed(context: Context) -> Iterator[Hit]:
     for declared, (tracked, running) in together(context, ("max_tracked_jobs",), ("max_running_jobs",)):
@@ -207,7 +207,7 @@ def cluster_name_impossible(context: Context) -> Iterator[Hit]:
 @warning("GP192", "Ganeti 3.0, gnt-cluster(8)", When.MORE_WITH_STATE)(
     summary="The candidate pool has one node, but the cluster has several.",
     rationale="The configuration is then on the master only. If that node is lost, no other node can take over.",
-    **shown(f"{CLUSTER}candidate_pool_size: …\n---\n{GROUP}nodes: [n1, n2]\n", bad="1", good="2"),
+    **show(f"{CLUSTER}candidate_pool_size: …\n---\n{GROUP}nodes: [n1, n2]\n", bad="1", good="2"),
 )
 def candidate_pool_of_one(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("candidate_pool_size",)):
@@ -241,7 +241,7 @@ def auto_balance_off(context: Context) -> Iterator[Hit]:
 @error("GP105", _SOURCE, stays=REFUSED)(
     summary="compression_tools does not name gzip.",
     rationale="Both ends of an instance move rely on gzip. Ganeti refuses a list without it.",
-    **shown(f"{CLUSTER}compression_tools: […]\n", bad="lzop", good="gzip, lzop"),
+    **show(f"{CLUSTER}compression_tools: […]\n", bad="lzop", good="gzip, lzop"),
     fix="Adds gzip to the list.",
 )
 def compression_without_gzip(context: Context) -> Iterator[Hit]:
@@ -256,7 +256,7 @@ def compression_without_gzip(context: Context) -> Iterator[Hit]:
 @warning("GP187", _SOURCE)(
     summary="A compression tool has almost the name of a usual one.",
     rationale="Ganeti takes any name, and looks for the program only when an instance moves.",
-    **shown(f"{CLUSTER}compression_tools: [gzip, …]\n", bad="gzipfast", good="gzip-fast, our-own"),
+    **show(f"{CLUSTER}compression_tools: [gzip, …]\n", bad="gzipfast", good="gzip-fast, our-own"),
 )
 def compression_tool_misspelt(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("compression_tools",)):
@@ -271,7 +271,7 @@ def compression_tool_misspelt(context: Context) -> Iterator[Hit]:
     summary="A name in compression_tools is not a plain program name.",
     rationale="Ganeti accepts letters, digits, dashes and underscores: the name of a program in the search path of"
     " both ends, without path or options. `none` means no compression.",
-    **shown(f"{CLUSTER}compression_tools: [gzip, …]\n", bad="/usr/bin/zstd", good="zstd"),
+    **show(f"{CLUSTER}compression_tools: [gzip, …]\n", bad="/usr/bin/zstd", good="zstd"),
 )
 def compression_tool_name(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("compression_tools",)):

@@ -19,7 +19,7 @@ from gpolicy.ganeti.vocabulary import FLAGS, OPTIONS
 from gpolicy.guessing import surely_meant
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, Leaf
-from gpolicy.rules.shared import CLUSTER, RANGES, conflict, shown
+from gpolicy.rules.shared import CLUSTER, RANGES, conflict, show
 
 _SOURCE: Final = "Resource model, Disk parameters"
 BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
@@ -49,7 +49,7 @@ def _drbd(text: str) -> str:
     summary="dynamic-resync is on, but c-plan-ahead is 0.",
     rationale="With dynamic-resync, c-plan-ahead must not be 0: 0 turns DRBD's controller off, and Ganeti fails"
     " when it sets up the device.",
-    **shown(_drbd("dynamic-resync: true, c-plan-ahead: …"), bad="0", good="20"),
+    **show(_drbd("dynamic-resync: true, c-plan-ahead: …"), bad="0", good="20"),
 )
 def dynamic_resync_without_plan(context: Context) -> Iterator[Hit]:
     for declared, (dynamic, plan) in together(context, _path("dynamic-resync"), _path("c-plan-ahead")):
@@ -62,7 +62,7 @@ def dynamic_resync_without_plan(context: Context) -> Iterator[Hit]:
 @error("GP121", _SOURCE, When.MORE_WITH_STATE)(
     summary="The minimum resync rate is above the maximum.",
     rationale="DRBD's controller cannot keep both bounds. Ganeti does not check them.",
-    **shown(_drbd("dynamic-resync: true, c-min-rate: …, c-max-rate: 60M"), bad="100M", good="4M"),
+    **show(_drbd("dynamic-resync: true, c-min-rate: …, c-max-rate: 60M"), bad="100M", good="4M"),
 )
 def resync_rates_reversed(context: Context) -> Iterator[Hit]:
     for declared, (low, high) in together(context, _path("c-min-rate"), _path("c-max-rate")):
@@ -76,7 +76,7 @@ def resync_rates_reversed(context: Context) -> Iterator[Hit]:
     summary="A resync parameter is set that DRBD's controller does not read.",
     rationale="With dynamic-resync, DRBD uses the c-* parameters; without it, only resync-rate. Of the"
     " controller's two targets, c-delay-target counts only if c-fill-target is 0.",
-    **shown(_drbd("dynamic-resync: false, …"), bad="c-max-rate: 90M", good="resync-rate: 60M"),
+    **show(_drbd("dynamic-resync: false, …"), bad="c-max-rate: 90M", good="resync-rate: 60M"),
 )
 def resync_parameter_ignored(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
@@ -109,7 +109,7 @@ def _ignored(context: Context, declared: Declared, name: str, cause: InForce, re
 @error("GP123", _SOURCE)(
     summary="disk-barriers is neither n nor a combination of b, f and d.",
     rationale="Ganeti stores any text and fails when it assembles the device: disks cannot be created or started.",
-    **shown(_drbd("disk-barriers: …"), bad="nb", good="fb"),
+    **show(_drbd("disk-barriers: …"), bad="nb", good="fb"),
     fix="Writes the letters in lower case. gpolicy does not guess what another value means.",
 )
 def drbd_barriers(context: Context) -> Iterator[Hit]:
@@ -126,7 +126,7 @@ def drbd_barriers(context: Context) -> Iterator[Hit]:
 @error("GP124", f"{_SOURCE}; drbdsetup(8)")(
     summary="protocol is not A, B or C.",
     rationale="Ganeti stores any text, but the disk cannot connect to its peer.",
-    **shown(_drbd("protocol: …"), bad="c", good="C"),
+    **show(_drbd("protocol: …"), bad="c", good="C"),
     fix="Writes the letter in upper case.",
 )
 def drbd_protocol(context: Context) -> Iterator[Hit]:
@@ -142,7 +142,7 @@ def drbd_protocol(context: Context) -> Iterator[Hit]:
 @error("GP125", f"{_SOURCE}; drbdsetup(8), DRBD 8.3 and 8.4")(
     summary="A resync parameter is outside the range that DRBD accepts.",
     rationale="Ganeti checks only that it is a number. drbdsetup refuses it, and the disk cannot be activated.",
-    **shown(_drbd("resync-rate: …"), bad="-1", good="60M"),
+    **show(_drbd("resync-rate: …"), bad="-1", good="60M"),
 )
 def drbd_range(context: Context) -> Iterator[Hit]:
     for name, (low, high, unit) in RANGES.items():
@@ -157,7 +157,7 @@ def drbd_range(context: Context) -> Iterator[Hit]:
     rationale="DRBD uses the first of the three methods that is left. With none, a crash may leave the peer's disk"
     " with later writes but without earlier ones, unless the storage never reorders writes. For a battery-backed"
     " cache write `bf`, which leaves drain.",
-    **shown(_drbd("disk-barriers: …"), bad="bfd", good="bf"),
+    **show(_drbd("disk-barriers: …"), bad="bfd", good="bf"),
 )
 def drbd_no_write_order(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_path("disk-barriers")):
@@ -171,7 +171,7 @@ def drbd_no_write_order(context: Context) -> Iterator[Hit]:
     rationale="With A a write counts as done before the other node has it, so a failover loses the writes that were"
     " on their way. B waits until the other node has it in memory, C until it is on its disk. Instances migrate"
     " with each of them: Ganeti connects their disks with protocol C for that time.",
-    **shown(_drbd("protocol: …"), bad="A", good="C"),
+    **show(_drbd("protocol: …"), bad="A", good="C"),
 )
 def drbd_protocol_a(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_path("protocol")):
@@ -224,7 +224,7 @@ def _custom(text: str, more: str = "") -> str:
     summary="disk-custom or net-custom is not a list of options for drbdsetup.",
     rationale="Ganeti appends the text to the command. drbdsetup takes a word without dashes for an address or a"
     " device, and an open quote breaks the command: no disk can be activated.",
-    **shown(_custom('net-custom: "…"'), bad="max-buffers 8000", good="--max-buffers=8000 --sndbuf-size 1M"),
+    **show(_custom('net-custom: "…"'), bad="max-buffers 8000", good="--max-buffers=8000 --sndbuf-size 1M"),
 )
 def drbd_custom_form(context: Context) -> Iterator[Hit]:
     for custom in _strings(context):
@@ -262,7 +262,7 @@ def drbd_custom_contradicts(context: Context) -> Iterator[Hit]:
     summary="disk-custom or net-custom has an option that looks like a misspelt one of drbdsetup.",
     rationale="drbdsetup refuses an unknown option: no disk can be activated. gpolicy does not know the options of"
     " every release of DRBD, and so reports only what is one slip away from an option that it knows.",
-    **shown(_custom('net-custom: "…=8000"'), bad="--max-bufers", good="--max-buffers"),
+    **show(_custom('net-custom: "…=8000"'), bad="--max-bufers", good="--max-buffers"),
 )
 def drbd_custom_unknown(context: Context) -> Iterator[Hit]:
     for custom in _strings(context):
@@ -277,7 +277,7 @@ def drbd_custom_unknown(context: Context) -> Iterator[Hit]:
     summary="disk-custom has a network option, or net-custom has a disk option.",
     rationale="Ganeti appends each text to its own command. drbdsetup refuses an option that the command does not"
     " have: no disk can be activated.",
-    **shown(_custom("…"), bad='disk-custom: "--max-buffers=8000"', good='net-custom: "--max-buffers=8000"'),
+    **show(_custom("…"), bad='disk-custom: "--max-buffers=8000"', good='net-custom: "--max-buffers=8000"'),
 )
 def drbd_custom_section(context: Context) -> Iterator[Hit]:
     for custom in _strings(context):
@@ -295,7 +295,7 @@ def drbd_custom_section(context: Context) -> Iterator[Hit]:
     rationale="Ganeti stores any text. drbdsetup refuses the whole command: no disk can be activated. Of an option"
     " that stands twice, nobody sees which one counts. A timeout (tenths of a second) must be below ping-int and"
     " connect-int (seconds), or DRBD gives a connection up before it has asked.",
-    **shown(_custom('net-custom: "--max-buffers=…"'), bad="800000", good="80k --timeout 60 --verify-alg=sha1"),
+    **show(_custom('net-custom: "--max-buffers=…"'), bad="800000", good="80k --timeout 60 --verify-alg=sha1"),
 )
 def drbd_custom_value(context: Context) -> Iterator[Hit]:
     for custom in _strings(context):

@@ -15,7 +15,7 @@ from gpolicy.ganeti.parameter import Path, Reach, Type
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of, is_one_slip, surely_meant
 from gpolicy.printable import some
-from gpolicy.rules.shared import CLUSTER, Form, misformed, shown
+from gpolicy.rules.shared import CLUSTER, Form, misformed, show
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 _PCI: Final[dict[Path, Form]] = {
@@ -101,7 +101,7 @@ _CAPABILITIES: Final = {
     summary="migration_caps or drop_capabilities has a word that QEMU or Linux does not know.",
     rationale="Ganeti passes the words on unchecked. With an unknown capability a migration fails, or a container"
     " does not start. The words of migration_caps stand between colons, those of drop_capabilities between commas.",
-    **shown(f'{CLUSTER}hvparams:\n  kvm: {{migration_caps: "xbzrle…auto-converge"}}\n', bad=",", good=":"),
+    **show(f'{CLUSTER}hvparams:\n  kvm: {{migration_caps: "xbzrle…auto-converge"}}\n', bad=",", good=":"),
 )
 def capability_unknown(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_CAPABILITIES):
@@ -118,7 +118,7 @@ def capability_unknown(context: Context) -> Iterator[Hit]:
     summary="pci_pass is not a list of PCI devices.",
     rationale="Xen wants BUS:DEVICE.FUNCTION in hexadecimal digits, as lspci shows it. Ganeti splits the list at"
     " semicolons and checks nothing; with a wrong word no instance starts.",
-    **shown(f'{CLUSTER}hvparams:\n  xen-hvm: {{pci_pass: "…"}}\n', bad="01-00.0", good="01:00.0;01:00.1"),
+    **show(f'{CLUSTER}hvparams:\n  xen-hvm: {{pci_pass: "…"}}\n', bad="01-00.0", good="01:00.0;01:00.1"),
 )
 def pci_device(context: Context) -> Iterator[Hit]:
     return misformed(context, _PCI)
@@ -146,7 +146,7 @@ _SOUND: Final = _Words(vocabulary.SOUND_CARDS, "sound card", between=",")
     rationale="Ganeti stores any text for a root device, a CPU model, a machine type, a prefix of disk names, the"
     " devices and control groups of containers, and letters of a boot order in any number. With another form no"
     " instance starts.",
-    **shown(f'{CLUSTER}hvparams:\n  lxc: {{devices: "c …"}}\n', bad="1:3", good="1:3 rw,c 1:5 rw"),
+    **show(f'{CLUSTER}hvparams:\n  lxc: {{devices: "c …"}}\n', bad="1:3", good="1:3 rw,c 1:5 rw"),
 )
 def hypervisor_text_form(context: Context) -> Iterator[Hit]:
     return misformed(context, _TEXT_FORMS)
@@ -172,7 +172,7 @@ _WORDS: Final = {
     rationale="Ganeti stores any text. QEMU refuses an unknown word, and no instance starts. Each release knows more"
     " CPU models and machine types, so of these gpolicy reports only what is one slip away from one that it knows, the"
     " bare name of a family, a word of libvirt, or an impossible version. The other words are fixed lists.",
-    **shown(f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: …}}\n", bad="Haswel", good="Haswell, vga: std"),
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: …}}\n", bad="Haswel", good="Haswell, vga: std"),
 )
 def kvm_word_misspelt(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_WORDS):
@@ -211,7 +211,7 @@ def _unlike(written: str, words: _Words) -> str:
     summary="A text or a name is a word for nothing, has blanks around it, or ends with a comma or a colon.",
     rationale="Ganeti takes every letter for a part of the text: `none` is then the name of a bridge, a pool or an"
     ' allocator, and "web " is not web. Write "" where nothing is meant, and leave out what is to stay as it is.',
-    **shown(f"{CLUSTER}default_iallocator: …\n", bad="none", good='""'),
+    **show(f"{CLUSTER}default_iallocator: …\n", bad="none", good='""'),
     explains=Explains(order=1),
 )
 def text_slip(context: Context) -> Iterator[Hit]:

@@ -20,7 +20,7 @@ from gpolicy.guessing import surely_meant
 from gpolicy.policy.model import promised_nodes
 from gpolicy.printable import count
 from gpolicy.rules.parameters.hypervisors import REFUSALS, address_of, ip_version
-from gpolicy.rules.shared import CLUSTER, GROUP, bounds, shown
+from gpolicy.rules.shared import CLUSTER, GROUP, bounds, show
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "::0"})  # noqa: S104 (what is warned of)
@@ -88,7 +88,7 @@ def console_open(context: Context) -> Iterator[Hit]:
     rationale="Ganeti appends kvm_extra to its own command. Up to 3.0 it splits it at each blank: quotes are not"
     " removed, and two blanks make an empty argument. From 3.1 on it splits it as a shell does. KVM gets an option"
     " twice; the later one wins, or KVM refuses to start. Capacity and `gnt-instance info` show the other value.",
-    **shown(f'{CLUSTER}hvparams:\n  kvm: {{kvm_extra: "…"}}\n', bad="-m 4096", good="-no-hpet -watchdog i6300esb"),
+    **show(f'{CLUSTER}hvparams:\n  kvm: {{kvm_extra: "…"}}\n', bad="-m 4096", good="-no-hpet -watchdog i6300esb"),
 )
 def kvm_extra(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(kvm("kvm_extra")):
@@ -183,7 +183,7 @@ def _fewest_cpus(context: Context) -> tuple[int, Span | None, str]:
     summary="No instance of a spec has the CPUs that cpu_sockets, cpu_cores and cpu_threads of KVM make together.",
     rationale="KVM refuses to start an instance whose virtual CPUs are not the product of sockets, cores and"
     " threads; if one of them is not given, they must be a multiple of the product of the others.",
-    **shown(f"{CLUSTER}hvparams:\n  kvm: {{cpu_cores: …}}\n{_UP_TO_4}", bad="4, cpu_threads: 2", good="2"),
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{cpu_cores: …}}\n{_UP_TO_4}", bad="4, cpu_threads: 2", good="2"),
 )
 def kvm_topology(context: Context) -> Iterator[Hit]:
     given = (context.cluster_leaf(kvm(name)) for name in ("cpu_sockets", "cpu_cores", "cpu_threads"))
@@ -224,7 +224,7 @@ def disks_beyond_bus(context: Context) -> Iterator[Hit]:
     " repairs then starts each of them in single-user mode. QEMU passes a type such as scsi-generic on to a device,"
     " which a logical volume, a mirror or a file is not. Without ACPI no instance notices that Ganeti wants to"
     " shut it down: it waits, and then turns the power off. Without kvm_flag QEMU emulates each instruction.",
-    **shown(f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro …}}\n", bad="single", good="quiet"),
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro …}}\n", bad="single", good="quiet"),
 )
 def default_of_one_instance(context: Context) -> Iterator[Hit]:
     enabled = context.enabled_templates()
@@ -252,7 +252,7 @@ def default_of_one_instance(context: Context) -> Iterator[Hit]:
 @error("GP172", REFUSALS, When.MORE_WITH_STATE, stays=REFUSED)(
     summary="serial_speed is not a speed of a serial line.",
     rationale="Ganeti refuses the value if instances have a serial console. Without one it does not read it.",
-    **shown(f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: …}}\n", bad="9200", good="9600"),
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: …}}\n", bad="9200", good="9600"),
 )
 def serial_speed(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(kvm("serial_speed")):
@@ -265,7 +265,7 @@ def serial_speed(context: Context) -> Iterator[Hit]:
 @error("GP173", REFUSALS, stays=REFUSED)(
     summary="A range of CPUs in cpu_mask ends below its start.",
     rationale="Ganeti refuses the range.",
-    **shown(f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "…"}}\n', bad="3-0", good="0-3"),
+    **show(f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "…"}}\n', bad="3-0", good="0-3"),
 )
 def cpu_range_reversed(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_MASKS):
@@ -287,7 +287,7 @@ def _magnitude(digits: str) -> tuple[int, str]:
     rationale="Ganeti takes whatever is not an IP address (or, for VNC, an absolute path) for the name of a"
     " network interface, and refuses the command unless every node has it. It looks up no host name and accepts no"
     " port. KVM listens on the address itself, so only the node that has it starts an instance.",
-    **shown(f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: …}}\n", bad='"0.0.0.0:5900"', good="127.0.0.1"),
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: …}}\n", bad='"0.0.0.0:5900"', good="127.0.0.1"),
 )
 def bind_address_unlikely(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(kvm("vnc_bind_address"), kvm("spice_bind"), _OF_XEN):

@@ -21,7 +21,7 @@ from gpolicy.ganeti.parameters import PARAMETERS, as_word, kvm, parameter_at
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS
 from gpolicy.policy.model import ClusterPolicy
-from gpolicy.rules.shared import CLUSTER, conflict, default_of, shown
+from gpolicy.rules.shared import CLUSTER, conflict, default_of, show
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
@@ -126,7 +126,7 @@ def _is_checked(context: Context, item: _Mismatch) -> bool:
     summary="Two parameters of KVM contradict each other.",
     rationale="Each parameter is valid alone, but Ganeti refuses a command with both. gpolicy knows values that"
     " the policy leaves out only with `--state`.",
-    **shown(f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: …}}\n", bad="writeback", good="none"),
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: …}}\n", bad="writeback", good="none"),
 )
 def hypervisor_parameters_contradict(context: Context) -> Iterator[Hit]:
     return _refused_together(context, _CONTRADICTIONS)
@@ -135,7 +135,7 @@ def hypervisor_parameters_contradict(context: Context) -> Iterator[Hit]:
 @error("GP171", REFUSALS, When.MORE_WITH_STATE, stays=REFUSED)(
     summary="A SPICE parameter is set, but spice_bind is empty.",
     rationale="spice_bind gives instances a SPICE console. Without it Ganeti refuses the other parameters.",
-    **shown(f"{CLUSTER}hvparams:\n  kvm: {{spice_bind: …, spice_use_tls: true}}\n", bad='""', good="127.0.0.1"),
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{spice_bind: …, spice_use_tls: true}}\n", bad='""', good="127.0.0.1"),
 )
 def spice_without_bind(context: Context) -> Iterator[Hit]:
     return _refused_together(context, _OF_SPICE)
@@ -160,7 +160,7 @@ def address_of(text: Value) -> IPv4Address | IPv6Address | None:
     summary="A parameter of KVM goes only with a value of another one, which the policy does not declare.",
     rationale="With Ganeti's default for the other parameter, Ganeti refuses the command. gpolicy does not know"
     " whether the cluster has another value: with `--state` it does, and GP170 and GP171 report what is refused.",
-    **shown(f"{CLUSTER}hvparams:\n  kvm: {{security_model: …}}\n", bad="user", good="user, security_domain: kvm"),
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{security_model: …}}\n", bad="user", good="user, security_domain: kvm"),
 )
 def hypervisor_parameter_needs_another(context: Context) -> Iterator[Hit]:
     for (first, second), item in {**_CONTRADICTIONS, **_OF_SPICE}.items():
@@ -324,7 +324,7 @@ _MISMATCHES: Final[_Mismatches] = {
     rationale="Ganeti stores both. It looks at them together only when an instance starts: then it leaves one out,"
     " or the hypervisor refuses to start. What the policy leaves out is known with `--state` only, but for"
     " parameters that need another one to be turned on.",
-    **shown(f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: …, kernel_args: ro quiet}}\n", bad='""', good="/boot/vmlinuz"),
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: …, kernel_args: ro quiet}}\n", bad='""', good="/boot/vmlinuz"),
 )
 def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
     declared, enabled = context.policy.cluster, context.enabled_hypervisors()

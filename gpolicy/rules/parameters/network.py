@@ -12,7 +12,7 @@ from gpolicy.checking.rule import Hit, When, error, hit, information, warning
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import did_you_mean_one_of, is_one_slip
-from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, MOST_BITS, conflict, shown
+from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, MOST_BITS, conflict, show
 
 _SWITCH: Final = "ndparams: {ovs: true, ovs_name: switch1, ovs_link: eth1}\n"
 _MODE: Final[Path] = ("nicparams", "mode")
@@ -34,7 +34,7 @@ _PATHS: Final[tuple[Path, ...]] = (("ndparams", "oob_program"), HELPER)
     summary="mac_prefix makes multicast addresses.",
     rationale="The lowest bit of the first octet marks a multicast address, which no interface can have. Ganeti"
     " does not check this, and new instances have no network.",
-    **shown(f'{CLUSTER}mac_prefix: "…"\n', bad="ab:00:00", good="aa:00:00"),
+    **show(f'{CLUSTER}mac_prefix: "…"\n', bad="ab:00:00", good="aa:00:00"),
 )
 def mac_prefix_multicast(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("mac_prefix",)):
@@ -48,7 +48,7 @@ def mac_prefix_multicast(context: Context) -> Iterator[Hit]:
     summary="master_netmask is not a prefix length.",
     rationale="It is the number of leading bits (32 for a single IPv4 address), not a dotted mask: at most 32 for"
     " IPv4 and 128 for IPv6. Ganeti cannot set up the master address with another value.",
-    **shown(f"{CLUSTER}master_netmask: …\n", bad="255", good="24"),
+    **show(f"{CLUSTER}master_netmask: …\n", bad="255", good="24"),
 )
 def netmask_range(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("master_netmask",)):
@@ -60,7 +60,7 @@ def netmask_range(context: Context) -> Iterator[Hit]:
 @error("GP166", "Ganeti 3.0.2, run", When.MORE_WITH_STATE, stays=REFUSED)(
     summary="Network interfaces are bridged, but their link is empty.",
     rationale="The link names the bridge. Ganeti refuses an empty link in this mode; routed interfaces need none.",
-    **shown(f"{CLUSTER}nicparams: {{mode: bridged, link: …}}\n", bad='""', good="br0"),
+    **show(f"{CLUSTER}nicparams: {{mode: bridged, link: …}}\n", bad='""', good="br0"),
 )
 def bridge_missing(context: Context) -> Iterator[Hit]:
     for declared, (link, mode) in together(context, _LINK, _MODE):
@@ -73,7 +73,7 @@ def bridge_missing(context: Context) -> Iterator[Hit]:
     summary="vlan does not have the form of a VLAN setting.",
     rationale="`n` or `.n` is an access port of VLAN n, `:n:m` a trunk of VLANs n and m, `.n:m` both. VLANs are 1"
     " to 4094. Ganeti stores any text; with another form the interface cannot be set up when an instance starts.",
-    **shown(f'{CLUSTER}nicparams: {{mode: openvswitch, vlan: "…"}}\n', bad="100,200", good=":100:200"),
+    **show(f'{CLUSTER}nicparams: {{mode: openvswitch, vlan: "…"}}\n', bad="100,200", good=":100:200"),
 )
 def vlan_form(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_VLAN):
@@ -104,7 +104,7 @@ def vlan_ignored(context: Context) -> Iterator[Hit]:
     summary="Network interfaces are routed, but their link is a bridge or a card, or cannot be a routing table.",
     rationale="With mode routed the link is a routing table, a number or a name of /etc/iproute2/rt_tables. With"
     " another word the interface is not set up when an instance starts.",
-    **shown(f"{CLUSTER}nicparams: {{mode: routed, link: …}}\n", bad="br0", good='"100"'),
+    **show(f"{CLUSTER}nicparams: {{mode: routed, link: …}}\n", bad="br0", good='"100"'),
 )
 def routed_bridge(context: Context) -> Iterator[Hit]:
     for declared, (mode, link) in together(context, _MODE, _LINK):
@@ -134,7 +134,7 @@ def _card_meant(name: str) -> str:
     summary="A network interface, bridge or switch has a name that Linux does not allow, or is the loopback.",
     rationale="A name has at most 15 bytes, and no slash, colon or blank. Ganeti stores any text, and fails when it"
     " sets up the master address, a node or an instance. What is on the loopback is reached from its node only.",
-    **shown(f"{CLUSTER}master_netdev: …\n", bad="/dev/eth0", good="eth0"),
+    **show(f"{CLUSTER}master_netdev: …\n", bad="/dev/eth0", good="eth0"),
 )
 def interface_name(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("master_netdev",), OVS_NAME, OVS_LINK, _LINK):
@@ -162,7 +162,7 @@ def interface_name(context: Context) -> Iterator[Hit]:
     summary="Network interfaces are bridged, but their link has the name of a network card, or is a routing table.",
     rationale="The link names a bridge, to which the node's own card belongs. An instance whose link is no bridge"
     " does not start. Old scripts of Xen call the bridge eth0, so gpolicy looks for cards where no Xen is enabled.",
-    **shown(f"{CLUSTER}enabled_hypervisors: [kvm]\nnicparams: {{mode: bridged, link: …}}\n", bad="eth0", good="br0"),
+    **show(f"{CLUSTER}enabled_hypervisors: [kvm]\nnicparams: {{mode: bridged, link: …}}\n", bad="eth0", good="br0"),
 )
 def link_is_card(context: Context) -> Iterator[Hit]:
     hypervisors = context.enabled_hypervisors()
@@ -180,7 +180,7 @@ def link_is_card(context: Context) -> Iterator[Hit]:
     summary="Network interfaces are to use an Open vSwitch bridge that no node is told to have.",
     rationale="With mode openvswitch the link names the bridge. The policy says by ovs_name which bridges nodes"
     " get, and the link is none of them.",
-    **shown(f"{CLUSTER}nicparams: {{mode: openvswitch, link: …}}\n{_SWITCH}", bad="br0", good="switch1"),
+    **show(f"{CLUSTER}nicparams: {{mode: openvswitch, link: …}}\n{_SWITCH}", bad="br0", good="switch1"),
 )
 def link_is_no_switch(context: Context) -> Iterator[Hit]:
     switches = sorted({str(leaf.value) for _, leaf in context.explicit_at(OVS_NAME)})
@@ -195,7 +195,7 @@ def link_is_no_switch(context: Context) -> Iterator[Hit]:
     summary="A program is not an absolute path.",
     rationale="Ganeti runs the out-of-band program without a shell: with a relative path or with arguments every"
     " power command fails. Where drbd is enabled, Ganeti refuses such a DRBD helper (GP305).",
-    **shown(f"{GROUP}ndparams: {{oob_program: …}}\n", bad='"ipmi-power --quiet"', good="/usr/local/sbin/ipmi-power"),
+    **show(f"{GROUP}ndparams: {{oob_program: …}}\n", bad='"ipmi-power --quiet"', good="/usr/local/sbin/ipmi-power"),
 )
 def path_not_absolute(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_PATHS):
@@ -216,7 +216,7 @@ def path_not_absolute(context: Context) -> Iterator[Hit]:
     rationale="When a node is added, Ganeti creates the bridge ovs_name and connects it to the interface ovs_link."
     " Without a name there is no bridge; without a link its instances reach nothing outside the node. An interface"
     " in a bridge has no address of its own, so the master's address on it would be cut off.",
-    **shown(f"{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: …}}\n", bad='""', good="eth1"),
+    **show(f"{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: …}}\n", bad='""', good="eth1"),
 )
 def ovs_incomplete(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
@@ -247,7 +247,7 @@ def ovs_incomplete(context: Context) -> Iterator[Hit]:
 @warning("GP143", _OVS_SOURCE, When.MORE_WITH_STATE)(
     summary="ovs_name or ovs_link is set, but Open vSwitch is off.",
     rationale="Ganeti reads them only when it adds a node, and only if ovs is true.",
-    **shown(f"{GROUP}ndparams: {{ovs: …, ovs_link: eth1}}\n", bad="false", good="true"),
+    **show(f"{GROUP}ndparams: {{ovs: …, ovs_link: eth1}}\n", bad="false", good="true"),
 )
 def ovs_parameter_ignored(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
@@ -263,7 +263,7 @@ def ovs_parameter_ignored(context: Context) -> Iterator[Hit]:
     summary="Open vSwitch is turned on, but only nodes that are added later get the bridge.",
     rationale="Ganeti creates the bridge while it adds a node, and reads the parameter at no other time. On"
     " existing nodes you have to create the bridge yourself.",
-    **shown(f"{CLUSTER}ndparams: {{ovs: …}}\n", bad="true, ovs_link: eth1", good="false"),
+    **show(f"{CLUSTER}ndparams: {{ovs: …}}\n", bad="true, ovs_link: eth1", good="false"),
 )
 def ovs_on_node_add(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(OVS):

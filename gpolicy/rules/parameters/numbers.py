@@ -18,7 +18,7 @@ from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import Declared, Hardware, Leaf
 from gpolicy.policy.scenario import Scenario
-from gpolicy.rules.shared import GROUP, MOST_BITS, RANGES, conflict, shown, sizes_of, spec
+from gpolicy.rules.shared import GROUP, MOST_BITS, RANGES, conflict, show, sizes_of, spec
 
 _GIB: Final = 1024
 _WHOLE_NUMBERS: Final = frozenset({Type.INT, Type.SIZE, Type.MIB})
@@ -56,7 +56,7 @@ _FILLED: Final = (
     " microseconds, tenths of a second. A size without a unit is in MiB: mem_node: 4 means 4 MiB. The reference of"
     " parameters has the sensible range of each. A size below 1024 without a unit is also reported if sizes beside"
     " it have a unit: written as 512M, it is clear.",
-    **shown(f"{GROUP}hv_state:\n  kvm: {{mem_node: …}}\n", bad="4", good="4G"),
+    **show(f"{GROUP}hv_state:\n  kvm: {{mem_node: …}}\n", bad="4", good="4G"),
     explains=Explains(order=4),
 )
 def number_unlikely(context: Context) -> Iterator[Hit]:
@@ -201,7 +201,7 @@ def _promised(hardware: Hardware | None) -> Iterator[tuple[str, int, Span]]:
     " Far below 1 a node refuses instances long before its own CPUs or spindles are used once. A ratio of 0.95"
     " keeps some for the node on purpose. Where spindle_count is declared it may be any weight, and the rule does"
     " not look at spindle-ratio.",
-    **shown(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="0.25", good="0.95"),
+    **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="0.25", good="0.95"),
     parameters=(RuleParameter("least", 0.75, "Report a ratio below this.", least=0),),
     explains=Explains(order=7),
 )
@@ -218,7 +218,7 @@ def ratio_below_one(context: Context, least: float) -> Iterator[Hit]:
     summary="vcpu-ratio or spindle-ratio is so high that it limits nothing.",
     rationale="Ganeti has no other way to switch the limit off than a huge number, such as 999 or 10000. Other"
     " high ratios are most likely mistyped (GP152).",
-    **shown(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="9999", good="4"),
+    **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="9999", good="4"),
 )
 def ratio_without_limit(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_USED):
@@ -230,7 +230,7 @@ def ratio_without_limit(context: Context) -> Iterator[Hit]:
     summary="vcpu-ratio is high, and spindle-ratio is low or the same: most likely they are exchanged or copied.",
     rationale="Ganeti's defaults are 4 virtual CPUs for each CPU and 32 instances for each spindle. Twelve virtual"
     " CPUs for one leave instances little, and six instances for a spindle fill a node long before.",
-    **shown(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="16, spindle-ratio: 4", good="4, spindle-ratio: 16"),
+    **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="16, spindle-ratio: 4", good="4, spindle-ratio: 16"),
 )
 def ratios_exchanged(context: Context) -> Iterator[Hit]:
     for declared, leaves in context.combined(_CPUS, _SPINDLES):
@@ -247,7 +247,7 @@ def ratios_exchanged(context: Context) -> Iterator[Hit]:
     summary="spindle-ratio fills a node long before its memory and CPUs, even with the largest instances.",
     rationale="A node takes as many instances as spindle_count times spindle-ratio allow. If each spec, at its largest"
     " in memory and CPUs, fits many times more often, most of the node stays empty: most likely a digit is lost.",
-    **shown(_FILLED.replace("  vcpu", "  spindle-ratio: …\n  vcpu"), bad="3", good="32"),
+    **show(_FILLED.replace("  vcpu", "  spindle-ratio: …\n  vcpu"), bad="3", good="32"),
 )
 def spindles_fill_first(context: Context) -> Iterator[Hit]:
     for group in context.groups:

@@ -16,7 +16,7 @@ from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import HTOOLS_PROGRAMS
 from gpolicy.guessing import did_you_mean_one_of, is_one_slip, name_meant, surely_meant
 from gpolicy.policy.model import Leaf
-from gpolicy.rules.shared import CLUSTER, FILES, conflict, shown
+from gpolicy.rules.shared import CLUSTER, FILES, conflict, show
 
 _FILE: Final[Path] = ("file_storage_dir",)
 _SHARED: Final[Path] = ("shared_file_storage_dir",)
@@ -69,7 +69,7 @@ def _below(path: str, tops: tuple[str, ...]) -> str | None:
     rationale="Ganeti stores the directory, but refuses to create disks there and reports it in `gnt-cluster"
     " verify`: a relative path, /bin, /boot, /dev, /etc, /home, /lib, /proc, /root, /sbin, /sys, and the same below"
     " /usr and /usr/local. It cannot whitelist /, and in its own directories disks get in its way.",
-    **shown(f"{CLUSTER}file_storage_dir: …\n", bad="/etc/ganeti/disks", good="/srv/ganeti/file-storage"),
+    **show(f"{CLUSTER}file_storage_dir: …\n", bad="/etc/ganeti/disks", good="/srv/ganeti/file-storage"),
 )
 def storage_directory_forbidden(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_FILE, _SHARED):
@@ -103,7 +103,7 @@ def storage_directories_same(context: Context) -> Iterator[Hit]:
     rationale="Users can write to /tmp, /var/tmp and /dev/shm, and each to a home of their own: a program, kernel,"
     " image or password file there is theirs, and is gone after a reboot or with the user. An image that comes by"
     " http or ftp can be changed on its way. A path with .. leads elsewhere.",
-    **shown(f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: …}}\n", bad="/tmp/vmlinuz", good="/boot/vmlinuz"),  # noqa: S108 (warned of)
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: …}}\n", bad="/tmp/vmlinuz", good="/boot/vmlinuz"),  # noqa: S108 (warned of)
 )
 def path_unsafe(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*FILES):
@@ -128,7 +128,7 @@ def path_unsafe(context: Context) -> Iterator[Hit]:
     " no instance. Ganeti runs programs without a shell, so arguments behind a path belong to its name. A path that"
     " is one slip away from Ganeti's own default, or whose directory is one slip away from a usual one, is most"
     " likely mistyped. One file for two purposes was most likely copied.",
-    **shown(f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: …}}\n", bad="/boot", good="/boot/vmlinuz"),
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: …}}\n", bad="/boot", good="/boot/vmlinuz"),
 )
 def path_unlikely(context: Context) -> Iterator[Hit]:
     first: dict[str, Leaf] = {}
@@ -210,7 +210,7 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
     " instance needs its nodes or its allocator named. The parameters become options of whichever allocator runs:"
     " with `=` and the value, or alone if the value is null. hail refuses one that it does not know, that lacks its"
     " value or takes none, and so every request.",
-    **shown(f"{CLUSTER}default_iallocator: …\n", bad="hial", good="hail"),
+    **show(f"{CLUSTER}default_iallocator: …\n", bad="hial", good="hail"),
 )
 def allocator_unlikely(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_ALLOCATOR):

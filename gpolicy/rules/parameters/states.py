@@ -14,7 +14,7 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy.model import INHERIT, Declared, Hardware, Leaf
 from gpolicy.policy.source_file import Located
-from gpolicy.rules.shared import CLUSTER, GROUP, promised_disk, shown
+from gpolicy.rules.shared import CLUSTER, GROUP, promised_disk, show
 
 _HV_SOURCE: Final = "Resource model, Node parameters (hv_state)"
 _STATE_HINT: Final = (
@@ -36,7 +36,7 @@ _MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk
     summary="hv_state or hvparams describes a hypervisor that is not enabled.",
     rationale="Ganeti accepts it, but no instance uses it, and capacity is not counted with it. Most likely another"
     " hypervisor was meant. Values of hvparams that are Ganeti's own defaults are not reported.",
-    **shown(f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  …: {{mem_node: 4G}}\n", bad="xen-pvm", good="kvm"),
+    **show(f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  …: {{mem_node: 4G}}\n", bad="xen-pvm", good="kvm"),
     unless_declared=(ENABLED_HYPERVISORS,),
 )
 def hypervisor_not_enabled(context: Context) -> Iterator[Hit]:
@@ -66,7 +66,7 @@ def _is_of_hypervisor(leaf: Leaf) -> bool:
     summary="The hypervisor fake is enabled beside a real one.",
     rationale="It is for tests of Ganeti: an instance of it counts as running, but nothing runs. On a cluster with"
     " a real hypervisor somebody gets such an instance by mistake; as the first it is the default.",
-    **shown(f"{CLUSTER}enabled_hypervisors: […]\n", bad="kvm, fake", good="kvm"),
+    **show(f"{CLUSTER}enabled_hypervisors: […]\n", bad="kvm, fake", good="kvm"),
 )
 def fake_hypervisor(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(ENABLED_HYPERVISORS):
@@ -82,7 +82,7 @@ def fake_hypervisor(context: Context) -> Iterator[Hit]:
     " does, where nodes report nothing and for guards. If you want that, there is nothing to fix: a cluster that"
     " has these figures keeps them, since Ganeti cannot remove them. Figures that a policy leaves out stay in the"
     " cluster and do no harm.",
-    **shown(f"{GROUP}…\n", bad="hv_state:\n  kvm: {mem_node: 4G}", good="ndparams: {spindle_count: 4}"),
+    **show(f"{GROUP}…\n", bad="hv_state:\n  kvm: {mem_node: 4G}", good="ndparams: {spindle_count: 4}"),
 )
 def state_without_effect(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
@@ -136,7 +136,7 @@ def _records(context: Context, declared: Declared) -> dict[Path, Leaf]:
     summary="The node, the hypervisor or other volumes keep as much as there is, or more.",
     rationale="Free is what remains: mem_total less mem_node and mem_hv, cpu_total less cpu_node, disk_total less"
     " disk_reserved and disk_overhead. If nothing remains, no instance fits.",
-    **shown(f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: …}}\n", bad="64G", good="6G"),
+    **show(f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: …}}\n", bad="64G", good="6G"),
 )
 def state_beyond_total(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
@@ -209,7 +209,7 @@ def _promised(hardware: Hardware) -> dict[str, Located[int] | None]:
     summary="hv_state or disk_state gives nodes more than a node of the cluster reports, or far less.",
     rationale="Capacity that is counted with these figures does not exist, or is not used. Some hypervisors report"
     " a little less than the machine has, so gpolicy tolerates a tenth more; less than half is reported.",
-    **shown(f"{GROUP}hv_state:\n  kvm: {{mem_total: …, mem_node: 4G}}\n", bad="640G", good="64G"),
+    **show(f"{GROUP}hv_state:\n  kvm: {{mem_total: …, mem_node: 4G}}\n", bad="640G", good="64G"),
     parameters=(RuleParameter("share", 1.1, "Report a figure above this factor of what the node reports."),),
 )
 def state_beyond_node(context: Context, share: float) -> Iterator[Hit]:

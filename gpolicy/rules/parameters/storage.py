@@ -20,7 +20,7 @@ from gpolicy.guessing import name_meant, rarer_slips
 from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.resolve.terms import volume_terms
-from gpolicy.rules.shared import CLUSTER, GROUP, STRIPES, Form, conflict, is_access, misformed, shown
+from gpolicy.rules.shared import CLUSTER, GROUP, STRIPES, Form, conflict, is_access, misformed, show
 
 _SOURCE: Final = "Resource model, Disk parameters"
 _VOLUME_GROUP: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*")
@@ -50,7 +50,7 @@ class _Use:
 @error("GP110", "Resource model, Disk parameters (metavg); lvm(8)")(
     summary="A volume group has a name that LVM does not allow.",
     rationale="Ganeti does not check drbd's metadata volume group when it is set. Creating a disk then fails.",
-    **shown(f"{CLUSTER}diskparams:\n  drbd: {{metavg: …}}\n", bad="xen/vg", good="xenvg"),
+    **show(f"{CLUSTER}diskparams:\n  drbd: {{metavg: …}}\n", bad="xen/vg", good="xenvg"),
 )
 def volume_group_name(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(VOLUME_GROUP, METAVG):
@@ -67,7 +67,7 @@ def volume_group_name(context: Context) -> Iterator[Hit]:
     rationale="LVM takes names that differ by one slip, or by an O for a 0, for two volume groups. If the second"
     " does not exist, no DRBD disk can be created, `gnt-cluster verify` ignores no volume, or capacity counts no"
     " disk. If metavg, reserved_lvs and disk_state agree on another group, one name was forgotten.",
-    **shown(f"{CLUSTER}volume_group_name: vg0\ndiskparams:\n  drbd: {{metavg: …}}\n", bad="vgO", good="vg0"),
+    **show(f"{CLUSTER}volume_group_name: vg0\ndiskparams:\n  drbd: {{metavg: …}}\n", bad="vgO", good="vg0"),
 )
 def volume_group_look_alike(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(METAVG):
@@ -189,7 +189,7 @@ def userspace_without_kvm(context: Context) -> Iterator[Hit]:
     summary="Disks are to be accessed from userspace, but an instance that does not use KVM has such a disk.",
     rationale="Ganeti refuses the command for the cluster. It accepts the command for a group, and the instance"
     " then fails at its next start.",
-    **shown(f"{GROUP}diskparams:\n  rbd: {{access: …}}\n", bad="userspace", good="kernelspace"),
+    **show(f"{GROUP}diskparams:\n  rbd: {{access: …}}\n", bad="userspace", good="kernelspace"),
 )
 def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit():
@@ -216,7 +216,7 @@ def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
     rationale="Nodes report the free space of volume_group_name only. hail and hspace do not see how full the other"
     " group is, and nothing checks that every node has it. gpolicy shows its room beside capacity where"
     " physical_volumes.volume_groups says which volumes are in it, or disk_state how large it is.",
-    **shown(f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: …}}\n", bad="ssdvg", good="xenvg"),
+    **show(f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: …}}\n", bad="ssdvg", good="xenvg"),
 )
 def metavg_not_counted(context: Context) -> Iterator[Hit]:
     cluster = context.policy.cluster
@@ -233,8 +233,7 @@ def metavg_not_counted(context: Context) -> Iterator[Hit]:
     summary="Disks have more stripes than nodes have physical volumes.",
     rationale="Each stripe needs its own volume. Ganeti silently uses fewer stripes when it creates a disk, and"
     " replacing the disk on a node with another number of volumes may fail.",
-    bad=f"{GROUP}hardware: {{pv_count: 2, pv_size: 1T}}\ndiskparams:\n  plain: {{stripes: 4}}\n",
-    good=f"{GROUP}hardware: {{pv_count: 4, pv_size: 1T}}\ndiskparams:\n  plain: {{stripes: 4}}\n",
+    **show(f"{GROUP}hardware: {{pv_count: …, pv_size: 1T}}\ndiskparams:\n  plain: {{stripes: 4}}\n", bad="2", good="4"),
 )
 def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
     for group in context.groups:
@@ -273,7 +272,7 @@ def stripes_ignored(context: Context) -> Iterator[Hit]:
     summary="drbd's metadata volumes are striped.",
     rationale="Metadata volumes are 128 MiB small. Stripes spread each of them over several disks, make nothing"
     " faster, and let the failure of any of these disks hit them all.",
-    **shown(f"{CLUSTER}diskparams:\n  drbd: {{…}}\n", bad="meta-stripes: 4", good="data-stripes: 4, meta-stripes: 1"),
+    **show(f"{CLUSTER}diskparams:\n  drbd: {{…}}\n", bad="meta-stripes: 4", good="data-stripes: 4, meta-stripes: 1"),
 )
 def meta_stripes(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(STRIPES[2]):

@@ -33,7 +33,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.printable import count as in_words
 from gpolicy.printable import listed
-from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, STRIPES, conflict, is_access, shown
+from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, STRIPES, conflict, is_access, show
 
 _ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
 NO_DEVICE: Final = frozenset({"scsi", "sd", "mtd", "pflash"})
@@ -72,7 +72,7 @@ def _unknown_in(version: str) -> frozenset[Path]:
 @error("GP101", "Ganeti's constants, releases 2.15 to 3.1; the source of 3.2.0~alpha1", stays=REFUSED)(
     summary="The cluster's Ganeti release does not know a parameter, or a word for one.",
     rationale="Ganeti refuses the whole command that sets it.",
-    **shown(f'{CLUSTER}ganeti_version: "…"\nhvparams:\n  xen-pvm: {{xen_cmd: xl}}\n', bad="3.1", good="3.0"),
+    **show(f'{CLUSTER}ganeti_version: "…"\nhvparams:\n  xen-pvm: {{xen_cmd: xl}}\n', bad="3.1", good="3.0"),
 )
 def parameter_not_in_version(context: Context) -> Iterator[Hit]:
     yield from _words(context)
@@ -101,7 +101,7 @@ def _words(context: Context) -> Iterator[Hit]:
     summary="A group shall inherit the access mode of a disk template.",
     rationale="Ganeti cannot reset this parameter: it accepts only the two modes, and refuses the word that would"
     " remove the group's value. All other disk parameters can be reset.",
-    **shown(f"{GROUP}diskparams:\n  rbd: {{access: …}}\n", bad="inherit", good="kernelspace, pool: inherit"),
+    **show(f"{GROUP}diskparams:\n  rbd: {{access: …}}\n", bad="inherit", good="kernelspace, pool: inherit"),
 )
 def access_inherit(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
@@ -115,7 +115,7 @@ def access_inherit(context: Context) -> Iterator[Hit]:
     summary="Ganeti's commands cannot store a value as it is written.",
     rationale="Ganeti would refuse the command or store another value, so the cluster could never become what the"
     " policy says.",
-    **shown(f"{CLUSTER}mac_prefix: …\n", bad="AA-00", good='"aa:00:01"'),
+    **show(f"{CLUSTER}mac_prefix: …\n", bad="AA-00", good='"aa:00:01"'),
     fix="Writes a mac_prefix in lower case and with colons.",
 )
 def not_expressible(context: Context) -> Iterator[Hit]:
@@ -146,7 +146,7 @@ def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
 @error("GP106", "Ganeti 3.0 does not check it")(
     summary="A TCP port is outside 1 to 65535.",
     rationale="Ganeti checks only that the port is a number. It cannot reach nodes with such an ssh_port.",
-    **shown(f"{GROUP}ndparams: {{ssh_port: …}}\n", bad="70022", good="2222"),
+    **show(f"{GROUP}ndparams: {{ssh_port: …}}\n", bad="70022", good="2222"),
 )
 def port_range(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_PORTS):
@@ -159,7 +159,7 @@ def port_range(context: Context) -> Iterator[Hit]:
     summary="A number of spindles, stripes or virtual CPUs is below 1.",
     rationale="Ganeti accepts zero and negative numbers. But htools divides by the spindle count, LVM creates no"
     " volume with zero stripes, and no instance runs without a CPU.",
-    **shown(f"{GROUP}ndparams: {{spindle_count: …}}\n", bad="0", good="4"),
+    **show(f"{GROUP}ndparams: {{spindle_count: …}}\n", bad="0", good="4"),
 )
 def count_below_one(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_COUNTS):
@@ -171,7 +171,7 @@ def count_below_one(context: Context) -> Iterator[Hit]:
     summary="A group sets the same value as the cluster.",
     rationale="The value is an override: when the cluster's value changes, the group keeps its own. That may be"
     " intended; `inherit` follows the cluster.",
-    **shown(f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="4", good="inherit"),
+    **show(f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="4", good="inherit"),
 )
 def override_repeats_cluster(context: Context) -> Iterator[Hit]:
     for group in context.groups:
@@ -216,7 +216,7 @@ def default_moves(context: Context) -> Iterator[Hit]:
     " instance with a disk of type pflash, with a CD-ROM of another type than `ide`,"
     " `paravirtual` and `scsi-cd`, and with a disk in userspace whose address it cannot take apart. Instances that"
     " run are not touched: they fail at their next start, or migration.",
-    **shown(f'{CLUSTER}ganeti_version: "3.1"\nhvparams:\n  kvm: {{disk_type: …}}\n', bad="scsi", good="scsi-hd"),
+    **show(f'{CLUSTER}ganeti_version: "3.1"\nhvparams:\n  kvm: {{disk_type: …}}\n', bad="scsi", good="scsi-hd"),
 )
 def starts_no_instance_in_version(context: Context) -> Iterator[Hit]:
     yield from _disks(context)
@@ -268,7 +268,7 @@ def _in_userspace(context: Context) -> Iterator[Hit]:
     rationale="Ganeti's daemons listen on 1811 (noded), 1814 (confd), 1815 (mond) and 5080 (RAPI). It gives the ports"
     " 11000 to 14999 to DRBD disks and consoles as they come, so a migration on such a port fails when it is given"
     " away. Other services have ports by custom, and those of the system all below 1024. Ganeti checks none of this.",
-    **shown(f"{CLUSTER}hvparams:\n  kvm: {{migration_port: …}}\n", bad="11000", good="8102"),
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{migration_port: …}}\n", bad="11000", good="8102"),
 )
 def port_taken(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_SSH, _GLUSTER, *_MIGRATION):
@@ -296,7 +296,7 @@ def port_taken(context: Context) -> Iterator[Hit]:
     rationale="Instances run with IDs of the pool, so that one that breaks out can do nothing. With 0 it is root,"
     " with an ID below 1000 a service of the system; people get the IDs from 1000 on, and 65534 is nobody, whom"
     " others use as well.",
-    **shown(f'{CLUSTER}uid_pool: ["…"]\n', bad="100-199", good="20000-20099"),
+    **show(f'{CLUSTER}uid_pool: ["…"]\n', bad="100-199", good="20000-20099"),
 )
 def uid_pool_of_others(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_UIDS):
@@ -325,7 +325,7 @@ def uid_pool_of_others(context: Context) -> Iterator[Hit]:
     rationale="Each running instance of a node needs an ID of its own from the pool. Without a free one Ganeti does"
     " not start it. gpolicy counts the running instances of the cluster's nodes, and how many of the largest"
     " allowed size fit the promised memory; nodes hold four at least.",
-    **shown(f"{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: […]\n", bad="", good='"20000-20099"'),
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: […]\n", bad="", good='"20000-20099"'),
 )
 def uid_pool_too_small(context: Context) -> Iterator[Hit]:
     cluster = context.policy.cluster

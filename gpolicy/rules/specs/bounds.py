@@ -25,7 +25,7 @@ from gpolicy.rules.shared import (
     bad_specs,
     bounds,
     group_with,
-    shown,
+    show,
     spec,
 )
 
@@ -82,7 +82,7 @@ def spec_allows_nothing(context: Context) -> Iterator[Hit]:
 @error("GP213", _SOURCE)(
     summary="A spec requires more than 16 disks or 8 network interfaces.",
     rationale="No instance of Ganeti can have so many, so the spec allows none.",
-    **shown(_PAIR.replace("disk-count: 1", "disk-count: …"), bad="17", good="16"),
+    **show(_PAIR.replace("disk-count: 1", "disk-count: …"), bad="17", good="16"),
 )
 def spec_min_above_ceiling(context: Context) -> Iterator[Hit]:
     for declared, pair in context.each_pair():
@@ -96,7 +96,7 @@ def spec_min_above_ceiling(context: Context) -> Iterator[Hit]:
 @warning("GP214", _SOURCE)(
     summary="A spec's maximum is above 16 disks or 8 network interfaces.",
     rationale="Ganeti accepts the bound, but no instance reaches it: 16 disks and 8 interfaces are its own limits.",
-    **shown(f"{_MIN}      max:{_MAX.replace('nic-count: 1', 'nic-count: …')}", bad="9", good="8"),
+    **show(f"{_MIN}      max:{_MAX.replace('nic-count: 1', 'nic-count: …')}", bad="9", good="8"),
     fix="Writes Ganeti's own limit. The spec allows the same instances as before.",
 )
 def spec_max_above_ceiling(context: Context) -> Iterator[Hit]:
@@ -237,7 +237,7 @@ def _outside(pair: Pair, std: dict[str, Leaf]) -> list[str]:
     summary="The cluster's std lies in no spec of any group.",
     rationale="hspace counts with std, but Ganeti compares it with the cluster's specs only. If every group has"
     " its own specs and none takes std, hspace counts 0.",
-    **shown(f"{_GROUP}…", bad=bounds("16G 64G", "4 16", "100G 1T"), good=bounds("1G 64G", "1 16", "10G 1T")),
+    **show(f"{_GROUP}…", bad=bounds("16G 64G", "4 16", "100G 1T"), good=bounds("1G 64G", "1 16", "10G 1T")),
 )
 def std_fits_no_group(context: Context) -> Iterator[Hit]:
     std = _std(context)

@@ -19,7 +19,7 @@ from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Pol
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count as in_words
 from gpolicy.printable import named
-from gpolicy.rules.shared import GROUP, SIZES, bounds, shown, spec
+from gpolicy.rules.shared import GROUP, SIZES, bounds, show, spec
 
 _GROUP: Final = f"{GROUP}hardware: {{memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}}\n"
 _MANY_VOLUMES: Final = 4
@@ -70,7 +70,7 @@ def spec_beyond_hardware(context: Context) -> Iterator[Hit]:
     summary="The largest instance of a spec is larger than a node of the group.",
     rationale="The policy allows instances that no node can hold. Tiered allocation starts with the maximum and"
     " has to shrink it first, so it counts instances of another size than the policy means.",
-    **shown(_spec("16G …"), bad="96G", good="60G"),
+    **show(_spec("16G …"), bad="96G", good="60G"),
 )
 def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
     for group in context.groups:
@@ -89,7 +89,7 @@ def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
     " a volume has no size, or spindle_count is many times the volumes.",
     rationale="Most likely a unit is wrong, or two digits are exchanged (526G for 256G). Specs, tests and"
     " suggestions are compared with the promise: if it is too large, they find no mistake.",
-    **shown(_GROUP.replace("memory: 64G", "memory: …"), bad="64T", good="64G"),
+    **show(_GROUP.replace("memory: 64G", "memory: …"), bad="64T", good="64G"),
     parameters=(
         RuleParameter(
             "least", 512, "Report less memory for each CPU, in MiB; below 16G of memory and 16 CPUs a fifth.", least=0
@@ -172,7 +172,7 @@ def _is_usual_cpus(cpus: int) -> bool:
     summary="A spec requires or allows more spindle-use than spindle-ratio allows on a node.",
     rationale="All instances of a node together may use spindle-ratio times its spindle_count. hail and hspace"
     " refuse even the first instance that uses more and report FailDisk, however much disk is free.",
-    **shown(f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: …\n{_BUSY}", bad="2", good="4"),
+    **show(f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: …\n{_BUSY}", bad="2", good="4"),
 )
 def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
     sets = [number(leaf) for declared, leaf in context.explicit_at(_COUNT) if declared.level is Level.NODE]
@@ -232,7 +232,7 @@ class _Refusals:
     rationale="Hardware, what a node keeps, a ratio below 1 and the reserve of volumes hold for all specs of a"
     " group. If most of them no longer fit, and all would without this figure, then it is wrong rather than the"
     " specs. What the rules of the single specs find is not reported beside it. It is an error if one of those is.",
-    **shown(_SIZED, bad="6", good="16"),
+    **show(_SIZED, bad="6", good="16"),
     explains=Explains(one_by_one=True),
 )
 def figure_refuses_specs(context: Context, found: Sequence[Finding]) -> Iterator[Hit]:

@@ -20,7 +20,7 @@ from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Pointer, YamlDocument
-from gpolicy.rules.shared import CLUSTER, GROUP, shown, sizes_of
+from gpolicy.rules.shared import CLUSTER, GROUP, show, sizes_of
 
 LOCATION: Final = "Improving location awareness of Ganeti"
 _HOUSINGS: Final = frozenset(
@@ -260,7 +260,7 @@ def _is_mistyped(tag: str, other: str) -> bool:
     rationale="htools takes the tags that start with the exact name of the domain and a colon, and compares them"
     " letter by letter. With another spelling the node is in no domain, or in one of its own (rack:A is not rack:a,"
     " and rack:01 not rack:1), and no tool reports it.",
-    **shown(f'{OWNING}{LEFT_NODE}["rack:a", "…"]\n', bad="rack-b", good="reck-b:c"),
+    **show(f'{OWNING}{LEFT_NODE}["rack:a", "…"]\n', bad="rack-b", good="reck-b:c"),
 )
 def tag_almost_in_domain(context: Context) -> Iterator[Hit]:
     misspelt = misspelt_domains(context)
@@ -299,7 +299,7 @@ def _written_twice(tags: list[Tag]) -> Iterator[Hit]:
     " replaces one in use.",
     rationale="htools compares letter by letter. With a misspelt word nothing is kept apart, and no tool reports"
     " it. gpolicy looks at the tags of the cluster's instances, and of those that tests simulate.",
-    **shown(_TAGGED.replace("[service]", "[…]"), bad="sevrice", good="service"),
+    **show(_TAGGED.replace("[service]", "[…]"), bad="sevrice", good="service"),
 )
 def tag_rule_almost_in_use(context: Context) -> Iterator[Hit]:
     for scenario, written, near in _almost_kept_apart(context):
@@ -356,7 +356,7 @@ def _dropped(context: Context, family: str, used: set[str]) -> str:
     summary="A raw prefix of an exclusion or a desired location is so short that unrelated tags start with it.",
     rationale="htools compares the first characters only: `raw: s` matches service:dns, but also ssd or staging,"
     " and separates instances that have nothing in common.",
-    **shown("gpolicy: v1\nkind: TagRules\nexclusion: […]\n", bad="{raw: s}", good='{raw: "s:"}'),
+    **show("gpolicy: v1\nkind: TagRules\nexclusion: […]\n", bad="{raw: s}", good='{raw: "s:"}'),
     parameters=(
         RuleParameter("letters", 3, "Report a raw prefix without a colon that is shorter than this.", least=1),
     ),
@@ -373,7 +373,7 @@ def raw_prefix_short(context: Context, letters: float) -> Iterator[Hit]:
     summary="A tag, or the word before its colon, is almost one that others of the policy have.",
     rationale="What reads tags compares them letter by letter: a house rule, a script or a search for `tier:web`"
     " leaves out `teir:web`. (GP522 is about the domains of nodes.)",
-    **shown(f"{GROUP}tags: […]\n{_OTHERS}", bad="teir:web", good="tier:web"),
+    **show(f"{GROUP}tags: […]\n{_OTHERS}", bad="teir:web", good="tier:web"),
 )
 def tag_almost_another(context: Context) -> Iterator[Hit]:
     domain_names = {*domains(context, "nlocation"), *domains(context, "migration")}

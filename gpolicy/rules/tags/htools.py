@@ -18,7 +18,7 @@ from gpolicy.guessing import did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix
 from gpolicy.policy.schema_rules import TAG_FAMILIES
-from gpolicy.rules.shared import CLUSTER, GROUP, shown
+from gpolicy.rules.shared import CLUSTER, GROUP, show
 from gpolicy.rules.tags.domains import LOCATION, begins_of, cluster_tags, sides, suffixes, without_prefix, without_tag
 
 _LONGEST: Final = 128
@@ -54,7 +54,7 @@ def tag_grammar(context: Context) -> Iterator[Hit]:
     summary="A tag looks like an htools tag, but no tool reads it.",
     rationale="htools silently ignores a misspelt family and a misspelt or missing htools: prefix, so the rule"
     " does not exist.",
-    **shown(cluster_tags('"…"'), bad="htools:nlocations:rack", good="htools:nlocation:rack"),
+    **show(cluster_tags('"…"'), bad="htools:nlocations:rack", good="htools:nlocation:rack"),
     fix="Writes the family that was meant, if only one is close.",
 )
 def htools_tag_unknown(context: Context) -> Iterator[Hit]:
@@ -102,7 +102,7 @@ def _run_together(text: str) -> tuple[str, str]:
 @error("GP503", LOCATION)(
     summary="An htools tag has a family, but nothing after it.",
     rationale="htools ignores a tag with an empty suffix.",
-    **shown(cluster_tags("…"), bad='"htools:migration:"', good='"htools:migration:hv"'),
+    **show(cluster_tags("…"), bad='"htools:migration:"', good='"htools:migration:hv"'),
 )
 def tag_without_suffix(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
@@ -170,7 +170,7 @@ def tag_wrong_level(context: Context) -> Iterator[Hit]:
 @warning("GP510", "harep of Ganeti 2.15 to 3.1")(
     summary="An autorepair tag names no repair that harep knows.",
     rationale="harep ignores it: it repairs nothing, or does not suspend repairs.",
-    **shown(cluster_tags('"…"'), bad="ganeti:watcher:autorepair:migration", good="ganeti:watcher:autorepair:migrate"),
+    **show(cluster_tags('"…"'), bad="ganeti:watcher:autorepair:migration", good="ganeti:watcher:autorepair:migrate"),
 )
 def autorepair_unknown(context: Context) -> Iterator[Hit]:
     first: dict[str, Tag] = {}
@@ -196,7 +196,7 @@ def autorepair_unknown(context: Context) -> Iterator[Hit]:
     summary="The cluster's Ganeti release does not read a family of tags yet.",
     rationale="Location tags count in the metric from 2.16 on, and desired locations exist from 2.16 on. Before,"
     " such tags have no effect.",
-    **shown(f'{CLUSTER}ganeti_version: "…"\ntags: ["htools:nlocation:rack"]\n', bad="2.15", good="2.16"),
+    **show(f'{CLUSTER}ganeti_version: "…"\ntags: ["htools:nlocation:rack"]\n', bad="2.15", good="2.16"),
 )
 def tag_not_in_version(context: Context) -> Iterator[Hit]:
     if release_key(context.version) >= (2, 16):
@@ -218,7 +218,7 @@ def _alike(word: str, known: str) -> bool:
     rationale="htools compares these two families with the start of instance tags: `service` also matches the tags"
     " services and service-level:x. With a closing colon it matches service:… only. (nlocation and migration need"
     " no colon.)",
-    **shown(cluster_tags("…"), bad='"htools:iextags:service"', good='"htools:iextags:service:"'),
+    **show(cluster_tags("…"), bad='"htools:iextags:service"', good='"htools:iextags:service:"'),
 )
 def tag_raw_prefix(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
@@ -233,7 +233,7 @@ def tag_raw_prefix(context: Context) -> Iterator[Hit]:
     summary="An entry of a TagRules document starts with htools:.",
     rationale="gpolicy puts the prefix before each entry: the tag would be htools:iextags:htools:iextags:x:, which"
     " matches nothing.",
-    **shown("gpolicy: v1\nkind: TagRules\nexclusion: […]\n", bad='"htools:iextags:service"', good="service"),
+    **show("gpolicy: v1\nkind: TagRules\nexclusion: […]\n", bad='"htools:iextags:service"', good="service"),
     fix="Removes the prefix, if the entry is a plain word.",
 )
 def tag_rule_with_prefix(context: Context) -> Iterator[Hit]:
@@ -251,7 +251,7 @@ def tag_rule_with_prefix(context: Context) -> Iterator[Hit]:
     rationale="htools adds the colon itself: htools:nlocation:rack: matches node tags rack::…, which hardly any"
     " node has. (iextags and desiredlocation need one closing colon, which gpolicy adds to the"
     " entries of a TagRules document.)",
-    **shown(cluster_tags("…"), bad='"htools:nlocation:rack:"', good='"htools:nlocation:rack"'),
+    **show(cluster_tags("…"), bad='"htools:nlocation:rack:"', good='"htools:nlocation:rack"'),
     fix="Removes the colon.",
 )
 def tag_suffix_colon(context: Context) -> Iterator[Hit]:
@@ -272,7 +272,7 @@ def tag_suffix_colon(context: Context) -> Iterator[Hit]:
     summary="An exclusion or desired-location prefix is covered by another one.",
     rationale="Every tag that starts with the longer prefix starts with the shorter one. The longer one has no"
     " effect, and most likely the shorter one matches more than was meant.",
-    **shown("gpolicy: v1\nkind: TagRules\nexclusion: […, service-level]\n", bad="{raw: service}", good="service"),
+    **show("gpolicy: v1\nkind: TagRules\nexclusion: […, service-level]\n", bad="{raw: service}", good="service"),
 )
 def tag_prefix_covered(context: Context) -> Iterator[Hit]:
     tags = [tag for tag in context.tags if tag.family in _RAW and tag.suffix and tag.level is Level.CLUSTER]
@@ -290,7 +290,7 @@ def tag_prefix_covered(context: Context) -> Iterator[Hit]:
     summary="An owned prefix has no closing colon, covers all rules of htools, or is owned twice.",
     rationale="gpolicy removes every undeclared tag that starts with the prefix: `rack` also owns the tags"
     " rackspace and rack-unit:7 of somebody else, and `htools:` the rules that nobody here declares.",
-    **shown('gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: …, "on": [node]}\n', bad="rack", good='"rack:"'),
+    **show('gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: …, "on": [node]}\n', bad="rack", good='"rack:"'),
 )
 def owned_prefix_reach(context: Context) -> Iterator[Hit]:
     seen: dict[str, set[Level]] = {}

@@ -16,7 +16,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.model import unlikely
 from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.printable import listed, named
-from gpolicy.rules.shared import GROUP, shown, unknown_in_sets
+from gpolicy.rules.shared import GROUP, show, unknown_in_sets
 from gpolicy.rules.tags.domains import (
     LEFT_NODE,
     LOCATION,
@@ -52,7 +52,7 @@ _DIVIDED: Final = _GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2, n3", "rac
     summary="A desired-location rule needs a failure domain that does not exist.",
     rationale="htools compares an instance's desired location with the location tags of its primary node, which"
     " come from htools:nlocation only. Without them the desire is never met and makes every placement worse.",
-    **shown("gpolicy: v1\nkind: TagRules\n…desired_location: [rack]\n", bad="", good="failure_domains: [rack]\n"),
+    **show("gpolicy: v1\nkind: TagRules\n…desired_location: [rack]\n", bad="", good="failure_domains: [rack]\n"),
 )
 def desired_location_without_domain(context: Context) -> Iterator[Hit]:
     tags = list(context.tags)
@@ -226,8 +226,7 @@ def node_in_two_places(context: Context) -> Iterator[Hit]:
     " declares none.",
     rationale="Without a failure domain htools reads none of these tags. What is owned and not declared is removed:"
     " a plan takes the failure domains from the cluster.",
-    bad=_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]"),
-    good=_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]\nfailure_domains: [rack]"),
+    **show(_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]…"), bad="", good="\nfailure_domains: [rack]"),
 )
 def places_without_domain(context: Context) -> Iterator[Hit]:
     if suffixes(context.tags, "nlocation"):
@@ -268,7 +267,7 @@ def _place(nodes: tuple[TaggedNode, ...], domain: str, tag: Tag | None) -> tuple
     " tag has the prefix while nobody owns those of a domain.",
     rationale="gpolicy removes tags only under owned prefixes, on the objects that the entry names. If the entry"
     " is misspelt, tags that you remove from the policy stay on the cluster.",
-    **shown(f'…{LEFT_NODE}["rack:a"]\n', bad=OWNING.replace("rack:", "rakc:"), good=OWNING),
+    **show(f'…{LEFT_NODE}["rack:a"]\n', bad=OWNING.replace("rack:", "rakc:"), good=OWNING),
 )
 def owned_prefix_idle(context: Context) -> Iterator[Hit]:
     prefixes = Names(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)

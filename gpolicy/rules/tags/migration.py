@@ -14,7 +14,7 @@ from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import Guesses
 from gpolicy.printable import some
-from gpolicy.rules.shared import GROUP, shown
+from gpolicy.rules.shared import GROUP, show
 from gpolicy.rules.tags.domains import (
     CLOSE,
     LOCATION,
@@ -54,7 +54,7 @@ def _rules(allow: str) -> str:
 @error("GP504", _SOURCE)(
     summary="An allowmigration tag does not have the form FROM::TO.",
     rationale="Both sides are migration tags, with exactly one :: between them. htools ignores any other form.",
-    **shown(cluster_tags('"htools:migration:hv", "htools:allowmigration:hv:4…hv:5"'), bad=":", good="::"),
+    **show(cluster_tags('"htools:migration:hv", "htools:allowmigration:hv:4…hv:5"'), bad=":", good="::"),
 )
 def allowmigration_form(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
@@ -67,7 +67,7 @@ def allowmigration_form(context: Context) -> Iterator[Hit]:
     summary="An allowmigration rule is about a tag outside all migration domains of the policy.",
     rationale="Tags of nodes restrict migration only if a migration domain covers them. Without one there is"
     " nothing to allow, and the rule has no effect.",
-    **shown(_rules(_UP).replace("  domains: [hv]\n", "…"), bad="", good="  domains: [hv]\n"),
+    **show(_rules(_UP).replace("  domains: [hv]\n", "…"), bad="", good="  domains: [hv]\n"),
 )
 def allowmigration_without_domain(context: Context) -> Iterator[Hit]:
     tags = list(context.tags)
@@ -82,7 +82,7 @@ def allowmigration_without_domain(context: Context) -> Iterator[Hit]:
 @warning("GP516", _SOURCE)(
     summary="An allowmigration rule allows what is allowed anyway.",
     rationale="A target with the same tag needs no exception, and an exception needs to be written only once.",
-    **shown(_rules('{from: "hv:4", to: "…"}'), bad="hv:4", good="hv:5"),
+    **show(_rules('{from: "hv:4", to: "…"}'), bad="hv:4", good="hv:5"),
     fix="Removes the repeated rule.",
 )
 def allowmigration_pointless(context: Context) -> Iterator[Hit]:
@@ -104,8 +104,7 @@ def allowmigration_pointless(context: Context) -> Iterator[Hit]:
     rationale="The rule has no effect. Most likely the tag is misspelt, in the rule or on the nodes. Without the"
     " cluster's state gpolicy reports this only if node sets declare tags of domains (for an exception: of its"
     " domain), tags under an owned prefix, or tags of places, such as racks, that no rule is about.",
-    bad=_rules('{from: "hv:4", to: "hv:6"}') + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
-    good=_rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
+    **show(_rules('{from: "hv:4", to: "hv:…"}') + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"), bad="6", good="5"),
 )
 def tag_without_node(context: Context) -> Iterator[Hit]:
     known = known_node_tags(context)
@@ -175,7 +174,7 @@ def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
     rationale="A newer hypervisor takes over what an older one runs, and rarely the other way round. In an upgrade"
     " instances leave the nodes of the old version, which this exception does not allow: most likely its two sides"
     " are exchanged.",
-    **shown(_rules("…"), bad='{from: "hv:5", to: "hv:4"}', good=_UP),
+    **show(_rules("…"), bad='{from: "hv:5", to: "hv:4"}', good=_UP),
 )
 def migration_downwards(context: Context) -> Iterator[Hit]:
     allowed = allowed_migrations(context)
@@ -206,7 +205,7 @@ _RACKS: Final = _set("n1, n2", "rack:1") + _set("n3, n4", "rack:2")
     summary="An exclusion rule is about tags of nodes.",
     rationale="htools compares exclusion tags of instances only: two with the same tag do not share a node. Tags"
     " of nodes have no effect there; what nodes share are failure domains.",
-    **shown("gpolicy: v1\nkind: TagRules\nexclusion: […]\nfailure_domains: [rack]\n", bad="rack", good="service"),
+    **show("gpolicy: v1\nkind: TagRules\nexclusion: […]\nfailure_domains: [rack]\n", bad="rack", good="service"),
 )
 def exclusion_of_node_tags(context: Context) -> Iterator[Hit]:
     names = suffixes(context.tags, "nlocation") | suffixes(context.tags, "migration")
