@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
@@ -27,7 +27,7 @@ from gpolicy.policy.files import (
     read_text,
     unread_files,
 )
-from gpolicy.policy.kinds import HOUSE_RULES, KINDS, OBJECTS, HouseRule
+from gpolicy.policy.kinds import HOUSE_RULES, KINDS, OBJECTS
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.source_file import Located, SourceFile, YamlDocument
@@ -85,19 +85,18 @@ class _Loader:
         self._broken = [file.unfinished for file in self._files.files.values() if file.unfinished]
         self._bases: dict[Path, Bases] = {}
         self._named: dict[tuple[str, str], Bases | None] = {}
-        self._compared = 0  # names that were compared with unknown ones
         """The bases in each file that `extends` names, by the file that names it; None if it may not be read."""
+        self._compared = 0  # names that were compared with unknown ones
         self._objects: list[Declared] = []
-        self._made: dict[str, list[Any]] = {kind.field: [] for kind in KINDS.values()} | {OBJECTS: self._objects}
+        self._made: dict[str, list[Any]] = {}
         self._here = Bases((), ())
         self._separate = False
         """Whether the files are most likely those of several clusters."""
 
     def policy(self, paths: tuple[str, ...]) -> Policy:
         documents = tuple(self._files.documents)
-        for document in documents:
-            if document.root is not None:  # else an empty document between two ---
-                self._add(document)
+        self._made = _read_documents(documents, self._findings, self._broken, {kind.field for kind in KINDS.values()})
+        self._objects = self._made.pop(OBJECTS)
         if paths and not self._findings and all(document.root is None for document in documents):
             hint = "write its documents (`gpolicy init` writes a first policy), or name another file"
             message = "the policy declares nothing: there is no document in it"
@@ -109,13 +108,12 @@ class _Loader:
         clusters = [declared for declared in kept if isinstance(declared, ClusterPolicy)]
         self._report_several(clusters)
         self._made["scenarios"] = list(map(self._with_snapshot, self._made["scenarios"]))
-        others = {field: tuple(made) for field, made in self._made.items() if field != OBJECTS}
         return Policy(
             paths=paths,
             cluster=clusters[0] if clusters else None,
             groups=self._by_name([declared for declared in kept if isinstance(declared, GroupPolicy)]),
             node_sets=tuple(self._by_name([item for item in kept if isinstance(item, NodeSetPolicy)]).values()),
-            **others,
+            **{field: tuple(made) for field, made in self._made.items()},
             documents=documents,
             broken=tuple(self._broken),
             findings=tuple(sorted(self._findings, key=Finding.sort_key)),
@@ -123,13 +121,6 @@ class _Loader:
             root=self._root,
             is_part=is_part(self._root),
         )
-
-    def _add(self, document: YamlDocument) -> None:
-        if _conforms(document, self._findings):
-            kind = KINDS[document.root["kind"]]
-            self._made[kind.field] += kind.read(document, self._findings.append)
-        else:
-            self._broken.append(document)
 
     def _with_snapshot(self, scenario: Scenario) -> Scenario:
         """Return the test with the path of its snapshot made whole; report a file that it may not read."""
@@ -259,8 +250,8 @@ class _Loader:
         self._findings += base.findings
         self._broken += base.broken
         self._files.files[base.file.name] = base.file
-        self._made[HOUSE_RULES] += base.house_rules  # who extends a shared file takes its house rules as well
-        return base.objects
+        self._made[HOUSE_RULES] += base.made[HOUSE_RULES]  # who extends a shared file takes its house rules as well
+        return base.made[OBJECTS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,42 +259,39 @@ class _BaseFile:
     """A file that documents of other files extend: what others may take from it, and what is wrong with it."""
 
     file: SourceFile
+    made: dict[str, list[Any]]
     findings: list[Finding]
     broken: list[YamlDocument]
-    objects: list[Declared] = field(default_factory=list)
-    house_rules: list[HouseRule] = field(default_factory=list)
 
 
 @lru_cache(maxsize=64)  # hundreds of policies may extend one file
 def _base_file(name: str, text: str) -> _BaseFile:
     file = read_yaml(text, name)
-    base = _BaseFile(file, findings=list(file.findings), broken=[file.unfinished] if file.unfinished else [])
-    for document in file.documents:
-        if document.root is None:
+    findings, broken = [*file.findings], [file.unfinished] if file.unfinished else []
+    return _BaseFile(file, _read_documents(file.documents, findings, broken, {OBJECTS, HOUSE_RULES}), findings, broken)
+
+
+def _read_documents(
+    documents: Iterable[YamlDocument], findings: list[Finding], broken: list[YamlDocument], fields: Collection[str]
+) -> dict[str, list[Any]]:
+    """Return what documents declare, by the `fields` of a policy; add to the findings and to the broken documents."""
+    made: dict[str, list[Any]] = {field: [] for field in fields}
+    for document in documents:
+        if document.root is None:  # an empty document between two ---
             continue
-        if not _conforms(document, base.findings):
-            base.broken.append(document)
-            continue
-        kind = KINDS[document.root["kind"]]
-        if kind.field in (OBJECTS, HOUSE_RULES):
-            taken: list[Any] = base.objects if kind.field == OBJECTS else base.house_rules
-            taken.extend(kind.read(document, base.findings.append))
-    return base
+        if not conforms(document):
+            from gpolicy.policy.schema_errors import shape_findings  # noqa: PLC0415 (most documents are sound)
+
+            findings += shape_findings(document)
+            broken.append(document)
+        elif (kind := KINDS[document.root["kind"]]).field in fields:
+            made[kind.field] += kind.read(document, findings.append)
+    return made
 
 
 def _beside(declared: Declared, file: str) -> Path:
     """Return the path of a file that a document names from its own place."""
     return Path(os.path.normpath(Path(declared.document.file).parent / PurePosixPath(file)))
-
-
-def _conforms(document: YamlDocument, findings: list[Finding]) -> bool:
-    """Return whether a document has the shape of its kind; add what is wrong with it to `findings`."""
-    if conforms(document):
-        return True
-    from gpolicy.policy.schema_errors import shape_findings  # noqa: PLC0415 (most documents are sound)
-
-    findings += shape_findings(document)
-    return False
 
 
 def _snapshot(path: Path, home: Path) -> tuple[Path, str]:
