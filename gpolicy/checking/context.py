@@ -22,7 +22,6 @@ from gpolicy.policy.source_file import Pointer
 from gpolicy.resolve.desired import Desired, resolve
 
 if TYPE_CHECKING:
-    from gpolicy.checking.node_limits import Excess
     from gpolicy.checking.rule import Hit, Rule
 
 _Result = TypeVar("_Result")
@@ -63,6 +62,8 @@ class Context:
     today: date
     forecast: Forecast = NO_FORECAST
     rules: Mapping[str, Rule] = field(default_factory=dict)
+    _found: dict[str, tuple[Hit, ...]] = field(default_factory=dict, init=False)
+    _done: dict[object, Any] = field(default_factory=dict, init=False)
 
     @property
     def version(self) -> str:
@@ -72,22 +73,19 @@ class Context:
     @cached_property
     def whole(self) -> bool:
         """Whether everything in the policy could be read."""
-        return not self._errors
-
-    @cached_property
-    def _errors(self) -> list[Finding]:
-        return [finding for finding in self.policy.findings if finding.severity is Severity.ERROR]
+        return not any(finding.severity is Severity.ERROR for finding in self.policy.findings)
 
     @cached_property
     def _leaves(self) -> dict[str, Leaves]:
-        is_sound = _Soundness(self._errors)
+        is_sound = _Soundness([item for item in self.policy.findings if item.severity is Severity.ERROR])
         return {
             item.label: {path: leaf for path, leaf in item.leaves.items() if is_sound(leaf)}
             for item in self.policy.objects
         }
 
     @cached_property
-    def _declared_at(self) -> dict[Path, list[tuple[Declared, Leaf]]]:
+    def declared_at(self) -> dict[Path, list[tuple[Declared, Leaf]]]:
+        """Each path that any object declares, with all explicit leaves there."""
         found: dict[Path, list[tuple[Declared, Leaf]]] = defaultdict(list)
         for declared, leaf in self.explicit():
             found[leaf.path].append((declared, leaf))
@@ -110,17 +108,9 @@ class Context:
         return self._found[code]
 
     @cached_property
-    def _found(self) -> dict[str, tuple[Hit, ...]]:
-        return {}
-
-    @cached_property
     def without_cluster(self) -> Context:
         """The same policy as rules see it where no cluster is given."""
         return self if self.state is None else replace(self, state=None)
-
-    @cached_property
-    def _done(self) -> dict[object, Any]:
-        return {}
 
     # --- objects -----------------------------------------------------------------------------------------------
 
@@ -184,13 +174,6 @@ class Context:
         there = self.state.groups.keys() - old_names if self.state else set()
         return frozenset((*(group.name for group in self.groups), *there))
 
-    @cached_property
-    def excesses(self) -> dict[str, tuple[Excess, ...]]:
-        """The bounds of specs that are above what the largest node of a group gives, by group."""
-        from gpolicy.checking.node_limits import excesses_by_group  # noqa: PLC0415 (it asks the context)
-
-        return excesses_by_group(self)
-
     # --- leaves ------------------------------------------------------------------------------------------------
 
     def leaves(self, declared: Declared) -> Leaves:
@@ -199,7 +182,7 @@ class Context:
 
     def own(self, declared: Declared, path: Path) -> Leaf | None:
         """Return the explicit own leaf at `path`, or None."""
-        if path not in self._declared_at:  # rules ask for far more than policies declare
+        if path not in self.declared_at:  # rules ask for far more than policies declare
             return None
         leaf = self._leaves[declared.label].get(path)
         return None if leaf is None or leaf.value is INHERIT else leaf
@@ -220,7 +203,7 @@ class Context:
 
     def effective(self, declared: Declared, path: Path) -> Leaf | None:
         """Return the explicit leaf that holds for a cluster or group: its own, else the cluster's; None if neither."""
-        if path not in self._declared_at:
+        if path not in self.declared_at:
             return None
         own = self.own(declared, path)
         inherits = own is None and declared.level is Level.GROUP and not self.is_unknown(declared, path)
@@ -235,9 +218,9 @@ class Context:
 
     def explicit_at(self, *paths: Path) -> Iterator[tuple[Declared, Leaf]]:
         """Yield the explicit leaves at one of `paths`, object by object."""
-        known = [path for path in paths if path in self._declared_at]
+        known = [path for path in paths if path in self.declared_at]
         if len(known) == 1:
-            yield from self._declared_at[known[0]]
+            yield from self.declared_at[known[0]]
         elif known:
             for declared in self.policy.objects:
                 for path in known:
@@ -245,13 +228,9 @@ class Context:
                     if leaf is not None:
                         yield declared, leaf
 
-    def explicit_by_path(self) -> Iterator[tuple[Path, list[tuple[Declared, Leaf]]]]:
-        """Yield each path that any object declares, with all explicit leaves there."""
-        yield from self._declared_at.items()
-
     def declares(self, *paths: Path) -> bool:
         """Return whether any object has an explicit leaf at one of `paths`."""
-        return any(path in self._declared_at for path in paths)
+        return any(path in self.declared_at for path in paths)
 
     def combined(self, *paths: Path) -> Iterator[tuple[ClusterPolicy | GroupPolicy, tuple[Leaf, ...]]]:
         """Yield cluster and groups in which all `paths` have a known value, at least one of them their own.

@@ -90,7 +90,7 @@ class VolumeGroupLookAlike(MoreWithState):
                 yield self.hit(declared, message, leaf.span, hint="write the name that `vgs` shows")
         leaves = [
             item
-            for path, found in context.explicit_by_path()
+            for path, found in context.declared_at.items()
             for item in found
             if path in (METAVG, _RESERVED) or path[0] == "disk_state"
         ]
