@@ -12,7 +12,7 @@ from pkgutil import walk_packages
 from types import ModuleType
 from typing import Final
 
-from gpolicy.checking import baseline, settings, suppressing, waiving
+from gpolicy.checking import accepting, baseline, settings
 from gpolicy.checking.rule import FleetRule, Rule
 from gpolicy.findings import HOUSE, HOUSE_CODE, Finding, RuleInfo, Severity, warning_rule
 from gpolicy.guessing import did_you_mean
@@ -90,7 +90,7 @@ CATALOGUE: Final = catalogue(
         *(rule.info for rule in FLEET_RULES),
         *(
             item
-            for module in (structure, waiving, suppressing, baseline, settings)  # the engine itself finds these
+            for module in (structure, accepting, baseline, settings)  # the engine itself finds these
             for item in vars(module).values()
             if isinstance(item, RuleInfo)
         ),

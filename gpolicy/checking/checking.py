@@ -9,6 +9,7 @@ from datetime import date
 from functools import partial
 from typing import Final
 
+from gpolicy.checking.accepting import Suppressions, Waivers, refusal
 from gpolicy.checking.baseline import Baseline
 from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule, rules_named
 from gpolicy.checking.consequences import is_said_better, is_silent, without_consequences
@@ -16,8 +17,6 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.forecast import NO_FORECAST, Forecast
 from gpolicy.checking.rule import Fleet, Hit, Rule
 from gpolicy.checking.settings import DEFAULT, Settings, idle_globs
-from gpolicy.checking.suppressing import Suppressions
-from gpolicy.checking.waiving import Waivers, can_be_waived
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import HOUSE, HOUSE_CODE, Accepted, Finding, Span, by_place
 from gpolicy.ganeti.releases import release_of
@@ -26,7 +25,7 @@ from gpolicy.policy.model import Policy
 WAIVER, COMMENT, BASELINE = "waiver", "comment", "baseline"
 """What may accept a finding."""
 _ALWAYS_RUN: Final = frozenset(info.code for info in CATALOGUE if info.code.startswith("GP0"))
-ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if can_be_waived(info))
+ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if not refusal(info))
 """Codes of the rules whose findings a waiver, a comment or a baseline may accept."""
 
 
