@@ -299,10 +299,7 @@ def _rules(key: str, items: list[Node], comment: str) -> list[str]:
 
 
 def _node_set_documents(described: _Described, groups: Mapping[str, str], others: Iterable[str] = ()) -> list[str]:
-    """Return the lines of one NodeSet document per set; `groups` says which group each node is in.
-
-    `others` are names that other sets have.
-    """
+    """Return the lines of a NodeSet document per set, from the groups of nodes, under names not among `others`."""
     lines: list[str] = []
     taken = set(others)
     sets: dict[str, list[str]] = {}

@@ -108,10 +108,7 @@ def baseline_text(findings: Iterable[tuple[Finding, Key]]) -> str:
 
 
 def read_baseline(path: Path, *, named: bool = True) -> Baseline:
-    """Return the baseline in the file `path`: `named` by whoever runs us, or by the settings of a repository.
-
-    Raise InputError when it is none.
-    """
+    """Return the baseline in a file, `named` by whoever runs us, or else by settings. Raise InputError if it is none."""
     within = boundary(path)
     text = _text(path, None if named else within)
     try:

@@ -92,10 +92,7 @@ class Excess:
 
 
 def excesses_by_group(context: Context) -> dict[str, tuple[Excess, ...]]:
-    """Return the bounds of specs that are above what the largest node of a group gives, by group.
-
-    Groups beyond MOST_COMPARED specs are left out.
-    """
+    """Return the bounds of specs above what a group's largest node gives, by group; none beyond MOST_COMPARED specs."""
     found: dict[str, tuple[Excess, ...]] = {}
     compared = 0
     for group in context.groups:
@@ -130,10 +127,7 @@ def _excesses(context: Context, group: GroupPolicy) -> Iterator[Excess]:
 
 
 def _beyond_cpus(context: Context, group: GroupPolicy, pairs: list[Pair]) -> Iterator[Excess]:
-    """Yield the pairs whose largest instance has more virtual CPUs than the largest node has CPUs.
-
-    A vcpu-ratio above 1 allows it, but its CPUs then wait for one another.
-    """
+    """Yield pairs with more virtual CPUs than any node has CPUs: a ratio above 1 allows that, but these CPUs wait."""
     ratio = in_force(context, group, VCPU_RATIO)
     promised = group.hardware.cpus if group.hardware else None
     cpus = [node.resources.cpu_total or 0 for node in context.members.hosts_in(group)]

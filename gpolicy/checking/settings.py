@@ -17,10 +17,7 @@ from gpolicy.policy.model import Policy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerFile:
-    """Rules (their keys) that do not count in files that match `glob`, whose path is taken from `directory`.
-
-    `span` is where the settings say so.
-    """
+    """Rules (their keys) that do not count in files that match `glob`, from `directory` on; `span`: where it is said."""
 
     glob: str
     codes: frozenset[str]

@@ -97,10 +97,7 @@ def share_nodes(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _examples(pattern: str) -> tuple[str, ...]:
-    """Return names that a pattern matches: each listed letter, and for wildcards a letter that no pattern lists.
-
-    None of a pattern that lists too many.
-    """
+    """Return names that a pattern matches, for wildcards with a letter that none lists; none if it lists too many."""
     found: dict[str, None] = {}
     for letters in ("", _ANY * 2):
         found.update(dict.fromkeys(written_out(_ANY_BUT.sub(_ANY, pattern).replace("*", letters)) or ()))

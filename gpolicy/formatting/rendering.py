@@ -148,10 +148,7 @@ def _sorted(collection: Collection, order: KeyOrder) -> list[TreeEntry]:
 
 
 def _part_head(document: Document, first: TreeEntry, new_first: TreeEntry) -> None:
-    """Separate the comments at the top from those of the first key, which will move.
-
-    The empty line after the top stays there.
-    """
+    """Separate the comments at the top, with the empty line after them, from those of the first key, which will move."""
     new_first.blank, first.blank = first.blank, False
     if new_first.blank:
         return
@@ -172,10 +169,7 @@ def _joined(*parts: str) -> str:
 
 
 def _with_comment(line: str, comment: CommentLines | None) -> list[str]:
-    """Return a line with the comment behind it, in the original column if there is room.
-
-    Further lines of the comment follow.
-    """
+    """Return a line with the comment behind it, in its own column if there is room, and the comment's other lines."""
     if comment is None:
         return [line]
     aligned = comment.column if comment.gap > _APART else 0

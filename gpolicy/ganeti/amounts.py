@@ -127,10 +127,7 @@ def rate_text(kib: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The least and the most that a number may be; `unit` is for people.
-
-    A number that is not 0 is at least `finest` away from it.
-    """
+    """The least and the most that a number may be, 0 or at least `finest` away from it; `unit` is for people."""
 
     least: int
     most: int

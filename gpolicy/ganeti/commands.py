@@ -364,10 +364,7 @@ def group_remove(name: str) -> Command:
 
 
 def assign_nodes(group: str, nodes: Iterable[str]) -> Command:
-    """Return the command that moves nodes into a group.
-
-    No node at all is refused: Ganeti would take that for every node of the cluster.
-    """
+    """Return the command that moves nodes into a group: at least one, as Ganeti would take none for every node."""
     check_name("group", group)
     names = [check_name("node", node) for node in nodes]
     if not names:

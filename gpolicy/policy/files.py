@@ -102,10 +102,7 @@ class Boundary:
 
 
 def boundary(path: Path) -> Boundary:
-    """Return the boundary of the policy at `path`, a directory or a file.
-
-    Raise InputError if a planted link is on the way there.
-    """
+    """Return the boundary of the policy at `path`, a file or directory. InputError for a planted link on the way."""
     try:
         named = path if path.is_dir() else path.parent
         refuse_planted_links(named)
@@ -255,10 +252,7 @@ def is_part(path: Path) -> bool:
 
 
 def _walk(directory: Path, is_wanted: Callable[[str], bool], *, most: int | None = MAX_FILES) -> Iterator[Path]:
-    """Yield the files below a directory with wanted names, except hidden ones.
-
-    Raise InputError for more than `most`.
-    """
+    """Yield the files below a directory with wanted names, hidden ones aside. Raise InputError for more than `most`."""
     seen = 0
     for parent, directories, names in os.walk(directory, onerror=_unreadable):
         directories[:] = sorted(name for name in directories if not name.startswith("."))

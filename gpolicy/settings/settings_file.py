@@ -145,10 +145,7 @@ def named_settings_file(path: Path) -> SettingsFile:
 
 
 def _read(path: Path, within: Boundary | None) -> SettingsFile | None:
-    """Return a file, which must lie in a boundary, or was named (None).
-
-    None for a pyproject.toml without settings, unless it was named.
-    """
+    """Return a file in a boundary, or one that was named (None); None for an unnamed pyproject.toml without settings."""
     text = _text(path, within)
     must = within is None
     if path.name == PROJECT_NAME and not must and "gpolicy" not in text:
