@@ -233,10 +233,7 @@ class Adoption:
     # --- nodes and tags ------------------------------------------------------------------------------------------
 
     def nodes(self, taken: Iterable[str] = ()) -> set[str]:
-        """Write the node sets, whose names are none of those `taken`.
-
-        Return the tags of nodes that a policy cannot declare although it declares others.
-        """
+        """Write the node sets, by names not `taken`. Return tags of declared nodes that no policy can declare."""
         before = len(self.left_out)
         undeclared: set[str] = set()
         described: _Described = {}

@@ -25,10 +25,7 @@ from gpolicy.policy.source_file import SourceFile
 
 
 def refusal(info: RuleInfo) -> str:
-    """Return why nothing can accept findings of a rule; empty where something can.
-
-    They are errors that stay, or about waivers, comments and the baseline (GP90x, GP91x).
-    """
+    """Return why nothing can accept findings of a rule: they stay errors, or are about accepting; empty if not so."""
     return info.stays or ("it is about what accepts findings" if info.code.startswith(("GP90", "GP91")) else "")
 
 

@@ -62,10 +62,7 @@ class Examination:
     to_accept: bool = False
 
     def run(self) -> Checked:
-        """Return findings about the structure of the policy and of the rules, less those that something accepts.
-
-        An exception in a rule is a fault of gpolicy and not caught.
-        """
+        """Return findings of structure and rules, less what is accepted. An exception in a rule is a fault of gpolicy."""
         settings = self.settings
         if self.state is not None and settings.ganeti_version is None:
             settings = replace(settings, ganeti_version=release_of(self.state.software_version))

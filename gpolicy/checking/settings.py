@@ -102,10 +102,7 @@ IDLE_GLOB: Final = warning_rule("GP916", "ignored-files-missing")(
 
 
 def idle_globs(settings: Settings, policy: Policy) -> Iterator[Finding]:
-    """Yield a finding for each glob of the settings that matches neither a file of the policy nor any other policy's.
-
-    None in a tree that is too large to be looked through.
-    """
+    """Yield a finding for each glob of the settings that matches no file of any policy; none in too large a tree."""
     idle = [item for item in settings.per_file[:_MOST_GLOBS] if len(item.glob) < _LONGEST]
     idle = [item for item in idle if not any(item.matches(file) for file in policy.paths)]
     if not idle:

@@ -230,10 +230,7 @@ def tagged_entries(policy: Policy, known: Collection[str]) -> Iterator[TaggedNod
 
 @dataclass(slots=True)
 class _Patterns(Generic[_Owner]):
-    """Patterns with whose they are, by letters that each name that they match has: others need not be compared.
-
-    They have an order: by the number of letters that they begin with, then by place.
-    """
+    """Patterns with their owners, ordered by their literal beginnings, by letters that all matching names have."""
 
     by_letters: dict[str, list[tuple[tuple[int, int], str, _Owner]]] = field(default_factory=dict)
     all: list[str] = field(default_factory=list)

@@ -201,10 +201,7 @@ BOUNDED_FAMILIES: Final = frozenset({"ipolicy", "ndparams", "beparams", "hv_stat
 
 
 def parse_bounded_size(text: str | float, name: str) -> Fraction | int:
-    """Return the size in MiB, unrounded, that `text` names as the value of `name`.
-
-    Raise ValueError with a readable reason if it is no size, or more than `BOUNDS` has for this name.
-    """
+    """Return the unrounded MiB of `text` for the value of `name`. Raise ValueError if none, or beyond `BOUNDS`."""
     size = parse_size_exact(text)
     bound = BOUNDS.get(name)
     if bound is not None and size > bound.most:

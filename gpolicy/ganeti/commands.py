@@ -39,10 +39,7 @@ def escape(text: str) -> str:
 
 
 def escaped_list(items: Iterable[str]) -> str:
-    """Return a comma list whose items may hold any character (`--reserved-lvs`, `--ipolicy-disk-templates`).
-
-    No item at all is the empty text, hence an empty item cannot be written.
-    """
+    """Return a comma list whose items may hold any character, but are not empty: no item at all is the empty text."""
     items = list(items)
     if "" in items:
         raise ValueError("a list cannot hold an empty item")
@@ -290,10 +287,7 @@ _COLLECTIONS: Final = {Level.GROUP: "groups", Level.NODE: "nodes"}
 
 
 def only_route(path: Path, *, version: str) -> Route | None:
-    """Return the one route by which a cluster parameter can be set, or None if both can.
-
-    Parameters with different routes do not fit into one `cluster_modify`.
-    """
+    """Return the one route that sets a cluster parameter, None if both can; one `cluster_modify` takes one route."""
     if path[0] == "compression_tools":
         return Route.ARGV
     if path[0] == "data_collector_interval" and release_key(version) >= (3, 0):

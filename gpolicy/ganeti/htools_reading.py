@@ -46,10 +46,7 @@ def wrapped(value: int) -> int:
 
 
 def parse_int(who: str, text: str) -> int:
-    """Return the only number in `text`. Raises InputError that names `who`.
-
-    Numbers of any length are read, and wrap to 64 bits (htools, Utils: `read` of an Int).
-    """
+    """Return the only number in `text`, wrapped to 64 bits (htools, Utils: `read`). Raise InputError that names `who`."""
     if _is_plain(text):
         return int(text)
     match = _NUMBER.match(text)
@@ -81,10 +78,7 @@ def _is_plain(text: str) -> bool:
 
 
 def parse_size(who: str, text: str) -> int:
-    """Return a size in MiB; the unit is optional (MiB), decimal units are rounded toward zero.
-
-    The number wraps before it is scaled (htools, Utils: `parseUnit`).
-    """
+    """Return a size in MiB, rounded toward zero; the number wraps before it is scaled (htools, Utils: `parseUnit`)."""
     from gpolicy.ganeti.htools_formats import MIB, bytes_of  # noqa: PLC0415 - only what is needed
 
     match = _NUMBER.match(text)

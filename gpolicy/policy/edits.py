@@ -166,10 +166,7 @@ class CollectionPlace:
         return self.file.offset(*first[:2]), last_end(self.file, value, mark)
 
     def last_line(self, number: int, column: int) -> int | None:
-        """Return the last line of an entry, with the comments below it that begin at `column`, from 0, or behind it.
-
-        None if its end is unknown or shares its line.
-        """
+        """Return an entry's last line, with comments below it from `column` on; None for an unknown or shared end."""
         stop = self.extent(number)[1]
         if stop is None or not _ONLY_COMMENT.fullmatch(self.file.behind(stop)):
             return None

@@ -67,10 +67,7 @@ class Bases:
 
 
 def _may_be(broken: YamlDocument, kind: str, name: str | None) -> bool:
-    """Return whether a broken document, or what follows it, may be the one of this kind and name.
-
-    What cannot be read there, because it is missing, misspelt or behind an error, may be anything.
-    """
+    """Return whether a broken document may be the one of this kind and name: what cannot be read may be anything."""
     if broken is broken.source.unfinished or not isinstance(broken.root, dict):
         return True
     written = broken.root.get("name")
@@ -79,10 +76,7 @@ def _may_be(broken: YamlDocument, kind: str, name: str | None) -> bool:
 
 
 class Extender:
-    """Adds to each object, once, the values of its bases and of their bases.
-
-    Unknown bases, cycles, conflicting bases and chains of more than MAX_DEPTH documents are reported.
-    """
+    """Adds to each object, once, the values of all its bases; reports unknown, circular, conflicting, too long ones."""
 
     def __init__(self, find: Find, unknown: Unknown, report: Callable[[Finding], None]) -> None:
         self._find = find

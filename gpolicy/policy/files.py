@@ -273,10 +273,7 @@ def _unreadable(error: OSError) -> None:
 
 
 def read_files(paths: Iterable[Path], within: Boundary, texts: Mapping[str, str] | None = None) -> FileSet:
-    """Read `paths`, which must lie in the boundary. Unreadable files are findings, not errors.
-
-    `texts` replace the content of the files of these names.
-    """
+    """Read `paths` in the boundary, or `texts` in place of files of these names. Unreadable files are findings."""
     result = FileSet()
     for path in paths:
         text = read_text(path, within, texts, result)

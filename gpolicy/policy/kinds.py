@@ -134,10 +134,7 @@ SCHEMA: Final = "schema"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HouseRule:
-    """One house rule: `schema` must hold of the effective values of all objects of `kind`.
-
-    `names` and `tags` are globs that restrict the objects; none: all of them.
-    """
+    """One house rule: `schema` holds of effective values of objects of `kind`, all or those of `names` and `tags`."""
 
     name: Located[str]
     kind: Located[str]

@@ -82,10 +82,7 @@ Settings = Mapping[str, Located[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """The common part of all documents about objects. `tags` is None if tags are not managed.
-
-    `limits` and `physical_volumes` are empty for node sets.
-    """
+    """The common part of documents about objects. `tags`: None if not managed. Node sets have no limits and volumes."""
 
     name: str
     document: YamlDocument

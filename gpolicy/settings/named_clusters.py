@@ -324,10 +324,7 @@ def _about_one(file: SettingsFile, clusters: Sequence[NamedCluster]) -> Iterator
 
 
 def _places_of(address: str) -> Iterator[str]:
-    """Yield what no other cluster may share of a live address: the whole, and its host, which is one cluster's master.
-
-    A host with a port, or this machine, may lead to several clusters.
-    """
+    """Yield what no other cluster may share of a live address: the whole, and a host with no port, elsewhere."""
     if address.partition(":")[0] in DESTINATIONS:
         yield address
         parts = urlsplit(address)

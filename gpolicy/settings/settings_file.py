@@ -58,10 +58,7 @@ class SettingsError(InputError):
 
 
 class SettingsFile:
-    """A settings file that is TOML, and has only known tables. Its errors name the line of a key.
-
-    `prefix` is where the settings begin: empty, or `tool.gpolicy`.
-    """
+    """A TOML file of known tables, whose errors name a key's line. `prefix`: its beginning, none or `tool.gpolicy`."""
 
     def __init__(self, path: Path, text: str, data: Any, prefix: Keys = ()) -> None:
         self.path = path

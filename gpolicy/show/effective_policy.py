@@ -144,10 +144,7 @@ def _words(items: tuple[Located[str], ...] | None) -> tuple[str, ...] | None:
 
 
 def _values(declared: Declared, above: Origins) -> tuple[tuple[EffectiveValue, ...], Origins]:
-    """Return the values of an object below one whose effective values come from `above`, and their origins.
-
-    Some families Ganeti does not inherit or know; they count below an object where they are set.
-    """
+    """Return the values of an object below one whose effective values come from `above`, and their origins."""
     settings = dict(_settings(declared))
     own = {path: _origin(leaf, declared) for path, leaf in declared.leaves.items() if leaf.value is not INHERIT}
     own |= settings

@@ -185,10 +185,7 @@ _ABOUT: Final = (
 
 
 def guards_document(guards: Sequence[FirstGuard], left_out: Iterable[str] = ()) -> str:
-    """Return the document of `guards`, those of one measure below its comment; `left_out` says why others are not.
-
-    Without guards it holds comments only.
-    """
+    """Return the document of `guards`, with why others are `left_out`; without guards it holds comments only."""
     lines = [*modelines(SCHEMA_FILE), *comment_lines(_ABOUT)]
     reasons = [line for text in left_out for line in comment_lines(f"- {text}", hanging="  ")]
     lines += ["# Left out, since the cluster does not pass it as it is, or was not asked:", *reasons] if reasons else []

@@ -221,10 +221,7 @@ def _take_their_places(written: list[_Written]) -> None:
 def replacements_of(
     texts: Mapping[str, str], original: Mapping[str, str], targets: Mapping[str, FileToWrite]
 ) -> Iterator[Replacement]:
-    """Yield the replacements that write new `texts` of files, which must still hold their `original` ones.
-
-    A byte order mark stays. Raise GpolicyError for a file that has changed.
-    """
+    """Yield replacements of files that still hold their `original` texts, else raise GpolicyError. BOMs stay."""
     for file, text in texts.items():
         target = targets[file]
         try:

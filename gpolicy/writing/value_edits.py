@@ -106,10 +106,7 @@ class Draft:
         self._now[name] = reading
 
     def stray_change(self) -> str:
-        """Return the first file in which anything else changed than what was to change; empty for none.
-
-        Compared are all values of all documents, and all comments.
-        """
+        """Return the first file where another value, or a comment, changed than was to change; empty for none."""
         for name in self.texts.keys() - self.created.keys():
             before, after = self._original[name], self._now[name]
             if [item.text for item in before.comments] != [item.text for item in after.comments]:
