@@ -18,7 +18,7 @@ from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Span, info_rule
 from gpolicy.opening import read_named, reason
 from gpolicy.policy.files import Boundary, boundary, relative_path
-from gpolicy.policy.source_file import Files, SourceFile, YamlMapping
+from gpolicy.policy.source_file import Files, YamlMapping
 
 FORMAT_VERSION: Final = "1.0"
 _MAX_BYTES: Final = 64 * 1024**2
@@ -108,7 +108,7 @@ def baseline_text(findings: Iterable[tuple[Finding, Key]]) -> str:
 
 
 def read_baseline(path: Path, *, named: bool = True) -> Baseline:
-    """Return the baseline in a file, `named` by whoever runs us, or else by settings. Raise InputError if it is none."""
+    """Return the baseline in a file, `named` by whoever runs us, or by settings. Raise InputError if it is none."""
     within = boundary(path)
     text = _text(path, None if named else within)
     try:
@@ -164,7 +164,10 @@ def fingerprint(finding: Finding, files: Files) -> str:
         return _digest(finding.key, finding.message if span is None else "")
     line = " ".join(_COMMENT.sub("", file.line(span.line)).split())
     marked = file.written(span) if span.end_line == span.line else ""
-    return _digest(finding.key, _object_at(file, span.line), line, " ".join(marked.split()))
+    document = file.document_at(span.line)
+    root = document.root if document is not None and isinstance(document.root, YamlMapping) else ()
+    about = " ".join(document.written((key,)) for key in root if document and key in ("kind", "name"))
+    return _digest(finding.key, about, line, " ".join(marked.split()))
 
 
 def unique_fingerprints(findings: Iterable[Finding], files: Files, *, locate: Callable[[str], str] = str) -> list[str]:
@@ -180,14 +183,6 @@ def unique_fingerprints(findings: Iterable[Finding], files: Files, *, locate: Ca
         seen[plain] += 1
         result.append(_digest(plain, str(seen[plain])) if seen[plain] > 1 else plain)
     return result
-
-
-def _object_at(file: SourceFile, line: int) -> str:
-    """Return kind and name of the document around a line, as written."""
-    document = file.document_at(line)
-    if document is None or not isinstance(document.root, YamlMapping):
-        return ""
-    return " ".join(document.written((key,)) for key in document.root if key in ("kind", "name"))
 
 
 def _digest(*parts: str) -> str:

@@ -5,7 +5,7 @@ that name them: a code, a name, or a prefix of codes for a family (GP2, GP20).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pkgutil import walk_packages
@@ -47,13 +47,7 @@ _LIKE_A_CODE: Final = re.compile(r"gp[0-9oil]+")
 _DIGITS: Final = str.maketrans("oil", "011")
 
 
-def _modules() -> Iterator[ModuleType]:
-    home = import_module(_HOME)
-    for found in walk_packages(home.__path__, f"{_HOME}."):
-        yield import_module(found.name)
-
-
-def rules_in(modules: Iterator[ModuleType]) -> tuple[Rule | FleetRule, ...]:
+def rules_in(modules: Iterable[ModuleType]) -> tuple[Rule | FleetRule, ...]:
     """Return one of each class with an `info` of its own that is defined in one of `modules`, by code."""
     classes = (
         item
@@ -65,7 +59,7 @@ def rules_in(modules: Iterator[ModuleType]) -> tuple[Rule | FleetRule, ...]:
     return tuple(sorted(rules, key=lambda rule: rule.info.code))
 
 
-_ALL: Final = rules_in(_modules())
+_ALL: Final = rules_in(import_module(found.name) for found in walk_packages(import_module(_HOME).__path__, f"{_HOME}."))
 RULES: Final = tuple(rule for rule in _ALL if isinstance(rule, Rule))
 """The rules about one policy, in the order of their codes."""
 

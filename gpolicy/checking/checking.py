@@ -62,7 +62,7 @@ class Examination:
     to_accept: bool = False
 
     def run(self) -> Checked:
-        """Return findings of structure and rules, less what is accepted. An exception in a rule is a fault of gpolicy."""
+        """Return findings of structure and rules, less the accepted. Exceptions in a rule are faults of gpolicy."""
         settings = self.settings
         if self.state is not None and settings.ganeti_version is None:
             settings = replace(settings, ganeti_version=release_of(self.state.software_version))

@@ -17,7 +17,7 @@ from gpolicy.policy.model import Policy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerFile:
-    """Rules (their keys) that do not count in files that match `glob`, from `directory` on; `span`: where it is said."""
+    """Rules (their keys) that do not count in files that match `glob`, below `directory`. `span`: where that stands."""
 
     glob: str
     codes: frozenset[str]

@@ -115,17 +115,16 @@ class _Renderer:
             self.lines += _with_comment(_joined(start, header), value.behind)
             self.lines += lines
             return
-        first, *lines = _written_lines(value, indent)
-        self.lines += [_joined(start, first), *lines]
+        first, *others = value.body.split("\n")  # of a plain or quoted scalar
+        lines = [f"{' ' * indent}{line.strip()}".rstrip() for line in others]
+        self.lines += [_joined(start, value.prefix, first.rstrip()), *lines]
         self.lines[-1:] = _with_comment(self.lines[-1], entry.behind)
 
     def _block(self, entry: TreeEntry, value: Collection, start: str, indent: int, order: KeyOrder) -> None:
-        opening, after = entry.opening, list(value.after)
-        if entry.behind is not None and opening is None:
-            opening = entry.behind
-        elif entry.behind is not None:
-            after.append(entry.behind)
-        head = _joined(start, value.prefix) if value.prefix else start
+        opening, after = entry.opening or entry.behind, value.after
+        if entry.opening is not None and entry.behind is not None:
+            after = [*after, entry.behind]
+        head = _joined(start, value.prefix)
         entries = _sorted(value, order)
         inside = indent + _INDENT
         compact = entry.key is None and opening is None and not value.prefix
@@ -148,7 +147,7 @@ def _sorted(collection: Collection, order: KeyOrder) -> list[TreeEntry]:
 
 
 def _part_head(document: Document, first: TreeEntry, new_first: TreeEntry) -> None:
-    """Separate the comments at the top, with the empty line after them, from those of the first key, which will move."""
+    """Separate the comments at the top, with the empty line after them, from those of the first key, which moves."""
     new_first.blank, first.blank = first.blank, False
     if new_first.blank:
         return
@@ -159,9 +158,7 @@ def _part_head(document: Document, first: TreeEntry, new_first: TreeEntry) -> No
 
 
 def _start(entry: TreeEntry) -> str:
-    if entry.key is None:
-        return "-"
-    return f"{_written(entry.key)}:"
+    return "-" if entry.key is None else f"{_written(entry.key)}:"
 
 
 def _joined(*parts: str) -> str:
@@ -214,13 +211,6 @@ def _without_prefix(value: Scalar, *, flow: bool) -> str:
     if value.style == "'" and value.text.isprintable() and not {'"', "\\"} & set(value.text):
         return quoted(value.text)
     return value.body
-
-
-def _written_lines(value: Scalar, indent: int) -> list[str]:
-    """Return the lines of a plain or quoted scalar that runs over several; all but the first are indented."""
-    first, *others = value.body.split("\n")
-    lines = [f"{' ' * indent}{line.strip()}".rstrip() for line in others]
-    return [_joined(value.prefix, first.rstrip()), *lines]
 
 
 def _block_lines(value: Scalar, indent: int) -> list[str]:
@@ -301,10 +291,7 @@ def _resolved(nodes: list[Schema], schema: Schema) -> tuple[Schema, ...]:
 
 def _ranks(path: tuple[str | int, ...], keys: list[str]) -> Ranks:
     if path == ():
-        keys = [*TOP_LEVEL, *keys]
+        keys = [*TOP_LEVEL, *(key for key in keys if key != LAST), *(key for key in keys if key == LAST)]
     elif len(path) == 1:
         keys = [*BELOW.get(str(path[0]), ()), *keys]
-    ordered = list(dict.fromkeys(keys))
-    if path == () and LAST in ordered:
-        ordered = [key for key in ordered if key != LAST] + [LAST]
-    return {key: place for place, key in enumerate(ordered)}
+    return {key: place for place, key in enumerate(dict.fromkeys(keys))}

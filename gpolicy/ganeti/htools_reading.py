@@ -46,7 +46,7 @@ def wrapped(value: int) -> int:
 
 
 def parse_int(who: str, text: str) -> int:
-    """Return the only number in `text`, wrapped to 64 bits (htools, Utils: `read`). Raise InputError that names `who`."""
+    """Return the only number in `text`, wrapped to 64 bits (htools, Utils: `read`). InputError names `who`."""
     if _is_plain(text):
         return int(text)
     match = _NUMBER.match(text)

@@ -214,8 +214,10 @@ class Builder(DocumentReader):
             self.wrong(message, path, "at the cluster, write the value; a group or a node can `inherit`")
 
     def _spec(self, spec: dict[str, Any], pointer: Pointer) -> Value:
-        sizes = {name: self._size(value, (*pointer, name)) for name, value in spec.items() if name in SPEC_SIZES}
-        return {name: sizes[name] if name in sizes else int(value) for name, value in spec.items()}
+        return {
+            name: self._size(value, (*pointer, name)) if name in SPEC_SIZES else int(value)
+            for name, value in spec.items()
+        }
 
     def _size(self, written: str | int, pointer: Pointer, *, rounded: bool = True) -> int:
         exact = self.exact_size(written, pointer) or 0
@@ -273,11 +275,7 @@ class Builder(DocumentReader):
             yield Located(OwnedPrefix(prefix, frozenset(map(Level, levels))), self.at(("owns", index)))
 
     def _rule_tags(self) -> Iterator[Located[str]]:
-        """Yield the cluster tags with the meaning of the document.
-
-        Exclusion and desired-location suffixes are compared with the beginning of instance tags as they are;
-        only with a closing colon does `service` mean the tags service:… and not services as well.
-        """
+        """Yield the cluster tags with the meaning of the document."""
         for family, pointer in RULES.items():
             items: Any = self.root
             for key in pointer:
@@ -288,7 +286,7 @@ class Builder(DocumentReader):
                         pass
                     case {"from": source, "to": target}:
                         suffix = f"{source}::{target}"
-                    case _:
+                    case _:  # only with a closing colon does `service` mean the tags service:… and not services as well
                         suffix = f"{item.rstrip(':')}:" if family in ("iextags", "desiredlocation") else item
                 place: Pointer = (*pointer, index)
                 yield Located(self._text(f"{TAG_FAMILIES[family]}{suffix}", place), self.at(place))

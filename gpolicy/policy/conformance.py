@@ -15,7 +15,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from functools import cache
-from operator import gt, le, lt
 from typing import Any, Final
 
 from gpolicy.data import data_directory
@@ -142,10 +141,8 @@ class _Compiler:
         self._compiled: dict[str, Test] = {}
 
     def compile(self, schema: Any) -> Test:
-        if schema is False:
-            return lambda _: False
-        if schema is True:
-            return lambda _: True
+        if isinstance(schema, bool):
+            return lambda _: schema
         tests: list[Test] = []
         if "properties" in schema or "additionalProperties" in schema:
             tests.append(self._properties(schema))
@@ -156,12 +153,9 @@ class _Compiler:
                 tests.append(self._condition(schema))
                 continue
             make = _PLAIN.get(keyword) or getattr(self, f"_{keyword.lstrip('$')}", None)
-            if keyword in _LIMITS:
-                tests.append(_within(keyword, argument))
-            elif make is None:
+            if make is None:
                 raise UnknownKeywordError(keyword)
-            else:
-                tests.append(make(argument))
+            tests.append(make(argument))
         return _all(tests)
 
     def _ref(self, reference: str) -> Test:
@@ -219,34 +213,20 @@ _PLAIN: Final[dict[str, Callable[[Any], Test]]] = {
     "uniqueItems": lambda asked: lambda value: not asked or not isinstance(value, list) or all_different(value),
     # compiled at the first value: few policies have values of all forms
     "pattern": lambda form: lambda value: not isinstance(value, str) or re.search(form, value) is not None,
+    # "not below": of what is no number (.nan) other checks tell
+    "minimum": lambda least: lambda value: not TYPES["number"](value) or not value < least,
+    "exclusiveMinimum": lambda below: lambda value: not TYPES["number"](value) or not value <= below,
+    "maximum": lambda most: lambda value: not TYPES["number"](value) or not value > most,
+    "minLength": lambda least: lambda value: not isinstance(value, str) or len(value) >= least,
+    "maxLength": lambda most: lambda value: not isinstance(value, str) or len(value) <= most,
+    "minItems": lambda least: lambda value: not isinstance(value, list) or len(value) >= least,
+    "maxItems": lambda most: lambda value: not isinstance(value, list) or len(value) <= most,
+    "minProperties": lambda least: lambda value: not isinstance(value, dict) or len(value) >= least,
 }
 """The keywords whose arguments hold no schema."""
 
 
-_LIMITS: Final[dict[str, tuple[type[Any], Callable[[float, float], bool]]]] = {
-    "minimum": (float, lt),
-    "exclusiveMinimum": (float, le),
-    "maximum": (float, gt),
-    "minLength": (str, lt),
-    "maxLength": (str, gt),
-    "minItems": (list, lt),
-    "maxItems": (list, gt),
-    "minProperties": (dict, lt),
-}
-"""What a limit is about: numbers (float), or the length of other values; and which comparison with it breaks it."""
-
-
-def _within(keyword: str, limit: float) -> Test:
-    kind, breaks = _LIMITS[keyword]
-    if kind is float:
-        return lambda value: not TYPES["number"](value) or not breaks(value, limit)
-    return lambda value: not isinstance(value, kind) or not breaks(len(value), limit)
-
-
 def _any(tests: list[Test]) -> Test:
-    if len(tests) == 2:
-        first, second = tests
-        return lambda value: first(value) or second(value)
     return lambda value: any(test(value) for test in tests)
 
 

@@ -121,11 +121,7 @@ def relative_path(file: str, directory: Path) -> str:
     return Path(relpath(_real(path.parent) / path.name, _real(directory.absolute()))).as_posix()
 
 
-@cache
-def _real(directory: Path) -> Path:
-    return real_path(directory)
-
-
+_real: Final = cache(real_path)
 SUFFIXES = YAML_SUFFIXES
 _FIRST_BYTES = 1024
 _FIRST_LETTERS = 4096
@@ -171,12 +167,10 @@ def policy_files(path: Path) -> list[Path]:
         raise InputError(f"{path}: no such file or directory", hint=path_meant(path))
     if not path.is_dir():
         raise InputError(f"{path}: neither a file nor a directory")
-    files = sorted(_walk(path, lambda name: name.endswith(SUFFIXES)))
-    if not files:
-        unread = (f"{finding.span.file}: {finding.hint}" for finding in unread_files(path) if finding.span)
-        hint = next(unread, "`gpolicy init` writes a first policy")
-        raise InputError(f"{path}: no YAML files here", hint=hint)
-    return files
+    if files := sorted(_walk(path, lambda name: name.endswith(SUFFIXES))):
+        return files
+    unread = (f"{finding.span.file}: {finding.hint}" for finding in unread_files(path) if finding.span)
+    raise InputError(f"{path}: no YAML files here", hint=next(unread, "`gpolicy init` writes a first policy"))
 
 
 def unread_files(directory: Path) -> Iterator[Finding]:
@@ -299,7 +293,7 @@ def read_text(path: Path, within: Boundary, texts: Mapping[str, str] | None, res
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         result.findings.append(_encoding_finding(str(path), error, result))
-    return None
+        return None
 
 
 def _encoding_finding(name: str, error: UnicodeDecodeError, result: FileSet) -> Finding:

@@ -217,7 +217,7 @@ class _Fault:
             yield from _Fault(branch, self._document).explain()
 
     def _unknown_key(self, key: str, meant: str | None) -> Finding:
-        """Return the finding of an unknown key, `meant` as that one. Keys that lack the same key above are one mistake."""
+        """Return the finding of an unknown key, a slip of `meant`; keys that lack one key above are one mistake."""
         document, pointer, known = self._document, self._pointer, self._known
         place = place_name(pointer)
         where = f"in {place}" if place else f"in a {document.root['kind']}"

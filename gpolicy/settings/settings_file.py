@@ -142,7 +142,7 @@ def named_settings_file(path: Path) -> SettingsFile:
 
 
 def _read(path: Path, within: Boundary | None) -> SettingsFile | None:
-    """Return a file in a boundary, or one that was named (None); None for an unnamed pyproject.toml without settings."""
+    """Return a file in a boundary, or one that was named (None); None for another pyproject.toml without settings."""
     text = _text(path, within)
     must = within is None
     if path.name == PROJECT_NAME and not must and "gpolicy" not in text:

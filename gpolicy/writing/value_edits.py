@@ -258,7 +258,7 @@ class ValueWriter:
         return self.draft.document(self.place)
 
     def write(self, pointer: Pointer, parameter: Parameter, node: Node, values: tuple[Value, Value]) -> None:
-        """Write `node` at `pointer`; `values` are the declared and the new value in normal form. Raise UnwritableError."""
+        """Write `node` at `pointer`; `values` are the declared and the new one in normal form. UnwritableError."""
         written = self.document.value(pointer)
         if isinstance(written, list) and isinstance(node, list) and node:
             if parameter.type is Type.MINMAX:
