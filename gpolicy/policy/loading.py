@@ -95,7 +95,7 @@ class _Loader:
 
     def policy(self, paths: tuple[str, ...]) -> Policy:
         documents = tuple(self._files.documents)
-        self._made = _read_documents(documents, self._findings, self._broken, {kind.field for kind in KINDS.values()})
+        self._made = read_documents(documents, self._findings, self._broken, {kind.field for kind in KINDS.values()})
         self._objects = self._made.pop(OBJECTS)
         if paths and not self._findings and all(document.root is None for document in documents):
             hint = "write its documents (`gpolicy init` writes a first policy), or name another file"
@@ -268,10 +268,10 @@ class _BaseFile:
 def _base_file(name: str, text: str) -> _BaseFile:
     file = read_yaml(text, name)
     findings, broken = [*file.findings], [file.unfinished] if file.unfinished else []
-    return _BaseFile(file, _read_documents(file.documents, findings, broken, {OBJECTS, HOUSE_RULES}), findings, broken)
+    return _BaseFile(file, read_documents(file.documents, findings, broken, {OBJECTS, HOUSE_RULES}), findings, broken)
 
 
-def _read_documents(
+def read_documents(
     documents: Iterable[YamlDocument], findings: list[Finding], broken: list[YamlDocument], fields: Collection[str]
 ) -> dict[str, list[Any]]:
     """Return what documents declare, by the `fields` of a policy; add to the findings and to the broken documents."""

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
+from itertools import product
 from typing import Any, Final
 
 from gpolicy.ganeti.amounts import parse_size_exact
@@ -334,7 +335,7 @@ class ValueWriter:
 
     def _pairs(self, pointer: Pointer, node: list[Node], values: tuple[Value, Value]) -> None:
         """Write spec pairs. Raise UnwritableError where nobody can tell which of the named pairs became which."""
-        old, new = (list(value) if isinstance(value, list) else [] for value in values)
+        old, new = (list[Any](value) if isinstance(value, list) else [] for value in values)
         names = [pair.get("name") for pair in self.document.value(pointer)]
         before, after = ([json.dumps(pair, sort_keys=True) for pair in pairs] for pairs in (old, new))
         steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
@@ -352,14 +353,12 @@ class ValueWriter:
                 self._edit(pointer, remove_entry(self.document, (*pointer, number)))
             for number in range(stop - 1, start + both - 1, -1):
                 self._edit(pointer, add_item(self.document, pointer, node[number], after=low + both - 1))
-            for number in range(both):
-                self._pair((*pointer, low + number), node[start + number], old[low + number], new[start + number])
-
-    def _pair(self, pointer: Pointer, node: Any, old: Any, new: Any) -> None:
-        for bound in ("min", "max"):
-            for name, value in new[bound].items():
-                if old[bound].get(name) != value:
-                    self._scalar((*pointer, bound, name), node[bound][name], is_size=name in SPEC_SIZES)
+            for number, bound in product(range(both), ("min", "max")):
+                written: Any = node[start + number]
+                for name, value in new[start + number][bound].items():
+                    if old[low + number][bound].get(name) != value:
+                        place = (*pointer, low + number, bound, name)
+                        self._scalar(place, written[bound][name], is_size=name in SPEC_SIZES)
 
 
 def _word(item: Any) -> str:
