@@ -302,12 +302,10 @@ def written_out(pattern: str) -> list[str] | None:
 
 def _letters(text: str) -> list[str]:
     """Return the letters of a set, as `fnmatch` reads it: `1-4` is a range."""
-    letters: dict[str, None] = {}
+    letters: list[str] = []
     while text:
-        if len(text) > 2 and text[1] == "-":
-            letters.update(dict.fromkeys(map(chr, islice(range(ord(text[0]), ord(text[2]) + 1), MOST_NODES + 1))))
-            text = text[3:]
-        else:
-            letters[text[0]] = None
-            text = text[1:]
-    return list(letters)
+        is_range = len(text) > 2 and text[1] == "-"
+        last = ord(text[2 if is_range else 0])
+        letters += map(chr, islice(range(ord(text[0]), last + 1), MOST_NODES + 1))
+        text = text[3 if is_range else 1 :]
+    return list(dict.fromkeys(letters))

@@ -82,9 +82,7 @@ def sections(
 
 def _family(family: str, values: Mapping[Path, Node], comment: Comment) -> list[str]:
     own = {path: value for path, value in values.items() if path[0] == family}
-    if not own:
-        return []
-    if family not in FAMILIES:
+    if own and family not in FAMILIES:
         return entry(family, own[family,], comment=comment((family,), own[family,]), as_flow=True)
     first = list(BELOW.get(family, ()))
     ordered = sorted(own, key=lambda path: first.index(path[1]) if path[1] in first else len(first))
@@ -104,10 +102,8 @@ def _mapping(path: Path, tree: Mapping[str, Node], indent: int, comment: Comment
             continue
         is_short = here[0] in _FLOW and not any(isinstance(below, dict) for below in node.values())
         one_line = entry(key, node, indent=indent, as_flow=True) if is_short or here == ("ipolicy", "std") else []
-        if len(one_line) == 1:
-            lines += one_line
-        else:
-            lines += [f"{' ' * indent}{scalar(key)}:", *_mapping(here, node, indent + 2, comment)]
+        whole = [f"{' ' * indent}{scalar(key)}:", *_mapping(here, node, indent + 2, comment)]
+        lines += one_line if len(one_line) == 1 else whole
     return lines
 
 
@@ -140,11 +136,9 @@ def schema_text() -> str:
 
 def left_out_lines(left_out: Iterable[NotWritten], *, with_object: bool = False) -> list[str]:
     """Return the comment that lists what an object's document leaves out."""
-    lines = ["# Left out:"]
-    for item in left_out:
-        text = str(item) if with_object or not item.what else f"{item.what}: {item.reason}"
-        lines += comment_lines(f"- {text}", hanging="  ")
-    return lines if len(lines) > 1 else []
+    texts = (str(item) if with_object or not item.what else f"{item.what}: {item.reason}" for item in left_out)
+    lines = [line for text in texts for line in comment_lines(f"- {text}", hanging="  ")]
+    return ["# Left out:", *lines] if lines else []
 
 
 def file_text(lines: Iterable[str]) -> str:
@@ -249,13 +243,10 @@ def starter_files(name: str) -> dict[str, str]:
     reason = name_complaint(name, pattern=False)
     if reason:
         raise RequestError(f"{name!r} cannot be the name of a cluster: {reason}")
+    cluster = _CLUSTER.replace("name: NAME\n", f"name: {scalar(name)}\n")
     return {
-        "cluster.yaml": _file(_CLUSTER.replace("name: NAME\n", f"name: {scalar(name)}\n"), SCHEMA_FILE),
-        "groups/default.yaml": _file(_GROUP, f"../{SCHEMA_FILE}"),
+        "cluster.yaml": "\n".join([*modelines(SCHEMA_FILE), cluster]),
+        "groups/default.yaml": "\n".join([*modelines(f"../{SCHEMA_FILE}"), _GROUP]),
         GUARDS_FILE: guards_document(FIRST_GUARDS),
         SCHEMA_FILE: schema_text(),
     }
-
-
-def _file(text: str, schema: str) -> str:
-    return "\n".join([*modelines(schema), text])
