@@ -189,7 +189,6 @@ class Adoption:
     # --- groups --------------------------------------------------------------------------------------------------
 
     def _declarable_groups(self) -> list[str]:
-        """Return the groups that a policy can declare; the others are noted."""
         names: list[str] = []
         for name in self.state.groups:
             reason = name_complaint(name, pattern=False) or self.excluded.get((f"group/{name}", ""), "")
@@ -354,7 +353,6 @@ class _Adding:
         self.left_out: list[NotWritten] = []
 
     def units(self) -> Iterator[Unit]:
-        """Yield what to add, each part for itself."""
         groups = [name for name in self._state.groups if name not in self._desired.current_groups]
         new = frozenset(groups)
         free: dict[str, list[str]] = {}

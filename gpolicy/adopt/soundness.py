@@ -98,7 +98,6 @@ def policy_of(files: Mapping[str, str]) -> Policy:
 
 
 def _places(policy: Policy) -> Iterator[tuple[Span, Place]]:
-    """Yield the place and identity of each value, tag and group of the policy."""
     for declared in policy.objects:
         nodes = declared.nodes if isinstance(declared, NodeSetPolicy) else None
         for label in [declared.label] if nodes is None else [f"node/{node.value}" for node in nodes]:

@@ -206,7 +206,6 @@ def severities_by_code(words: Mapping[str, Severity]) -> dict[str, Severity]:
 
 
 def _precision(words: Iterable[str]) -> dict[str, int]:
-    """Return how precisely the words name each rule."""
     result: dict[str, int] = {}
     for word in words:
         for info in rules_named(word)[0]:

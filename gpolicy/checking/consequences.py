@@ -141,7 +141,6 @@ def _cause(
 
 
 def _explains(finding: Finding) -> Explains:
-    """Return how a finding explains others: by default not at all."""
     return _EXPLAINS.get(finding.code, Explains())
 
 

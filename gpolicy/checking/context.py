@@ -333,7 +333,6 @@ class _Soundness:
         return self._known[key]
 
     def _holds_an_error(self, own: Span) -> bool:
-        """Return whether an error lies within a place."""
         for number in range(bisect_left(self._sorted, replace(own, end_line=0)), len(self._sorted)):
             place = self._sorted[number]
             if (place.file, place.line) > (own.file, own.end_line):

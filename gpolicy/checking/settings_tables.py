@@ -89,7 +89,6 @@ def _refuse_if_always_on(word: str, what: str, error: _Error) -> None:
 
 
 def _rules(file: SettingsFile, place: Place) -> list[str]:
-    """Return the words of a list of rules, each of which is known."""
     words = place.value
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         message = f"must be a list of rules, not {shown(words)}"
@@ -224,7 +223,6 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
 
 
 def _words(option: str, given: Iterable[str]) -> Iterator[str]:
-    """Yield the words of an option, each of which names rules."""
     for word in (part.strip() for text in given for part in text.split(",")):
         if not word:
             raise ArgumentError(f"{option} names no rule", hint="write codes, names or families: GP201,spec-order,GP3")

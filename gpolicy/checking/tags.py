@@ -236,7 +236,6 @@ class _Patterns(Generic[_Owner]):
     all: list[str] = field(default_factory=list)
 
     def add(self, pattern: str, owner: _Owner) -> None:
-        """Add a pattern of `owner`."""
         parts = _WILDCARD.split(pattern.partition("[")[0])
         order = len(parts[0]), len(self.all)
         self.all.append(pattern)

@@ -97,7 +97,6 @@ class _Worker(Generic[_Result]):
 
     @property
     def age(self) -> float:
-        """Seconds since it began."""
         return time.monotonic() - self._began
 
     def result(self) -> _Result | Failed:
@@ -123,7 +122,6 @@ class _Worker(Generic[_Result]):
 
 
 def _do(job: Callable[[], object], answers: Connection) -> None:
-    """Do a job in a process of its own, and send what it returns."""
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that began it
         signal.signal(signal.SIGTERM, _interrupt)  # so that programs that it started are ended as well

@@ -105,7 +105,6 @@ class _Reader:
         return place if self._text.startswith(("{", "["), place) else None
 
     def _node(self, begun: Collection | None, value: Any, mark: Mark) -> Node:
-        """Return a scalar, or the collection that has begun with its entries."""
         if begun is None:
             return self._scalar(value, mark)
         if begun.flow:
@@ -259,7 +258,6 @@ def _passed(text: str, place: int) -> int:
 
 
 def _is_blank(source: SourceFile, line: int) -> bool:
-    """Return whether a line, from 1, exists and is empty."""
     return line > 0 and not source.line(line).strip()
 
 

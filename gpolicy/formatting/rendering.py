@@ -55,7 +55,6 @@ class _Renderer:
         self.comments(root.after, 0)
 
     def comments(self, comments: list[CommentLines], indent: int) -> None:
-        """Write comments on lines of their own."""
         self._comment_lines(comments, indent, first=not self.lines)
 
     def _comment_lines(self, comments: list[CommentLines], indent: int, *, first: bool) -> None:
@@ -196,7 +195,6 @@ def _flow_entry(entry: TreeEntry, order: KeyOrder) -> str | None:
 
 
 def _written(value: Scalar, *, flow: bool = False) -> str:
-    """Return a scalar of one line, in the form for a block or for braces and brackets."""
     return _joined(value.prefix, _without_prefix(value, flow=flow))
 
 

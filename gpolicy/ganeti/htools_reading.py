@@ -192,7 +192,6 @@ class _Reading:
     errors: list[str]
 
     def long(self, word: str) -> None:
-        """Read a word that began with two dashes."""
         name, equals, value = word.partition("=")
         exact = [option for option in self.options if option.long == name]
         matching = exact or [option for option in self.options if option.long.startswith(name)]
@@ -214,7 +213,6 @@ class _Reading:
             self.given.append((option.long, value if equals else None))
 
     def short(self, word: str) -> None:
-        """Read a word of short options."""
         while word:
             letter, word = word[0], word[1:]
             option = next((option for option in self.options if option.short == letter), None)

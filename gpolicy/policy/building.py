@@ -275,7 +275,6 @@ class Builder(DocumentReader):
             yield Located(OwnedPrefix(prefix, frozenset(map(Level, levels))), self.at(("owns", index)))
 
     def _rule_tags(self) -> Iterator[Located[str]]:
-        """Yield the cluster tags with the meaning of the document."""
         for family, pointer in RULES.items():
             items: Any = self.root
             for key in pointer:

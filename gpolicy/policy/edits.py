@@ -274,10 +274,8 @@ def last_end(file: SourceFile, value: Any, mark: Mark) -> int | None:
 
 
 def _is_comment(line: str) -> bool:
-    """Return whether a line holds a comment only."""
     return line.lstrip().startswith("#")
 
 
 def _indentation_of(line: str) -> int:
-    """Return the number of blanks before the text of a line."""
     return len(line) - len(line.lstrip())

@@ -166,7 +166,6 @@ class _Loader:
             self._findings.append(SEVERAL_CLUSTERS.finding(message, cluster.span, hint=hint, related=related))
 
     def _extending(self, base: ClusterPolicy, clusters: list[ClusterPolicy]) -> list[ClusterPolicy]:
-        """Return the clusters that extend another one."""
 
         def extends(cluster: ClusterPolicy, name: Located[str]) -> bool:
             found = self._find(cluster, name)
@@ -290,7 +289,6 @@ def read_documents(
 
 
 def _beside(declared: Declared, file: str) -> Path:
-    """Return the path of a file that a document names from its own place."""
     return Path(os.path.normpath(Path(declared.document.file).parent / PurePosixPath(file)))
 
 

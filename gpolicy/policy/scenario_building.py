@@ -101,7 +101,6 @@ class _Builder(DocumentReader):
             self.report(WRONG_VALUE.finding(message, groups[0].span))
 
     def _check_instances(self, groups: list[SimulatedGroup], edits: tuple[StageEdit, ...]) -> None:
-        """Report instances that are there twice, and those of edits that are not there."""
         known: set[str] = set()
         for existing in [item for group in groups for item in group.instances]:
             self._add(existing, known)

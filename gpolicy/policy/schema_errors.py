@@ -79,7 +79,6 @@ def shape_findings(document: YamlDocument) -> list[Finding]:
 
 
 def _explained(document: YamlDocument) -> list[Finding]:
-    """Return findings about a document that does not conform to the schema of its kind."""
     from jsonschema import Draft7Validator, validators  # noqa: PLC0415 (takes longer to import than most policies)
 
     schema = schema_of(document.root["kind"])
@@ -110,7 +109,6 @@ def _unique_items(_: Any, is_asked: bool, instance: Any, __: Any) -> Iterator[Va
 
 
 def _head_findings(document: YamlDocument) -> list[Finding]:
-    """Return findings about the first keys of every document: its version and its kind."""
     root = document.root
     if not isinstance(root, dict):
         message = f"a document of a policy is a mapping, this is {_describe(root)}"
@@ -247,7 +245,6 @@ class _Fault:
         return {closest(key, list(self._known)) for key in self._unknown}
 
     def _missing_hint(self, missing: list[str]) -> str:
-        """Return what to add, with the form of its values if they have one."""
         if self._pointer and self._pointer[-1] in ("min", "max"):
             return "Ganeti replaces the whole list: all six parameters must stand in every min and max"
         forms = {name: PATTERNS.get(self._known.get(name, {}).get("pattern", "")) for name in missing}
@@ -265,7 +262,6 @@ class _Fault:
         return f"{', '.join(choices[:-1])}, or {choices[-1]}"
 
     def _is_required(self) -> bool:
-        """Return whether the value of the error belongs to a required key."""
         schema = whole = schema_of(self._document.root["kind"])
         around: dict[str, Any] = {}
         for step in list(self._error.absolute_schema_path)[:-1]:  # the last one is the keyword that failed

@@ -41,12 +41,10 @@ class _Stop:
 
     @property
     def before(self) -> str:
-        """The text of the line before the place."""
         return self.source.line(self.line)[: self.column - 1][-_LONGEST:]
 
     @property
     def after(self) -> str:
-        """The rest of the line from the place on."""
         return self.source.line(self.line)[self.column - 1 :][:_LONGEST]
 
     @property
@@ -100,7 +98,6 @@ def _stop(error: MarkedYAMLError, source: SourceFile) -> _Stop:
 
 
 def _in_quotes(text: str) -> str:
-    """Return an example of a text in quotes."""
     text = text.strip()
     if len(text) > _SHOWN or '"' in text or "\\" in text:
         return "'…'" if "'" not in text else '"…"'

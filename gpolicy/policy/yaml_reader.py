@@ -277,7 +277,6 @@ class _Reader:
         self._source.findings.append(UNSUPPORTED_YAML.finding(message, Span(self._source.name, *mark), hint=hint))
 
     def stop_too_deep(self, mark: Mark) -> None:
-        """Report that values are nested too deep, and take no more of them."""
         self._stop(f"nested more than {MAX_DEPTH} levels deep", mark)
 
     def _stop(self, message: str, mark: Mark) -> None:

@@ -252,7 +252,6 @@ def _has(cluster: NamedCluster, label: str) -> bool:
 
 
 def _wave_of(cluster: NamedCluster, labels: Sequence[str]) -> str | None:
-    """Return the first label that a cluster has."""
     return next((label for label in labels if _has(cluster, label)), None)
 
 

@@ -198,7 +198,6 @@ def _origin(leaf: Leaf, declared: Declared) -> Origin:
 
 
 def _claimed(node_set: NodeSetPolicy, policy: Policy) -> Iterator[str]:
-    """Yield the declared groups of the set's nodes."""
     for named in node_set.groups:
         if named.value in policy.groups:
             yield named.value

@@ -196,7 +196,6 @@ def rewrite_value(document: YamlDocument, pointer: Pointer, node: Node) -> Edits
 
 
 def _place_of(key: str, mapping: YamlMapping, known: Iterable[str]) -> int:
-    """Return the number of the entry to put a key behind."""
     order = list(known)
     last = len(mapping) - (1 if list(mapping)[-1:] != [LAST] or key == LAST or len(mapping) == 1 else 2)
     if key not in order:
