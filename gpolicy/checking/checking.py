@@ -118,22 +118,6 @@ class Examination:
         return found
 
 
-def find_mistakes(
-    policy: Policy,
-    *,
-    today: date,
-    state: ClusterState | None = None,
-    settings: Settings = DEFAULT,
-    fleet: Iterable[Hit] = (),
-    forecast: Forecast = NO_FORECAST,
-) -> list[Finding]:
-    """Return everything that is wrong with `policy` and not accepted, sorted by place. See `Examination`."""
-    examination = Examination(
-        policy=policy, today=today, state=state, settings=settings, fleet=fleet, forecast=forecast
-    )
-    return examination.run().findings
-
-
 def check_fleet(policies: Sequence[Policy]) -> list[list[Hit]]:
     """Return for each policy the findings that only several policies together show."""
     found: list[list[Hit]] = [[] for _ in policies]
