@@ -12,7 +12,7 @@ from typing import Final
 from gpolicy.checking.accepting import Suppressions, Waivers, refusal
 from gpolicy.checking.baseline import Baseline
 from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule, rules_named
-from gpolicy.checking.consequences import is_said_better, is_silent, without_consequences
+from gpolicy.checking.consequences import is_said_better, without_consequences
 from gpolicy.checking.context import Context
 from gpolicy.checking.forecast import NO_FORECAST, Forecast
 from gpolicy.checking.rule import Fleet, Hit, Rule
@@ -83,7 +83,8 @@ class Examination:
         codes = set(_ALWAYS_RUN - context.settings.ignored)
         for rule in sorted(RULES, key=lambda rule: rule.runs_last):
             said_elsewhere = self.to_plan and rule.said_by_plan
-            if said_elsewhere or not _runs_in(rule, context) or is_silent(rule, sieve.kept):
+            is_silent = rule.runs_last and any(map(rule.silent_after.silences, sieve.kept))
+            if said_elsewhere or is_silent or not _runs_in(rule, context):
                 continue
             code = rule.info.code
             hits = rule.check_after(context, tuple(sieve.kept)) if rule.runs_last else context.found_by(code)

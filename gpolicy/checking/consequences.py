@@ -68,7 +68,10 @@ def without_consequences(found: Sequence[Finding], settings: Settings) -> list[F
             if cause in left_out or settings.severity_of(cause) or settings.severity_of(worst):
                 left_out.remove(worst)
             else:
-                raised[cause] = _as_severe(cause, worst.severity, same)
+                bad = (item for item in same if item.severity is worst.severity)
+                more = (Related(item.span, item.message) for item in bad if item.span)
+                places = [place for place in more if place not in cause.related][:MOST_PLACES]
+                raised[cause] = replace(cause, severity=worst.severity, related=(*cause.related, *places))
     return [raised.get(finding, finding) for finding in found if finding not in left_out]
 
 
@@ -81,11 +84,6 @@ def _causes_by_place(found: Iterable[Finding]) -> dict[Span | None, Finding]:
             for span in (finding.span, *about):
                 causes.setdefault(span, finding)
     return causes
-
-
-def is_silent(rule: Rule, found: Iterable[Finding]) -> bool:
-    """Return whether a rule that runs last is not asked after what the others found."""
-    return rule.runs_last and any(map(rule.silent_after.silences, found))
 
 
 def is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
@@ -103,13 +101,6 @@ def is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
         if is_said:
             return True
     return False
-
-
-def _as_severe(cause: Finding, severity: Severity, following: list[Finding]) -> Finding:
-    """Return a cause with the severity of what follows from it, and with the places of what makes it so severe."""
-    worst = [Related(item.span, item.message) for item in following if item.severity is severity and item.span]
-    more = tuple(related for related in worst if related not in cause.related)
-    return replace(cause, severity=severity, related=(*cause.related, *more[:MOST_PLACES]))
 
 
 def _first_cause(

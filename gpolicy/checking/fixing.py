@@ -80,15 +80,16 @@ class _Rounds:
             every = self.texts | applied(now.files, part)
             texts = {file: text for file, text in every.items() if text != self.original.get(file)}
             state = frozenset(texts.items())
-            then = None
             if state not in self.seen:
                 self.checks += 1
                 then = self.check(texts)
-            if then is not None and _is_no_worse(now, then):
-                self.seen.add(state)
-                self.texts = texts
-                self.fixed += part
-                return then
+                before, after = _errors(now), _errors(then)
+                # what becomes readable as a whole may show errors that nobody could see before
+                if after[0] <= before[0] and after[1:] <= before[1:]:
+                    self.seen.add(state)
+                    self.texts = texts
+                    self.fixed += part
+                    return then
             if len(part) == 1:
                 self.refused.add(_key(part[0]))
             else:
@@ -101,15 +102,6 @@ def _key(finding: Finding) -> tuple[object, ...]:
     """Return what a fix is known by in the next round, when lines have moved."""
     edits: tuple[Edit, ...] = finding.fix.edits if finding.fix else ()
     return (finding.code, finding.message, *(edit.text for edit in edits))
-
-
-def _is_no_worse(before: CheckResult, after: CheckResult) -> bool:
-    """Return whether no file became unreadable and no errors were added.
-
-    What becomes readable as a whole may show errors that nobody could see before.
-    """
-    was, now = _errors(before), _errors(after)
-    return now[0] <= was[0] and now[1:] <= was[1:]
 
 
 def _errors(look: CheckResult) -> tuple[int, ...]:
