@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from functools import cache
 from typing import Any, Final
 
@@ -31,8 +31,7 @@ _SAID_AT_EACH_PLACE: Final = ("description", "examples")
 
 def file_name(kind: str) -> str:
     """Return the file of a kind's schema: `NodeGroup` is in `node-group.json`."""
-    words = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in kind)
-    return f"{words.lstrip('-')}.json"
+    return f"{re.sub('(?<!^)(?=[A-Z])', '-', kind).lower()}.json"
 
 
 @cache
@@ -44,8 +43,12 @@ def schema_of(kind: str) -> dict[str, Any]:
 
 def share_shapes(schema: Schema) -> Schema:
     """Return `schema` with the named shapes that it has more than once as definitions."""
-    places = Counter[Any](_names(schema))
+    places = Counter[Any]()
     shared: Schema = {}
+
+    def count(part: Schema) -> Schema:
+        places[part.get(SHAPE)] += SHAPE in part
+        return part
 
     def change(part: Schema) -> Schema:
         own = {key: below for key, below in part.items() if key != SHAPE}
@@ -58,15 +61,9 @@ def share_shapes(schema: Schema) -> Schema:
             return own  # two parameters of one name take different values
         return {"$ref": f"{_REFERENCE}{name}", **said}
 
+    _rebuilt(schema, count)
     whole: Schema = _rebuilt(schema, change)
     return {**whole, "definitions": {**whole["definitions"], **shared}} if shared else whole
-
-
-def _names(value: Any) -> Iterator[str]:
-    if isinstance(value, dict) and SHAPE in value:
-        yield value[SHAPE]
-    for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _names(below)
 
 
 def with_own_shapes(schema: Schema) -> Schema:
@@ -126,12 +123,8 @@ def conforms(document: YamlDocument) -> bool:
     return has_head and _test_of(root["kind"])(root)
 
 
-class UnknownKeywordError(ValueError):
-    """A schema uses a keyword that this module does not know: a bug of gpolicy."""
-
-
 def compile_schema(schema: dict[str, Any]) -> Test:
-    """Return a function that tells whether a value conforms to `schema`. Raise `UnknownKeywordError`."""
+    """Return a function that tells whether a value conforms to `schema`; AttributeError for an unknown keyword."""
     return _Compiler(schema.get("definitions", {})).compile(schema)
 
 
@@ -152,9 +145,7 @@ class _Compiler:
             if keyword == "if":
                 tests.append(self._condition(schema))
                 continue
-            make = _PLAIN.get(keyword) or getattr(self, f"_{keyword.lstrip('$')}", None)
-            if make is None:
-                raise UnknownKeywordError(keyword)
+            make = _PLAIN.get(keyword) or getattr(self, f"_{keyword.lstrip('$')}")
             tests.append(make(argument))
         return _all(tests)
 

@@ -7,26 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpolicy.guessing import did_you_mean_one_of
+from gpolicy.policy import scenario
 from gpolicy.policy.building import DocumentReader, Report
-from gpolicy.policy.scenario import (
-    FILLINGS,
-    MOST_NODES,
-    Action,
-    CapacityQuestion,
-    DiskSize,
-    Existing,
-    Expectation,
-    Machine,
-    Number,
-    RedundancyQuestion,
-    Scenario,
-    SimulatedGroup,
-    SimulatedNode,
-    Sizes,
-    Stage,
-    StageEdit,
-    Wanted,
-)
 from gpolicy.policy.source_file import Located, Pointer, YamlDocument
 from gpolicy.policy.structure import WRONG_VALUE
 
@@ -42,34 +24,34 @@ _FIELDS: Final = {
 """The fields of keys that have another name."""
 
 
-def build_scenarios(document: YamlDocument, report: Report) -> Iterator[Scenario]:
+def build_scenarios(document: YamlDocument, report: Report) -> Iterator[scenario.Scenario]:
     """Yield the tests of a document; findings about values go to `report`."""
     builder = _Builder(document, report)
     for index, written in enumerate(document.root["tests"]):
-        yield builder.scenario(written, ("tests", index))
+        yield builder.build(written, ("tests", index))
 
 
 class _Builder(DocumentReader):
-    def scenario(self, written: dict[str, Any], at: Pointer) -> Scenario:
-        action = next(item for item in Action if item.value in written)
+    def build(self, written: dict[str, Any], at: Pointer) -> scenario.Scenario:
+        action = next(item for item in scenario.Action if item.value in written)
         question, place = written[action.value], (*at, action.value)
-        instance = action in (Action.PLACE, Action.CHECK_INSTANCE)
-        return Scenario(
+        instance = action in (scenario.Action.PLACE, scenario.Action.CHECK_INSTANCE)
+        is_redundancy = action is scenario.Action.REDUNDANCY
+        asked = self._plain(question, place, *question) if is_redundancy else {}
+        return scenario.Scenario(
             name=Located(written["name"], self.at((*at, "name"))),
             action=action,
             span=self.at((*at, "name")),
-            stage=self._stage(written["on"], (*at, "on")) if "on" in written else Stage(),
+            stage=self._stage(written["on"], (*at, "on")) if "on" in written else scenario.Stage(),
             expectations=tuple(self._expectations(written["expect"], (*at, "expect"))),
             sizes=self._sizes(question, place) if instance else None,
-            capacity=self._capacity(question, place) if action is Action.CAPACITY else None,
-            redundancy=(
-                RedundancyQuestion(**self._plain(question, place, *question)) if action is Action.REDUNDANCY else None
-            ),
+            capacity=self._capacity(question, place) if action is scenario.Action.CAPACITY else None,
+            redundancy=scenario.RedundancyQuestion(**asked) if is_redundancy else None,
         )
 
     # --- the cluster -----------------------------------------------------------------------------------------------
 
-    def _stage(self, written: dict[str, Any], at: Pointer) -> Stage:
+    def _stage(self, written: dict[str, Any], at: Pointer) -> scenario.Stage:
         if "snapshot" in written and "simulate" in written:
             message = "a test runs on a snapshot or on simulated hardware, not on both"
             hint = "leave one of them out; `edits` change either"
@@ -85,9 +67,9 @@ class _Builder(DocumentReader):
         edits = tuple(self._edit(item, (*at, "edits", n)) for n, item in enumerate(written.get("edits", ())))
         if "simulate" in written:
             self._check_instances(groups, edits)
-        return Stage(simulated=tuple(groups), edits=edits, **self._plain(written, at, "snapshot"))
+        return scenario.Stage(simulated=tuple(groups), edits=edits, **self._plain(written, at, "snapshot"))
 
-    def _check_nodes(self, groups: list[SimulatedGroup]) -> None:
+    def _check_nodes(self, groups: list[scenario.SimulatedGroup]) -> None:
         seen: set[str] = set()
         for group in groups:
             for node in group.nodes:
@@ -96,11 +78,11 @@ class _Builder(DocumentReader):
                     message = f"a second node {node.name!r}"
                     self.report(WRONG_VALUE.finding(message, node.span, hint=hint, missing=f"names at {node.span}"))
                 seen.add(node.name)
-        if len(seen) > MOST_NODES:
-            message = f"{len(seen)} simulated nodes; a test has at most {MOST_NODES}"
+        if len(seen) > scenario.MOST_NODES:
+            message = f"{len(seen)} simulated nodes; a test has at most {scenario.MOST_NODES}"
             self.report(WRONG_VALUE.finding(message, groups[0].span))
 
-    def _check_instances(self, groups: list[SimulatedGroup], edits: tuple[StageEdit, ...]) -> None:
+    def _check_instances(self, groups: list[scenario.SimulatedGroup], edits: tuple[scenario.StageEdit, ...]) -> None:
         known: set[str] = set()
         for existing in [item for group in groups for item in group.instances]:
             self._add(existing, known)
@@ -117,16 +99,16 @@ class _Builder(DocumentReader):
             if edit.removed_instance is not None:
                 known.discard(edit.removed_instance.value)
 
-    def _add(self, existing: Existing, known: set[str]) -> None:
+    def _add(self, existing: scenario.Existing, known: set[str]) -> None:
         taken = sorted(known.intersection(existing.names))
         if taken:
             message = f"a second instance {taken[0]!r}"
             self.report(WRONG_VALUE.finding(message, existing.name.span, hint="give it another name"))
         known.update(existing.names)
 
-    def _simulated(self, written: dict[str, Any], at: Pointer, numbered: Counter[str]) -> SimulatedGroup:
+    def _simulated(self, written: dict[str, Any], at: Pointer, numbered: Counter[str]) -> scenario.SimulatedGroup:
         instances = enumerate(written.get("instances", ()))
-        return SimulatedGroup(
+        return scenario.SimulatedGroup(
             span=self.at(at),
             group=self.document.located((*at, "group")) if "group" in written else None,
             machine=self._machine(written, at),
@@ -134,30 +116,30 @@ class _Builder(DocumentReader):
             instances=tuple(self._existing(item, (*at, "instances", index)) for index, item in instances),
         )
 
-    def _nodes(self, written: Any, at: Pointer, numbered: Counter[str]) -> Iterator[SimulatedNode]:
+    def _nodes(self, written: Any, at: Pointer, numbered: Counter[str]) -> Iterator[scenario.SimulatedNode]:
         """Yield the nodes of a group. `numbered` are the names that the groups before it took."""
         if isinstance(written, list):
             for index, node in enumerate(written):
                 place = (*at, index)
-                yield SimulatedNode(
+                yield scenario.SimulatedNode(
                     name=node["name"],
                     span=self.at((*place, "name")),
                     machine=self._machine(node, place),
-                    filled=FILLINGS[node.get("filled", "empty")],
+                    filled=scenario.FILLINGS[node.get("filled", "empty")],
                     **self._plain(node, place, "offline", "drained", "tags"),
                 )
         elif isinstance(written, dict):
             for filling, count in written.items():
                 span = self.at((*at, filling))
                 for name in _names(filling, int(count), numbered, is_filling=True):
-                    yield SimulatedNode(name=name, span=span, filled=FILLINGS[filling])
+                    yield scenario.SimulatedNode(name=name, span=span, filled=scenario.FILLINGS[filling])
         else:
             for name in _names("node", int(written), numbered):
-                yield SimulatedNode(name=name, span=self.at(at))
+                yield scenario.SimulatedNode(name=name, span=self.at(at))
 
-    def _machine(self, written: dict[str, Any], at: Pointer) -> Machine:
+    def _machine(self, written: dict[str, Any], at: Pointer) -> scenario.Machine:
         plain = self._plain(written, at, "memory", "memory_node", "cpus", "disk", "spindles")
-        return Machine(pv_sizes=self._volumes(written, at), **plain)
+        return scenario.Machine(pv_sizes=self._volumes(written, at), **plain)
 
     def _volumes(self, written: dict[str, Any], at: Pointer) -> tuple[int, ...] | None:
         if "pvs" in written:
@@ -173,8 +155,8 @@ class _Builder(DocumentReader):
             return None
         return (self._mib(written["pv_size"], (*at, "pv_size")),) * int(written["pv_count"])
 
-    def _edit(self, written: dict[str, Any], at: Pointer) -> StageEdit:
-        edit = StageEdit(
+    def _edit(self, written: dict[str, Any], at: Pointer) -> scenario.StageEdit:
+        edit = scenario.StageEdit(
             span=self.at(at),
             add=self._existing(written["add_instance"], (*at, "add_instance")) if "add_instance" in written else None,
             **self._plain(written, at, *(key for key in written if key != "add_instance")),
@@ -190,35 +172,35 @@ class _Builder(DocumentReader):
 
     # --- instances -------------------------------------------------------------------------------------------------
 
-    def _existing(self, written: dict[str, Any], at: Pointer) -> Existing:
+    def _existing(self, written: dict[str, Any], at: Pointer) -> scenario.Existing:
         nodes = tuple(self.document.located((*at, "nodes", number)) for number in range(len(written["nodes"])))
         sizes = self._sizes(written, at)
         if sizes.template is not None and (sizes.template.value == "drbd") != (len(nodes) == 2):
             needed = "two nodes" if len(nodes) < 2 else "one node"
             self.wrong(f"an instance on {sizes.template.value} has {needed}", (*at, "nodes"))
-        return Existing(
+        return scenario.Existing(
             nodes=nodes,
             sizes=sizes,
             running=written.get("running", True) and not written.get("offline", False),
             **self._plain(written, at, "name", "offline", "count"),
         )
 
-    def _sizes(self, written: dict[str, Any], at: Pointer) -> Sizes:
+    def _sizes(self, written: dict[str, Any], at: Pointer) -> scenario.Sizes:
         if "bound" in written and "spec" not in written:
             self.wrong("bound is an end of a spec, and there is no spec here", (*at, "bound"), of_key=True)
         keys = ("group", "spec", "memory-size", "minmem", "cpu-count", "spindle-use", "nic-count", "disk-template")
         sizes: list[tuple[str, Any, Pointer]] = []
         sizes += [(key, written[key], (*at, key)) for key in ("memory-size", "minmem") if key in written]
-        disks: list[DiskSize] = []
+        disks: list[scenario.DiskSize] = []
         for index, item in enumerate(written.get("disks", ())):
             place: Pointer = (*at, "disks", index)
             disk = item if isinstance(item, dict) else {"size": item}
             place = (*place, "size") if disk is item else place
-            disks.append(DiskSize(self._mib(disk["size"], place), _count(disk, "spindles")))
+            disks.append(scenario.DiskSize(self._mib(disk["size"], place), _count(disk, "spindles")))
             sizes.append(("disk-size", disk["size"], place))
         has_units = any(isinstance(size, str) and size[-1:].isalpha() for _, size, _ in sizes)
         bare = [(key, Located(size, self.at(where))) for key, size, where in sizes if isinstance(size, int)]
-        return Sizes(
+        return scenario.Sizes(
             span=self.at(at),
             bound=written.get("bound", "min"),
             disks=tuple(disks) if "disks" in written else None,
@@ -228,12 +210,12 @@ class _Builder(DocumentReader):
 
     # --- questions -------------------------------------------------------------------------------------------------
 
-    def _capacity(self, written: dict[str, Any], at: Pointer) -> CapacityQuestion:
+    def _capacity(self, written: dict[str, Any], at: Pointer) -> scenario.CapacityQuestion:
         standard = written.get("standard", {})
         where = (*at, "standard")
         ratio = written.get("oversubscription")
         keys = ("group", "disk-template", "without", "max_node_failures", "resource_model", "cpus_after_failure")
-        return CapacityQuestion(
+        return scenario.CapacityQuestion(
             standard=tuple((key, self._mib(value, (*where, key))) for key, value in standard.items()),
             weights=tuple((name, float(weight)) for name, weight in written.get("weights", {}).items()),
             oversubscription=None if ratio is None else float(ratio),
@@ -242,7 +224,9 @@ class _Builder(DocumentReader):
 
     # --- what must come out ----------------------------------------------------------------------------------------
 
-    def _expectations(self, written: dict[str, Any], at: Pointer, above: tuple[str, ...] = ()) -> Iterator[Expectation]:
+    def _expectations(
+        self, written: dict[str, Any], at: Pointer, above: tuple[str, ...] = ()
+    ) -> Iterator[scenario.Expectation]:
         for key, value in written.items():
             place, path = (*at, key), (*above, key)
             match key, value:
@@ -257,39 +241,39 @@ class _Builder(DocumentReader):
                         yield from self._expectations(about, (*place, node), (*path, node))
                 case "failing", _:
                     pairs = value.items() if isinstance(value, dict) else value
-                    yield Expectation(path, tuple(sorted(pairs)), self.at(place))
+                    yield scenario.Expectation(path, tuple(sorted(pairs)), self.at(place))
                 case _:
                     yield self._one(path, value, place)
 
-    def _each(self, written: dict[str, Any], path: tuple[str, ...], at: Pointer) -> Iterator[Expectation]:
+    def _each(self, written: dict[str, Any], path: tuple[str, ...], at: Pointer) -> Iterator[scenario.Expectation]:
         for name, value in written.items():
-            yield Expectation((*path, name), self._number(value, (*at, name)), self.at((*at, name)))
+            yield scenario.Expectation((*path, name), self._number(value, (*at, name)), self.at((*at, name)))
 
-    def _one(self, path: tuple[str, ...], value: Any, at: Pointer) -> Expectation:
-        wanted: Wanted
+    def _one(self, path: tuple[str, ...], value: Any, at: Pointer) -> scenario.Expectation:
+        wanted: scenario.Wanted
         if isinstance(value, bool):
             wanted = value
         elif isinstance(value, list):
             wanted = tuple(value)
         elif path[-1] == "disk_left":
             size = self._mib(value, at)
-            wanted = Number(size, size)
+            wanted = scenario.Number(size, size)
         elif isinstance(value, str):
             wanted = value
         else:
             wanted = self._number(value, at)
-        return Expectation(path, wanted, self.at(at))
+        return scenario.Expectation(path, wanted, self.at(at))
 
-    def _number(self, value: Any, at: Pointer) -> Number:
+    def _number(self, value: Any, at: Pointer) -> scenario.Number:
         if not isinstance(value, dict):
-            return Number(int(value), int(value))
+            return scenario.Number(int(value), int(value))
         exactly = _count(value, "exactly")
         least, most = _count(value, "at_least"), _count(value, "at_most")
         if exactly is not None and (least is not None or most is not None):
             self.wrong("exactly stands alone: no at_least or at_most beside it", at)
         if least is not None and most is not None and least > most:
             self.wrong(f"no number is at least {least} and at most {most}", at)
-        return Number(least, most) if exactly is None else Number(exactly, exactly)
+        return scenario.Number(least, most) if exactly is None else scenario.Number(exactly, exactly)
 
     # --- values ----------------------------------------------------------------------------------------------------
 
@@ -322,7 +306,7 @@ def _names(word: str, count: int, numbered: Counter[str], *, is_filling: bool = 
         return [word]
     begin = f"{word}-"
     first = numbered[begin] + 1
-    numbered[begin] += min(count, MOST_NODES + 1)  # more are refused, however many
+    numbered[begin] += min(count, scenario.MOST_NODES + 1)  # more are refused, however many
     return [f"{begin}{number}" for number in range(first, numbered[begin] + 1)]
 
 

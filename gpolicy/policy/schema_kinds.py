@@ -15,7 +15,7 @@ from gpolicy.ganeti.releases import POINT_RELEASE, VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.conformance import file_name
 from gpolicy.policy.kinds import KINDS, Measure
-from gpolicy.policy.schema_editing import document_snippet, filled, for_editors
+from gpolicy.policy.schema_editing import filled, for_editors
 from gpolicy.policy.schema_parameters import (
     DAY_PATTERN,
     NAME,
@@ -60,35 +60,37 @@ class _KindSchema:
 
 def schemas() -> dict[str, Schema]:
     """Return all schemas by file name: one per kind, and `policy.json` of any document, which refers to the others."""
-    by_kind = {kind: _document(kind, _KINDS[kind]) for kind in KINDS}
-    whole = _any_kind({kind: (schema, file_name(kind)) for kind, schema in by_kind.items()})
-    return {file_name(kind): for_editors(schema) for kind, schema in by_kind.items()} | {WHOLE: for_editors(whole)}
+    by_kind = {kind: _document(kind) for kind in KINDS}
+    files = {file_name(kind): schema for kind, schema in by_kind.items()} | {WHOLE: _any_kind(file_name)}
+    return {name: for_editors(schema) for name, schema in files.items()}
 
 
 def whole_schema() -> Schema:
     """Return the schema of any document of a policy, which needs no other file."""
-    by_kind = {kind: _document(kind, _KINDS[kind]) for kind in KINDS}
     definitions: Schema = {}
-    for kind, schema in by_kind.items():
+    for kind in KINDS:
+        schema = _document(kind)
         definitions |= schema["definitions"]
         definitions[kind] = {key: value for key, value in schema.items() if key not in ("$schema", "definitions")}
-    whole = _any_kind({kind: (schema, f"#/definitions/{kind}") for kind, schema in by_kind.items()})
-    return for_editors({**whole, "definitions": definitions})
+    return for_editors({**_any_kind("#/definitions/{}".format), "definitions": definitions})
 
 
 def example_document(kind: str) -> str:
     """Return a small document of a kind."""
     body = filled(_KINDS[kind].body).replace("YYYY-MM-DD", "2027-12-31")
-    return f"gpolicy: v1\nkind: {kind}\n{body}"
+    return f"{_head(kind)}{body}"
 
 
-def _any_kind(by_kind: dict[str, tuple[Schema, str]]) -> Schema:
-    """Return the schema of a document of any kind, from the schema of each and the reference to it."""
+def _any_kind(reference: Callable[[str], str]) -> Schema:
+    """Return the schema of a document of any kind; `reference` names the schema of a kind."""
     rules: list[Schema] = []
-    for kind, (_, reference) in by_kind.items():
+    for kind in KINDS:
         condition = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
-        rules.append({"if": condition, "then": {"$ref": reference}})
-    whole = [document_snippet(kind, schema["description"], _KINDS[kind].body) for kind, (schema, _) in by_kind.items()]
+        rules.append({"if": condition, "then": {"$ref": reference(kind)}})
+    whole = [
+        {"label": kind, "description": of.description, "bodyText": f"{_head(kind)}{of.body}"}
+        for kind, of in _KINDS.items()
+    ]
     rules.append({"if": {"required": ["kind"]}, "else": {"defaultSnippets": whole}})
     return {
         "$schema": DRAFT,
@@ -97,8 +99,8 @@ def _any_kind(by_kind: dict[str, tuple[Schema, str]]) -> Schema:
         "properties": {
             "gpolicy": _VERSION_KEY,
             "kind": {
-                "enum": list(by_kind),
-                "enumDescriptions": [schema["description"] for schema, _ in by_kind.values()],
+                "enum": list(KINDS),
+                "enumDescriptions": [_KINDS[kind].description for kind in KINDS],
                 "description": "What this document describes.",
             },
         },
@@ -107,7 +109,12 @@ def _any_kind(by_kind: dict[str, tuple[Schema, str]]) -> Schema:
     }
 
 
-def _document(kind: str, of: _KindSchema) -> Schema:
+def _head(kind: str) -> str:
+    return f"gpolicy: v1\nkind: {kind}\n"
+
+
+def _document(kind: str) -> Schema:
+    of = _KINDS[kind]
     schema: Schema = {
         "$schema": DRAFT,
         "title": f"gpolicy {kind}",
