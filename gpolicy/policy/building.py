@@ -13,21 +13,7 @@ from gpolicy.ganeti.amounts import parse_bounded_size, parse_rate, round_size
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import FAMILIES, as_word, canonical, parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
-from gpolicy.policy import edits
-from gpolicy.policy.model import (
-    INHERIT,
-    ClusterPolicy,
-    GroupPolicy,
-    Hardware,
-    Inherit,
-    Leaf,
-    Leaves,
-    NodeSetPolicy,
-    OwnedPrefix,
-    Settings,
-    TagRulesPolicy,
-    Waiver,
-)
+from gpolicy.policy import edits, model
 from gpolicy.policy.schema_rules import RULES, TAG_FAMILIES
 from gpolicy.policy.source_file import Located, Pointer, T, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import NOT_PLAIN_TEXT, SIZE_ROUNDED, WRONG_VALUE
@@ -75,13 +61,13 @@ class DocumentReader:
 class Builder(DocumentReader):
     """Builds the objects of one document."""
 
-    def cluster(self) -> ClusterPolicy:
+    def cluster(self) -> model.ClusterPolicy:
         """Return the cluster that the document describes."""
-        return ClusterPolicy(**self._common(Level.CLUSTER), ganeti_version=self.root.get("ganeti_version"))
+        return model.ClusterPolicy(**self._common(Level.CLUSTER), ganeti_version=self.root.get("ganeti_version"))
 
-    def group(self) -> GroupPolicy:
+    def group(self) -> model.GroupPolicy:
         """Return the group that the document describes."""
-        return GroupPolicy(
+        return model.GroupPolicy(
             **self._common(Level.GROUP),
             renamed_from=self._located("renamed_from"),
             removed=self._located("removed"),
@@ -89,25 +75,25 @@ class Builder(DocumentReader):
             hardware=self._hardware() if "hardware" in self.root else None,
         )
 
-    def node_set(self) -> NodeSetPolicy:
+    def node_set(self) -> model.NodeSetPolicy:
         """Return the set of nodes that the document describes."""
-        return NodeSetPolicy(**self._common(Level.NODE), nodes=self._texts("nodes"), groups=self._texts("groups"))
+        return model.NodeSetPolicy(**self._common(Level.NODE), nodes=self._texts("nodes"), groups=self._texts("groups"))
 
-    def tag_rules(self) -> TagRulesPolicy:
+    def tag_rules(self) -> model.TagRulesPolicy:
         """Return the tag rules of the document, rendered to tags."""
-        return TagRulesPolicy(
+        return model.TagRulesPolicy(
             span=self.document.value_span(()),
             document=self.document,
             owns=tuple(self._owned()),
             tags=tuple(self._rule_tags()),
         )
 
-    def waivers(self) -> Iterator[Waiver]:
+    def waivers(self) -> Iterator[model.Waiver]:
         """Yield the waivers of the document."""
         for index, waiver in enumerate(self.root["waivers"]):
             span = self.document.value_span(("waivers", index))
             words = {key: str(value) for key, value in waiver.items()}
-            yield Waiver(**words, span=span, document=self.document, pointer=("waivers", index))
+            yield model.Waiver(**words, span=span, document=self.document, pointer=("waivers", index))
 
     # --- what all objects have ---------------------------------------------------------------------------------
 
@@ -125,7 +111,7 @@ class Builder(DocumentReader):
             "physical_volumes": self._settings("physical_volumes"),
         }
 
-    def _settings(self, family: str) -> Settings:
+    def _settings(self, family: str) -> model.Settings:
         """Return the written keys of something that Ganeti does not know."""
         found: dict[str, Located[Any]] = {}
         for key, value in self.root.get(family, {}).items():
@@ -157,14 +143,14 @@ class Builder(DocumentReader):
 
     # --- parameters --------------------------------------------------------------------------------------------
 
-    def _leaves(self, level: Level) -> Leaves:
-        leaves: Leaves = {}
+    def _leaves(self, level: Level) -> model.Leaves:
+        leaves: model.Leaves = {}
         for key, value in self.root.items():
             if key in FAMILIES or parameter_at((key,)) is not None:
                 for path, below in self._walk((key,), value):
                     parameter = parameter_at(path)
                     if parameter is not None:
-                        leaves[path] = Leaf(path, self._value(parameter, below, path, level), self.document, path)
+                        leaves[path] = model.Leaf(path, self._value(parameter, below, path, level), self.document, path)
         return leaves
 
     def _walk(self, path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
@@ -174,9 +160,9 @@ class Builder(DocumentReader):
         else:
             yield path, value
 
-    def _value(self, parameter: Parameter, written: Any, path: Path, level: Level) -> Value | Inherit:
+    def _value(self, parameter: Parameter, written: Any, path: Path, level: Level) -> Value | model.Inherit:
         if written == "inherit" and level is not Level.CLUSTER and path != ("alloc_policy",):
-            return INHERIT
+            return model.INHERIT
         match parameter.type:
             case Type.SIZE:
                 return self._size(written, path)
@@ -244,7 +230,7 @@ class Builder(DocumentReader):
             self.wrong(message, pointer, f"the highest is {MAX_UID}")
         return [first, last]
 
-    def _hardware(self) -> Hardware:
+    def _hardware(self) -> model.Hardware:
         written = self.root["hardware"]
 
         def size(value: Any, *pointer: str | int) -> Located[int] | None:
@@ -259,7 +245,7 @@ class Builder(DocumentReader):
         volumes += [] if isinstance(pv_size, list) else [size(pv_size, "pv_size")]
         known = tuple(volume for volume in volumes if volume is not None)
         counts = {key: int(written[key]) for key in ("cpus", "pv_count") if key in written}
-        return Hardware(
+        return model.Hardware(
             span=self.at(("hardware",)),
             memory=size(written["memory"], "memory") if "memory" in written else None,
             pv_sizes=known if len(known) == len(volumes) else (),  # of only some no sum would be right
@@ -268,11 +254,11 @@ class Builder(DocumentReader):
 
     # --- tag rules ---------------------------------------------------------------------------------------------
 
-    def _owned(self) -> Iterator[Located[OwnedPrefix]]:
+    def _owned(self) -> Iterator[Located[model.OwnedPrefix]]:
         for index, item in enumerate(self.root.get("owns", ())):
             is_family = isinstance(item, str)
             prefix, levels = (TAG_FAMILIES[item], ["cluster"]) if is_family else (item["prefix"], item["on"])
-            yield Located(OwnedPrefix(prefix, frozenset(map(Level, levels))), self.at(("owns", index)))
+            yield Located(model.OwnedPrefix(prefix, frozenset(map(Level, levels))), self.at(("owns", index)))
 
     def _rule_tags(self) -> Iterator[Located[str]]:
         for family, pointer in RULES.items():
