@@ -160,10 +160,9 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
         limit = _promised("cpu-count", hardware.cpus, () if exclusive else cpus_kept, times)
         yield replace(limit, figures=(*multiplied, *limit.figures))
     elif times:
-        for limit in _observed(
-            "cpu-count", nodes, lambda had: (times * (had.cpu_total or 0), max(cpus, had.cpu_node or 0))
-        ):
-            yield replace(limit, ratio=times)
+        yield from _observed(
+            "cpu-count", nodes, lambda had: (times * (had.cpu_total or 0), max(cpus, had.cpu_node or 0)), times
+        )
     allowed = context.effective(group, DISK_TEMPLATES)
     if allowed is not None and _ON_VOLUMES.isdisjoint(texts(allowed)):
         return
@@ -187,13 +186,13 @@ def _promised(parameter: str, promised: Located[int], kept: tuple[Leaf, ...], ti
 
 
 def _observed(
-    parameter: str, nodes: list[LiveNode], gives: Callable[[Resources], tuple[float | None, int]]
+    parameter: str, nodes: list[LiveNode], gives: Callable[[Resources], tuple[float | None, int]], times: float = 1
 ) -> Iterator[NodeLimit]:
     """Yield the limit of the largest of the nodes; none if one of them was not measured."""
     found = [gives(node.resources) for node in nodes]
     if found and all(total for total, _ in found):
         most, kept = max(((total or 0) - kept, kept) for total, kept in found)
-        yield NodeLimit(parameter, most, kept, None)
+        yield NodeLimit(parameter, most, kept, None, times)
 
 
 def total_disk(hardware: Hardware, exclusive: VolumeTerms | None = None) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -136,22 +135,15 @@ class Fleet:
     @cached_property
     def with_one_base(self) -> list[list[int]]:
         """The policies, by their places in the list, that share a base, directly or through others."""
-        leaders = list(range(len(self.policies)))  # the first of the policies that each is joined with
-
-        def leader(number: int) -> int:
-            while leaders[number] != number:
-                number = leaders[number]
-            return number
-
-        users: dict[object, int] = {}
+        found: list[tuple[set[tuple[str, object]], list[int]]] = []  # bases, and the policies that share them
         for number, policy in enumerate(self.policies):
-            for base in _bases(policy):
-                one, other = sorted((leader(users.setdefault(base, number)), leader(number)))
-                leaders[other] = one
-        members = defaultdict(list)
-        for number in range(len(self.policies)):
-            members[leader(number)].append(number)
-        return [found for found in members.values() if len(found) > 1]
+            bases, members = _bases(policy), [number]
+            for joined in [item for item in found if not item[0].isdisjoint(bases)]:
+                found.remove(joined)
+                bases = bases | joined[0]
+                members = [*joined[1], *members]
+            found.append((bases, members))
+        return sorted(sorted(members) for _, members in found if len(members) > 1)
 
     def name(self, number: int) -> str:
         """Return how messages name a policy: by its cluster, else by its first file."""

@@ -75,9 +75,7 @@ def changed_clusters(clusters: Sequence[NamedCluster], reference: str) -> list[N
     clusters if the settings file itself changed. Raise InputError if git does not know the commit.
     """
     trees = {cluster.source.parent: work_tree(real_path(cluster.source.parent)) for cluster in clusters}
-    changed: dict[Path, frozenset[Path]] = {}
-    for known in {tree for tree in trees.values() if tree is not None}:
-        changed[known] = _changed_files(known, reference)
+    changed = {tree: _changed_files(tree, reference) for tree in {*trees.values()} if tree is not None}
     found = []
     for cluster in clusters:
         tree = trees[cluster.source.parent]

@@ -30,10 +30,9 @@ _OPENED: Final = {"[": "]", "{": "}"}
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """Where the parser stopped: its words, the place, and the place where the thing began that it was reading."""
+    """Where the parser stopped, what it was reading (`context`), and the place where that began."""
 
     source: SourceFile
-    problem: str
     context: str
     line: int
     column: int
@@ -73,25 +72,20 @@ class _Mistake:
 
 def syntax_finding(error: MarkedYAMLError, source: SourceFile) -> Finding:
     """Return the finding for text that the parser refused."""
-    stop = _stop(error, source)
-    given = f"{stop.problem}; {stop.context}"
+    mark = error.problem_mark or error.context_mark
+    begin = error.context_mark or mark
+    place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    stop = _Stop(source, error.context or "", *place, (begin.line + 1, begin.column + 1) if begin else place)
+    given = f"{error.problem or ''}; {stop.context}"
     said = next((said for fits, explain in _TABLE if fits in given and (said := explain(stop)) is not None), None)
     if said is None:
         words = " ".join(part for part in (error.problem, error.context) if part)
         said = _Mistake(f"this is not YAML: {' '.join(words.split())[:300]}", "")
-    line, column = said.place or (stop.line, stop.column)
+    line, column = said.place or place
     lines = max(len(source.text.splitlines()), 1)
     if said.place is None and line > lines:  # the end of the file: the end of its last line
         line, column = lines, len(source.line(lines)) + 1
     return YAML_SYNTAX.finding(said.message, Span(source.name, line, column, line, column + 1), hint=said.hint)
-
-
-def _stop(error: MarkedYAMLError, source: SourceFile) -> _Stop:
-    mark = error.problem_mark or error.context_mark
-    begin = error.context_mark or mark
-    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    begun = (begin.line + 1, begin.column + 1) if begin else (line, column)
-    return _Stop(source, error.problem or "", error.context or "", line, column, begun)
 
 
 # --- quoting --------------------------------------------------------------------------------------------------------
