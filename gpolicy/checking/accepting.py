@@ -305,16 +305,15 @@ class Suppressions:
                 self._malformed(span, *_what_is_wrong(word, found))
                 continue
             words = tuple(dict.fromkeys(item.strip() for item in found["rules"].split(",") if item.strip()))
-            before = file.line(span.line)[: span.column - 1].strip()
+            before = file.before(found.start()).strip()
             own_line = not before or before.startswith("#")
+            line = 0 if word == _FILE else lines_about[span.line] if own_line else span.line
             if not words or len(words) > _MOST_WORDS:
                 self._malformed(span, "names no rules", "write the codes or names of rules, such as ignore[GP201]")
             elif word == _FILE and first_value and span.line > first_value:
                 self._malformed(span, "is not at the head of the file", "move it above the first line of values")
-            elif word == _FILE:
-                self._add(_Comment(span, 0, words, _reason(file, found)))
-            elif line := lines_about[span.line] if own_line else span.line:
-                self._add(_Comment(span, line, words, _reason(file, found)))
+            elif line or word == _FILE:
+                self._add(_Comment(span, line, words, file.behind(found.end()).strip(" \t-:#")))
             else:
                 self._malformed(span, "is about nothing: no values follow", "remove it")
 
@@ -379,8 +378,3 @@ def _lines_about(file: SourceFile) -> list[int]:
         says = stripped and not stripped.startswith("#")
         about[number - 1] = (0 if stripped.startswith(("---", "...")) else number) if says else about[number]
     return about
-
-
-def _reason(file: SourceFile, found: re.Match[str]) -> str:
-    line, column = file.line_and_column(found.end())
-    return file.line(line)[column - 1 :].strip(" \t-:#")

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpolicy.findings import Finding
-from gpolicy.formatting.reading import read_file
+from gpolicy.formatting.reading import CannotFormatError, File, read_file
 from gpolicy.formatting.rendering import render
-from gpolicy.formatting.tree import CannotFormatError, File
 from gpolicy.policy.source_file import SourceFile
 from gpolicy.policy.yaml_reader import read_yaml
 

@@ -6,7 +6,16 @@ import re
 from functools import cache
 from typing import Any, Final
 
-from gpolicy.formatting.tree import CannotFormatError, Collection, CommentLines, Document, File, Node, Scalar, TreeEntry
+from gpolicy.formatting.reading import (
+    CannotFormatError,
+    Collection,
+    CommentLines,
+    Document,
+    File,
+    Node,
+    Scalar,
+    TreeEntry,
+)
 from gpolicy.policy.conformance import schema_of
 from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.writing.yaml_text import BELOW, LAST, TOP_LEVEL, WIDTH, is_ambiguous_word, quoted, scalar
