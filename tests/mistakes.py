@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import date
 
 from gpolicy.checking.checking import Examination
-from gpolicy.checking.forecast import NO_FORECAST, Forecast
+from gpolicy.checking.context import NO_FORECAST, Forecast
 from gpolicy.checking.rule import Hit
 from gpolicy.checking.settings import DEFAULT, Settings
 from gpolicy.cluster.state import ClusterState

@@ -13,8 +13,7 @@ from gpolicy.checking.accepting import Suppressions, Waivers, refusal
 from gpolicy.checking.baseline import Baseline
 from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule, rules_named
 from gpolicy.checking.consequences import is_said_better, without_consequences
-from gpolicy.checking.context import Context
-from gpolicy.checking.forecast import NO_FORECAST, Forecast
+from gpolicy.checking.context import NO_FORECAST, Context, Forecast
 from gpolicy.checking.rule import Fleet, Hit, Rule
 from gpolicy.checking.settings import DEFAULT, Settings, idle_globs
 from gpolicy.cluster.state import ClusterState

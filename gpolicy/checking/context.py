@@ -1,20 +1,19 @@
-"""What rules see: the policy's leaves, declared and effective, and the cluster's state where it is known."""
+"""What rules see: the policy's leaves, declared and effective, the cluster's state where it is known, a forecast."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
-from gpolicy.checking.forecast import NO_FORECAST, Forecast
 from gpolicy.checking.pairs import Pair, pairs_of
 from gpolicy.checking.settings import Settings
 from gpolicy.checking.tags import Members, Tag, TaggedNode, declared_tags, tagged_entries, tagged_groups, tagged_nodes
-from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state import ClusterState, LiveGroup, LiveInstance
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
@@ -22,7 +21,14 @@ from gpolicy.policy.source_file import Pointer
 from gpolicy.resolve.desired import Desired, resolve
 
 if TYPE_CHECKING:
+    from gpolicy.analysis.violations import PolicyViolation
     from gpolicy.checking.rule import Hit, Rule
+    from gpolicy.impact.impact import Impact
+    from gpolicy.plan.built_in_guards import GuardResult
+    from gpolicy.plan.change import Objection
+    from gpolicy.plan.projection import Prospect
+    from gpolicy.policy.scenario import Scenario, StageEdit
+    from gpolicy.testing.outcome import Outcome
 
 _Result = TypeVar("_Result")
 
@@ -31,6 +37,39 @@ MINMAX: Path = ("ipolicy", "minmax")
 DISK_TEMPLATES: Path = ("ipolicy", "disk-templates")
 ENABLED_TEMPLATES: Path = ("enabled_disk_templates",)
 ENABLED_HYPERVISORS: Path = ("enabled_hypervisors",)
+
+
+Bounds = tuple[Mapping[str, int], Mapping[str, int]]
+"""The least and the greatest values of a spec pair."""
+
+
+def _without_prospect(*_: object) -> NoReturn:
+    raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """By itself it tells nothing, and rules that ask find nothing. `gpolicy.forecast` has one that tells all."""
+
+    outcomes: Callable[[Policy], Sequence[Outcome]] = lambda _: ()
+    """The outcomes of the policy's small tests."""
+    idle_edits: Callable[[Policy], Iterable[tuple[Scenario, StageEdit]]] = lambda _: ()
+    """The edits of small tests that leave their cluster as it was."""
+    objections: Callable[[Policy, ClusterState], Mapping[str, Sequence[Objection]]] = lambda *_: {}
+    """What the built-in guards have against the plan that would make the cluster what the policy declares."""
+    prospect: Callable[[Policy, ClusterState], Prospect | None] = lambda *_: None
+    """What that plan would do; None where nobody can tell."""
+    verdicts: Callable[[Prospect], tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]] = _without_prospect
+    """The verdicts of the policy's guards on the plan, and those of the built-in one on its figures."""
+    impact: Callable[[Prospect, str], Impact] = _without_prospect
+    """A part of what the plan would do."""
+    breached_pair: Callable[[Sequence[Bounds], LiveGroup, LiveInstance, PolicyViolation], PolicyViolation | None] = (
+        lambda *_: None
+    )
+    """What an instance breaches of that one of the pairs which replaces the one it conforms to in its group."""
+
+
+NO_FORECAST = Forecast()
 
 
 @dataclass(frozen=True, slots=True)
