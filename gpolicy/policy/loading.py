@@ -18,7 +18,6 @@ from gpolicy.policy.conformance import conforms
 from gpolicy.policy.extending import Bases, Extender
 from gpolicy.policy.files import (
     SUFFIXES,
-    FileSet,
     boundary,
     is_part,
     policy_files,
@@ -81,7 +80,7 @@ class _Loader:
         self._texts = texts
         self._boundary = boundary(root)
         self._files = read_files(paths, self._boundary, self._texts)
-        self._findings: list[Finding] = [*self._files.findings]
+        self._findings = self._files.findings
         self._broken = [file.unfinished for file in self._files.files.values() if file.unfinished]
         self._bases: dict[Path, Bases] = {}
         self._named: dict[tuple[str, str], Bases | None] = {}
@@ -239,11 +238,8 @@ class _Loader:
         return self._bases[resolved]
 
     def _load_base(self, path: Path) -> list[Declared]:
-        unreadable = FileSet()
-        text = read_text(path, self._boundary, self._texts, unreadable)
+        text = read_text(path, self._boundary, self._texts, self._files)
         if text is None:
-            self._findings += unreadable.findings
-            self._files.files |= unreadable.files
             return []
         base = _base_file(str(path), text)
         self._findings += base.findings
