@@ -24,12 +24,9 @@ _EXPLAINS: Final = {rule.info.code: rule.explains for rule in RULES if rule.expl
 _ORDER: Final = {code: explains.order for code, explains in _EXPLAINS.items() if explains.order is not None}
 _FOLLOWING: Final = ("GP1", "GP2", "GP4", "GP6", *(rule.info.code for rule in RULES if rule.follows))
 """Families of rules whose findings may follow from a cause, and rules of others that say so of themselves."""
-_UNREAD: Final = ("GP012", "GP016")
-"""Rules whose findings are at a value that does not hold what was meant."""
-_USING: Final = "GP8"
-"""The family of guards and tests, which use what others declare."""
-_TAGS: Final = "GP5"
-"""The family that knows more of a tag than that it is mistyped."""
+_UNREAD: Final = ("GP012", "GP016")  # rules whose findings are at a value that does not hold what was meant
+_USING: Final = "GP8"  # the family of guards and tests, which use what others declare
+_TAGS: Final = "GP5"  # the family that knows more of a tag than that it is mistyped
 MOST_PLACES: Final = 50
 """The greatest number of places that one finding shows; the others are counted."""
 

@@ -24,8 +24,7 @@ VCPU_RATIO: Final[Path] = ("ipolicy", "vcpu-ratio")
 MOST_COMPARED: Final = 20_000
 """Of the specs that are compared with what nodes give, group by group."""
 _ON_VOLUMES: Final = frozenset({"plain", "drbd"})
-_SPARED: Final = frozenset({"memory-size", "disk-size"})
-"""Of these the allocator requires some to stay free."""
+_SPARED: Final = frozenset({"memory-size", "disk-size"})  # of these the allocator requires some to stay free
 VOLUME_GROUP: Path = ("volume_group_name",)
 METAVG: Path = ("diskparams", "drbd", "metavg")
 

@@ -60,8 +60,7 @@ class Members:
         return self.state is not None and not names.issuperset(self.state.groups)
 
 
-_ANY: Final = "\0"
-"""A letter that no pattern lists: only a wildcard matches it."""
+_ANY: Final = "\0"  # a letter that no pattern lists: only a wildcard matches it
 _MOST_EXAMPLES: Final = 100
 _ANY_BUT: Final = re.compile(r"\[![^][]++\]|\?")
 
@@ -108,8 +107,7 @@ HTOOLS: Final = "htools:"
 _WILDCARD: Final = re.compile(r"[*?\[]")
 _MOST_PROMISED: Final = 100_000
 """Nodes of groups that are looked at one by one; those of further groups are taken for unknown."""
-_MOST_COMPARED: Final = 500_000
-"""Entries of node sets, compared with each pattern."""
+_MOST_COMPARED: Final = 500_000  # entries of node sets, compared with each pattern
 _Owner = TypeVar("_Owner")
 _LETTERS: Final = 8
 

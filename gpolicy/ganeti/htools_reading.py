@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     _Named = TypeVar("_Named", bound=Enum)
 
 _INT64 = 2**64
-_CHUNK = 4000
-"""Digits that are converted at once: the time grows with the square of their number."""
-_BLANKS = r"[\t-\r \xa0\u1680\u2000-\u200a\u202f\u205f\u3000]*+"
-"""Haskell's blanks; Python's `\\s` has some more."""
+_CHUNK = 4000  # digits that are converted at once: the time grows with the square of their number
+_BLANKS = r"[\t-\r \xa0\u1680\u2000-\u200a\u202f\u205f\u3000]*+"  # Haskell's blanks; Python's `\s` has more
 _NUMBER = re.compile(
     rf"{_BLANKS}(?P<sign>-{_BLANKS})?"
     r"(?P<number>0[xX][0-9a-fA-F]++|0[oO][0-7]++|[0-9]++(?P<fraction>\.[0-9]++)?(?P<exponent>[eE][-+]?[0-9]++)?)"

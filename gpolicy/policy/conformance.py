@@ -22,8 +22,7 @@ from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.schema_parameters import SHAPE, Schema
 from gpolicy.policy.source_file import YamlDocument
 
-_VALUE: Final = "value-"
-"""What the names of these definitions begin with."""
+_VALUE: Final = "value-"  # what the names of these definitions begin with
 
 _REFERENCE: Final = f"#/definitions/{_VALUE}"
 _SAID_AT_EACH_PLACE: Final = ("description", "examples")

@@ -113,8 +113,7 @@ _real: Final = cache(opening.real_path)
 SUFFIXES = opening.YAML_SUFFIXES
 _FIRST_BYTES = 1024
 _FIRST_LETTERS = 4096
-_LARGEST_UNREAD = 256 * 1024
-"""Bytes of a file that is looked at because of its name."""
+_LARGEST_UNREAD = 256 * 1024  # bytes of a file that is looked at because of its name
 _MOST_UNREAD = 1000  # files that are looked at
 _LIKE_YAML: Final = re.compile(r"\.ya?ml|\.(?:yam|json|txt)$", re.IGNORECASE)
 _SET_ASIDE: Final = (

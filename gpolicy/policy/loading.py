@@ -45,8 +45,7 @@ LARGEST_SNAPSHOT = 64 * 1024**2
 
 _Named = TypeVar("_Named", GroupPolicy, NodeSetPolicy)
 
-_MOST_COMPARED: Final = 300_000
-"""Names that are compared with unknown ones, to say what may be meant: about a second."""
+_MOST_COMPARED: Final = 300_000  # names that are compared with unknown ones, to say what may be meant: about a second
 
 
 def load_policy(path: Path, texts: Mapping[str, str] | None = None) -> Policy:

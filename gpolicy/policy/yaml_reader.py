@@ -34,8 +34,7 @@ MAX_DEPTH: Final = 64
 MAX_NODES: Final = 500_000
 """The greatest number of values of a file, with aliases followed."""
 
-_MOST_DOUBLES: Final = 20
-"""Keys that a finding names."""
+_MOST_DOUBLES: Final = 20  # keys that a finding names
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
