@@ -49,10 +49,7 @@ class Baseline:
     def split(
         self, findings: Iterable[Finding], files: Files, acceptable: frozenset[str]
     ) -> tuple[list[Finding], list[Finding], Counter[Key]]:
-        """Return the findings that are new, those that are accepted, and how often each entry was met.
-
-        `acceptable` are the codes of rules whose findings can be accepted.
-        """
+        """Return findings that are new, that are accepted (of `acceptable` codes), and how often each entry was met."""
         met: Counter[Key] = Counter()
         new, accepted = [], []
         for finding in findings:
@@ -65,10 +62,7 @@ class Baseline:
         return new, accepted, met
 
     def stale(self, met: Mapping[Key, int], files: Iterable[str], ran: Callable[[str], bool]) -> Iterator[Finding]:
-        """Yield a finding for each entry of these files, or of a missing file, that accepts more than there is.
-
-        `ran` says of a rule, by its key, whether it has run.
-        """
+        """Yield a finding for each entry that accepts too much: of rules that `ran`, in these files or missing ones."""
         own = {relative_path(file, self.path.parent) for file in files}
         for key, count in self.counts.items():
             code, file, _ = key

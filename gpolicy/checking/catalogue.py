@@ -193,10 +193,7 @@ def selects_nothing(select: Iterable[str], ignore: Iterable[str]) -> bool:
 
 
 def severities_by_code(words: Mapping[str, Severity]) -> dict[str, Severity]:
-    """Return severity by a rule's key; the most precise word about a rule decides, then the last.
-
-    Of a family, what can be no less than an error stays one.
-    """
+    """Return severity by a rule's key: the most precise word decides, then the last; what stays an error stays."""
     result: dict[str, Severity] = {}
     for word in sorted(words, key=_precision_of):
         for info in rules_named(word)[0]:

@@ -227,10 +227,7 @@ class Context:
         return None if leaf is None or leaf.value is INHERIT else leaf
 
     def is_unknown(self, declared: Declared | None, path: Path) -> bool:
-        """Return whether the policy says something at `path` of an object that could not be read.
-
-        None: of the cluster, whose document may be missing only because it could not be read.
-        """
+        """Return whether what is said at `path` could not be read; None: of a cluster in a document that is broken."""
         if declared is None:
             roots = (document.root for document in self.policy.broken)
             return any(isinstance(root, dict) and root.get("kind") == "Cluster" for root in roots)
@@ -272,10 +269,7 @@ class Context:
         return any(path in self.declared_at for path in paths)
 
     def combined(self, *paths: Path) -> Iterator[tuple[ClusterPolicy | GroupPolicy, tuple[Leaf, ...]]]:
-        """Yield cluster and groups in which all `paths` have a known value, at least one of them their own.
-
-        What a group has wholly from the cluster is the cluster's matter, and yielded there.
-        """
+        """Yield cluster and groups in which all `paths` are known, and not all of them only from the cluster."""
         for declared in self.cluster_and_groups if self.declares(*paths) else ():
             leaves = tuple(self.effective(declared, path) for path in paths)
             if all(leaves) and any(self.own(declared, path) for path in paths):

@@ -114,10 +114,7 @@ def _errors(look: CheckResult) -> tuple[int, ...]:
 
 
 def without_overlap(findings: Iterable[Finding]) -> list[Finding]:
-    """Return of findings with a fix, in the order of their places, those whose edits do not meet an earlier one's.
-
-    Two findings with the very same edits can be fixed together.
-    """
+    """Return findings by place whose edits meet no earlier one's; two with the very same edits go together."""
     taken: dict[str, list[tuple[tuple[int, int], tuple[int, int]]]] = {}
     known: set[Edit] = set()
     chosen = []

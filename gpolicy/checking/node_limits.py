@@ -195,10 +195,7 @@ def _observed(
 
 
 def total_disk(hardware: Hardware, exclusive: VolumeTerms | None = None) -> int | None:
-    """Return the MiB of all physical volumes of a node together, at most; None where it is not said.
-
-    Under exclusive storage the margin and reserve of its terms are taken off each volume.
-    """
+    """Return the MiB of a node's volumes at most, less margin and reserve if `exclusive`; None where not said."""
     sizes = [size.value for size in hardware.pv_sizes]
     count = hardware.volume_count
     if not sizes or count is None:

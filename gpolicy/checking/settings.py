@@ -29,10 +29,7 @@ class PerFile:
         return self.matches_path(relative_path(file, self.directory))
 
     def matches_path(self, path: str) -> bool:
-        """Return whether the glob names the file of a path from the directory.
-
-        By its whole path, by the end of it, or by a directory above it. As in other linters, `*` goes over slashes.
-        """
+        """Return whether the glob names a path, its end, or a directory above it. As elsewhere, `*` takes slashes."""
         glob = self.glob.removeprefix("./").rstrip("/")
         return any(fnmatchcase(path, pattern) for pattern in (glob, f"*/{glob}", f"{glob}/*"))
 

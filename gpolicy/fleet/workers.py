@@ -39,10 +39,7 @@ class Watcher:
 def work_side_by_side(
     jobs: Sequence[Callable[[], _Result]], *, most: int, seconds: float, watcher: Watcher
 ) -> list[_Result | Failed]:
-    """Do the jobs, at most `most` at once and each within `seconds`; return their results in their order.
-
-    Results pass through pickle. An interrupt ends all processes.
-    """
+    """Do the jobs, at most `most` at once and each within `seconds`; return their pickled results in order."""
     results = dict(results_as_they_come(jobs, most=most, seconds=seconds, watcher=watcher))
     return [results[number] for number in range(len(jobs))]
 

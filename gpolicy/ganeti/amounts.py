@@ -30,10 +30,7 @@ _LARGEST_MIB = 2**53  # what a JSON number carries exactly
 
 
 def parse_size_exact(text: str | float) -> Fraction | int:
-    """Return the size that `text` names, in MiB, unrounded. Raise ValueError with a readable reason.
-
-    A number without a fraction may be written as a float (8.0): to JSON Schema it is an integer.
-    """
+    """Return the size in MiB, unrounded, of a text or a whole number (8.0, too). Raise ValueError with a reason."""
     size: Fraction | int
     if isinstance(text, int):
         size = text
@@ -269,10 +266,7 @@ class SensibleRange:
         return f"{f'0 ({self.zero}), or ' if self.zero else ''}{ranges}"
 
     def meant(self, number: float, usual: float = 0) -> str:
-        """Return how the number is written if it was meant in another unit; nothing where no unit fits.
-
-        If several fit, it is the one whose number is nearest to the `usual` one, where there is one.
-        """
+        """Return how a number is written if meant in another unit, that nearest to `usual`; nothing where none fits."""
         found = [
             (number * factor, unit)
             for factor, unit in _OTHER_UNITS.get(self.unit, ())

@@ -108,10 +108,7 @@ def seconds(microseconds: int) -> str:
 
 
 def shell_line(argv: Sequence[str]) -> str:
-    """Return one POSIX shell command that runs `argv`, whatever characters it holds (newlines stay in quotes).
-
-    Raise ValueError for an empty `argv` and for NUL, which no argument of a process can hold.
-    """
+    """Return one POSIX shell command that runs `argv`, newlines in quotes. Raise ValueError for none, and for NUL."""
     if not argv:
         raise ValueError("no command to write")
     if any("\0" in word for word in argv):

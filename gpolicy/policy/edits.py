@@ -34,10 +34,7 @@ def fix(message: str, *parts: Edits | None) -> Fix | None:
 
 
 def replace_value(document: YamlDocument, pointer: Pointer, yaml_text: str) -> Edits | None:
-    """Write `yaml_text` in place of the value at `pointer`. The caller quotes it as YAML requires.
-
-    A collection is replaced if it is written in braces or brackets with no comment inside.
-    """
+    """Write `yaml_text`, quoted by the caller, for a scalar, or for braces or brackets with no comment inside."""
     found = CollectionPlace.around(document, pointer)
     if found is None:
         return None
@@ -55,10 +52,7 @@ def replace_value(document: YamlDocument, pointer: Pointer, yaml_text: str) -> E
 
 
 def replace_word(policy: Policy, span: Span | None, old: str, new: str) -> Fix | None:
-    """Return the fix that replaces `old` by `new` inside its quotes; None if another text is at `span`.
-
-    For words that need no escapes in YAML. Without quotes, `new` must not need any.
-    """
+    """Return the fix that writes `new` for `old` in its quotes; None for another text. Neither needs escapes."""
     file = policy.files.get(span.file) if span else None
     if file is None or span is None:
         return None

@@ -40,10 +40,7 @@ class Bases:
             self._named.setdefault((type(item), item.name), []).append(item)
 
     def pick(self, declared: Declared, name: str | None) -> Declared | YamlDocument | None:
-        """Return the object of this kind and name, or the only one, but `declared` itself only if there is no other.
-
-        If there is none, return the broken document that may be meant.
-        """
+        """Return the object of this kind and name, or the only one, but `declared` itself last; else a broken one."""
         kind = type(declared)
         candidates = self._kinds.get(kind, []) if name is None else self._named.get((kind, name), [])
         others = [item for item in candidates if item.document is not declared.document]

@@ -161,10 +161,7 @@ def policy_files(path: Path) -> list[Path]:
 
 
 def unread_files(directory: Path) -> Iterator[Finding]:
-    """Yield findings about files below a directory that begin as a policy does, and have another ending than YAML.
-
-    What its ending sets aside is none of them, nor a copy beside the file that it is a copy of.
-    """
+    """Yield findings about files that begin as a policy does, and have another ending than YAML's or a copy's."""
     within = boundary(directory)
     for file in sorted(itertools.islice(_walk(directory, _may_be_meant, most=None), _MOST_UNREAD)):
         originals = (f"{file.name.partition(suffix)[0]}{suffix}" for suffix in SUFFIXES if suffix in file.name)

@@ -63,10 +63,7 @@ _ODD: Final = re.compile("[\x85\u2028\u2029]|(?!^)\ufeff")
 
 
 def read_yaml(text: str, file: str) -> SourceFile:
-    """Return the file with the documents in `text`; `file` is its name in findings.
-
-    After a syntax error the documents before it are still there; it is reported at its place.
-    """
+    """Return the file of `text`, called `file` in findings; after a syntax error, with the documents before it."""
     source = SourceFile(file, text)
     if len(text) > MAX_BYTES:
         message = f"the file is larger than {MAX_BYTES // 1024**2} MiB"

@@ -108,10 +108,7 @@ def _mapping(path: Path, tree: Mapping[str, Node], indent: int, comment: Comment
 
 
 def compared_with(reference: Values | None, name: str, same: str = "", *, version: str = DEFAULT_VERSION) -> Comment:
-    """Return a function for comments that name the value of `reference` if it differs; None: the defaults of `version`.
-
-    `same` is the comment for a value that does not differ.
-    """
+    """Return comments that name the value of `reference` (None: the default) if it differs, or else say `same`."""
 
     def comment(path: Path, node: Node) -> str:
         parameter = parameter_at(path)

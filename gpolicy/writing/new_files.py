@@ -222,10 +222,7 @@ def replacements_of(
 
 
 def replace_drafted(policy: Policy, texts: Mapping[str, str]) -> None:
-    """Write the texts of files of a policy, or of the bases that it reads, and new files: all or none.
-
-    Raise GpolicyError if one has changed since it was read, or may not be written.
-    """
+    """Write texts of a policy's files and bases, and new files: all or none. GpolicyError if one has changed."""
     within = boundary(policy.root or Path())
     targets: dict[str, opening.FileToWrite] = {}
     for name in texts:
