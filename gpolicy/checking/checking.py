@@ -14,7 +14,7 @@ from gpolicy.checking.baseline import Baseline
 from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule, rules_named
 from gpolicy.checking.consequences import is_said_better, without_consequences
 from gpolicy.checking.context import NO_FORECAST, Context, Forecast
-from gpolicy.checking.rule import Fleet, Hit, Rule
+from gpolicy.checking.rule import Fleet, Hit
 from gpolicy.checking.settings import DEFAULT, Settings, idle_globs
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import HOUSE, HOUSE_CODE, Accepted, Finding, Span, by_place
@@ -83,7 +83,9 @@ class Examination:
         for rule in sorted(RULES, key=lambda rule: rule.runs_last):
             said_elsewhere = self.to_plan and rule.said_by_plan
             is_silent = rule.runs_last and any(map(rule.silent_after.silences, sieve.kept))
-            if said_elsewhere or is_silent or not _runs_in(rule, context):
+            unfit = rule.needs_state if context.state is None else rule.only_without_state
+            unfit = unfit or (rule.needs_whole_policy and not context.whole)
+            if said_elsewhere or is_silent or unfit or not context.settings.can_count(rule.info):
                 continue
             code = rule.info.code
             hits = rule.check_after(context, tuple(sieve.kept)) if rule.runs_last else context.found_by(code)
@@ -126,13 +128,6 @@ def check_fleet(policies: Sequence[Policy]) -> list[list[Hit]]:
         for hit in rule.check(fleet):
             found[hit.policy].append(hit)
     return found
-
-
-def _runs_in(rule: Rule, context: Context) -> bool:
-    if not context.settings.can_count(rule.info):
-        return False
-    fits_state = not (rule.needs_state if context.state is None else rule.only_without_state)
-    return fits_state and (context.whole or not rule.needs_whole_policy)
 
 
 @dataclass(slots=True)

@@ -195,10 +195,15 @@ class _Compiler:
         return lambda value: sum(branch(value) for branch in branches) == 1
 
 
+def _one_of(choices: list[Any]) -> Test:
+    known = set(map(_hashable, choices))
+    return lambda value: _hashable(value) in known
+
+
 _PLAIN: Final[dict[str, Callable[[Any], Test]]] = {
     "type": lambda named: TYPES[named] if isinstance(named, str) else _any([TYPES[name] for name in named]),
-    "const": lambda wanted: lambda value: equal(value, wanted),
-    "enum": lambda choices: lambda value: any(equal(value, choice) for choice in choices),
+    "const": lambda wanted: _one_of([wanted]),
+    "enum": _one_of,
     "required": lambda names: lambda value: not isinstance(value, dict) or all(name in value for name in names),
     "uniqueItems": lambda asked: lambda value: not asked or not isinstance(value, list) or all_different(value),
     # compiled at the first value: few policies have values of all forms
@@ -235,15 +240,6 @@ def _all(tests: list[Test]) -> Test:
         return True
 
     return conjunction
-
-
-def equal(value: Any, other: Any) -> bool:
-    """JSON equality: true is not 1, at any depth."""
-    if isinstance(value, dict) and isinstance(other, dict):
-        return value.keys() == other.keys() and all(equal(below, other[key]) for key, below in value.items())
-    if isinstance(value, list) and isinstance(other, list):
-        return len(value) == len(other) and all(map(equal, value, other))
-    return value == other and isinstance(value, bool) == isinstance(other, bool)
 
 
 def first_double(items: list[Any]) -> int:
