@@ -136,9 +136,8 @@ def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Fin
     """Return the findings of policies, with those that each stands for: itself, or all of one missing name.
 
     The first of the worst severity stands for all, and shows the places of the others; what tests and guards say comes
-    last, since they only use the name. Each policy has names of its
-    own; a base is missing to all together. A finding with a fix stands for itself: a word that is mistyped is
-    corrected where it stands.
+    last, since they only use the name. Each policy has names of its own; a base is missing to all together. A finding
+    with a fix stands for itself: a word that is mistyped is corrected where it stands.
     """
     together: dict[object, list[Finding]] = defaultdict(list)
     for number, found in enumerate(policies):

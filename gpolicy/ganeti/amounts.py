@@ -1,9 +1,8 @@
 """Sizes as Ganeti's command line reads them, the numbers that gpolicy refuses, and those that make no sense.
 
-Ganeti's own unit parser takes a number and one of m/mb/mib, g/gb/gib, t/tb/tib in any case (all of them
-powers of 1024, MiB when there is none), rounds up to a whole MiB and then up to a multiple of 4 MiB.
-RAPI takes whole MiB as they are. gpolicy rounds once, when a policy is loaded, so that both ways of
-applying it end in the same stored value.
+Ganeti's own unit parser takes a number and one of m/mb/mib, g/gb/gib, t/tb/tib in any case (all of them powers of 1024,
+MiB when there is none), rounds up to a whole MiB and then up to a multiple of 4 MiB. RAPI takes whole MiB as they are.
+gpolicy rounds once, when a policy is loaded, so that both ways of applying it end in the same stored value.
 
 The bounds of numbers are generous: no hardware and no hypervisor comes near them. They keep out typing errors and
 hostile input, with which counting would take hours. The sensible ranges are wide as well (Ganeti takes far more): from
