@@ -69,8 +69,7 @@ class Examination:
             self.policy, self.state, settings, self.today, self.forecast, {rule.info.code: rule for rule in RULES}
         )
         sieve = _Sieve.of(context)
-        codes = self._run_rules(context, sieve)
-        found = self._with_idle(context, sieve, codes)
+        found = self._with_idle(context, sieve, self._run_rules(context, sieve))
         if not self.to_accept:
             found = without_consequences(found, settings)  # of what is accepted nothing follows
         accepted = sorted(sieve.accepted, key=lambda item: item.finding.sort_key())

@@ -63,8 +63,7 @@ class _Rounds:
             batch = without_overlap(finding for finding in now.findings if self._is_wanted(finding, now))
             if not batch:
                 break
-            better = self._accept(batch, now)
-            now = better or now
+            now = self._accept(batch, now) or now
         return FixedPolicy(texts=self.texts, fixed=self.fixed, left=now)
 
     def _is_wanted(self, finding: Finding, now: CheckResult) -> bool:

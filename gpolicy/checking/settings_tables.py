@@ -91,8 +91,7 @@ def _refuse_if_always_on(word: str, what: str, error: _Error) -> None:
 def _rules(file: SettingsFile, place: Place) -> list[str]:
     words = place.value
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        message = f"must be a list of rules, not {shown(words)}"
-        raise file.error(place, message, 'write ["GP201", "spec-order"]')
+        raise file.error(place, f"must be a list of rules, not {shown(words)}", 'write ["GP201", "spec-order"]')
     if len(words) > _MAX_WORDS:
         raise file.error(place, f"names {len(words)} rules", f"there are fewer than {_MAX_WORDS}")
     for word in words:

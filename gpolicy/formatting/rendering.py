@@ -105,8 +105,7 @@ class _Renderer:
         """Return the value of an entry if it stands on the line of its key."""
         value = entry.value
         if isinstance(value, Scalar):
-            several = value.is_block or "\n" in value.body
-            return None if several else _written(value)
+            return None if value.is_block or "\n" in value.body else _written(value)
         if not value.flow:
             return None
         text = _flow(value, order)

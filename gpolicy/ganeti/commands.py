@@ -190,8 +190,7 @@ def _items(path: Path, value: Value | Reset) -> str:
     if isinstance(value, Reset):
         return DEFAULT_WORD
     assert isinstance(value, list)  # noqa: S101 (checked before)
-    join = plain_list if path in _SPLIT_WITHOUT_ESCAPES else escaped_list
-    return join([str(item) for item in value])
+    return (plain_list if path in _SPLIT_WITHOUT_ESCAPES else escaped_list)([str(item) for item in value])
 
 
 def _single(path: Path, value: Value | Reset) -> tuple[str, str]:
@@ -301,12 +300,8 @@ def cluster_modify(assignments: Assignments, *, version: str) -> Command:
     values = _checked(assignments, Level.CLUSTER, version)
     routes = {only_route(path, version=version) for path in values} - {None}
     if len(routes) > 1:
-        raise InexpressibleError(
-            (),
-            sorted(".".join(path) for path in values),
-            "some of these can be set on the command line only, others through RAPI only",
-            "set them in separate commands",
-        )
+        reason = "some of these can be set on the command line only, others through RAPI only"
+        raise InexpressibleError((), sorted(map(".".join, values)), reason, "set them in separate commands")
     return _command(
         ["gnt-cluster", "modify", *options(values)] if Route.RAPI not in routes else None,
         call("PUT", ("modify",), fields(values)) if Route.ARGV not in routes else None,

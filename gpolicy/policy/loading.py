@@ -138,8 +138,7 @@ class _Loader:
             first = result.setdefault(declared.name, declared)
             elsewhere = self._separate and declared.document.file != first.document.file
             if first is not declared and not elsewhere:
-                kind = declared.document.root["kind"]
-                message = f"the {kind} {declared.name!r} is described twice"
+                message = f"the {declared.document.root['kind']} {declared.name!r} is described twice"
                 related = (Related(first.span, "first here"),)
                 hint = "put what belongs to one object into one document, or use extends"
                 missing = copied(declared.span, first.span)

@@ -54,8 +54,7 @@ class _Builder(DocumentReader):
     def _stage(self, written: dict[str, Any], at: Pointer) -> scenario.Stage:
         if "snapshot" in written and "simulate" in written:
             message = "a test runs on a snapshot or on simulated hardware, not on both"
-            hint = "leave one of them out; `edits` change either"
-            self.wrong(message, (*at, "simulate"), hint, of_key=True)
+            self.wrong(message, (*at, "simulate"), "leave one of them out; `edits` change either", of_key=True)
         parts = written.get("simulate", [])
         several = isinstance(parts, list)
         numbered = Counter[str]()

@@ -360,8 +360,7 @@ def _expected(schema: dict[str, Any]) -> str:
     if "const" in schema:
         return f"`{str(schema['const']).lower() if isinstance(schema['const'], bool) else schema['const']}`"
     if "enum" in schema:
-        words = [str(word) or '""' for word in schema["enum"]]
-        return f"one of {', '.join(words)}"
+        return "one of " + ", ".join(str(word) or '""' for word in schema["enum"])
     if "pattern" in schema:
         pattern: str = schema["pattern"]
         return _PATTERNS.get(pattern) or _only_letters(pattern) or f"text like {pattern}"

@@ -80,8 +80,7 @@ class Draft:
         """Make edits that change what is at `pointer`. Raise UnwritableError for None."""
         if not edits:
             raise UnwritableError(f"{place[0]}: {_ANCHORED}")
-        file = self._now[place[0]]
-        self._read(place[0], file.edited(edits))
+        self._read(place[0], self._now[place[0]].edited(edits))
         self.touched.add((place, pointer))
 
     def create(self, name: str, text: str) -> None:
