@@ -82,7 +82,6 @@ class Extender:
         self._whole: dict[int, tuple[Declared, int]] = {}
         """The extended object, by its document's identity, and the length of its longest chain."""
         self._taken = 0
-        self._weights: dict[tuple[int, Path], int] = {}  # the number of values in a leaf
 
     def extend(self, declared: Object) -> Object:
         """Return `declared` with inherited values; unchanged if its chain is too long."""
@@ -123,14 +122,9 @@ class Extender:
         if self._taken > MOST_TAKEN:
             return declared
         merged = _merge(declared, bases, self._report)
-        taken = [leaf for leaf in merged.leaves.values() if leaf.document is not declared.document]
-        for leaf in taken:
-            key = (id(leaf.document), leaf.path)
-            if key not in self._weights:
-                self._weights[key] = _count(leaf.value)
-            self._taken += self._weights[key]
+        taken = (leaf.value for leaf in merged.leaves.values() if leaf.document is not declared.document)
         lists = ((merged.tags, declared.tags), (_nodes_of(merged), _nodes_of(declared)))
-        self._taken += sum(len(now or ()) for now, own in lists if now is not own)
+        self._taken += sum(map(_count, taken)) + sum(len(now or ()) for now, own in lists if now is not own)
         if self._taken <= MOST_TAKEN:
             return merged
         message = f"the documents of this policy take over more than {MOST_TAKEN:,} values by `extends`"

@@ -147,29 +147,23 @@ class _Loader:
         return result
 
     def _report_several(self, clusters: list[ClusterPolicy]) -> None:
-        bases = [cluster for cluster in clusters if self._extending(cluster, clusters)]
-        for base in bases if len(clusters) > 1 else ():
-            others = self._extending(base, clusters)
-            self._separate = True
+        extending = [[other for other in clusters if self._extends(other, base)] for base in clusters]
+        self._separate = any(extending)
+        for base, others in ((base, others) for base, others in zip(clusters, extending, strict=True) if others):
             verb = "extends" if len(others) == 1 else "extend"
             message = f"{base.name!r} is no template, but {some([repr(other.name) for other in others])} {verb} it"
             related = tuple(Related(other.span, "extends it") for other in others)
             hint = "write `template: true` in it: else this is a second cluster in one policy"
             self._findings.append(SEVERAL_CLUSTERS.finding(message, base.span, hint=hint, related=related))
-        for cluster in clusters[1:] if not bases else ():
+        for cluster in clusters[1:] if not self._separate else ():
             message = f"a second cluster, {cluster.name!r}, in one policy"
             related = (Related(clusters[0].span, "the first"),)
             hint = "keep each cluster in a directory of its own and name that; a base for extends is `template: true`"
             self._findings.append(SEVERAL_CLUSTERS.finding(message, cluster.span, hint=hint, related=related))
 
-    def _extending(self, base: ClusterPolicy, clusters: list[ClusterPolicy]) -> list[ClusterPolicy]:
-
-        def extends(cluster: ClusterPolicy, name: Located[str]) -> bool:
-            found = self._find(cluster, name)
-            return isinstance(found, ClusterPolicy) and found.document is base.document
-
-        others = (cluster for cluster in clusters if cluster.document is not base.document)
-        return [other for other in others if any(extends(other, name) for name in other.extends)]
+    def _extends(self, cluster: ClusterPolicy, base: ClusterPolicy) -> bool:
+        found = [self._find(cluster, name) for name in cluster.extends if cluster.document is not base.document]
+        return any(isinstance(item, ClusterPolicy) and item.document is base.document for item in found)
 
     # --- extends -----------------------------------------------------------------------------------------------
 
