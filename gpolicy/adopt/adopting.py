@@ -116,8 +116,6 @@ class Adoption:
         self.files[SCHEMA_FILE] = schema_text()
         return Adopted(self.files, tuple(self.left_out))
 
-    # --- the cluster ---------------------------------------------------------------------------------------------
-
     def _cluster(self, tags: list[str]) -> str:
         name = self.state.name
         reason = name_complaint(name, pattern=False) if name else "the source does not tell it"
@@ -186,8 +184,6 @@ class Adoption:
         self.left_out += [NotWritten(label, what, reason)] if reason else []
         return reason != ""
 
-    # --- groups --------------------------------------------------------------------------------------------------
-
     def _declarable_groups(self) -> list[str]:
         names: list[str] = []
         for name in self.state.groups:
@@ -224,8 +220,6 @@ class Adoption:
         if tags:
             lines += ["", *entry("tags", list(tags))]
         return file_text(lines)
-
-    # --- nodes and tags ------------------------------------------------------------------------------------------
 
     def nodes(self, taken: Iterable[str] = ()) -> set[str]:
         """Write the node sets, by names not `taken`. Return tags of declared nodes that no policy can declare."""
@@ -284,9 +278,6 @@ class Adoption:
         for written, about in table:
             lines += ["", *comment_lines(about), *written] if written else []
         return file_text(lines)
-
-
-# --- node sets ----------------------------------------------------------------------------------------------------
 
 
 def _node_set_documents(described: _Described, groups: Mapping[str, str], others: Iterable[str] = ()) -> list[str]:

@@ -289,8 +289,6 @@ class Suppressions:
         bases = (item.mark for item in self._templates if item.file == comment.span.file)
         return not any(comment.line == 0 or mark[0] <= comment.line <= mark[2] for mark in bases)
 
-    # --- reading -----------------------------------------------------------------------------------------------
-
     def _read(self, file: SourceFile) -> None:
         first_value = min((document.mark[0] for document in file.documents if document.root is not None), default=0)
         lines_about = _lines_about(file)
@@ -333,8 +331,6 @@ class Suppressions:
 
     def _malformed(self, span: Span, message: str, hint: str) -> None:
         self.findings.append(SUPPRESSION_MALFORMED.finding(f"this comment for gpolicy {message}", span, hint=hint))
-
-    # --- removing ----------------------------------------------------------------------------------------------
 
     def _without(self, comment: _Comment, unused: list[str]) -> Fix:
         """Return the fix that takes rules out of a comment, or all of it if none is left."""

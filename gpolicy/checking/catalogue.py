@@ -80,8 +80,7 @@ def catalogue(infos: Iterable[RuleInfo]) -> tuple[RuleInfo, ...]:
 CATALOGUE: Final = catalogue(
     (
         DRIFT,
-        *(rule.info for rule in RULES),
-        *(rule.info for rule in FLEET_RULES),
+        *(rule.info for rule in _ALL),
         *(
             item
             for module in (structure, accepting, baseline, settings)  # the engine itself finds these

@@ -38,7 +38,6 @@ DISK_TEMPLATES: Path = ("ipolicy", "disk-templates")
 ENABLED_TEMPLATES: Path = ("enabled_disk_templates",)
 ENABLED_HYPERVISORS: Path = ("enabled_hypervisors",)
 
-
 Bounds = tuple[Mapping[str, int], Mapping[str, int]]
 """The least and the greatest values of a spec pair."""
 

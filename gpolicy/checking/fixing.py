@@ -109,9 +109,6 @@ def _errors(look: CheckResult) -> tuple[int, ...]:
     return tuple(sum(code.startswith(begin) for code in codes) for begin in ("GP00", "GP0", ""))
 
 
-# --- which fixes go together ----------------------------------------------------------------------------------------
-
-
 def without_overlap(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings by place whose edits meet no earlier one's; two with the very same edits go together."""
     taken: dict[str, list[tuple[tuple[int, int], tuple[int, int]]]] = {}

@@ -86,7 +86,6 @@ class Settings:
 
 DEFAULT: Final = Settings()
 
-
 _MOST_GLOBS: Final = 100
 _MOST_FILES: Final = 50_000
 _LONGEST: Final = 1000

@@ -212,7 +212,6 @@ _G: Final = 1024
 _T: Final = 1024**2
 _P: Final = 1024**3
 
-
 _OF_ONE: Final = {"bits": "bit", "sectors": "sector", "tenths of a second": "tenth of a second"}
 """Units that are words, for the number 1."""
 

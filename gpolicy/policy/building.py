@@ -95,8 +95,6 @@ class Builder(DocumentReader):
             words = {key: str(value) for key, value in waiver.items()}
             yield model.Waiver(**words, span=span, document=self.document, pointer=("waivers", index))
 
-    # --- what all objects have ---------------------------------------------------------------------------------
-
     def _common(self, level: Level) -> dict[str, Any]:
         extends = self.root.get("extends")
         return {
@@ -140,8 +138,6 @@ class Builder(DocumentReader):
             hint = "remove it: Ganeti stores it, and every later job fails"
             self.report(NOT_PLAIN_TEXT.finding(message, self.at(pointer), hint=hint))
         return value
-
-    # --- parameters --------------------------------------------------------------------------------------------
 
     def _leaves(self, level: Level) -> model.Leaves:
         leaves: model.Leaves = {}
@@ -251,8 +247,6 @@ class Builder(DocumentReader):
             pv_sizes=known if len(known) == len(volumes) else (),  # of only some no sum would be right
             **{key: Located(number, self.at(("hardware", key))) for key, number in counts.items()},
         )
-
-    # --- tag rules ---------------------------------------------------------------------------------------------
 
     def _owned(self) -> Iterator[Located[model.OwnedPrefix]]:
         for index, item in enumerate(self.root.get("owns", ())):

@@ -169,8 +169,6 @@ class CollectionPlace:
             line += 1
         return line
 
-    # --- in braces and brackets --------------------------------------------------------------------------------
-
     def without_in_flow(self, number: int) -> Edits | None:
         """Return the removal of an entry from braces or brackets."""
         whole_lines = self._without_flow_lines(number)
@@ -209,8 +207,6 @@ class CollectionPlace:
             return lines
         comma = re.compile(r"[ \t]*,").match(self.file.text, previous)
         return (self.file.edit(previous, comma.end(), ""), *lines) if comma else lines
-
-    # --- in lines ----------------------------------------------------------------------------------------------
 
     def without_lines(self, number: int) -> Edits | None:
         """Return the removal of an entry with its lines."""

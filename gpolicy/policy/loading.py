@@ -165,8 +165,6 @@ class _Loader:
         found = [self._find(cluster, name) for name in cluster.extends if cluster.document is not base.document]
         return any(isinstance(item, ClusterPolicy) and item.document is base.document for item in found)
 
-    # --- extends -----------------------------------------------------------------------------------------------
-
     def _find(self, declared: Declared, name: Located[str]) -> Declared | YamlDocument | None:
         file, _, wanted = name.value.partition("#")
         if not file.endswith(SUFFIXES):

@@ -75,7 +75,6 @@ class Leaf:
 
 Leaves = dict[Path, Leaf]
 
-
 Settings = Mapping[str, Located[Any]]
 """The written keys of `limits` or of `physical_volumes`, which Ganeti does not know (`gpolicy.cluster.terms`)."""
 
@@ -233,7 +232,6 @@ MOST_NODES: Final = 1000
 """The greatest number of nodes of a group that are listed."""
 
 _PART = re.compile(r"\[([^\]!][^\]]{0,250})\]|([^\[\]*?]++)")
-
 
 _LETTERS: Final = re.compile(r"[A-Za-z0-9._*?!\[\]-]+")
 _RANGE: Final = re.compile(r"([^\[\]!-])-([^\]])")

@@ -123,8 +123,6 @@ def _redundancy() -> Schema:
     return object_of(properties, "Ask which losses of nodes can be absorbed.")
 
 
-# --- instances ------------------------------------------------------------------------------------------------------
-
 TEMPLATE: Final[Schema] = {
     SHAPE: "disk-template",
     "enum": list(DISK_TEMPLATES),
@@ -167,8 +165,6 @@ def _existing_instance() -> Schema:
     schema = object_of({**own, **sizes}, required=("name", "nodes"))
     return {**schema, "description": "An instance that is there already."}
 
-
-# --- what must come out ---------------------------------------------------------------------------------------------
 
 REFUSALS: Final = (
     "memory",

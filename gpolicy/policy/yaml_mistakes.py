@@ -88,9 +88,6 @@ def syntax_finding(error: MarkedYAMLError, source: SourceFile) -> Finding:
     return YAML_SYNTAX.finding(said.message, Span(source.name, line, column, line, column + 1), hint=said.hint)
 
 
-# --- quoting --------------------------------------------------------------------------------------------------------
-
-
 def _in_quotes(text: str) -> str:
     text = text.strip()
     if len(text) > _SHOWN or '"' in text or "\\" in text:
@@ -148,9 +145,6 @@ def _block_text(stop: _Stop) -> _Mistake | None:
     return _Mistake(f"an unquoted `{stop.begun[:1]}` begins a text on the lines below", hint, stop.begin)
 
 
-# --- quotes ---------------------------------------------------------------------------------------------------------
-
-
 def _never_closed_quote(stop: _Stop) -> _Mistake:
     letter = stop.begun[:1]
     hint = f"write `{letter}` at the end of the text, or leave both quotes out"
@@ -181,9 +175,6 @@ def _behind_value(stop: _Stop) -> _Mistake | None:
     return None
 
 
-# --- lists and mappings in brackets ---------------------------------------------------------------------------------
-
-
 def _brackets(stop: _Stop) -> _Mistake | None:
     opening = stop.begun[:1]
     closing = _OPENED.get(opening)
@@ -200,9 +191,6 @@ def _brackets(stop: _Stop) -> _Mistake | None:
     if text.count('"') % 2:
         return _Mistake("a quote is missing on this line", 'write `"` before and after each text in quotes')
     return _Mistake("a comma is missing between two entries", "write `, ` between them")
-
-
-# --- keys and indentation -------------------------------------------------------------------------------------------
 
 
 def _indent(text: str) -> int:
@@ -300,9 +288,6 @@ def _byte_order_mark(stop: _Stop) -> _Mistake | None:
         return None
     hint = "take it out; an editor may not show it. It is left where files were joined"
     return _Mistake("a byte order mark (U+FEFF) stands within the file", hint)
-
-
-# --- documents ------------------------------------------------------------------------------------------------------
 
 
 def _document(stop: _Stop) -> _Mistake:

@@ -300,8 +300,6 @@ class ValueWriter:
             elif str(written[key]) != str(below) and not isinstance(below, list | dict):
                 self._edit(pointer, replace_value(self.document, (*pointer, key), scalar(below, flow=True)))
 
-    # --- lists of words --------------------------------------------------------------------------------------------
-
     def _words(self, pointer: Pointer, new: list[Node], *, in_order: bool) -> None:
         old = [_word(item) for item in self.document.value(pointer)]
         wanted = [_word(item) for item in new]
@@ -328,8 +326,6 @@ class ValueWriter:
                 self._edit(pointer, add_item(self.document, pointer, item))
             elif old[number] != wanted[number] and not isinstance(item, list | dict):
                 self._edit(pointer, replace_value(self.document, (*pointer, number), scalar(item, flow=True)))
-
-    # --- spec pairs ------------------------------------------------------------------------------------------------
 
     def _pairs(self, pointer: Pointer, node: list[Node], values: tuple[Value, Value]) -> None:
         """Write spec pairs. Raise UnwritableError where nobody can tell which of the named pairs became which."""
