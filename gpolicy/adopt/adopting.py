@@ -133,10 +133,8 @@ class Adoption:
         ]
         if unknown := unknown_release(self.state.software_version):
             lines += comment_lines(f"{unknown[0].upper()}{unknown[1:]}.")
-        if self.version is not None:
-            lines += entry("ganeti_version", self.version)
-        else:
-            lines += [f'# ganeti_version: "{DEFAULT_VERSION}"  # the source does not say which release it is']
+        unsaid = [f'# ganeti_version: "{DEFAULT_VERSION}"  # the source does not say which release it is']
+        lines += unsaid if self.version is None else entry("ganeti_version", self.version)
         lines += sections(values, compared_with(None, "Ganeti's default", version=self.release), titles=True)
         if at_default:
             lines += ["", *comment_lines(f"At Ganeti's defaults, and not managed: {listed(at_default)}.")]

@@ -44,10 +44,12 @@ class Bases:
         kind = type(declared)
         candidates = self._kinds.get(kind, []) if name is None else self._named.get((kind, name), [])
         others = [item for item in candidates if item.document is not declared.document]
-        if name is None:
-            return others[0] if len(others) == 1 else self._pick_broken(declared, None)
-        found = others or candidates  # an object that extends itself is a cycle, not unknown
-        return found[0] if found else self._pick_broken(declared, name)
+        if others and (name is not None or len(others) == 1):
+            return others[0]
+        if candidates and name is not None:
+            return candidates[0]  # an object that extends itself is a cycle, not unknown
+        word = declared.document.root["kind"]
+        return next((item for item in self._broken if _may_be(item, word, name)), None)
 
     def names(self, kind: type[Declared]) -> set[str]:
         """Return the names of the objects of a kind."""
@@ -57,10 +59,6 @@ class Bases:
         """Return the kinds of the objects of a name."""
         found = (self._named.get((kind, name), ()) for kind in self._kinds)
         return [item.document.root["kind"] for items in found for item in items]
-
-    def _pick_broken(self, declared: Declared, name: str | None) -> YamlDocument | None:
-        kind = declared.document.root["kind"]
-        return next((item for item in self._broken if _may_be(item, kind, name)), None)
 
 
 def _may_be(broken: YamlDocument, kind: str, name: str | None) -> bool:

@@ -54,11 +54,8 @@ class _Stop:
 
     def line_above(self, number: int) -> tuple[int, str]:
         """Return the number and text of the nearest line above that holds more than a comment; 0 for none."""
-        for above in range(number - 1, max(number - 50, 0), -1):
-            text = self.source.line(above)[:_LONGEST]
-            if text.strip() and not text.lstrip().startswith("#"):
-                return above, text
-        return 0, ""
+        above = ((line, self.source.line(line)[:_LONGEST]) for line in range(number - 1, max(number - 50, 0), -1))
+        return next(((line, text) for line, text in above if text.strip() and text.lstrip()[0] != "#"), (0, ""))
 
 
 @dataclass(frozen=True, slots=True)
