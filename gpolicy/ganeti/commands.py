@@ -330,10 +330,6 @@ def object_modify(level: Level, name: str, assignments: Assignments, *, version:
     )
 
 
-group_modify: Final = partial(object_modify, Level.GROUP)
-node_modify: Final = partial(object_modify, Level.NODE)
-
-
 def group_rename(old: str, new: str) -> Command:
     """Return the command that renames a group; its nodes, tags and networks stay with it."""
     check_name("group", old)

@@ -149,11 +149,9 @@ def add_entry(document: YamlDocument, pointer: Pointer, key: str, node: Node) ->
         return _add_in_flow(place, flow({key: node}).removeprefix("{").removesuffix("}"))
     column = next(iter(place.value.key_marks.values()))[1]
     known = TOP_LEVEL if not pointer else BELOW.get(str(pointer[-1]), ())
-    for number in range(_place_of(key, place.value, known), -1, -1):
-        edits = _add_lines(place, number, column, block_entry(key, node, indent=column - 1))
-        if edits is not None:
-            return edits
-    return None
+    lines = block_entry(key, node, indent=column - 1)
+    tries = (_add_lines(place, number, column, lines) for number in range(_place_of(key, place.value, known), -1, -1))
+    return next((edits for edits in tries if edits is not None), None)
 
 
 def add_item(document: YamlDocument, pointer: Pointer, node: Node, *, after: int | None = None) -> Edits | None:
