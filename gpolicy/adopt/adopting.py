@@ -36,7 +36,6 @@ from gpolicy.writing.documents import (
     compared_with,
     file_text,
     head,
-    left_out_lines,
     modelines,
     schema_text,
     sections,
@@ -157,8 +156,12 @@ class Adoption:
 
     def _top(self, level: Level, about: str, left_out_before: int = 0, schema: str = SCHEMA_FILE) -> list[str]:
         """Return the comments at the top of a file: its schema, what it is about, and what is not in it."""
-        left_out = left_out_lines(self.left_out[left_out_before:], with_object=level is Level.NODE)
-        lines = [*modelines(schema), *comment_lines(about), *left_out]
+        lines = [*modelines(schema), *comment_lines(about)]
+        left_out = self.left_out[left_out_before:]
+        lines += ["# Left out:"] if left_out else []
+        for item in left_out:
+            text = str(item) if level is Level.NODE or not item.what else f"{item.what}: {item.reason}"
+            lines += comment_lines(f"- {text}", hanging="  ")
         gaps = [".".join(gap.prefix) or "any own value" for gap in self.state.unreadable if gap.level is level]
         if gaps:
             lines += comment_lines(f"The source does not show {listed(gaps)}: nothing is declared of these.")

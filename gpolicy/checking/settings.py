@@ -101,14 +101,13 @@ def idle_globs(settings: Settings, policy: Policy) -> Iterator[Finding]:
     """Yield a finding for each glob of the settings that matches no file of any policy; none in too large a tree."""
     idle = [item for item in settings.per_file[:_MOST_GLOBS] if len(item.glob) < _LONGEST]
     idle = [item for item in idle if not any(item.matches(file) for file in policy.paths)]
-    if not idle:
+    if not idle or (files := _yaml_below(idle[0].directory)) is None:
         return
-    top = idle[0].directory
-    files = _yaml_below(top)
-    for item in idle if files is not None else ():
-        if not any(map(item.matches_path, files or ())):
-            known = {part for path in files or () for part in (path, f"{Path(path).parent.as_posix()}/*")}
-            hint = did_you_mean(item.glob, known, f"write the path from {top.name}/, the directory of this file")
+    for item in idle:
+        if not any(map(item.matches_path, files)):
+            known = {part for path in files for part in (path, f"{Path(path).parent.as_posix()}/*")}
+            otherwise = f"write the path from {item.directory.name}/, the directory of this file"
+            hint = did_you_mean(item.glob, known, otherwise)
             yield IDLE_GLOB.finding(f"{item.glob!r} matches no file of a policy", item.span, hint=hint)
 
 

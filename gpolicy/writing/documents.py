@@ -17,7 +17,6 @@ from gpolicy.policy.schema_kinds import whole_schema
 from gpolicy.writing.yaml_text import (
     BELOW,
     Node,
-    NotWritten,
     block_item,
     comment_lines,
     entry,
@@ -129,13 +128,6 @@ def compared_with(reference: Values | None, name: str, same: str = "", *, versio
 def schema_text() -> str:
     """Return the schema for editors."""
     return json.dumps(whole_schema(), indent=1) + "\n"
-
-
-def left_out_lines(left_out: Iterable[NotWritten], *, with_object: bool = False) -> list[str]:
-    """Return the comment that lists what an object's document leaves out."""
-    texts = (str(item) if with_object or not item.what else f"{item.what}: {item.reason}" for item in left_out)
-    lines = [line for text in texts for line in comment_lines(f"- {text}", hanging="  ")]
-    return ["# Left out:", *lines] if lines else []
 
 
 def file_text(lines: Iterable[str]) -> str:
