@@ -31,15 +31,7 @@ from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import free_name, listed
 from gpolicy.resolve.desired import Desired, members, resolve
-from gpolicy.writing.documents import (
-    SCHEMA_FILE,
-    compared_with,
-    file_text,
-    head,
-    modelines,
-    schema_text,
-    sections,
-)
+from gpolicy.writing.documents import SCHEMA_FILE, compared_with, file_text, head, modelines, schema_text, sections
 from gpolicy.writing.value_edits import Draft, ValuePlace
 from gpolicy.writing.yaml_text import (
     TAG,

@@ -83,10 +83,7 @@ SHAPE: Final = "$shape"
 
 SIZE: Final[Schema] = {
     SHAPE: "size",
-    "anyOf": [
-        {"type": "string", "pattern": SIZE_PATTERN},
-        {"type": "integer", "minimum": 0},
-    ],
+    "anyOf": [{"type": "string", "pattern": SIZE_PATTERN}, {"type": "integer", "minimum": 0}],
 }
 
 TAG: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z0-9_.+*/:@-]{1,128}$"}

@@ -154,10 +154,7 @@ def value_schema() -> Schema:
             "The schema of this name below `definitions`.",
             {"type": "string", "pattern": "^#/definitions/[^/~%]+$"},
         ),
-        "type": (
-            "The type of the value, or a list of types.",
-            {"anyOf": [type_name, list_of(type_name, least=1)]},
-        ),
+        "type": ("The type of the value, or a list of types.", {"anyOf": [type_name, list_of(type_name, least=1)]}),
         "const": ("The only value.", {}),
         "enum": ("The values to choose from.", {"type": "array", "minItems": 1, "items": {}}),
         "minimum": ("The least number. Sizes are MiB.", _NUMBER),
