@@ -8,7 +8,7 @@ which they are silent, and which say the same better (`Rule`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -27,6 +27,8 @@ _FOLLOWING: Final = ("GP1", "GP2", "GP4", "GP6", *(rule.info.code for rule in RU
 _UNREAD: Final = ("GP012", "GP016")  # rules whose findings are at a value that does not hold what was meant
 _USING: Final = "GP8"  # the family of guards and tests, which use what others declare
 _TAGS: Final = "GP5"  # the family that knows more of a tag than that it is mistyped
+_ByPlace = dict[Span | None, Finding]
+_ByName = dict[tuple[Span | None, str], Finding]
 MOST_PLACES: Final = 50
 """The greatest number of places that one finding shows; the others are counted."""
 
@@ -43,7 +45,7 @@ def without_consequences(found: Sequence[Finding], settings: Settings) -> list[F
     found = [finding for finding in found if finding.code in _UNREAD or finding.span not in unread]
     causes = _causes_by_place(found)
     better = {finding.span for finding in found if finding.severity is Severity.ERROR or finding.code.startswith(_TAGS)}
-    named: dict[tuple[Span | None, str], Finding] = {
+    named: _ByName = {
         (related.span, related.message): finding
         for finding in found
         if _explains(finding).one_by_one
@@ -72,9 +74,9 @@ def without_consequences(found: Sequence[Finding], settings: Settings) -> list[F
     return [raised.get(finding, finding) for finding in found if finding not in left_out]
 
 
-def _causes_by_place(found: Iterable[Finding]) -> dict[Span | None, Finding]:
+def _causes_by_place(found: Iterable[Finding]) -> _ByPlace:
     """Return the findings that explain others at their place, or at one that they name: the first in order of each."""
-    causes: dict[Span | None, Finding] = {}
+    causes: _ByPlace = {}
     for finding in sorted((item for item in found if item.code in _ORDER), key=lambda item: _ORDER[item.code]):
         if finding.span is not None:
             about = (related.span for related in finding.related) if _explains(finding).also_related else ()
@@ -100,9 +102,7 @@ def is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
     return False
 
 
-def _first_cause(
-    finding: Finding, causes: Mapping[Span | None, Finding], named: Mapping[tuple[Span | None, str], Finding]
-) -> Finding | None:
+def _first_cause(finding: Finding, causes: _ByPlace, named: _ByName) -> Finding | None:
     """Return the finding that another one follows from in the end; None if it stands for itself."""
     seen = [finding]
     while (cause := _cause(seen[-1], causes, named)) is not None and cause not in seen:
@@ -110,9 +110,7 @@ def _first_cause(
     return seen[-1] if len(seen) > 1 else None
 
 
-def _cause(
-    finding: Finding, causes: Mapping[Span | None, Finding], named: Mapping[tuple[Span | None, str], Finding]
-) -> Finding | None:
+def _cause(finding: Finding, causes: _ByPlace, named: _ByName) -> Finding | None:
     """Return the finding that another one follows from; itself if it is a cause, None if it stands for itself."""
     if _explains(finding).one_by_one:
         return causes.get(finding.span)

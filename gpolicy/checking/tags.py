@@ -143,8 +143,6 @@ def declared_tags(policy: Policy) -> tuple[Tag, ...]:
 
 
 def _family(text: str) -> str:
-    if not text.startswith(HTOOLS):
-        return ""
     return next((name for name, prefix in TAG_FAMILIES.items() if text.startswith(prefix)), "")
 
 
@@ -191,12 +189,13 @@ def tagged_nodes(policy: Policy, members: Members) -> dict[str, tuple[TaggedNode
                 left -= len(names)
         return promised
     found: dict[str, list[TaggedNode]] = {}
+    owned = tuple(item.prefix for item in policy.owned if Level.NODE in item.levels)
     groups_of = members.group_of
     for node in members.state.nodes.values():
         group = groups_of.get(node.name, node.group)
         wanted = members.desired.nodes.get(node.name)
         managed = wanted is not None and wanted.tags is not None
-        kept = [tag for tag in node.tags if not (managed and _owned(policy, tag))]
+        kept = [tag for tag in node.tags if not (managed and tag.startswith(owned))]
         found.setdefault(group, []).append(
             TaggedNode(node.name, {**dict.fromkeys(kept), **sets.tags(node.name, group)})
         )
@@ -285,7 +284,3 @@ class _Sets:
         for node_set in (*self.by_group.get(group, ()), *by_pattern, *self.by_name.get(node, ())):
             found |= {tag.value: (node_set.label, tag.span) for tag in node_set.tags or ()}
         return found
-
-
-def _owned(policy: Policy, tag: str) -> bool:
-    return any(Level.NODE in owned.levels and tag.startswith(owned.prefix) for owned in policy.owned)
