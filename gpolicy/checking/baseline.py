@@ -117,8 +117,14 @@ def read_baseline(path: Path, *, named: bool = True) -> Baseline:
         raise InputError(f"{path}: `findings` is not a list", hint=_WRITE)
     result = Baseline(path, within)
     for number, entry in enumerate(entries):
-        key, count = _entry(entry, number, path)
-        result.counts[key] = result.counts.get(key, 0) + count
+        match entry:
+            case {"rule": str(code), "file": str(file), "fingerprint": str(mark), "count": int(count)} if (
+                type(count) is int and 0 < count <= _MAX_COUNT
+            ):
+                result.counts[code, file, mark] = result.counts.get((code, file, mark), 0) + count
+            case _:
+                message = f"{path}: findings[{number}] lacks rule, file, fingerprint or count"
+                raise InputError(message, hint=_WRITE)
     marks = reversed(list(_FINGERPRINT.finditer(text))) if len(text) < 1024**2 else ()  # of more nobody looks it up
     places = {found[1]: text.count("\n", 0, found.start()) + 1 for found in marks}  # the first of each
     result.lines = {key: places[key[2]] for key in result.counts if key[2] in places}
@@ -135,15 +141,6 @@ def _text(path: Path, within: Boundary | None) -> str:
         raise InputError(f"{path}: no such baseline", hint=_WRITE) from None
     except OSError as error:
         raise InputError(f"{path}: {reason(error)}", hint=_WRITE) from None
-
-
-def _entry(entry: Any, number: int, path: Path) -> tuple[Key, int]:
-    if isinstance(entry, dict):
-        code, file, mark, count = (entry.get(name) for name in ("rule", "file", "fingerprint", "count"))
-        words = isinstance(code, str) and isinstance(file, str) and isinstance(mark, str)
-        if words and isinstance(count, int) and not isinstance(count, bool) and 0 < count <= _MAX_COUNT:
-            return (str(code), str(file), str(mark)), count
-    raise InputError(f"{path}: findings[{number}] lacks rule, file, fingerprint or count", hint=_WRITE)
 
 
 def fingerprint(finding: Finding, files: Files) -> str:
