@@ -130,8 +130,6 @@ class Waivers:
                 yield WAIVER_UNUSED.finding(message, waiver.span, hint=hint, fix=self._removal(waiver))
 
     def _removal(self, waiver: Waiver) -> Fix | None:
-        if waiver.document is None:
-            return None
         removed = edits.remove_entry(waiver.document, waiver.pointer)
         if len(waiver.document.root["waivers"]) == 1:
             removed = edits.remove_document(waiver.document)

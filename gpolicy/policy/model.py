@@ -179,8 +179,8 @@ class Waiver:
     reason: str
     until: str
     span: Span
-    document: YamlDocument | None = None
-    pointer: Pointer = ()
+    document: YamlDocument
+    pointer: Pointer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
