@@ -149,12 +149,6 @@ class FirstGuard:
     comment: str
     group: str | None = None
 
-    @property
-    def lines(self) -> list[str]:
-        """The entry of the guard in a Guards document."""
-        group: dict[str, Node] = {} if self.group is None else {"group": self.group}
-        return [f"  - {flow({'name': self.name, **group, self.measure[0]: self.measure[1]})}"]
-
 
 FIRST_GUARDS: Final = (
     FirstGuard("nothing-newly-violates", ("newly_violating", 0), "No instance may begin to violate the policy."),
@@ -176,7 +170,8 @@ def guards_document(guards: Sequence[FirstGuard], left_out: Iterable[str] = ()) 
     for number, guard in enumerate(guards):
         if number == 0 or guards[number - 1].comment != guard.comment:
             lines += comment_lines(guard.comment, indent=2)
-        lines += guard.lines
+        group: dict[str, Node] = {} if guard.group is None else {"group": guard.group}
+        lines.append(f"  - {flow({'name': guard.name, **group, guard.measure[0]: guard.measure[1]})}")
     return file_text(lines)
 
 
