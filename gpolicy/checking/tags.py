@@ -77,11 +77,6 @@ def takes_in(wide: str, narrow: str) -> bool:
     return bool(examples) and all(matches(wide, name) for name in examples)
 
 
-def an_example(entry: str) -> str:
-    """Return a name that a pattern matches, as far as one is known; else the entry, as of a name."""
-    return next(iter(_examples(entry)), entry) if is_glob(entry) else entry
-
-
 def share_nodes(one: str, other: str) -> bool:
     """Return whether two patterns surely mean common nodes: one takes all, or some written out, of the other."""
     first, second = written_out(one), written_out(other)
@@ -240,7 +235,7 @@ class _Patterns(Generic[_Owner]):
 
     def taking_in(self, entry: str) -> Iterator[_Owner]:
         """Yield whose patterns surely match all that a name or pattern matches."""
-        text = an_example(entry)
+        text = next(iter(_examples(entry)), entry) if is_glob(entry) else entry
         ends = range(1, len(text) + 1)
         parts = {text[begin:end] for end in ends for begin in range(max(0, end - _LETTERS), end)}
         near = [item for letters in {"", *parts} & self.by_letters.keys() for item in self.by_letters[letters]]
