@@ -36,7 +36,7 @@ from gpolicy.policy.schema_parameters import (
     whole,
 )
 from gpolicy.policy.schema_rules import rule_properties, tag_rule_properties, value_schema
-from gpolicy.policy.schema_tests import MOST_TESTS, definitions, test_items
+from gpolicy.policy.schema_tests import MOST_TESTS, existing_instance, simulated_group, test_items
 
 MOST_BASES: Final = 100
 """The greatest number of direct bases of a document: all of them are compared."""
@@ -144,7 +144,8 @@ def _definitions() -> Schema:
             "All six parameters of one bound.",
             required=SPEC_PARAMETERS,
         ),
-        **definitions(),
+        "simulatedGroup": simulated_group(),
+        "existingInstance": existing_instance(),
         "valueSchema": value_schema(),
     }
 

@@ -67,11 +67,6 @@ def test_items() -> Schema:
     }
 
 
-def definitions() -> dict[str, Schema]:
-    """Return the parts of the schema that are used in several places, by name."""
-    return {"simulatedGroup": simulated_group(), "existingInstance": _existing_instance()}
-
-
 def _capacity() -> Schema:
     standard = {name: amount_of(name) for name in ("memory-size", "cpu-count", "disk-size", "spindle-use")}
     properties: Schema = {
@@ -153,7 +148,8 @@ def _sizes() -> Schema:
     }
 
 
-def _existing_instance() -> Schema:
+def existing_instance() -> Schema:
+    """Return the schema of instances that are there already."""
     own: Schema = {
         "name": name_of("Name of the instance."),
         "nodes": described(NODES, "Primary node, and secondary node."),
