@@ -304,9 +304,7 @@ def _refuse_one(file: SettingsFile, clusters: Sequence[NamedCluster]) -> None:
     addresses: dict[str, str] = {}
     for cluster in clusters:
         if cluster.policy is not None and not cluster.policy.exists():
-            raise _error(
-                file, cluster, "policy", "there is no such file or directory", "write it relative to this file"
-            )
+            raise _error(file, cluster, "policy", "there is no such file or directory", _RELATIVE)
         ca = cluster.authority  # one elsewhere may be on the machine that plans alone
         if ca is not None and ca.is_relative_to(file.path.parent) and not ca.exists():
             raise _error(file, cluster, "ca", "there is no such file", _RELATIVE)
