@@ -63,12 +63,6 @@ _IN_KIND: Final = {
 _BELOW: Final = {("beparams", "memory"): "Ganeti sets minmem and maxmem by it: write these two"}
 
 
-def known_elsewhere(kind: str, pointer: Pointer, key: str) -> str:
-    """Return the right place or name of `key`, unknown in the mapping at `pointer`; empty if there is none."""
-    parent = pointer[-1] if pointer else ""
-    return _BELOW.get((str(parent), key)) or _IN_KIND.get((kind, key)) or _ANYWHERE.get(key, "")
-
-
 _MOST_FINDINGS = 200  # of one document; with more it is another sort of file
 _MOST_ERRORS = 1000  # of the validator; several may be one finding
 
@@ -218,8 +212,9 @@ class _Fault:
         """Return the finding of an unknown key, a slip of `meant`; keys that lack one key above are one mistake."""
         document, pointer, known = self._document, self._pointer, self._known
         place = place_name(pointer)
-        where = f"in {place}" if place else f"in a {document.root['kind']}"
-        elsewhere = known_elsewhere(document.root["kind"], pointer, key)
+        kind, parent = document.root["kind"], str(pointer[-1]) if pointer else ""
+        where = f"in {place}" if place else f"in a {kind}"
+        elsewhere = _BELOW.get((parent, key)) or _IN_KIND.get((kind, key)) or _ANYWHERE.get(key, "")
         above = [name for name, schema in known.items() if key in schema.get("properties", {})]
         lost = f"it belongs below {listed(above, 'or')}" if above else ""
         near = closest(key, known)
