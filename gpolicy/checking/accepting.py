@@ -118,11 +118,10 @@ class Waivers:
         for number, (waiver, info) in enumerate(self._active):
             if number not in self._used and ran(info.key):
                 message = f"{info.code} {info.name} finds nothing at {waiver.where!r}: the waiver is not needed"
-                fix, hint = None, _guess(waiver.where, labels, files)
-                if any(fnmatchcase(label, waiver.where) for label in labels) or any(
-                    _names(waiver.where, file) for file in files
-                ):
-                    fix, hint = self._removal(waiver), "remove the waiver"
+                is_known = any(fnmatchcase(label, waiver.where) for label in labels)
+                is_known = is_known or any(_names(waiver.where, file) for file in files)
+                fix = self._removal(waiver) if is_known else None
+                hint = "remove the waiver" if is_known else _guess(waiver.where, labels, files)
                 yield WAIVER_UNUSED.finding(message, waiver.span, hint=hint, fix=fix)
             elif number in self._used and first.setdefault((info.key, waiver.where), waiver) is not waiver:
                 message = f"another waiver accepts {info.code} {info.name} at {waiver.where!r} as well"

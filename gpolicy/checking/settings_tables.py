@@ -206,6 +206,7 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
         given.pop(word, None)  # so that the last one stands last
         given[word] = severity
     release, fail_on = overrides.ganeti_version, overrides.fail_on
+    version = settings.ganeti_version if release is None else release_of(check_release(release, "ganeti-version"))
     if fail_on is not None and fail_on not in FAIL_ON:
         raise ArgumentError(f"fail-on cannot be {fail_on[:60]!r}", hint=f"write one of {', '.join(FAIL_ON)}")
     return replace(
@@ -214,9 +215,7 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
         kept=house_rules_kept(select, ignored) if select else settings.kept,
         severities={**settings.severities, **severities_by_code(given)},
         baseline=overrides.baseline or settings.baseline,
-        ganeti_version=settings.ganeti_version
-        if release is None
-        else release_of(check_release(release, "ganeti-version")),
+        ganeti_version=version,
         fail_on=settings.fail_on if fail_on is None else _LEAST_FAILING[fail_on],
     )
 
