@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, Flag, auto
 from functools import cached_property, lru_cache, partial
-from typing import Final, TypedDict, Unpack
+from typing import Final, TypedDict, Unpack, cast
 
 from gpolicy.checking.context import Context
 from gpolicy.findings import Finding, Fix, Related, RuleInfo, RuleParameter, Severity, Span
@@ -246,23 +246,20 @@ class Fleet:
 
 def place_of(span: Span) -> tuple[str, int, int]:
     """Return a key of a place that is the same for each policy that reads the file."""
-    return (real_file(span.file), span.line, span.column)
+    return (_real(span.file), span.line, span.column)
 
 
 def _bases(policy: Policy) -> set[tuple[str, object]]:
     """Return the documents outside of a policy's own that its objects take values from."""
-    own = {real_file(document.file) for document in policy.documents}
+    own = {_real(document.file) for document in policy.documents}
     documents = {
         id(leaf.document): leaf.document
         for declared in policy.objects
         for top in declared.leaves.values()
         for leaf in (top, *top.overridden)
     }
-    found = ((real_file(document.file), document.mark) for document in documents.values())
+    found = ((_real(document.file), document.mark) for document in documents.values())
     return {(file, mark) for file, mark in found if file not in own}
 
 
-@lru_cache(maxsize=4096)
-def real_file(file: str) -> str:
-    """Return the path of a file without links."""
-    return os.path.realpath(file)
+_real: Final = lru_cache(maxsize=4096)(cast(Callable[[str], str], os.path.realpath))

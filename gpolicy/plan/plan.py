@@ -23,7 +23,7 @@ from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import StepBasis, Stepping, make_steps, nodes_that_stay
 from gpolicy.policy.kinds import Guard
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
-from gpolicy.resolve.rules import OTHER_CLUSTER
+from gpolicy.resolve.desired import OTHER_CLUSTER
 from gpolicy.resolve.terms import terms_of
 
 

@@ -10,10 +10,10 @@ from textwrap import dedent
 from types import MappingProxyType
 from typing import Final
 
+from gpolicy.checking.accepting import refusal
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, RULES, find_rule, is_family, rules_named
 from gpolicy.checking.context import MINMAX
 from gpolicy.checking.rule import When
-from gpolicy.checking.waiving import can_be_waived
 from gpolicy.errors import EXIT_CODES, RequestError
 from gpolicy.findings import RuleInfo
 from gpolicy.guessing import closest
@@ -264,7 +264,7 @@ def _accepting(info: RuleInfo) -> str:
     if reason := info.stays:
         return f"No finding of this rule can be accepted: {reason}."
     settings = f'`ignore = ["{info.key}"]` in gpolicy.toml'
-    if not can_be_waived(info):
+    if refusal(info):
         return f"To accept all findings of this rule: {settings}."
     comment = f"`# gpolicy: ignore[{info.key}] REASON` at the end of its line"
     return f"To accept a finding: {comment}, a Waiver document, or {settings} for all of this rule."

@@ -9,7 +9,6 @@ import pytest
 
 from gpolicy.checking import checking
 from gpolicy.checking.catalogue import RULES
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule, When, information
 from gpolicy.checking.settings import DEFAULT
@@ -17,6 +16,7 @@ from gpolicy.findings import Severity
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.resolve.desired import resolve
+from tests.mistakes import find_mistakes
 from tests.rules.run_rules import TODAY, check, cluster, codes
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.pairs import MAX_PAIRS
 from gpolicy.checking.rule import When
 from gpolicy.checking.settings import PerFile, Settings
@@ -25,6 +24,7 @@ from gpolicy.policy.loading import load_policy
 from gpolicy.policy.yaml_reader import MAX_DEPTH
 from gpolicy.rules.shared import bounds
 from tests.checking.test_baseline import TEXT, checked, write
+from tests.mistakes import find_mistakes
 from tests.rules.observed_clusters import OBSERVED
 from tests.rules.run_rules import TODAY, check, cluster, codes, with_instance, with_resources
 

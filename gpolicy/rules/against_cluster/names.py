@@ -26,7 +26,7 @@ from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.guessing import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.printable import count, some
-from gpolicy.resolve.rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
+from gpolicy.resolve.desired import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
 from gpolicy.rules.shared import CLUSTER, FILES, GROUP, SILVER, show, spec
 
 _OUTSIDE: Final[tuple[Path, ...]] = (

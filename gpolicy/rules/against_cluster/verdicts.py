@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context, name_of
-from gpolicy.checking.node_limits import own_pool
+from gpolicy.checking.node_limits import excesses_by_group, own_pool
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Same, SilentAfter, When, error, hit, see, warning
 from gpolicy.findings import NO_PLAN, RuleParameter, Span
@@ -326,7 +326,7 @@ def plan_unsafe(context: Context) -> Iterator[Hit]:
 )
 def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
     for group in context.groups:
-        for excess in context.excesses.get(group.name, ()):
+        for excess in context.once(excesses_by_group).get(group.name, ()):
             if excess.limit.span is None:
                 hint = "make the spec smaller" if excess.bound == "min" else "lower the maximum"
                 yield hit(group, excess.sentence(f"any node of {name_of(group)}"), excess.place, hint)

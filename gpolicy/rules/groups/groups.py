@@ -17,8 +17,7 @@ from gpolicy.policy.files import SUFFIXES
 from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy, promised_nodes
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.printable import count
-from gpolicy.resolve.desired import is_glob, matches
-from gpolicy.resolve.rules import RENAME_CLASH
+from gpolicy.resolve.desired import RENAME_CLASH, is_glob, matches
 from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, show, spec, unknown_group
 
 _ALLOC_POLICY: Final[Path] = ("alloc_policy",)

@@ -60,7 +60,7 @@ _FILLED: Final = (
     explains=Explains(order=4),
 )
 def number_unlikely(context: Context) -> Iterator[Hit]:
-    for path, leaves in context.explicit_by_path():
+    for path, leaves in context.declared_at.items():
         parameter = parameter_at(path)
         for declared, leaf in leaves if parameter is not None and parameter.type in _WHOLE_NUMBERS else ():
             written = _written(context, leaf.span)

@@ -76,7 +76,7 @@ def volume_group_look_alike(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write the name that `vgs` shows")
     leaves = [
         item
-        for path, found in context.explicit_by_path()
+        for path, found in context.declared_at.items()
         for item in found
         if path in (METAVG, _RESERVED) or path[0] == "disk_state"
     ]

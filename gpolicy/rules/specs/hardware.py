@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gpolicy.checking.context import Context, name_of, number
 from gpolicy.checking.in_force import groups_where, in_force
-from gpolicy.checking.node_limits import VCPU_RATIO, kept_by_node, kept_disk, promised_size
+from gpolicy.checking.node_limits import VCPU_RATIO, excesses_by_group, kept_by_node, kept_disk, promised_size
 from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Explains, Hit, When, error, hit, see, warning
 from gpolicy.findings import Finding, Related, RuleParameter, Span
@@ -58,7 +58,7 @@ def _spec(memory: str, cpus: str = "1 16", disk: str = "10G 100G") -> str:
 )
 def spec_beyond_hardware(context: Context) -> Iterator[Hit]:
     for group in context.groups:
-        for excess in context.excesses.get(group.name, ()):
+        for excess in context.once(excesses_by_group).get(group.name, ()):
             by_spindles = context.exclusive(group) and excess.parameter in ("disk-size", "spindle-use")  # GP405
             if excess.bound == "min" and excess.limit.span is not None and not by_spindles:
                 hint = "make the spec smaller, or correct the hardware"
@@ -74,12 +74,12 @@ def spec_beyond_hardware(context: Context) -> Iterator[Hit]:
 )
 def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
     for group in context.groups:
-        for excess in context.excesses.get(group.name, ()):
+        for excess in context.once(excesses_by_group).get(group.name, ()):
             if excess.bound == "max" and excess.limit.span is not None:
                 hint = "lower the maximum to what a node can give"
                 message, related = excess.sentence("a node"), excess.limit.places
                 yield hit(group, message, excess.place, hint, related)
-    if left_out := [group for group in context.groups if group.name not in context.excesses]:
+    if left_out := [group for group in context.groups if group.name not in context.once(excesses_by_group)]:
         message = f"the specs of {in_words(len(left_out), 'group')} are not compared with what nodes have"
         yield hit(left_out[0], message, left_out[0].span, "the policy has too many groups and specs for that: split it")
 
