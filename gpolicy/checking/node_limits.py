@@ -175,8 +175,7 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
     if exclusive and hardware and hardware.volume_count is not None:
         yield NodeLimit("spindle-use", hardware.volume_count, 0, hardware.span)
     elif exclusive and nodes and all(node.physical_volumes for node in nodes):
-        counts = [own_pool(context, group, node).count for node in nodes]
-        yield NodeLimit("spindle-use", max(counts), 0, None)
+        yield NodeLimit("spindle-use", max(own_pool(context, group, node).count for node in nodes), 0, None)
 
 
 def _promised(parameter: str, promised: Located[int], kept: tuple[Leaf, ...], times: float = 1) -> NodeLimit:

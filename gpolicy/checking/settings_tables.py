@@ -133,8 +133,7 @@ def _fail_on(file: SettingsFile, place: Place) -> str:
 def _baseline(file: SettingsFile, place: Place) -> Path:
     if not isinstance(place.value, str) or not place.value.strip() or "\0" in place.value:
         raise file.error(place, f"cannot be {shown(place.value)}", "write the name of a file")
-    hint = "keep it in the repository, or name it with --baseline"
-    return file.path_in_tree(place, place.value, hint)
+    return file.path_in_tree(place, place.value, "keep it in the repository, or name it with --baseline")
 
 
 def _parameters(file: SettingsFile, place: Place | None) -> Iterator[tuple[str, dict[str, float]]]:

@@ -134,8 +134,7 @@ class _Renderer:
         head = _joined(start, value.prefix)
         entries = _sorted(value, order)
         inside = indent + _INDENT
-        compact = entry.key is None and opening is None and not value.prefix
-        if compact:
+        if entry.key is None and opening is None and not value.prefix:
             mark = len(self.lines)
             self._entries(entries, inside, order)
             while self.lines[mark].lstrip(" ")[:1] in ("#", ""):  # comments of the first key come before the dash

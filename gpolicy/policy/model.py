@@ -185,7 +185,10 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """All documents of a policy and findings about their shape; with an error the model is incomplete: no plan."""
+    """The content of all documents of a policy, and the findings about their shape.
+
+    With a finding of severity error the model is incomplete: usable for more checks, but not for a plan.
+    """
 
     paths: tuple[str, ...]
     cluster: ClusterPolicy | None = None
