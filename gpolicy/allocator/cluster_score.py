@@ -12,11 +12,8 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 
 from gpolicy.allocator.ghc_numbers import divide
+from gpolicy.allocator.node import Node
 from gpolicy.light_dataclasses import dataclass
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gpolicy.allocator.node import Node
 
 
 class Aggregate(Enum):

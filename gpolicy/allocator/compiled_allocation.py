@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.engines import answered, loaded_library, opened_engine, too_long
-from gpolicy.allocator.native.library import Question
+from gpolicy.allocator.native.library import NativeEngine, Question
 from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError, refuse_absurd_numbers
-from gpolicy.allocator.repeated_allocation import Allocator, ReferenceEngine
+from gpolicy.allocator.placement import Candidates
+from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.allocator.replay import with_placements
 from gpolicy.light_dataclasses import dataclass, replace
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import ctypes
-    from typing import Final
-
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.native.library import NativeEngine
-    from gpolicy.allocator.placement import Candidates
-    from gpolicy.allocator.redundancy import CapacityRules
-    from gpolicy.allocator.repeated_allocation import AllocationState
-
-
-MOST_STEPS: Final = 150_000_000
+MOST_STEPS = 150_000_000
 """Of one count: half a minute, at 5 million steps a second."""
 
 

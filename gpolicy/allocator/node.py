@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from operator import attrgetter
 
+from gpolicy.allocator.cluster_data import InstancePolicy, Load
 from gpolicy.allocator.ghc_numbers import divide, truncate
 from gpolicy.light_dataclasses import dataclass, field
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import InstancePolicy, Load
 
 NO_LOAD: Load = (0.0, 0.0, 0.0, 0.0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from gpolicy.allocator.cluster_data import Group, Instance
 from gpolicy.allocator.cluster_score import WEIGHTS, Statistic, Weights, node_values, replaced, statistics, total_score
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import sorted_by_score
@@ -12,10 +13,6 @@ from gpolicy.allocator.node_changes import add_primary, add_secondary
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass, replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Group, Instance
 
 Nodes = Mapping[int, Node]
 FailCounts = tuple[int, ...]

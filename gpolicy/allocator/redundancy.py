@@ -14,13 +14,10 @@ from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights, cluster_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import failover, failover_to
+from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import accepted, add_primary, keeps_vcpu_ratio, remove_primary
 from gpolicy.allocator.placement import Nodes, Placement, Predicate, SingleCandidates, try_allocate
 from gpolicy.light_dataclasses import dataclass, replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gpolicy.allocator.node import Node
 
 Instances = Mapping[int, Instance]
 RedundancyTest = Callable[[Nodes, Instances, "CapacityRules"], bool]

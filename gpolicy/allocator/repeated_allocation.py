@@ -6,20 +6,23 @@ work.
 
 from __future__ import annotations
 
-from gpolicy.allocator.cluster_data import Disk
+from collections.abc import Callable
+
+from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import DivisionError
-from gpolicy.allocator.placement import NO_FAILURES, Attempt, Candidates, FailCounts, SingleCandidates, try_allocate
-from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
+from gpolicy.allocator.placement import (
+    NO_FAILURES,
+    Attempt,
+    Candidates,
+    FailCounts,
+    Nodes,
+    Placement,
+    SingleCandidates,
+    try_allocate,
+)
+from gpolicy.allocator.redundancy import CapacityRules, Instances, is_redundant, redundancy_predicate
 from gpolicy.light_dataclasses import dataclass, replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.placement import Nodes, Placement
-    from gpolicy.allocator.redundancy import Instances
 
 HUGE_STEP_FLOOR = 20
 SMALL_STEP = 10

@@ -18,13 +18,11 @@ from gpolicy.light_dataclasses import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
-
     from gpolicy.allocator.native.library import Placed
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.repeated_allocation import AllocationState
 
-MOST_EXACT: Final = 1 << 31
+MOST_EXACT = 1 << 31
 """Sums of numbers below this are exact as floats, for as many numbers as a run has placements."""
 
 

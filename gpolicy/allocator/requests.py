@@ -9,19 +9,20 @@ from gpolicy.allocator.cluster_data import Group, Instance
 from gpolicy.allocator.dedicated_nodes import is_dedicated, search_dedicated
 from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
-from gpolicy.allocator.group_choice import Wanted, choose_group, describe, one_group, search_ordinary
+from gpolicy.allocator.group_choice import (
+    GroupAnswer,
+    Search,
+    Wanted,
+    choose_group,
+    describe,
+    one_group,
+    search_ordinary,
+)
 from gpolicy.allocator.node_changes import remove_primary
-from gpolicy.allocator.placement import PairCandidates, Placement
-from gpolicy.allocator.redundancy import CapacityRules, settled
-from gpolicy.allocator.request_options import RequestError
+from gpolicy.allocator.placement import Nodes, PairCandidates, Placement
+from gpolicy.allocator.redundancy import CapacityRules, Instances, settled
+from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.light_dataclasses import dataclass, replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gpolicy.allocator.group_choice import GroupAnswer, Search
-    from gpolicy.allocator.placement import Nodes
-    from gpolicy.allocator.redundancy import Instances
-    from gpolicy.allocator.request_options import RequestOptions
 
 Groups = Mapping[int, Group]
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.evacuation import EvacuationMode, EvacuationResult, change_group, evacuate_nodes, relocate
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
+from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.errors import InputError
 from gpolicy.htools.hail import HailAnswer, HailRequest, names_of
 from gpolicy.htools.haskell_text import shown_argument, shown_ints
-from gpolicy.htools.json_fields import as_named
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.node import Node
-    from gpolicy.allocator.request_options import RequestOptions
-    from gpolicy.htools.json_fields import Fields
+from gpolicy.htools.json_fields import Fields, as_named
 
 
 def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:

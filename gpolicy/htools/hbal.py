@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from functools import partial
 
-from gpolicy.allocator.balancing import Goal, balance, engine_search
+from gpolicy.allocator.balancing import Balanced, Goal, balance, engine_search
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, least_reserved
 from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
 from gpolicy.allocator.ghc_numbers import fixed, general
 from gpolicy.allocator.instance_moves import MoveKind, is_split
+from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.native.library import MoveRules
+from gpolicy.allocator.node import Node
 from gpolicy.errors import InputError
 from gpolicy.htools import backends, hbal_loading
 from gpolicy.htools.hbal_commands import command_lines, job_sets, touched_nodes
 from gpolicy.htools.program_options import HBAL_OPTIONS, Options
 from gpolicy.htools.tables import aligned, score_table
 from gpolicy.light_dataclasses import dataclass
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from gpolicy.allocator.balancing import Balanced
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.node import Node
 
 
 @dataclass(frozen=True, slots=True)

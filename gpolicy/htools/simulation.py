@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpolicy.allocator.cluster_data import ClusterData, Group, NodeData
 from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, group_name, node_name, specification_in
 from gpolicy.ganeti.htools_reading import named, parse_int, parse_size
 from gpolicy.light_dataclasses import replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def simulate(specs: Sequence[str]) -> ClusterData:

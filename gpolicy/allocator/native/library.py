@@ -6,18 +6,14 @@ import ctypes
 import os
 import threading
 from array import array
+from collections.abc import Callable, Sequence
 from enum import IntEnum, IntFlag
 from functools import cache
 
 from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.native.build import LIBRARY, source_number
+from gpolicy.allocator.native.streams import Numbers
 from gpolicy.light_dataclasses import dataclass
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from gpolicy.allocator.native.streams import Numbers
 
 
 class Status(IntEnum):
