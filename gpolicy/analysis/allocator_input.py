@@ -201,7 +201,7 @@ def _node(index: int, node: LiveNode, groups: Mapping[str, int], state: ClusterS
         master=node.master and not silent,
         spindles=total or 0,
         free_spindles=(measured.spindles_free or 0) if exclusive else 0,
-        exclusive_storage=exclusive,
+        exclusive=exclusive,
         tags=tuple(sorted(node.tags)),
         cpu_speed=float(speed) if isinstance(speed, int | float) else 1.0,
     )

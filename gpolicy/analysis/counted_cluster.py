@@ -233,7 +233,7 @@ class CountedCluster:
 
     @cached_property
     def _any_exclusive(self) -> bool:
-        return any(node.exclusive_storage for node in self.data.nodes)
+        return any(node.exclusive for node in self.data.nodes)
 
     def fit_pair(self, pair: SpecPair, spindle_use: int | None = None) -> Fit:
         """Return how many instances at the maximum of `pair` fit. Raise as `standard`."""

@@ -66,9 +66,9 @@ def as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
     nodes = []
     for node in data.nodes:
         live = state.nodes[node.name].is_measured
-        spindles = 0 if node.exclusive_storage else node.spindles
+        spindles = 0 if node.exclusive else node.spindles
         off = NodeData(node.index, node.name, node.group, node_cpus=0, offline=True, spindles=spindles)
-        off = replace(off, exclusive_storage=node.exclusive_storage, tags=node.tags)
+        off = replace(off, exclusive=node.exclusive, tags=node.tags)
         nodes.append(replace(node, cpu_speed=1.0) if live else off)
     return replace(data, nodes=tuple(nodes), instances=tuple(instances))
 

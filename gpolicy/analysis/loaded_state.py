@@ -141,7 +141,7 @@ def _release_notes(state: ClusterState, cluster: Cluster, here: Collection[str])
         for node in cluster.nodes.values()
         if node.facts.name in here
         and not node.facts.offline
-        and node.facts.reported_free_memory >= node.reserved_memory >= node.unallocated_memory
+        and node.facts.free_memory >= node.reserved_memory >= node.unallocated_memory
     ]
     if not late:
         return []
@@ -202,7 +202,7 @@ def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[Counte
     ) -> CountedCluster:
         resources = {node.name: settled.resources[node.name] for node in part.nodes if node.name in settled.resources}
         here = {node.name: volumes[node.name] for node in part.nodes if node.name in volumes}
-        exclusive = bool(part.nodes) and all(node.exclusive_storage for node in part.nodes)
+        exclusive = bool(part.nodes) and all(node.exclusive for node in part.nodes)
         template_of_part = template or first_allowed(enabled, part.policy, exclusive=exclusive)
         if limits.oversubscription is not None:
             part = guaranteed(part, settled.state)

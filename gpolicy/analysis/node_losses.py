@@ -171,7 +171,7 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
         Shortage(
             node.facts.name,
             node.reserved_memory,
-            node.unallocated_memory if by_unallocated else node.facts.reported_free_memory,
+            node.unallocated_memory if by_unallocated else node.facts.free_memory,
         )
         for node in nodes.values()
         if node.fails_n1 and not node.facts.offline

@@ -224,7 +224,7 @@ def _changes(counted: CountedCluster, loss: FirstLoss) -> Iterator[_Changed]:
         yield from _moves(counted, loss)
         return
     item = next(one for one in counted.data.instances if one.name == loss.homeless.instance)
-    exclusive = any(node.exclusive_storage for node in counted.data.nodes)
+    exclusive = any(node.exclusive for node in counted.data.nodes)
     legal = nearest_allowed(item, counted.policy, exclusive=exclusive)
     if legal is not None:
         new, words = legal

@@ -192,7 +192,7 @@ def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterSt
     if shared_limits(state, group.name if group else None).oversubscription is None:
         return made
     nodes = [node for node in data.nodes if group is None or node.group == group.index]
-    policies = {(data.groups[node.group].policy, node.exclusive_storage) for node in nodes}
+    policies = {(data.groups[node.group].policy, node.exclusive) for node in nodes}
     return with_guarantee(made, amounts["minmem"], policies)
 
 
@@ -244,7 +244,7 @@ def _disks(request: PlaceRequest, std: Spec, template: DiskTemplate, data: Clust
         return ()
     if request.disks is not None:
         return request.disks
-    exclusive = any(node.exclusive_storage for node in data.nodes)
+    exclusive = any(node.exclusive for node in data.nodes)
     return spec_disks(std, exclusive=exclusive)
 
 

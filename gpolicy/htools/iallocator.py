@@ -122,7 +122,7 @@ def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> Node
     free_spindles = fields.whole("free_spindles") if live else 0
     if not exclusive:
         spindles = parameters.whole("spindle_count")
-    storage: dict[str, Any] = {"spindles": spindles, "free_spindles": free_spindles, "exclusive_storage": exclusive}
+    storage: dict[str, Any] = {"spindles": spindles, "free_spindles": free_spindles, "exclusive": exclusive}
     if not live:
         return NodeData(index, name, groups[uuid], node_cpus=0, offline=True, tags=tags, **storage)
     return NodeData(

@@ -80,7 +80,7 @@ def _node(node: NodeData, fields: Fields, master: str) -> NodeData:
     """Return a node as htools reads it: over RAPI it does not ask for its `cpu_speed`."""
     _require(fields.record("ndparams"), ("exclusive_storage", "spindle_count"))
     if not fields.flag("offline") and fields.flag("vm_capable", default=True):
-        figures = (*_MEASURED, "sptotal") if node.exclusive_storage else _MEASURED
+        figures = (*_MEASURED, "sptotal") if node.exclusive else _MEASURED
         _require(fields, figures, "Ganeti cannot measure this node; mark it offline if it is down")
     return replace(node, master=node.name == master, cpu_speed=1.0, tags=fields.texts("tags"))
 

@@ -48,4 +48,4 @@ def _parse(spec: str) -> tuple[AllocPolicy, int, NodeData]:
         raise InputError(f"exclusive storage: cannot parse string '{found.exclusive}'")
     node = NodeData(0, "", 0, total_memory=float(memory), free_memory=memory, total_disk=float(disk), free_disk=disk)
     exclusive = found.exclusive == "True"
-    return policy, count, replace(node, total_cpus=float(cpus), spindles=spindles, exclusive_storage=exclusive)
+    return policy, count, replace(node, total_cpus=float(cpus), spindles=spindles, exclusive=exclusive)

@@ -39,7 +39,7 @@ FIELDS: Mapping[str, Field] = {
     "tmem": ("t_mem", True, lambda node: fixed(node.facts.total_memory, 0)),
     "nmem": ("n_mem", True, lambda node: str(node.facts.node_memory)),
     "xmem": ("x_mem", True, lambda node: str(node.facts.unaccounted_memory)),
-    "fmem": ("f_mem", True, lambda node: str(node.facts.reported_free_memory)),
+    "fmem": ("f_mem", True, lambda node: str(node.facts.free_memory)),
     "umem": ("u_mem", True, lambda node: str(node.unallocated_memory)),
     "imem": ("i_mem", True, lambda node: str(node.instance_memory)),
     "rmem": ("r_mem", True, lambda node: str(node.reserved_memory)),

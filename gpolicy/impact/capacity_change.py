@@ -310,7 +310,7 @@ def _vectors(
         return None
     old, new = sides.before.policy, sides.after.policy
     nodes = [*sides.before.data.nodes, *sides.after.data.nodes]
-    if not sides.before.data.nodes or not sides.after.data.nodes or not all(node.exclusive_storage for node in nodes):
+    if not sides.before.data.nodes or not sides.after.data.nodes or not all(node.exclusive for node in nodes):
         return None
     if any(max(p.min.memory, p.min.disk_size, p.min.cpus) <= 0 for p in (*old.minmax, *new.minmax)):
         return None

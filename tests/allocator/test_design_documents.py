@@ -86,7 +86,7 @@ def dedicated_node(filled: int, *sizes: int) -> Node:
         free_disk=free * QUARTER_DISK + 1,
         spindles=8,
         free_spindles=8,
-        exclusive_storage=True,
+        exclusive=True,
         node_cpus=0,
     )
     where = cluster([data], group_policy=policy(*(part(size) for size in sizes)))
@@ -156,7 +156,7 @@ def test_dedicated_allocation_hail_prefers_the_nodes_in_the_documents_order(
                 free_disk=(4 - filled) * QUARTER_DISK + 1,
                 spindles=8,
                 free_spindles=8,
-                exclusive_storage=True,
+                exclusive=True,
                 node_cpus=0,
             )
             for place, filled in enumerate(fillings)
@@ -193,7 +193,7 @@ def test_dedicated_allocation_groups_that_are_not_exclusive_stay_balanced(
             free_disk=free * QUARTER_DISK + 1,
             spindles=8,
             free_spindles=8,
-            exclusive_storage=exclusive[place],
+            exclusive=exclusive[place],
             node_cpus=0,
         )
         for place, free in enumerate((2, 4))
@@ -252,7 +252,7 @@ def test_partitioned_ganeti_tiered_allocation_takes_pairs_in_order_and_shrinks_w
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_partitioned_ganeti_spindles_count_under_exclusive_storage_alone(exclusive: bool) -> None:
     """Two volumes free, and a disk on three; a spindle use of 40 where the ratio allows 32 on one spindle."""
-    data = node(0, 8 * GIB, 100 * GIB, free_spindles=2, exclusive_storage=exclusive)
+    data = node(0, 8 * GIB, 100 * GIB, free_spindles=2, exclusive=exclusive)
     (here,) = cluster([data]).nodes.values()
     wanted = instance(GIB, GIB, 1, DiskTemplate.PLAIN)
     large = add_primary(here, replace(wanted, disks=(Disk(GIB, 3),)))
