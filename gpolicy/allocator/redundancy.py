@@ -28,7 +28,9 @@ class CapacityRules:
     """The nodes that the test skips: offline ones, and whole groups; and what htools' test lacks.
 
     `failures`: how many nodes of a group may fail at once. `cpus`: nodes that take over must keep their vcpu-ratio.
-    `weights` are those of the score that homes are chosen by.
+    `weights` are those of the score that homes are chosen by. `oversubscription`: the sum of the maximum memories of a
+    node's primaries may be this many times its memory for instances; None: no limit. `force` ignores soft limits of
+    primaries when instances are placed.
     """
 
     skip_offline: bool = False
@@ -36,6 +38,8 @@ class CapacityRules:
     failures: int = 1
     cpus: bool = False
     weights: Weights = WEIGHTS
+    oversubscription: float | None = None
+    force: bool = False
 
 
 def is_redundant(nodes: Nodes, instances: Instances, rules: CapacityRules) -> bool:

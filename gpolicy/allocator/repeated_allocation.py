@@ -51,14 +51,13 @@ class AllocationState:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceEngine:
-    """The engine of the law, which repeats every computation. `force` ignores soft limits of primaries.
+    """The engine of the law, which repeats every computation.
 
     `spend` is told of the steps before each computation, and ends the work by an error.
     """
 
     candidates: Candidates
     rules: CapacityRules
-    force: bool = False
     spend: Callable[[int], None] = lambda _: None
 
     def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
@@ -72,7 +71,7 @@ class ReferenceEngine:
             return test(placement)
 
         judged, weights = predicate if checked else None, self.rules.weights
-        return try_allocate(nodes, instance, self.candidates, force=self.force, predicate=judged, weights=weights)
+        return try_allocate(nodes, instance, self.candidates, force=self.rules.force, predicate=judged, weights=weights)
 
     def redundant(self, nodes: Nodes, instances: Instances) -> bool:
         """Whether every examined node can be evacuated."""

@@ -18,10 +18,11 @@ from gpolicy.allocator.compiled_allocation import Budget, make_allocator
 from gpolicy.allocator.configured_resources import NodeResources
 from gpolicy.allocator.engines import Usable, is_redundant, usable_groups
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason
-from gpolicy.allocator.extended import ExtendedRules, memory_left, refuse_minutes
+from gpolicy.allocator.extended import memory_left, refuse_minutes
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import NO_FAILURES, Candidates, NoCandidatesError, candidate_nodes
+from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.analysis.allocator_input import charged_space, merged
 from gpolicy.analysis.binding import Binding, Cause, binding
@@ -117,7 +118,7 @@ class CountedCluster:
         return bool(nodes) and all(node.facts.exclusive for node in nodes)
 
     @cached_property
-    def rules(self) -> ExtendedRules:
+    def rules(self) -> CapacityRules:
         """What each placement has to keep."""
         tests = self.hail.capacity_checks and not self.dedicated
         return replace(rules_of(self.limits, tests=tests), weights=self.weights, force=self.hail.ignore_soft_errors)
@@ -298,7 +299,7 @@ class CountedCluster:
     @cached_property
     def loss(self) -> FirstLoss | None:
         """The first loss of nodes that the present cluster cannot absorb; None if it absorbs all that it has to."""
-        nodes, instances, rules = self.cluster.nodes, self.cluster.instances, self.rules.redundancy
+        nodes, instances, rules = self.cluster.nodes, self.cluster.instances, self.rules
         if is_redundant(nodes, instances, rules):
             return None
         return first_loss(nodes, instances, tuple(nodes), rules)
@@ -309,16 +310,18 @@ class CountedCluster:
         """Return the cause, or the limit of the policy that it stands for."""
         rules, top = self.rules, max(FailReason, key=lambda reason: final.failures[reason])
         if top is FailReason.N1 and rules.cpus:
-            strict = replace(rules.redundancy, cpus=False)
+            strict = replace(rules, cpus=False, force=False)
             allocator = make_allocator(candidates, strict, capacity_checks=True, each=True, budget=self.budget)
             if len(allocator.standard(final, instance, 1).placed) > len(final.placed):
                 return replace(found, cause=Cause.CPUS_AFTER_FAILURE)
-        if top is FailReason.N1 and rules.max_node_failures > 1:
+        if top is FailReason.N1 and rules.failures > 1:
             return replace(found, cause=Cause.NODE_FAILURES)
         if top is FailReason.MEM and rules.oversubscription is not None:
             over = 0
             for index, count in primaries(candidates):
-                over += count * (instance.burst > memory_left(final.nodes[index], final.instances, rules))
+                over += count * (
+                    instance.burst > memory_left(final.nodes[index], final.instances, rules.oversubscription)
+                )
             if 2 * over > final.failures[top]:
                 return replace(found, cause=Cause.OVERSUBSCRIPTION)
         return found

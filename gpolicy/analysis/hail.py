@@ -18,7 +18,7 @@ from gpolicy.allocator.compiled_allocation import Budget
 from gpolicy.allocator.dedicated_nodes import try_each_dedicated
 from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.enumerations import NO_NODE, FailReason, InstanceStatus
-from gpolicy.allocator.extended import ExtendedRules, limited_allocator, memory_left
+from gpolicy.allocator.extended import limited_allocator, memory_left
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import (
@@ -31,7 +31,7 @@ from gpolicy.allocator.placement import (
     add_counts,
     count_failures,
 )
-from gpolicy.allocator.redundancy import Instances, redundancy_predicate, settled
+from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate, settled
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.analysis.allocator_input import merged
 from gpolicy.analysis.basis import Settled, settle
@@ -105,16 +105,17 @@ _STEPS_OF_PLACEMENT: Final = 2000
 """Of one by lost allocations, which the engine does not do."""
 
 
-def rules_of(limits: Limits, *, tests: bool) -> ExtendedRules:
+def rules_of(limits: Limits, *, tests: bool) -> CapacityRules:
     """Return the allocator's rules for `limits`; where they say nothing of failures, hail `tests` one or none."""
     failures = limits.max_node_failures
     if failures is None:
         failures = 1 if tests or limits.cpus_after_failure else 0
-    return ExtendedRules(failures, limits.cpus_after_failure is True, limits.oversubscription)
+    cpus = limits.cpus_after_failure is True
+    return CapacityRules(failures=failures, cpus=cpus, oversubscription=limits.oversubscription)
 
 
 def hail_allocator(
-    candidates: Sequence[Candidates], rules: ExtendedRules, budget: Budget, *, dedicated: bool
+    candidates: Sequence[Candidates], rules: CapacityRules, budget: Budget, *, dedicated: bool
 ) -> Allocator:
     """Return the allocator for candidates, of which hail takes the later ones only where none of the first fits."""
     made = [
@@ -152,9 +153,8 @@ class _InTurn(Allocator):
 class _DedicatedAllocator(Allocator):
     """Places by lost allocations: the smallest loss wins, then the least disk left, then the last node."""
 
-    def __init__(self, candidates: SingleCandidates, rules: ExtendedRules, budget: Budget) -> None:
-        checks = rules.max_node_failures > 0
-        super().__init__(ReferenceEngine(candidates, rules.redundancy), capacity_checks=checks)
+    def __init__(self, candidates: SingleCandidates, rules: CapacityRules, budget: Budget) -> None:
+        super().__init__(ReferenceEngine(candidates, rules), capacity_checks=rules.failures > 0)
         self._candidates, self._rules, self._budget = candidates.nodes, rules, budget
         self._by_score = limited_allocator(candidates, rules, budget)
 
@@ -195,16 +195,14 @@ class _DedicatedAllocator(Allocator):
         return replace(state, failures=run.failures, attempted=run.attempted)
 
     def _try(self, node: Node, instances: Instances, instance: Instance) -> Placement | FailReason:
-        if self._rules.oversubscription is not None and instance.burst > memory_left(node, instances, self._rules):
+        if instance.burst > memory_left(node, instances, self._rules.oversubscription):
             return FailReason.MEM
         alone = SingleCandidates((node.index,))
         (((_, trial),),) = try_each_dedicated({node.index: node}, instance, alone, force=self._rules.force)
         return trial
 
     def _is_redundant(self, nodes: Nodes, instances: Instances, found: Placement) -> bool:
-        if not self.capacity_checks:
-            return True
-        return redundancy_predicate(nodes, instances, self._rules.redundancy, is_redundant)(found)
+        return not self.capacity_checks or redundancy_predicate(nodes, instances, self._rules, is_redundant)(found)
 
 
 _Rank = tuple[tuple[int, ...], int, int]

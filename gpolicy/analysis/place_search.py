@@ -15,7 +15,7 @@ from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.dedicated_nodes import try_each_dedicated
 from gpolicy.allocator.engines import find_placement, is_redundant
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
-from gpolicy.allocator.extended import ExtendedRules, memory_for_instances, memory_left, sets_of
+from gpolicy.allocator.extended import memory_for_instances, memory_left, sets_of
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_choice import GroupAnswer, Wanted
 from gpolicy.allocator.merge import Cluster
@@ -252,7 +252,7 @@ def with_losses(search: PlaceSearch, found: Sequence[Candidate]) -> list[Candida
     failing = [place for place, item in enumerate(found) if item.reason == Cause.REDUNDANCY.key]
     for tried in search.attempts if failing else ():
         names = {tried.nodes[index].facts.name for index in tried.members}
-        checked = _Checked(search, tried, ExtendedRules())
+        checked = _Checked(search, tried, CapacityRules())
         for place in [place for place in failing if found[place].nodes[0] in names][:_MOST_DETAILS]:
             told[place] = checked.explained(found[place], detailed=True)
     return told
@@ -261,16 +261,12 @@ def with_losses(search: PlaceSearch, found: Sequence[Candidate]) -> list[Candida
 class _Checked:
     """One group of a search, under `rules`."""
 
-    def __init__(self, search: PlaceSearch, tried: Attempted, rules: ExtendedRules) -> None:
+    def __init__(self, search: PlaceSearch, tried: Attempted, rules: CapacityRules) -> None:
         self._search, self._tried, self._rules = search, tried, rules
         self._group = tried.nodes[tried.members[0]].facts.group
         others = frozenset(node.facts.group for node in tried.nodes.values()) - {self._group}
-        self._strict = CapacityRules(
-            ignored_groups=others,
-            failures=max(1, rules.max_node_failures),
-            cpus=rules.cpus,
-            weights=search.options.weights,
-        )
+        failures, weights = max(1, rules.failures), search.options.weights
+        self._strict = replace(rules, ignored_groups=others, failures=failures, weights=weights)
         self._index = {node.facts.name: index for index, node in tried.nodes.items()}
 
     @property
@@ -284,8 +280,8 @@ class _Checked:
         left = [item for item in here if item.nodes not in refused]
         # hail tests one failure itself, except by lost allocations and without its capacity checks
         untested = self._search.dedicated or not self._search.options.capacity_checks
-        tests = self._rules.max_node_failures > 1 or self._rules.cpus or untested
-        if left and self._rules.max_node_failures > 0 and tests:
+        tests = self._rules.failures > 1 or self._rules.cpus or untested
+        if left and self._rules.failures > 0 and tests:
             chosen = self._chosen(left)
             failing = left if chosen is None else left[: left.index(chosen)]
             for number, item in enumerate(failing):
@@ -298,7 +294,7 @@ class _Checked:
             return
         for item in items:
             node = self._tried.nodes[self._index[item.nodes[0]]]
-            left = memory_left(node, self._tried.instances, self._rules)
+            left = memory_left(node, self._tried.instances, self._rules.oversubscription)
             if self._instance.burst > left:
                 sizes = self._instance.burst, max(0, int(left)), memory_for_instances(node)
                 wanted, free, most = compared_sizes(*sizes)

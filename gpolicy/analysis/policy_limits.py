@@ -234,7 +234,7 @@ def _changes(counted: CountedCluster, loss: FirstLoss) -> Iterator[_Changed]:
 
 def _moves(counted: CountedCluster, loss: FirstLoss) -> Iterator[_Changed]:
     """Yield single moves after which every loss is absorbed."""
-    nodes, instances, rules = counted.cluster.nodes, counted.cluster.instances, counted.rules.redundancy
+    nodes, instances, rules = counted.cluster.nodes, counted.cluster.instances, counted.rules
     for move in islice(_possible(nodes, instances, loss), _MOST_WORK // (len(nodes) + len(instances))):
         moved = apply_move(nodes, move, force=False)
         if isinstance(moved, FailReason):

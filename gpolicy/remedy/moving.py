@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gpolicy.allocator.balancing import possible_moves
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
-from gpolicy.allocator.extended import ExtendedRules, memory_left
+from gpolicy.allocator.extended import memory_left
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move, failover, replace_secondary
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.policy_check import check_ipolicy
@@ -57,13 +57,13 @@ class Movers:
     """The instances of a cluster and where they may go.
 
     `fixed` says of instances that nothing moves why. `silent` are the nodes that do not answer: nothing is copied from
-    them, and what is on them is down. `shared` are the rules of groups whose memory may be over-subscribed.
+    them, and what is on them is down. `shared` is how many times the memory of groups may be over-subscribed.
     """
 
     places: Places
     fixed: Mapping[int, str]
     silent: frozenset[int] = frozenset()
-    shared: Mapping[int, ExtendedRules] = field(default_factory=dict)
+    shared: Mapping[int, float] = field(default_factory=dict)
 
     def faults(self, layout: Layout) -> tuple[Fault, ...]:
         """Return all that is wrong with a layout."""
@@ -97,8 +97,8 @@ class Movers:
         if isinstance(moved, FailReason):
             return moved
         primary = layout.nodes[moved.instance.primary]
-        rules = None if moved.instance.primary == old.primary else self.shared.get(primary.facts.group)
-        if rules is not None and old.burst > memory_left(primary, layout.instances, rules):
+        most = None if moved.instance.primary == old.primary else self.shared.get(primary.facts.group)
+        if old.burst > memory_left(primary, layout.instances, most):
             return FailReason.MEM
         for index in {moved.instance.primary, moved.instance.secondary} - {old.primary, old.secondary, NO_NODE}:
             facts = layout.nodes[index].facts

@@ -168,7 +168,7 @@ def count_until_full(
         basis=basis,
         group=group,
         parts=tuple(MixPart(size, allowed[size], more[size]) for size in parts),
-        failures=room.counted.rules.max_node_failures,
+        failures=room.counted.rules.failures,
         binding=full,
         left_out=sum(sizes.values()) - sum(allowed.values()),
         policy_limit=_policy_limit(group, room, found, fill),

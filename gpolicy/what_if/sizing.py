@@ -164,7 +164,7 @@ def find_size(
         wanted=found.wanted,
         kinds=kinds,
         nodes=nodes,
-        failures=found.room.counted.rules.max_node_failures,
+        failures=found.room.counted.rules.failures,
         shortage=shortage,
         instead=instead,
         more=(*still, *[None] * (len(found.wanted) - len(still))),

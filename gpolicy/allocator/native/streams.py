@@ -120,7 +120,7 @@ class ClusterNumbers:
             not isinstance(candidates, SingleCandidates),
             force,
             capacity_checks,
-            rules.failures,
+            max(1, rules.failures),
             rules.cpus,
             each,
             placed_before,
