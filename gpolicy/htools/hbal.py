@@ -160,7 +160,7 @@ def _broken_policy(node: Node) -> str:
 def _show_tables(options: Options, when: str, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> None:
     """Print the tables of instances and nodes, if the options ask for them."""
     if options.print_instances:
-        headings = (
+        headings = [
             "F",
             "Name",
             "Pri_node",
@@ -173,7 +173,7 @@ def _show_tables(options: Options, when: str, nodes: Mapping[int, Node], instanc
             "lMem",
             "lDsk",
             "lNet",
-        )
+        ]
         rows = [headings, *(_instance_row(nodes, instance) for instance in instances.values())]
         lines = (f" {line}\n" for line in aligned(rows, [False] * 5 + [True] * 7))
         sys.stderr.write(f"\n{when} instance map:\n{''.join(lines)}")
@@ -267,10 +267,7 @@ def _finish(options: Options, cluster: Cluster, group: _Group, moves: Sequence[B
     if options.print_commands is not None:
         _write_commands(options.print_commands, group, moves, only_first=options.first_job_group)
     for label, state in (("Original:", group.nodes), ("Final:", nodes)) if options.verbosity > 3 else ():
-        memory, disk = (
-            sum(node.unallocated_memory for node in state.values()),
-            sum(n.free_disk for n in state.values()),
-        )
+        memory, disk = sum(n.unallocated_memory for n in state.values()), sum(n.free_disk for n in state.values())
         write(f"{label:9} mem={memory} disk={disk}\n")
     backends.save_cluster(options, "balanced", "after balancing", cluster, nodes, instances)
     _show_tables(options, "Final", nodes, instances)
