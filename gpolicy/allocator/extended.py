@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.allocator.compiled_allocation import Budget, make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import truncate
-from gpolicy.allocator.placement import NO_FAILURES, PairCandidates, SingleCandidates, add_counts
+from gpolicy.allocator.placement import NO_FAILURES, add_counts
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.errors import InputError
@@ -57,8 +57,7 @@ class _OversubscribedAllocator(Allocator):
             count = len(state.placed)
             steps = [] if limit is None else [limit - (count - first)]
             if instance.burst > 0:
-                primaries = fewer.nodes if isinstance(fewer, SingleCandidates) else [one for one, _ in fewer.members]
-                steps += [int(left[index] // instance.burst) for index in primaries]
+                steps += [int(left[index] // instance.burst) for index in fewer.nodes]
             step = min(steps, default=None)
             state = limited_allocator(fewer, rules, budget).standard(state, instance, step)
             placed = len(state.placed) - count
@@ -73,12 +72,8 @@ class _OversubscribedAllocator(Allocator):
 def _with_left(candidates: Candidates, left: Mapping[int, float], needed: int) -> tuple[Candidates, FailCounts]:
     """Return the candidates whose primary has enough left, and the others as failures."""
     failures = list(NO_FAILURES)
-    if isinstance(candidates, SingleCandidates):
-        fitting = tuple(index for index in candidates.nodes if needed <= left[index])
-        failures[FailReason.MEM] = len(candidates.nodes) - len(fitting)
-        return SingleCandidates(fitting), tuple(failures)
-    failures[FailReason.MEM] = sum(len(others) for index, others in candidates.pairs if needed > left[index])
-    return PairCandidates(tuple(one for one in candidates.members if needed <= left[one[0]])), tuple(failures)
+    failures[FailReason.MEM] = sum(number for index, number in candidates.counts if needed > left[index])
+    return candidates.kept(lambda index: needed <= left[index]), tuple(failures)
 
 
 def refuse_minutes(nodes: Nodes, instances: Instances, instance: Instance, rules: CapacityRules) -> None:

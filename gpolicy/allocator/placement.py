@@ -26,6 +26,15 @@ class SingleCandidates:
 
     nodes: tuple[int, ...]
 
+    @property
+    def counts(self) -> list[tuple[int, int]]:
+        """Each possible primary with the number of its candidates."""
+        return [(index, 1) for index in self.nodes]
+
+    def kept(self, primary: Callable[[int], bool], _secondary: Callable[[int], bool] | None = None) -> SingleCandidates:
+        """Return those whose primary is wanted."""
+        return SingleCandidates(tuple(filter(primary, self.nodes)))
+
 
 @dataclass(frozen=True, slots=True)
 class PairCandidates:
@@ -43,6 +52,23 @@ class PairCandidates:
             others = tuple(other for other in members if other != primary)
             if others:
                 yield primary, others
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The possible primaries."""
+        return tuple(primary for primary, _ in self.members)
+
+    @property
+    def counts(self) -> list[tuple[int, int]]:
+        """Each possible primary with the number of its candidates."""
+        return [(index, len(others)) for index, others in self.pairs]
+
+    def kept(self, primary: Callable[[int], bool], secondary: Callable[[int], bool] | None = None) -> PairCandidates:
+        """Return those whose primary and secondary are wanted; without `secondary` all secondaries are."""
+        members = ((index, others) for index, others in self.members if primary(index))
+        if secondary is not None:
+            members = ((index, tuple(filter(secondary, others))) for index, others in members)
+        return PairCandidates(tuple(members))
 
 
 Candidates = SingleCandidates | PairCandidates

@@ -94,7 +94,7 @@ class Cause(Explained):
     NOTHING = ("nothing", "no attempt was made")
 
 
-_BY_REASON: Final = {
+BY_REASON: Final = {
     FailReason.MEM: Cause.MEMORY,
     FailReason.DISK: Cause.DISK,
     FailReason.CPU: Cause.VCPU_RATIO,
@@ -105,6 +105,7 @@ _BY_REASON: Final = {
     FailReason.SPINDLES: Cause.SPINDLES,
     FailReason.INTERNAL: Cause.NOTHING,
 }
+"""The cause that each reason of htools stands for first."""
 _SEVERAL_CAUSES: Final = (FailReason.MEM, FailReason.DISK, FailReason.CPU, FailReason.SPINDLES)
 OF_POLICY: Final = (Cause.BOUNDS, Cause.TEMPLATE)
 """Causes that are the same on every node of a group, however empty the node is."""
@@ -136,7 +137,7 @@ def binding(nodes: Mapping[int, Node], instance: Instance, candidates: Candidate
     if found[0][0] in _SEVERAL_CAUSES:
         for reason, cause, weight in islice(_causes(nodes, instance, candidates), MOST_CANDIDATES):
             seen.setdefault(reason, Counter())[cause] += weight
-    by_reason = [seen.get(reason) or Counter({_BY_REASON[reason]: count}) for reason, count in found]
+    by_reason = [seen.get(reason) or Counter({BY_REASON[reason]: count}) for reason, count in found]
     of_nodes = (Counter({cause: causes[cause] for cause in causes if cause not in OF_POLICY}) for causes in by_reason)
     cause = next(filter(None, of_nodes), by_reason[0]).most_common(1)[0][0]
     return Binding(cause, found[0][0].title, tuple((reason.title, count) for reason, count in found))
@@ -169,11 +170,9 @@ def primary_refusal(node: Node, instance: Instance, *, force: bool = False) -> t
 
     `force` ignores soft limits (`--ignore-soft-errors`).
     """
-    facts = node.facts
-    verdict = check_ipolicy(facts.policy, instance, exclusive=facts.exclusive)
-    if verdict is not None:
-        inside = accepts(facts.policy, instance, exclusive=facts.exclusive)
-        return verdict, Cause.TEMPLATE if inside else Cause.BOUNDS
+    refused = policy_refusal(node.facts.policy, instance, exclusive=node.facts.exclusive)
+    if refused is not None:
+        return refused
     reason = add_primary(node, instance, force=force)
     return (reason, primary_cause(node, instance, reason)) if isinstance(reason, FailReason) else None
 
@@ -184,12 +183,17 @@ def primary_cause(node: Node, instance: Instance, reason: FailReason) -> Cause:
         used = instance.memory if instance.uses_memory else 0
         free = node.unallocated_memory - used
         return Cause.RESERVE if 0 < free <= node.reserved_memory else Cause.MEMORY
-    return _disk_cause(node, instance) if reason is FailReason.DISK else _BY_REASON[reason]
+    return _disk_cause(node, instance) if reason is FailReason.DISK else BY_REASON[reason]
 
 
-def accepts(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> bool:
-    """Return whether some pair allows the instance, without its template."""
-    return not policy.minmax or any(check_pair(pair, instance, exclusive=exclusive) is None for pair in policy.minmax)
+def policy_refusal(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> tuple[FailReason, Cause] | None:
+    """Return why `policy` forbids the instance: by its bounds, or else by its templates."""
+    verdict = check_ipolicy(policy, instance, exclusive=exclusive)
+    if verdict is None:
+        return None
+    pairs = policy.minmax
+    inside = not pairs or any(check_pair(pair, instance, exclusive=exclusive) is None for pair in pairs)
+    return verdict, Cause.TEMPLATE if inside else Cause.BOUNDS
 
 
 def secondary_cause(node: Node, instance: Instance, reason: FailReason) -> Cause:
@@ -197,7 +201,7 @@ def secondary_cause(node: Node, instance: Instance, reason: FailReason) -> Cause
     if reason is FailReason.MEM:
         needed = instance.memory if instance.needs_secondary_memory else 0
         return Cause.MEMORY if needed >= node.unallocated_memory else Cause.RESERVE
-    return _disk_cause(node, instance) if reason is FailReason.DISK else _BY_REASON[reason]
+    return _disk_cause(node, instance) if reason is FailReason.DISK else BY_REASON[reason]
 
 
 def _disk_cause(node: Node, instance: Instance) -> Cause:

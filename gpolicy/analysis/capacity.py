@@ -298,13 +298,10 @@ def policy_limits(item: GroupCapacity, counted: CountedCluster) -> Iterator[Poli
         if fit.binding.cause in OF_HTOOLS:
             found = limit_of(group, title, counted, counted.largest(pair, use), fit)
         else:
-            found = declared_limit_of(group, title, counted, fit, partial(_fit_pair, pair=pair, spindle_use=use))
+            count = partial(CountedCluster.fit_pair, pair=pair, spindle_use=use)
+            found = declared_limit_of(group, title, counted, fit, count)
         if found:
             yield found
-
-
-def _fit_pair(counted: CountedCluster, pair: SpecPair, spindle_use: int) -> Fit:
-    return counted.fit_pair(pair, spindle_use)
 
 
 def _beyond(item: GroupCapacity, room: MetadataRoom) -> str | None:

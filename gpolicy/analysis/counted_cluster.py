@@ -26,7 +26,7 @@ from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.analysis.allocator_input import charged_space, merged
 from gpolicy.analysis.binding import Binding, Cause, binding
-from gpolicy.analysis.hail import hail_allocator, primaries, rules_of, without_nodes
+from gpolicy.analysis.hail import hail_allocator, rules_of, without_nodes
 from gpolicy.analysis.losses import FirstLoss, first_loss
 from gpolicy.analysis.wanted_instance import Unmade, spec_disks, unmade
 from gpolicy.cluster.terms import NO_LIMITS, Limits
@@ -318,7 +318,7 @@ class CountedCluster:
             return replace(found, cause=Cause.NODE_FAILURES)
         if top is FailReason.MEM and rules.oversubscription is not None:
             over = 0
-            for index, count in primaries(candidates):
+            for index, count in candidates.counts:
                 over += count * (
                     instance.burst > memory_left(final.nodes[index], final.instances, rules.oversubscription)
                 )

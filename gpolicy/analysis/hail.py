@@ -217,19 +217,11 @@ def without_nodes(candidates: Candidates | None, refused: frozenset[int]) -> Can
     """Return the candidates without these nodes; None if none is left."""
     if candidates is None or not refused:
         return candidates
-    if isinstance(candidates, SingleCandidates):
-        left = tuple(index for index in candidates.nodes if index not in refused)
-        return SingleCandidates(left) if left else None
-    members = tuple(
-        (index, others)
-        for index, all_others in candidates.members
-        if index not in refused and len(others := tuple(one for one in all_others if one not in refused)) > 1
-    )
-    return PairCandidates(members) if members else None
 
+    def fits(index: int) -> bool:
+        return index not in refused
 
-def primaries(candidates: Candidates) -> list[tuple[int, int]]:
-    """Return the primaries, each with the number of its candidates."""
-    if isinstance(candidates, SingleCandidates):
-        return [(index, 1) for index in candidates.nodes]
-    return [(index, len(others)) for index, others in candidates.pairs]
+    left = candidates.kept(fits, fits)
+    if isinstance(left, PairCandidates):
+        left = PairCandidates(tuple(item for item in left.members if len(item[1]) > 1))
+    return left if left.nodes else None

@@ -141,16 +141,12 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
     for size in range(1, min(failures, len(nodes)) + 1):
         sets = _new_sets(tuple(nodes), size, lost, MOST_SETS - examined)
         unsure = _unsure(nodes, instances, sets or [], cpus=cpus)
-        if sets is None:
-            unavailable = (
-                f"{count(comb(len(nodes), size), 'more set')} of nodes to examine; the limit is {MOST_SETS:,} in all"
-            )
-        elif simulated + len(unsure) > MOST_SIMULATED:
-            unavailable = (
-                f"{count(len(unsure), 'more set')} of nodes to simulate; the limit is {MOST_SIMULATED:,} in all"
-            )
-        if sets is None or unavailable is not None:
-            unavailable = f"losing {size} of {count(len(nodes), 'node')} at once means {unavailable}"
+        if sets is None or simulated + len(unsure) > MOST_SIMULATED:
+            number, work, most = len(unsure), "simulate", MOST_SIMULATED
+            if sets is None:
+                number, work, most = comb(len(nodes), size), "examine", MOST_SETS
+            more = f"{count(number, 'more set')} of nodes to {work}; the limit is {most:,} in all"
+            unavailable = f"losing {size} of {count(len(nodes), 'node')} at once means {more}"
             survives = min(survives, size - 1)
             break
         examined += len(sets)

@@ -341,14 +341,7 @@ class _Checked:
         usable = {self._index[name] for nodes in allowed for name in nodes}
         count, restriction = self._search.wanted.count, self._search.options.restriction
         candidates = candidates_among(self._tried.nodes, self._tried.members, count, restriction)
-        if isinstance(candidates, SingleCandidates):
-            return SingleCandidates(tuple(index for index in candidates.nodes if index in primaries))
-        members = (
-            (index, tuple(other for other in others if other in usable))
-            for index, others in candidates.members
-            if index in primaries
-        )
-        return PairCandidates(tuple(members))
+        return candidates.kept(primaries.__contains__, usable.__contains__)
 
     def _after(self, item: Candidate) -> tuple[dict[int, Node], Mapping[int, Instance]]:
         """Return the group after the placement on a candidate."""

@@ -163,12 +163,7 @@ def _placed_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int
 
 def _nic(instance: str, values: dict[str, Json]) -> Nic:
     fields = Fields("", values)
-    fields.text_or_none("mac")
-    fields.text_or_none("ip")
-    mode = fields.text_or_none("mode")
-    fields.text_or_none("link")
-    fields.text_or_none("bridge")
-    network = fields.text_or_none("network")
+    _, _, mode, _, _, network = map(fields.text_or_none, ("mac", "ip", "mode", "link", "bridge", "network"))
     if mode is not None and mode not in NIC_MODES:
         raise InputError(f"invalid NIC mode in instance {instance}")
     return _UNMANAGED if network is None else Nic(network)

@@ -28,6 +28,7 @@ from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import fill
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario, Sizes
+from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
 from gpolicy.progress import silent
 from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, group_with_nodes, instance_of, known_name
@@ -265,7 +266,7 @@ def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario, budg
     if question.resource_model and any(node.filled for part in scenario.stage.simulated for node in part.nodes):
         hint = "name the instances that are there instead"
         raise CannotRunError("these nodes have used quarters, which the resource model cannot count", hint=hint)
-    group = _group_to_count(state, scenario, question)
+    group = _only_group(state, scenario, question.group, "count on")
     names = pair_names(policy, state)
     state = _with_standard(state, question)
     with errors_at(question.template.span if question.template else scenario.span):
@@ -273,14 +274,17 @@ def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario, budg
         return [_check_counts(counts, expectation) for expectation in scenario.expectations]
 
 
-def _group_to_count(state: ClusterState, scenario: Scenario, question: CapacityQuestion) -> str | None:
-    """Return the group to count in: the named one, or the only one with nodes; None for the whole cluster."""
-    if question.group is not None:
-        return group_with_nodes(question.group, state)
+def _only_group(state: ClusterState, scenario: Scenario, named: Located[str] | None, what: str) -> str | None:
+    """Return the group that is named, or the only one with nodes; None where several have some.
+
+    Raise CannotRunError where none has: there is no cluster for `what`.
+    """
+    if named is not None:
+        return group_with_nodes(named, state)
     used = {node.group for node in state.nodes.values()}
     if not used:
         hint = "say `on: {simulate: …}`, or write `hardware` and `nodes` of the groups"
-        raise CannotRunError("no cluster to count on: the groups promise too little", scenario.span, hint=hint)
+        raise CannotRunError(f"no cluster to {what}: the groups promise too little", scenario.span, hint=hint)
     return next(iter(used)) if len(used) == 1 else None
 
 
@@ -368,7 +372,10 @@ def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -
     """Return the checks of a redundancy test."""
     question = scenario.redundancy
     assert question is not None  # noqa: S101 (the schema asks for it)
-    group = _group_to_lose(state, scenario)
+    group = _only_group(state, scenario, scenario.group, "ask")
+    if group is None:
+        used = ", ".join(sorted({node.group for node in state.nodes.values()}))
+        raise CannotRunError("which group is meant?", scenario.span, hint=f"say `group:`, one of {used}")
     declared = state.terms_of(group).limits.max_node_failures
     failures = question.failures or declared or 1
     limits = Limits(cpus_after_failure=question.cpus_after_failure)
@@ -381,18 +388,6 @@ def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -
             f"group {group} has {count(found.nodes, 'node')}, so {failures} cannot be lost", scenario.span
         )
     return [_check_losses(found, expectation) for expectation in scenario.expectations]
-
-
-def _group_to_lose(state: ClusterState, scenario: Scenario) -> str:
-    if scenario.group is not None:
-        return group_with_nodes(scenario.group, state)
-    used = sorted({node.group for node in state.nodes.values()})
-    if not used:
-        hint = "say `on: {simulate: …}`, or write `hardware` and `nodes` of the groups"
-        raise CannotRunError("no cluster to ask: the groups promise too little", scenario.span, hint=hint)
-    if len(used) > 1:
-        raise CannotRunError("which group is meant?", scenario.span, hint=f"say `group:`, one of {', '.join(used)}")
-    return used[0]
 
 
 def _check_losses(found: GroupRedundancy, expectation: Expectation) -> Check:

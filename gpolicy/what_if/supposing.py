@@ -187,7 +187,7 @@ def matching(option: str, words: str, known: Collection[str], what: str) -> list
     """
     found: dict[str, None] = {}
     for word in words.split(","):
-        here = list(_matching(word, known))
+        here = _matching(word, known)
         if not here:
             hint = did_you_mean_one_of(word, f"{what}s", known)
             error = f"there is no {what} {word!r}"
@@ -196,15 +196,11 @@ def matching(option: str, words: str, known: Collection[str], what: str) -> list
     return list(found)
 
 
-def _matching(word: str, known: Collection[str]) -> Iterator[str]:
-    if word in known:
-        yield word
-        return
-    if not re.search(r"[*?\[]", word):
-        short = [name for name in known if name.startswith(f"{word}.")]
-        yield from short if len(short) == 1 else ()
-        return
-    yield from (name for name in known if fnmatchcase(name, word))
+def _matching(word: str, known: Collection[str]) -> list[str]:
+    name = full_name(word, known)
+    if name in known:
+        return [name]
+    return [name for name in known if fnmatchcase(name, word)] if re.search(r"[*?\[]", word) else []
 
 
 def full_name(word: str, known: Collection[str]) -> str:
@@ -228,7 +224,7 @@ def nodes_and_instances(
     of_nodes: dict[str, None] = {}
     of_instances: dict[str, None] = {}
     for word in words.split(","):
-        here, there = list(_matching(word, nodes)), list(_matching(word, instances))
+        here, there = _matching(word, nodes), _matching(word, instances)
         if here and there:
             hint = f"{here[0]} is a node, {there[0]} an instance: write longer names"
             raise ArgumentError(f"without {word!r} means nodes and instances", hint=hint)
