@@ -121,10 +121,14 @@ def basis_notes(settled: Settled, cluster: Cluster, group: str | None = None, *,
                 hint="name the policy that declares them, or read config.data on the master (local:, ssh://, snapshot)",
             )
         notes = declaration_notes(state) if settled.stated else [_NOTHING_DECLARED]
-    elif any(settled.declared.values()):
+    elif any(figures.declared for figures in settled.figures.values()):
         notes = uncounted(state)
     notes += volume_notes(state, {name: item for name, item in settled.volumes.items() if name in here})
-    for (name, value), nodes in settled.assumed.items():
+    assumed: dict[tuple[str, int], list[str]] = {}
+    for node, figures in settled.figures.items():
+        for default in figures.assumed.items():
+            assumed.setdefault(default, []).append(node)
+    for (name, value), nodes in assumed.items():
         silent = [node for node in nodes if node in here]
         if silent:
             notes.append(f"{name} is not declared for {some(silent)}: {value} counts")
@@ -175,9 +179,10 @@ def _differing(settled: Settled, here: Collection[str]) -> Iterator[tuple[str, s
 def inconsistency_notes(settled: Settled, cluster: Cluster, here: Collection[str]) -> list[str]:
     """Return notes on measured nodes whose figures do not add up, as htools warns (Loader: `checkData`)."""
     found = []
+    declared = {name for name, figures in settled.figures.items() if figures.declared}
     for node, memory, disk in inconsistent_nodes(cluster):
         name = node.facts.name
-        if name in here and not settled.declared.get(name) and not node.facts.exclusive:
+        if name in here and name not in declared and not node.facts.exclusive:
             lost = [f"{exact_size(memory)} of memory"] if memory > 0 else []
             lost += [f"{exact_size(disk)} of disk"] if disk > 0 else []
             verb, it_counts = ("is", "it counts") if len(lost) == 1 else ("are", "they count")
@@ -194,13 +199,13 @@ _MOST_NOTES: Final = 3
 
 
 def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[CountedCluster]) -> LoadedState:
-    known, volumes = list(like), smallest_volumes(settled.state)
+    known, volumes, configured = list(like), smallest_volumes(settled.state), settled.resources
     enabled, observed, data = enabled_templates(settled.state), settled.data, as_hail_reads(settled.state, settled.data)
 
     def counted(
         part: ClusterData, hspace: ClusterData, limits: Limits, split: int = 0, steps: int = MOST_STEPS
     ) -> CountedCluster:
-        resources = {node.name: settled.resources[node.name] for node in part.nodes if node.name in settled.resources}
+        resources = {node.name: configured[node.name] for node in part.nodes if node.name in configured}
         here = {node.name: volumes[node.name] for node in part.nodes if node.name in volumes}
         exclusive = bool(part.nodes) and all(node.exclusive for node in part.nodes)
         template_of_part = template or first_allowed(enabled, part.policy, exclusive=exclusive)
