@@ -20,16 +20,7 @@ from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
 from gpolicy.allocator.configured_resources import DiskResources, HypervisorResources, NodeResources
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.merge import Cluster, merge
-from gpolicy.analysis.allocator_input import (
-    KVM_NODE_MEMORY,
-    Unknown,
-    cluster_data,
-    groups_with_gaps,
-    groups_with_unreadable_instances,
-    missing_figures,
-    not_known,
-    without_groups,
-)
+from gpolicy.analysis import allocator_input
 from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_by_policy, declared_numbers, reported
 from gpolicy.analysis.volume_resources import VolumeResources, volume_resources
 from gpolicy.cluster.state import ClusterState, LiveNode, Snapshot
@@ -93,12 +84,12 @@ class StateReport:
     what_if: tuple[str, ...] = ()
     limits: tuple[LimitsInForce, ...] = ()
     parameters: tuple[str, ...] = ()
-    unknown: Mapping[str, Unknown] = field(default_factory=dict)
+    unknown: Mapping[str, allocator_input.Unknown] = field(default_factory=dict)
 
     @property
     def not_known(self) -> tuple[str, ...]:
         """The groups that did not count, with the reason of each, as sentences."""
-        return not_known(self.reasons)
+        return allocator_input.not_known(self.reasons)
 
     @property
     def reasons(self) -> dict[str, str]:
@@ -145,7 +136,7 @@ class Settled:
     volumes: Mapping[str, VolumeResources]
     figures: Mapping[str, Figures]
     hail: HailParameters
-    unknown: Mapping[str, Unknown] = field(default_factory=dict)
+    unknown: Mapping[str, allocator_input.Unknown] = field(default_factory=dict)
     split: tuple[str, ...] = ()
 
     @property
@@ -185,8 +176,8 @@ def settle(state: ClusterState, *, declared: bool = False) -> Settled:
     """
     settled = settle_readable(state, declared=declared)
     if settled.gaps:
-        unknown = {**settled.unknown, **groups_with_gaps(state, settled.gaps)}
-        known, split = without_groups(state, unknown)
+        unknown = {**settled.unknown, **allocator_input.groups_with_gaps(state, settled.gaps)}
+        known, split = allocator_input.without_groups(state, unknown)
         settled = replace(_settle(known, declared=declared), unknown=unknown, split=split)
     instances = (on_primary(item) if item.name in settled.split else item for item in settled.data.instances)
     return replace(settled, data=replace(settled.data, instances=tuple(instances))) if settled.split else settled
@@ -194,8 +185,8 @@ def settle(state: ClusterState, *, declared: bool = False) -> Settled:
 
 def settle_readable(state: ClusterState, *, declared: bool = False) -> Settled:
     """Return what counts of all groups whose instances htools can read, though nodes there lack figures (`gaps`)."""
-    unknown = groups_with_unreadable_instances(state)
-    known, split = without_groups(state, unknown)
+    unknown = allocator_input.groups_with_unreadable_instances(state)
+    known, split = allocator_input.without_groups(state, unknown)
     return replace(_settle(known, declared=declared), unknown=unknown, split=split)
 
 
@@ -207,12 +198,12 @@ def on_primary(instance: Instance) -> Instance:
 
 def _settle(state: ClusterState, *, declared: bool) -> Settled:
     # what physical volumes say of the nodes that do not show their disk and spindles
-    silent = [node for node in state.nodes.values() if "spindles" in missing_figures(node, state)]
+    silent = [node for node in state.nodes.values() if "spindles" in allocator_input.missing_figures(node, state)]
     volumes = {node.name: found for node in silent if (found := volume_resources(state, node)) is not None}
     if volumes:
         filled = {name: _with_volumes(state.nodes[name], found) for name, found in volumes.items()}
         state = replace(state, nodes={**state.nodes, **filled})
-    data = cluster_data(state)
+    data = allocator_input.cluster_data(state)
     promised = {name for name, found in volumes.items() if found.known_from is VolumesFrom.PROMISED}
     hail = hail_parameters(state.cluster.own.get(ALLOCATOR_PARAMETERS))
     settling = _Settling(state, data, hail.static_kvm_node_memory, declared_first=declared, promised=promised)
@@ -261,7 +252,7 @@ class _Settling:
     def node(self, item: NodeData) -> Figures:
         """Return the figures of one node that is online."""
         node = self.state.nodes[item.name]
-        missing = missing_figures(node, self.state)
+        missing = allocator_input.missing_figures(node, self.state)
         stated = declared_numbers(self.state, node)
         figures, shown = Figures(), dict[str, int]()
         if missing or stated:
@@ -288,7 +279,7 @@ class _Settling:
                 figures.gaps.append("whether instances run")
             return
         promise = self.state.terms_of(node.group).promise
-        static = self.kvm_node_memory if self.kvm_node_memory > 0 else KVM_NODE_MEMORY
+        static = self.kvm_node_memory if self.kvm_node_memory > 0 else allocator_input.KVM_NODE_MEMORY
         kept = static if self.data.hypervisor == "kvm" else 0
         defaults = {"mem_node": kept, "mem_hv": 0, "cpu_node": HV_STATE["cpu_node"][0]}
         promised = self._promised({"mem_total": promise.memory, "cpu_total": promise.cpus}, node, HV_STATE)

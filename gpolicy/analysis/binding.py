@@ -20,18 +20,12 @@ from itertools import islice
 from math import floor, isfinite
 from typing import Final
 
+from gpolicy.allocator import node_changes
 from gpolicy.allocator.cluster_data import Instance, InstancePolicy, SpecPair
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.allocator.node import Node
-from gpolicy.allocator.node_changes import (
-    add_primary,
-    add_secondary,
-    remove_primary,
-    remove_secondary,
-    spindle_use_after,
-)
 from gpolicy.allocator.placement import Candidates, Nodes, SingleCandidates
 from gpolicy.allocator.policy_check import check_ipolicy, check_pair
 from gpolicy.ganeti.amounts import compared_sizes, exact_size, rough_size
@@ -160,7 +154,7 @@ def _causes(
             yield *found, len(others)
             continue
         for other in others:
-            reason = add_secondary(nodes[other], instance, primary)
+            reason = node_changes.add_secondary(nodes[other], instance, primary)
             if isinstance(reason, FailReason):
                 yield reason, secondary_cause(nodes[other], instance, reason), 1
 
@@ -173,7 +167,7 @@ def primary_refusal(node: Node, instance: Instance, *, force: bool = False) -> t
     refused = policy_refusal(node.facts.policy, instance, exclusive=node.facts.exclusive)
     if refused is not None:
         return refused
-    reason = add_primary(node, instance, force=force)
+    reason = node_changes.add_primary(node, instance, force=force)
     return (reason, primary_cause(node, instance, reason)) if isinstance(reason, FailReason) else None
 
 
@@ -211,7 +205,7 @@ def _disk_cause(node: Node, instance: Instance) -> Cause:
         left = disk - instance.disk
         if left <= 0 or left < facts.low_disk:
             return Cause.DISK
-        if spindle_use_after(node, instance, use, 1) > facts.high_spindles:
+        if node_changes.spindle_use_after(node, instance, use, 1) > facts.high_spindles:
             return Cause.SPINDLE_RATIO
     return Cause.DISK
 
@@ -244,7 +238,7 @@ def as_primary(node: Node, instance: Instance, *, force: bool = False) -> Refusa
 
 def as_secondary(node: Node, instance: Instance, primary: int) -> Refusal | None:
     """Return why `node` refuses `instance`, whose primary is node `primary`, as a secondary; None if it does not."""
-    reason = add_secondary(node, instance, primary)
+    reason = node_changes.add_secondary(node, instance, primary)
     return _on_secondary(node, instance, primary, reason) if isinstance(reason, FailReason) else None
 
 
@@ -259,13 +253,13 @@ def of_move(nodes: Nodes, move: InstanceMove, reason: FailReason, *, force: bool
         return Refusal(reason, Cause.MIGRATION, f"from {old.facts.name} to {other.facts.name}")
     if move.kind is MoveKind.REPLACE_SECONDARY:
         force = force or nodes[instance.secondary].facts.offline
-        if isinstance(add_secondary(other, instance, instance.primary, force=force), FailReason):
+        if isinstance(node_changes.add_secondary(other, instance, instance.primary, force=force), FailReason):
             return _on_secondary(other, instance, instance.primary, reason)
-        return _on_primary(remove_primary(old, instance), instance, reason)
-    taken = other if move.target != NO_NODE else remove_secondary(other, instance)
-    if isinstance(add_primary(taken, instance, force=force or old.facts.offline), FailReason):
+        return _on_primary(node_changes.remove_primary(old, instance), instance, reason)
+    taken = other if move.target != NO_NODE else node_changes.remove_secondary(other, instance)
+    if isinstance(node_changes.add_primary(taken, instance, force=force or old.facts.offline), FailReason):
         return _on_primary(taken, instance, reason)
-    return _on_secondary(remove_primary(old, instance), instance, instance.secondary, reason)
+    return _on_secondary(node_changes.remove_primary(old, instance), instance, instance.secondary, reason)
 
 
 def _on_primary(node: Node, instance: Instance, reason: FailReason) -> Refusal:
@@ -359,7 +353,7 @@ def _storage_detail(node: Node, instance: Instance, cause: Cause) -> str:
             return f"{text}, {rough_size(facts.low_disk)} must stay free" if facts.low_disk else text
         case Cause.SPINDLE_RATIO:
             use = max(node.instance_spindles, node.forth_instance_spindles)
-            after = spindle_use_after(node, instance, use, 1)
+            after = node_changes.spindle_use_after(node, instance, use, 1)
             return f"spindle use {after:g}, allowed {facts.high_spindles:g}"
         case Cause.SPINDLES:
             wanted = instance.total_spindles

@@ -13,6 +13,7 @@ from heapq import heapify, heappop, heappush
 from itertools import groupby
 from typing import Final
 
+from gpolicy.allocator import placement
 from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
 from gpolicy.allocator.compiled_allocation import Budget
 from gpolicy.allocator.dedicated_nodes import try_each_dedicated
@@ -21,16 +22,6 @@ from gpolicy.allocator.enumerations import NO_NODE, FailReason, InstanceStatus
 from gpolicy.allocator.extended import limited_allocator, memory_left
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node import Node
-from gpolicy.allocator.placement import (
-    NO_FAILURES,
-    Candidates,
-    Nodes,
-    PairCandidates,
-    Placement,
-    SingleCandidates,
-    add_counts,
-    count_failures,
-)
 from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate, settled
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.analysis.allocator_input import merged
@@ -115,12 +106,12 @@ def rules_of(limits: Limits, *, tests: bool) -> CapacityRules:
 
 
 def hail_allocator(
-    candidates: Sequence[Candidates], rules: CapacityRules, budget: Budget, *, dedicated: bool
+    candidates: Sequence[placement.Candidates], rules: CapacityRules, budget: Budget, *, dedicated: bool
 ) -> Allocator:
     """Return the allocator for candidates, of which hail takes the later ones only where none of the first fits."""
     made = [
         _DedicatedAllocator(one, rules, budget)
-        if dedicated and isinstance(one, SingleCandidates)
+        if dedicated and isinstance(one, placement.SingleCandidates)
         else limited_allocator(one, rules, budget)
         for one in candidates
     ]
@@ -136,11 +127,11 @@ class _InTurn(Allocator):
 
     def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`)."""
-        first, failures = len(state.placed), NO_FAILURES
+        first, failures = len(state.placed), placement.NO_FAILURES
         for part in self._parts:
             left = None if limit is None else limit - (len(state.placed) - first)
             state = part.standard(state, instance, left)
-            failures = add_counts(failures, state.failures)
+            failures = placement.add_counts(failures, state.failures)
         return replace(state, failures=failures)
 
     def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
@@ -153,7 +144,7 @@ class _InTurn(Allocator):
 class _DedicatedAllocator(Allocator):
     """Places by lost allocations: the smallest loss wins, then the least disk left, then the last node."""
 
-    def __init__(self, candidates: SingleCandidates, rules: CapacityRules, budget: Budget) -> None:
+    def __init__(self, candidates: placement.SingleCandidates, rules: CapacityRules, budget: Budget) -> None:
         super().__init__(ReferenceEngine(candidates, rules), capacity_checks=rules.failures > 0)
         self._candidates, self._rules, self._budget = candidates.nodes, rules, budget
         self._by_score = limited_allocator(candidates, rules, budget)
@@ -183,7 +174,7 @@ class _DedicatedAllocator(Allocator):
                 heappush(waiting, again)
             refused.clear()
         reasons = [trial for trial in tried if isinstance(trial, FailReason)]
-        failures = count_failures([*reasons, *[FailReason.N1] * len(refused)])
+        failures = placement.count_failures([*reasons, *[FailReason.N1] * len(refused)])
         return AllocationState(nodes, instances, (*reversed(placed), *state.placed), failures, attempted=True)
 
     def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
@@ -194,14 +185,14 @@ class _DedicatedAllocator(Allocator):
             state = self.standard(state, size, len(list(some)))
         return replace(state, failures=run.failures, attempted=run.attempted)
 
-    def _try(self, node: Node, instances: Instances, instance: Instance) -> Placement | FailReason:
+    def _try(self, node: Node, instances: Instances, instance: Instance) -> placement.Placement | FailReason:
         if instance.burst > memory_left(node, instances, self._rules.oversubscription):
             return FailReason.MEM
-        alone = SingleCandidates((node.index,))
+        alone = placement.SingleCandidates((node.index,))
         (((_, trial),),) = try_each_dedicated({node.index: node}, instance, alone, force=self._rules.force)
         return trial
 
-    def _is_redundant(self, nodes: Nodes, instances: Instances, found: Placement) -> bool:
+    def _is_redundant(self, nodes: placement.Nodes, instances: Instances, found: placement.Placement) -> bool:
         return not self.capacity_checks or redundancy_predicate(nodes, instances, self._rules, is_redundant)(found)
 
 
@@ -209,11 +200,11 @@ _Rank = tuple[tuple[int, ...], int, int]
 """The loss, the disk left, and the place among the candidates, below 0: of equals the last one is first."""
 
 
-def _ranks(place: int, trial: Placement | FailReason) -> list[_Rank]:
+def _ranks(place: int, trial: placement.Placement | FailReason) -> list[_Rank]:
     return [] if isinstance(trial, FailReason) else [(trial.lost or (), trial.disk_left, -place)]
 
 
-def without_nodes(candidates: Candidates | None, refused: frozenset[int]) -> Candidates | None:
+def without_nodes(candidates: placement.Candidates | None, refused: frozenset[int]) -> placement.Candidates | None:
     """Return the candidates without these nodes; None if none is left."""
     if candidates is None or not refused:
         return candidates
@@ -222,6 +213,6 @@ def without_nodes(candidates: Candidates | None, refused: frozenset[int]) -> Can
         return index not in refused
 
     left = candidates.kept(fits, fits)
-    if isinstance(left, PairCandidates):
-        left = PairCandidates(tuple(item for item in left.members if len(item[1]) > 1))
+    if isinstance(left, placement.PairCandidates):
+        left = placement.PairCandidates(tuple(item for item in left.members if len(item[1]) > 1))
     return left if left.nodes else None

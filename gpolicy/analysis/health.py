@@ -15,16 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from gpolicy.allocator import merge
 from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.allocator.merge import (
-    LOCATION_PREFIX,
-    desired_tags,
-    exclusion_tags,
-    location_tags,
-    migration_tags,
-    receivable_tags,
-    tagged_values,
-)
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
 from gpolicy.analysis.node_violations import node_verdicts
 from gpolicy.analysis.violations import PolicyJudge
@@ -122,10 +114,10 @@ class LocationFacts:
     def __init__(self, state: ClusterState, names: Mapping[str, str]) -> None:
         self.state, self.names = state, names
         tags = tuple(sorted(state.cluster.tags))
-        self.kinds = tagged_values(tags, LOCATION_PREFIX)
-        self.location = {node.name: location_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
-        self.migration = {node.name: migration_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
-        self.receivable = {name: receivable_tags(tags, found) for name, found in self.migration.items()}
+        self.kinds = merge.tagged_values(tags, merge.LOCATION_PREFIX)
+        self.location = {node.name: merge.location_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
+        self.migration = {node.name: merge.migration_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
+        self.receivable = {name: merge.receivable_tags(tags, found) for name, found in self.migration.items()}
         self.instances = sorted(state.instances.values(), key=lambda item: item.name)
         self.usable: dict[str, list[LiveNode]] = {name: [] for name in state.groups}
         self.at: dict[str, list[LiveNode]] = {}
@@ -136,8 +128,8 @@ class LocationFacts:
                     self.at.setdefault(tag, []).append(node)
         self.in_use = {node.name: node for nodes in self.usable.values() for node in nodes}
         self.places = {name: list(self._places(nodes)) for name, nodes in self.usable.items()}
-        self.exclusion = partial(exclusion_tags, tags)
-        self.desired = partial(desired_tags, tags)
+        self.exclusion = partial(merge.exclusion_tags, tags)
+        self.desired = partial(merge.desired_tags, tags)
 
     def shared_domains(self) -> Iterator[SharedDomain]:
         """Yield mirrored instances with both nodes in the same failure domain."""
