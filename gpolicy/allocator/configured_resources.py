@@ -78,10 +78,7 @@ class NodeResources:
 
 
 def configured_cluster(data: ClusterData, resources: Mapping[str, NodeResources]) -> Cluster:
-    """Return `data` merged, with the configured resources of the named nodes; other nodes keep the measured ones.
-
-    Raises InputError for unknown nodes.
-    """
+    """Return `data` merged, with the configured resources of the named nodes; other nodes keep the measured ones."""
     cluster = merge(with_configured_resources(data, resources))
     nodes = {
         index: _settled(node, resources[node.facts.name], cluster.instances) if node.facts.name in resources else node
@@ -93,17 +90,15 @@ def configured_cluster(data: ClusterData, resources: Mapping[str, NodeResources]
 def with_configured_resources(data: ClusterData, resources: Mapping[str, NodeResources]) -> ClusterData:
     """Return `data` with the configured resources of the named nodes; other nodes keep the measured ones.
 
-    The result is the input of a merge, which lacks part of the model; `configured_cluster` adds it. Raises InputError
-    for unknown nodes.
+    The result is the input of a merge, which lacks part of the model; `configured_cluster` adds it.
     """
-    unknown = sorted(set(resources) - {node.name for node in data.nodes})
-    if unknown:
-        raise InputError(f"resources are configured for unknown nodes: {', '.join(unknown)}")
     configured = {
         node.index for node in data.nodes if node.name in resources and resources[node.name].hypervisor is not None
     }
+    # instances reserve memory by their configuration, not by whether they run
     instances = tuple(
-        _reserving(instance) if instance.primary in configured else instance for instance in data.instances
+        replace(item, status=InstanceStatus.RUNNING) if item.primary in configured and item.status in _STOPPED else item
+        for item in data.instances
     )
     nodes = tuple(
         _configured(node, resources[node.name], instances) if node.name in resources else node for node in data.nodes
@@ -125,13 +120,6 @@ def _settled(node: Node, own: NodeResources, instances: Mapping[int, Instance]) 
     new.forth_free_memory += sum(item.memory for item in here if not item.online)
     new.forth_ratio_memory = new.memory_ratio(new.forth_free_memory)
     return new
-
-
-def _reserving(instance: Instance) -> Instance:
-    """Return an instance that reserves memory by its configuration, not by whether it runs."""
-    if instance.status in _STOPPED:
-        return replace(instance, status=InstanceStatus.RUNNING)
-    return instance
 
 
 def _configured(node: NodeData, own: NodeResources, instances: tuple[Instance, ...]) -> NodeData:

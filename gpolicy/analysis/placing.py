@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy
+from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
 from gpolicy.allocator.dedicated_nodes import biggest_first
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
 from gpolicy.allocator.ghc_numbers import sorted_by_score
@@ -227,7 +227,9 @@ def _within_limits(state: ClusterState, question: _Question, found: _Found) -> _
 def _instead(asked: _Asked, question: _Question) -> tuple[Instead, ...] | None:
     """Return what would fit in place of an instance that goes nowhere; None if that cannot be told."""
     request, instance, cluster, state = question.request, question.instance, question.cluster, asked.settled.state
-    policies = _policies(cluster, question.group)
+    index = None if question.group is None else question.group.index
+    facts = [node.facts for node in cluster.nodes.values() if index in (None, node.facts.group)]
+    policies = list(dict.fromkeys((own.policy, own.exclusive) for own in facts))
 
     def takes(sized: Instance) -> tuple[str, ...]:
         changed = with_guarantee(sized, instance.memory, policies) if instance.maximum_memory else sized
@@ -285,12 +287,6 @@ def _taking(
         found = under_limits(state, search, _best_first(cluster, search.candidates(), nodes))
         return found[0].nodes if found[0].ok else ()
     return nodes
-
-
-def _policies(cluster: Cluster, group: Group | None) -> list[tuple[InstancePolicy, bool]]:
-    """Return the policies of the groups that a request is about, each with whether the group has exclusive storage."""
-    nodes = [node.facts for node in cluster.nodes.values() if group is None or node.facts.group == group.index]
-    return list(dict.fromkeys((facts.policy, facts.exclusive) for facts in nodes))
 
 
 def _by_another_word(asked: _Asked, request: PlaceRequest, instance: Instance, cluster: Cluster) -> Iterator[Instead]:

@@ -82,7 +82,9 @@ def read_words(words: Sequence[str], keys: Sequence[str] | None = None) -> Words
         key, equals, value = word.partition("=")
         if equals:
             _add(values, _key(key, word, keys or KEYS), value, word)
-        elif Path(word).suffix in {".yaml", ".yml", ".json"} or (Path(word).is_file() and not _is_name(word)):
+        elif Path(word).suffix in {".yaml", ".yml", ".json"} or (
+            Path(word).is_file() and not re.fullmatch(r"[A-Za-z0-9_-]+", word)
+        ):
             files.append(_read_file(Path(word)))
         elif "spec" in values and (policies := [item for item in (values["spec"], word) if Path(item).is_dir()]):
             raise _is_policy(policies[0])
@@ -106,10 +108,6 @@ def _key_of(word: str, state: ClusterState | None = None) -> str | None:
 def _is_policy(word: str) -> RequestError:
     hint = f"a policy follows --policy or -p: write -p {word}"
     return RequestError(f"{word}: this is a directory, not a word of the request", hint=hint)
-
-
-def _is_name(word: str) -> bool:
-    return re.fullmatch(r"[A-Za-z0-9_-]+", word) is not None
 
 
 def _key(written: str, where: str, keys: Sequence[str]) -> str:

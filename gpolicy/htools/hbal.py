@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import isnan
 
 from gpolicy.allocator.balancing import Balanced, Goal, balance, engine_search
 from gpolicy.allocator.cluster_data import Instance
@@ -147,8 +148,7 @@ def _initial_check(group: _Group, options: Options) -> str:
 def _has_nan(node: Node) -> bool:
     """Return whether a node, such as one without memory, is not equal to itself: htools takes it off no list."""
     ratios = (node.ratio_memory, node.ratio_disk, node.ratio_reserved, node.ratio_cpu)
-    with_forthcoming = (node.forth_ratio_memory, node.forth_ratio_disk, node.forth_ratio_cpu)
-    return any(ratio != ratio for ratio in (*ratios, *with_forthcoming))  # noqa: PLR0124 (NaN)
+    return any(map(isnan, (*ratios, node.forth_ratio_memory, node.forth_ratio_disk, node.forth_ratio_cpu)))
 
 
 def _broken_policy(node: Node) -> str:

@@ -283,6 +283,8 @@ def _measured(state: ClusterState, node: LiveNode, machine: Machine) -> LiveNode
     if free < 0:
         raise CannotRunError(f"node {node.name} keeps more memory for itself than its {machine.memory} MiB")
     disk, volumes = _storage(state, node, machine)
+    sizes = enumerate(machine.pv_sizes or (), start=1)
+    listed = tuple(PhysicalVolume(name=f"pv{number}", size=size, free=size, used=0) for number, size in sizes)
     resources = Resources(
         memory_total=machine.memory,
         memory_node=memory_node,
@@ -294,13 +296,7 @@ def _measured(state: ClusterState, node: LiveNode, machine: Machine) -> LiveNode
         spindles_total=volumes,
         spindles_free=volumes,
     )
-    return replace(node, resources=resources, physical_volumes=_volumes(machine) if volumes else None)
-
-
-def _volumes(machine: Machine) -> tuple[PhysicalVolume, ...]:
-    """Return the volumes of an empty node."""
-    sizes = enumerate(machine.pv_sizes or (), start=1)
-    return tuple(PhysicalVolume(name=f"pv{number}", size=size, free=size, used=0) for number, size in sizes)
+    return replace(node, resources=resources, physical_volumes=listed if volumes else None)
 
 
 def _storage(state: ClusterState, node: LiveNode, machine: Machine) -> tuple[int | None, int | None]:

@@ -48,11 +48,6 @@ def elsewhere(state: ClusterState, placed: Mapping[str, Sequence[str]]) -> Clust
     )
 
 
-def emptied_node(state: ClusterState, name: str) -> LiveNode:
-    """Return a node as it would be without its instances."""
-    return _with_use(state, instances_on(state, name), -1)[name]
-
-
 def instances_on(state: ClusterState, node: str) -> list[LiveInstance]:
     """Return the instances whose primary or secondary node is `node`."""
     return [item for item in state.instances.values() if node in (item.primary_node, *item.secondary_nodes)]
@@ -187,8 +182,8 @@ def nodes_like(state: ClusterState, like: str, number: int, group: str) -> Clust
         raise RequestError(f"{like} is offline or takes no instances: nobody measures its hardware")
     if node.group != group:
         _check_storage(state, node, group)
-    bare = emptied_node(state, like)
-    resources, volume = bare.resources, smallest_volume(state, node)
+    emptied = _with_use(state, instances_on(state, like), -1)[like]
+    resources, volume = emptied.resources, smallest_volume(state, node)
     if state.has_exclusive_storage(node) and volume and resources.spindles_free is not None:
         # disks leave parts of their volumes unused, which an empty node has
         free = max(resources.disk_free or 0, resources.spindles_free * volume.usable)

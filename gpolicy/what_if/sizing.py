@@ -154,7 +154,9 @@ def find_size(
     with until_stopped():
         shortage = search.shortage(nodes)
         instead = None if shortage is None else search.instead(shortage.nodes, _cost(kinds, nodes))
-        still += (search.more_of(found, item) for item in found.wanted)
+        for item in found.wanted:
+            after = found.room.place_by_parts(found.reached, item.instance, math.inf, stop)
+            still.append(len(after.placed) - len(found.reached.placed))
         complete = True
     return SizeReport(
         source=state.source,
@@ -279,11 +281,6 @@ class _Search:
             self.tell(count(sum(nodes), "more node"))
             self.known[nodes] = self._tried(nodes)
         return self.known[nodes]
-
-    def more_of(self, trial: _Trial, item: WantedSize) -> int:
-        """Return how many more of a size alone fit beside all the wanted ones."""
-        after = trial.room.place_by_parts(trial.reached, item.instance, math.inf, self.stop, self.share)
-        return len(after.placed) - len(trial.reached.placed)
 
     def _tried(self, nodes: tuple[int, ...]) -> _Trial:
         state = self.state
