@@ -217,7 +217,6 @@ def _empty_node(
 
 
 def _load(node: Node, instance: Instance, *, primary: bool) -> None:
-    """Count the instance on its primary or secondary node."""
     add = node_changes.add_load if primary else node_changes.add_disk_load
     cpus = instance.vcpus if primary and instance.online else 0
     if not instance.forthcoming:

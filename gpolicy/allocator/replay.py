@@ -116,7 +116,6 @@ class _Sizes:
 
 
 def _with_all(node: Node, added: Sequence[_Added], sizes: _Sizes) -> Node:
-    """Return `node` with the instances."""
     if len(added) > 1 and _add_up_exactly(node, added[0][0]):
         together = _with_primaries(node, [item for item in added if item[2]], sizes)
         if not isinstance(together, FailReason):

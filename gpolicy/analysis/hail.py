@@ -18,7 +18,7 @@ from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
 from gpolicy.allocator.compiled_allocation import Budget
 from gpolicy.allocator.dedicated_nodes import try_each_dedicated
 from gpolicy.allocator.engines import is_redundant
-from gpolicy.allocator.enumerations import NO_NODE, FailReason, InstanceStatus
+from gpolicy.allocator.enumerations import BY_ADMIN_STATE, NO_NODE, FailReason, InstanceStatus
 from gpolicy.allocator.extended import limited_allocator, memory_left
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node import Node
@@ -33,7 +33,6 @@ from gpolicy.ganeti.parameters import as_word
 from gpolicy.printable import clipped
 
 _LONGEST: Final = 72
-_BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
 
 
 def hails_cluster(state: ClusterState, *, declared: bool = False) -> tuple[Settled, Cluster]:
@@ -52,7 +51,7 @@ def as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
     instances = []
     for instance in data.instances:
         observed = state.instances[instance.name]
-        status = _BY_ADMIN_STATE.get(observed.admin_state, InstanceStatus.RUNNING)
+        status = BY_ADMIN_STATE.get(observed.admin_state, InstanceStatus.RUNNING)
         instances.append(replace(instance, status=status, memory=observed.maxmem, auto_balance=True))
     nodes = []
     for node in data.nodes:

@@ -10,7 +10,6 @@ document "resource model" (max_node_failures); hspace(1).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -22,9 +21,8 @@ from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.node import Node
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.loaded_state import LoadedState, check_group, load_state
+from gpolicy.analysis.loaded_state import check_group, load_state
 from gpolicy.analysis.losses import Homeless, SureLosses, lose
-from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited
 from gpolicy.errors import RequestError
@@ -121,11 +119,6 @@ def redundancy(
         for name, cluster in loaded.groups.items()
         if group in (None, name)
     )
-
-
-def loaded_score(loaded: LoadedState) -> Score:
-    """Return the cluster score, NaN if a group is not known."""
-    return Score(math.nan, ()) if loaded.unknown else score_of(loaded.whole.as_hspace.cluster.nodes.values())
 
 
 def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:

@@ -140,7 +140,6 @@ def _declared_groups(planned: LoadedState) -> list[str]:
 
 
 def _nodes(loaded: LoadedState, planned: LoadedState) -> Iterator[NodeModel]:
-    """Yield the nodes that are up."""
     state, configured, stated = planned.state, planned.whole.cluster.nodes, planned.settled.stated
     measured = {node.facts.name: node for node in loaded.whole.cluster.nodes.values()}
     owned: dict[str, list[LiveInstance]] = {name: [] for name in state.nodes}

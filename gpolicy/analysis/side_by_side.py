@@ -73,6 +73,5 @@ def each_cluster(
 
 
 def _cores() -> int:
-    """Return how many cores this process may use."""
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed is not None else os.cpu_count() or 1

@@ -95,7 +95,6 @@ def _load(options: Options) -> Cluster:
 
 
 def _chosen_group(options: Options, cluster: Cluster, nodes: Mapping[int, Node]) -> _Group:
-    """Return the group to balance. Raises InputError."""
     groups = list(cluster.groups.values())
     if options.group is None:
         populated = {node.facts.group for node in nodes.values()}
@@ -118,7 +117,6 @@ def _listed(title: str, names: Sequence[str]) -> str:
 
 
 def _initial_check(group: _Group, options: Options) -> str:
-    """Return the lines on nodes that fail N+1 or break their policy."""
     bad = [node for node in group.nodes.values() if node.fails_n1 and not node.facts.offline]
     good = [node for node in group.nodes.values() if not node.fails_n1 or node.facts.offline or _has_nan(node)]
     concerned = {number for node in bad for number in (*node.primaries, *node.secondaries)}
@@ -158,7 +156,6 @@ def _broken_policy(node: Node) -> str:
 
 
 def _show_tables(options: Options, when: str, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> None:
-    """Print the tables of instances and nodes, if the options ask for them."""
     if options.print_instances:
         headings = [
             "F",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, Nic, NodeData
-from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
+from gpolicy.allocator.enumerations import BY_ADMIN_STATE, NO_NODE, InstanceStatus
 from gpolicy.errors import InputError
 from gpolicy.htools import json_fields
 from gpolicy.htools.json_fields import Fields, as_list, plain_object
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 NIC_MODES = frozenset({"bridged", "routed", "openvswitch"})
 _UNMANAGED = Nic()
-_STATES = {"up": InstanceStatus.RUNNING, "down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def parse_instance(
         disk=disk,
         disks=tuple(map(Disk, sizes, spindles)),
         vcpus=vcpus,
-        status=_STATES.get(state, InstanceStatus.RUNNING) if isinstance(state, str) else InstanceStatus.RUNNING,
+        status=BY_ADMIN_STATE.get(state, InstanceStatus.RUNNING) if isinstance(state, str) else InstanceStatus.RUNNING,
         template=template,
         primary=primary,
         secondary=secondary,

@@ -99,7 +99,6 @@ class Stop:
 
 
 def _with_value(short: str, long: str, argument: str, completion: str, text: str) -> Option:
-    """Return an option that must have a value."""
     return Option(long, text, short, Takes.REQUIRED, argument, completion)
 
 

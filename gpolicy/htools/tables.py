@@ -21,12 +21,6 @@ Field = tuple[str, bool, Callable[[Node], str]]
 """Heading, whether the column holds numbers (aligned right), and the text of a node."""
 
 
-def _status(node: Node) -> str:
-    if node.facts.offline:
-        return "-"
-    return "*" if node.fails_n1 else " "
-
-
 def _tags(node: Node) -> str:
     return ",".join(f"{tag}={count}" for tag, count in sorted(node.exclusion_tags.items()))
 
@@ -35,7 +29,7 @@ FIELDS: Mapping[str, Field] = {
     "idx": ("Index", True, lambda node: str(node.index)),
     "name": ("Name", False, lambda node: node.facts.alias),
     "fqdn": ("Name", False, lambda node: node.facts.name),
-    "status": ("F", False, _status),
+    "status": ("F", False, lambda node: "-" if node.facts.offline else "*" if node.fails_n1 else " "),
     "tmem": ("t_mem", True, lambda node: fixed(node.facts.total_memory, 0)),
     "nmem": ("n_mem", True, lambda node: str(node.facts.node_memory)),
     "xmem": ("x_mem", True, lambda node: str(node.facts.unaccounted_memory)),

@@ -194,7 +194,6 @@ def format_cluster(cluster: Cluster, nodes: Mapping[int, Node], instances: Mappi
 
 
 def _line(*cells: str | bool | tuple[str, ...] | int) -> str:
-    """Return the columns of a line."""
     texts = (("Y" if cell else "N") if isinstance(cell, bool) else cell for cell in cells)
     return "|".join(",".join(text) if isinstance(text, tuple) else str(text) for text in texts)
 

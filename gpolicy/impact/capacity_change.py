@@ -229,7 +229,6 @@ def _too_slow(sides: CountedSides) -> str:
 def _group_change(
     sides: CountedSides, before: GroupCapacity | None, after: GroupCapacity | None, names: PairNames
 ) -> GroupCapacityChange:
-    """Compare one group, or the whole cluster."""
     match = sides.match
     before = before and replace(before, group=match.before)
     after = after and after.called(match.after, names)
@@ -294,7 +293,6 @@ def _standard(
     counted: CountedCluster | None,
     templates: tuple[str, ...],
 ) -> FitChange:
-    """Return the row of the standard size."""
     was, will = (side.standard if side else None for side in (before, after))
     old_size = None
     if was and was.spec and will and counted is not None and (was.spec != will.spec or templates):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -127,18 +126,12 @@ def _of_candidate(report: PlaceReport, candidate: Candidate | None, expectation:
 def _preference(report: PlaceReport, expectation: Expectation) -> Check:
     wanted = expectation.wanted if isinstance(expectation.wanted, tuple) else ()
     possible = dict.fromkeys(item.nodes[0] for item in report.candidates if item.ok)
-    found = tuple(node for node in possible if node in wanted)
-    return checked(expectation, found, detail="; ".join(_refusals(report, wanted)))
-
-
-def _refusals(report: PlaceReport, nodes: tuple[object, ...]) -> Iterator[str]:
-    possible = {item.nodes[0] for item in report.candidates if item.ok}
-    seen: set[str] = set()
+    refused: dict[str, str | None] = {}
     for item in report.candidates:
-        node = item.nodes[0]
-        if node in nodes and node not in possible and node not in seen:
-            seen.add(node)
-            yield f"{node} is refused ({item.reason})"
+        if item.nodes[0] in wanted and item.nodes[0] not in possible:
+            refused.setdefault(item.nodes[0], item.reason)
+    found = tuple(node for node in possible if node in wanted)
+    return checked(expectation, found, detail="; ".join(f"{node} is refused ({why})" for node, why in refused.items()))
 
 
 def _comparison(report: PlaceReport, expectation: Expectation) -> str:
@@ -289,7 +282,6 @@ def _only_group(state: ClusterState, scenario: Scenario, named: Located[str] | N
 
 
 def _with_standard(state: ClusterState, question: CapacityQuestion) -> ClusterState:
-    """Return the cluster with the standard instance of the test."""
     if not question.standard:
         return state
     own = state.cluster.own | {("ipolicy", "std", name): value for name, value in question.standard}
@@ -300,7 +292,6 @@ def _with_standard(state: ClusterState, question: CapacityQuestion) -> ClusterSt
 def _cluster(
     state: ClusterState, group: str | None, scenario: Scenario, question: CapacityQuestion, budget: Budget
 ) -> CountedCluster:
-    """Return the cluster to count on."""
     weights = with_weights({**dict(question.weights), **dict.fromkeys(question.without, 0.0)})
     limits = Limits(
         max_node_failures=question.max_node_failures,

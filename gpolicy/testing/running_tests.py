@@ -20,7 +20,7 @@ from typing import Final
 
 from gpolicy.allocator.compiled_allocation import Budget
 from gpolicy.analysis.declared_resources import declared_numbers, only_named
-from gpolicy.analysis.spec_pairs import pair_names
+from gpolicy.analysis.spec_pairs import MINMAX, pair_names
 from gpolicy.cluster.htools_sources import built_in_values
 from gpolicy.cluster.snapshot import parse_snapshot
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, PhysicalVolume, Resources
@@ -390,7 +390,6 @@ MOST_NODES: Final = 24
 MOST_INSTANCES: Final = 20_000
 """The greatest number of instances that may fit for their capacity to be counted."""
 _MOST_LOSSES: Final = 300
-_MINMAX: Final = ("ipolicy", "minmax")
 _STANDARD: Final = ("ipolicy", "std", "memory-size")
 
 
@@ -436,7 +435,7 @@ def _is_counted_soon(state: ClusterState) -> bool:
     """Return whether few instances fit, even of the smallest size."""
     sizes = [group.effective.get(_STANDARD) for group in state.groups.values()] + [state.cluster.own.get(_STANDARD)]
     for group in state.groups.values():
-        pairs = group.effective.get(_MINMAX)
+        pairs = group.effective.get(MINMAX)
         for pair in pairs if isinstance(pairs, list) else ():
             low = pair.get("min") if isinstance(pair, dict) else None
             sizes.append(low.get("memory-size") if isinstance(low, dict) else None)

@@ -186,7 +186,6 @@ class NativeEngine:
         return Status(self._library.gpolicy_open(*numbers.arguments, ctypes.byref(self._handle)))
 
     def __del__(self) -> None:
-        """Free the memory."""
         if self._handle:
             self._library.gpolicy_close(self._handle)
             self._handle = ctypes.c_void_p()
