@@ -42,8 +42,8 @@ def make_allocator(
     budget: Budget | None = None,
 ) -> Allocator:
     """Return an allocator for `candidates` (`Allocator`). It raises TooLongError when the work goes beyond `budget`."""
-    law = ReferenceEngine(candidates, rules)
-    return CompiledAllocator(law, loaded_library(), capacity_checks=capacity_checks, each=each, budget=budget)
+    law, allowed = ReferenceEngine(candidates, rules), budget or Budget(each=2**62)
+    return CompiledAllocator(law, loaded_library(), capacity_checks=capacity_checks, each=each, budget=allowed)
 
 
 @dataclass(slots=True)
@@ -68,16 +68,10 @@ class CompiledAllocator(Allocator):
     engine: ReferenceEngine
 
     def __init__(
-        self,
-        law: ReferenceEngine,
-        library: ctypes.CDLL | None,
-        *,
-        capacity_checks: bool,
-        each: bool,
-        budget: Budget | None,
+        self, law: ReferenceEngine, library: ctypes.CDLL | None, *, capacity_checks: bool, each: bool, budget: Budget
     ) -> None:
         super().__init__(law, capacity_checks, each)
-        self._budget = budget or Budget(each=2**62)
+        self._budget = budget
         self._library = library
         self._opened: _Opened | None = None
         self._lock = threading.Lock()
@@ -109,12 +103,7 @@ class CompiledAllocator(Allocator):
             return self._ask(self._library, question, state, instance, limit)
 
     def _ask(
-        self,
-        library: ctypes.CDLL,
-        question: Question,
-        state: AllocationState,
-        instance: Instance,
-        limit: int | None,
+        self, library: ctypes.CDLL, question: Question, state: AllocationState, instance: Instance, limit: int | None
     ) -> AllocationState | None:
         try:
             opened, keep = self._follow(library, state, instance)

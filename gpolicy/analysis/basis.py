@@ -266,12 +266,7 @@ class _Settling:
         return figures
 
     def _memory_and_cpus(
-        self,
-        figures: Figures,
-        node: LiveNode,
-        missing: Collection[str],
-        stated: Collection[str],
-        known: Mapping[str, int],
+        self, figures: Figures, node: LiveNode, missing: Collection[str], stated: Collection[str], known: dict[str, int]
     ) -> None:
         if not {"memory", "CPUs"} & set(missing) and not self._goes_first(HV_STATE, stated):
             figures.measured.append(MEMORY_AND_CPUS)
@@ -292,12 +287,7 @@ class _Settling:
             figures.declared.append(MEMORY_AND_CPUS)
 
     def _disk(
-        self,
-        figures: Figures,
-        node: LiveNode,
-        missing: Collection[str],
-        stated: Collection[str],
-        known: Mapping[str, int],
+        self, figures: Figures, node: LiveNode, missing: Collection[str], stated: Collection[str], known: dict[str, int]
     ) -> None:
         what = VOLUMES if self.state.has_exclusive_storage(node) else DISK
         if "spindles" in missing:

@@ -158,9 +158,7 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
     by_unallocated = counted.data.n1_by_unallocated
     shortages = [
         Shortage(
-            node.facts.name,
-            node.reserved_memory,
-            node.unallocated_memory if by_unallocated else node.facts.free_memory,
+            node.facts.name, node.reserved_memory, node.unallocated_memory if by_unallocated else node.facts.free_memory
         )
         for node in nodes.values()
         if node.fails_n1 and not node.facts.offline

@@ -180,8 +180,7 @@ HBAL_OPTIONS = (
     *(_MAX_CPU, _MIN_DISK),
     _with_value("g", "min-gain", "DELTA", "float", "minimum gain to aim for in a balancing step before giving up"),
     _with_value(
-        *("", "min-gain-limit", "SCORE", "float"),
-        "minimum cluster score for which we start checking the min-gain",
+        *("", "min-gain-limit", "SCORE", "float"), "minimum cluster score for which we start checking the min-gain"
     ),
     Option(
         "no-disk-moves",
