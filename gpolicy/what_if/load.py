@@ -16,7 +16,6 @@ from gpolicy.analysis.volume_sizes import smallest_volume
 from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode, PhysicalVolume, Resources
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.amounts import exact_size
-from gpolicy.ganeti.parameter import Values
 from gpolicy.printable import some
 
 
@@ -253,9 +252,9 @@ def _upgraded(state: ClusterState, node: LiveNode, what: str, amount: Amount) ->
     if what == "pvs":
         return _with_volumes(state, node, more)
     made: dict[str, Any] = {total: shown + more} | ({} if free is None else {left: free + more})
-    node = replace(node, resources=replace(now, **made), own=_redeclared(state, node, what, more))
-    after = replace(state, nodes={**state.nodes, node.name: node})
-    return replace(after, declared=_redeclared_by_policy(state, node, what, more))
+    state = _redeclared(state, node, what, more)
+    node = replace(state.nodes[node.name], resources=replace(now, **made))
+    return replace(state, nodes={**state.nodes, node.name: node})
 
 
 def _plus(number: int | None, more: int) -> int | None:
@@ -289,20 +288,20 @@ _DECLARED = {"memory": (0, "mem_total"), "cpus": (0, "cpu_total"), "disk": (1, "
 """Where hv_state (0) or disk_state (1) declares a total."""
 
 
-def _redeclared(state: ClusterState, node: LiveNode, what: str, more: int) -> Values:
-    """Return the node's own values, with the declared total that counts for it changed by `more`."""
+def _redeclared(state: ClusterState, node: LiveNode, what: str, more: int) -> ClusterState:
+    """Return `state` with the totals that are declared for a node, there or by the policy, changed by `more`."""
     place, name = _DECLARED[what]
-    prefix, now = prefixes(state)[place], declared_numbers(state, node).get(name)
-    return node.own if prefix is None or now is None else {**node.own, (*prefix, name): now + more}
-
-
-def _redeclared_by_policy(state: ClusterState, node: LiveNode, what: str, more: int) -> dict[str, Values]:
-    place, name = _DECLARED[what]
-    prefix, now = prefixes(state)[place], declared_by_policy(state, node).get(name)
-    declared = dict(state.declared)
-    if prefix is not None and now is not None:
-        declared[f"node/{node.name}"] = {**declared.get(f"node/{node.name}", {}), (*prefix, name): now + more}
-    return declared
+    prefix, label = prefixes(state)[place], f"node/{node.name}"
+    if prefix is None:
+        return state
+    own, by_policy = declared_numbers(state, node).get(name), declared_by_policy(state, node).get(name)
+    if own is not None:
+        changed = replace(node, own={**node.own, (*prefix, name): own + more})
+        state = replace(state, nodes={**state.nodes, node.name: changed})
+    if by_policy is not None:
+        values = {**state.declared.get(label, {}), (*prefix, name): by_policy + more}
+        state = replace(state, declared={**state.declared, label: values})
+    return state
 
 
 def without_node(state: ClusterState, name: str) -> ClusterState:
