@@ -327,16 +327,6 @@ def prefixed(tell: Tell, prefix: str) -> Tell:
     return lambda what: tell(f"{prefix}{what}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    """The standard instances that fit, those at the maximum of each pair, the state after the tiered run, its sizes."""
-
-    standard: Fit
-    specs: tuple[Fit, ...]
-    final: AllocationState
-    sizes: tuple[tuple[PlacedSize, ...], ...]
-
-
 def count_in_time(counted: CountedCluster, tell: Tell) -> GroupCapacity | TooLongError:
     """Count on one cluster, or return why that takes too long."""
     try:
@@ -350,12 +340,14 @@ def count_cluster(counted: CountedCluster, tell: Tell) -> GroupCapacity:
     policy, std, hspace = counted.policy, counted.policy.std, counted.as_hspace
     tasks = [partial(_count, counted, tell), partial(_count, hspace, silent)]
     ours, theirs = [task() for task in tasks] if hspace.as_tested else side_by_side(tasks)
-    filled, why_full = counted.fill_with_minimums(ours.final)
+    standard, fits, final, sizes = ours
+    hspace_standard, hspace_fits, hspace_final, _ = theirs
+    filled, why_full = counted.fill_with_minimums(final)
     stranded = Stranded(room(counted.initial.nodes.values()), room(filled.nodes.values()))
     specs = [
         SpecCapacity(str(number), pair, counted.spindle_use(pair), fit.fits, fit.binding, placed, as_hspace.fits)
         for number, (pair, fit, placed, as_hspace) in enumerate(
-            zip(policy.minmax, ours.specs, ours.sizes, theirs.specs, strict=True), start=1
+            zip(policy.minmax, fits, sizes, hspace_fits, strict=True), start=1
         )
     ]
     last = policy.minmax[-1] if policy.minmax else SpecPair(std, std)
@@ -365,13 +357,13 @@ def count_cluster(counted: CountedCluster, tell: Tell) -> GroupCapacity:
         nodes=len(counted.data.nodes),
         instances=len(counted.data.instances),
         specs=tuple(specs),
-        tiered=_sizes(filter(counted.is_made, reversed(ours.final.placed))),
-        tiered_binding=counted.find_tiered_binding(ours.final, last),
-        least=Fit(len(filled.placed) - len(ours.final.placed), why_full),
-        hspace_tiered=_sizes(reversed(theirs.final.placed)),
-        hspace_standard=theirs.standard.fits,
+        tiered=_sizes(filter(counted.is_made, reversed(final.placed))),
+        tiered_binding=counted.find_tiered_binding(final, last),
+        least=Fit(len(filled.placed) - len(final.placed), why_full),
+        hspace_tiered=_sizes(reversed(hspace_final.placed)),
+        hspace_standard=hspace_standard.fits,
         std=std,
-        standard=ours.standard,
+        standard=standard,
         score=score_of(hspace.initial.nodes.values(), counted.weights),
         stranded=stranded,
         limits=counted.limits,
@@ -380,12 +372,16 @@ def count_cluster(counted: CountedCluster, tell: Tell) -> GroupCapacity:
     return replace(found, cure=find_cure(counted)) if broken else found
 
 
+_Counts = tuple[Fit, tuple[Fit, ...], AllocationState, list[tuple[PlacedSize, ...]]]
+"""The standard instances that fit, those at the maximum of each pair, the state after the tiered run, its sizes."""
+
+
 def _count(counted: CountedCluster, tell: Tell) -> _Counts:
     policy = counted.policy
     final, sizes = tiered_run(counted, tell)
     tell("standard instances")
     specs = tuple(counted.fit_pair(pair) for pair in policy.minmax)
-    return _Counts(counted.standard(policy.std, policy.std.spindle_use), specs, final, tuple(sizes))
+    return counted.standard(policy.std, policy.std.spindle_use), specs, final, sizes
 
 
 def tiered_run(counted: CountedCluster, tell: Tell) -> tuple[AllocationState, list[tuple[PlacedSize, ...]]]:

@@ -204,47 +204,36 @@ def _balance(options: Options, group: _Group, movable: frozenset[int], optimum: 
     goal = Goal(optimum, options.limit, options.min_score, options.min_gain, options.min_gain_limit)
     candidates = [index for index in group.instances if index in movable]
     search = engine_search(group.nodes, group.instances, candidates, rules)
-    lines = _MoveLines(group)
     moves: list[Balanced] = []
     for done in balance(group.nodes, group.instances, rules, goal, search):
         moves.append(done)
-        sys.stdout.write(lines.line(len(moves), done))
+        sys.stdout.write(_move_line(group, len(moves), done))
         sys.stdout.flush()
     return moves
 
 
-class _MoveLines:
-    """The lines of moves, in columns as wide as the longest names of the group."""
+def _move_line(group: _Group, number: int, done: Balanced) -> str:
+    """Return the line of move `number`, in columns as wide as the longest names of the group."""
 
-    def __init__(self, group: _Group) -> None:
-        self._group = group
-        self._node_width = 2 * max((len(node.facts.alias) for node in group.nodes.values()), default=0) + 1
-        self._instance_width = max(map(len, group.aliases.values()), default=0)
+    def alias(index: int) -> str:
+        return "" if index == NO_NODE else group.nodes[index].facts.alias
 
-    def line(self, number: int, done: Balanced) -> str:
-        """Return the line of move `number`."""
-        alias = self._group.aliases[done.instance.index]
-        old, new = self._places(done.move.instance), self._places(done.instance)
-        target = self._alias(done.move.target)
-        what = {
-            MoveKind.FAILOVER: "f",
-            MoveKind.FAILOVER_TO: f"fa:{target}",
-            MoveKind.REPLACE_SECONDARY: f"r:{target}",
-            MoveKind.REPLACE_AND_FAILOVER: f"r:{target} f",
-            MoveKind.REPLACE_PRIMARY: f"f r:{target} f",
-            MoveKind.FAILOVER_AND_REPLACE: f"f r:{target}",
-        }[done.move.kind]
-        return (
-            f"  {number:3d}. {alias:{self._instance_width}} {old:{self._node_width}} => {new:{self._node_width}}"
-            f" {fixed(done.score, 8):>12} a={what}\n"
-        )
+    def places(instance: Instance) -> str:
+        return ":".join(filter(None, (alias(instance.primary), alias(instance.secondary))))
 
-    def _places(self, instance: Instance) -> str:
-        primary, secondary = self._alias(instance.primary), self._alias(instance.secondary)
-        return f"{primary}:{secondary}" if secondary else primary
-
-    def _alias(self, index: int) -> str:
-        return "" if index == NO_NODE else self._group.nodes[index].facts.alias
+    target = alias(done.move.target)
+    what = {
+        MoveKind.FAILOVER: "f",
+        MoveKind.FAILOVER_TO: f"fa:{target}",
+        MoveKind.REPLACE_SECONDARY: f"r:{target}",
+        MoveKind.REPLACE_AND_FAILOVER: f"r:{target} f",
+        MoveKind.REPLACE_PRIMARY: f"f r:{target} f",
+        MoveKind.FAILOVER_AND_REPLACE: f"f r:{target}",
+    }[done.move.kind]
+    name = group.aliases[done.instance.index].ljust(max(map(len, group.aliases.values())))
+    width = 2 * max(len(node.facts.alias) for node in group.nodes.values()) + 1
+    old, new = places(done.move.instance).ljust(width), places(done.instance).ljust(width)
+    return f"  {number:3d}. {name} {old} => {new} {fixed(done.score, 8):>12} a={what}\n"
 
 
 def _finish(options: Options, cluster: Cluster, group: _Group, moves: Sequence[Balanced]) -> None:
