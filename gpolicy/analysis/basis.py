@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Final
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
-from gpolicy.allocator.configured_resources import DiskResources, HypervisorResources, NodeResources
+from gpolicy.allocator.configured_resources import NodeResources
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.analysis import allocator_input
@@ -113,8 +113,8 @@ class Figures:
     name; `gaps` are the figures that nothing gives.
     """
 
-    hypervisor: HypervisorResources | None = None
-    disk: DiskResources | None = None
+    hypervisor: Mapping[str, int] | None = None
+    disk: Mapping[str, int] | None = None
     declared: list[str] = field(default_factory=list)
     measured: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
@@ -282,7 +282,7 @@ class _Settling:
         gaps = [what for what, name in (("memory", "mem_total"), ("CPUs", "cpu_total")) if name not in found]
         figures.gaps += gaps
         if not gaps:
-            figures.hypervisor = HypervisorResources(**{name: found[name] for name in HV_STATE})
+            figures.hypervisor = {name: found[name] for name in HV_STATE}
             figures.assumed |= {name: value for name, value in defaults.items() if name not in {*promised, *known}}
             figures.declared.append(MEMORY_AND_CPUS)
 
@@ -297,7 +297,7 @@ class _Settling:
             promised = self._promised({"disk_total": sum(promise.volumes or ()) or None}, node, DISK_STATE)
             found = {"disk_reserved": 0, "disk_overhead": 0, **promised, **known}
             if "disk_total" in found:
-                figures.disk = DiskResources(**{name: found[name] for name in DISK_STATE})
+                figures.disk = {name: found[name] for name in DISK_STATE}
                 figures.declared.append(what)
             elif DISK in missing:
                 figures.gaps.append(DISK)

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
 from gpolicy.allocator.configured_resources import (
-    DiskResources,
-    HypervisorResources,
     NodeResources,
     configured_cluster,
     with_configured_resources,
@@ -166,8 +164,9 @@ def data(*instances: Instance) -> ClusterData:
 
 def resources(**more: int) -> NodeResources:
     values = {"mem_total": MEMORY, "mem_node": 100, "mem_hv": 0, "cpu_total": 16, "cpu_node": 1} | more
-    disk = {name: values.pop(name) for name in ("disk_reserved", "disk_overhead") if name in values}
-    return NodeResources(HypervisorResources(**values), DiskResources(DISK, **disk))
+    disk = {"disk_total": DISK, "disk_reserved": 0, "disk_overhead": 0}
+    disk |= {name: values.pop(name) for name in ("disk_reserved", "disk_overhead") if name in values}
+    return NodeResources(values, disk)
 
 
 def test_configured_resources_equal_to_the_measured_ones_change_nothing() -> None:
@@ -205,12 +204,7 @@ def test_reserved_cores_and_disk_only_reduce_room(cores: int, reserved: int, ove
                 assert own.disk is not None
                 assert (
                     sum(result.instances[index].vcpus for index in state.primaries)
-                    <= 4.0 * 16 - own.hypervisor.cpu_node
+                    <= 4.0 * 16 - own.hypervisor["cpu_node"]
                 )
-                assert state.free_disk >= own.disk.disk_reserved
+                assert state.free_disk >= own.disk["disk_reserved"]
     assert counts[1] <= counts[0]
-
-
-def test_invalid_values_are_refused() -> None:
-    with pytest.raises(InputError, match="mem_hv is -1"):
-        resources(mem_hv=-1)

@@ -12,8 +12,6 @@ from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, SpecPair
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, component_values, statistics
 from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.configured_resources import (
-    DiskResources,
-    HypervisorResources,
     NodeResources,
     configured_cluster,
 )
@@ -429,8 +427,8 @@ def test_resource_model_an_offline_instance_keeps_its_disk() -> None:
     resident = instance(3 * GIB, 10 * GIB, 2, DiskTemplate.PLAIN, index=0, name="i0", primary=0)
     resident = replace(resident, status=InstanceStatus.STATUS_OFFLINE)
     declared = NodeResources(
-        HypervisorResources(mem_total=8 * GIB, mem_node=GIB, mem_hv=0, cpu_total=16, cpu_node=1),
-        DiskResources(disk_total=100 * GIB),
+        {"mem_total": 8 * GIB, "mem_node": GIB, "mem_hv": 0, "cpu_total": 16, "cpu_node": 1},
+        {"disk_total": 100 * GIB, "disk_reserved": 0, "disk_overhead": 0},
     )
     data = ClusterData((Group(0, "default", "uuid-0"),), (node(0, 8 * GIB, 100 * GIB),), (resident,))
     (found,) = configured_cluster(data, {"node0": declared}).nodes.values()
