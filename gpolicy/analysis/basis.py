@@ -201,7 +201,10 @@ def _settle(state: ClusterState, *, declared: bool) -> Settled:
     silent = [node for node in state.nodes.values() if "spindles" in allocator_input.missing_figures(node, state)]
     volumes = {node.name: found for node in silent if (found := volume_resources(state, node)) is not None}
     if volumes:
-        filled = {name: _with_volumes(state.nodes[name], found) for name, found in volumes.items()}
+        filled = {
+            name: replace(state.nodes[name], resources=replace(state.nodes[name].resources, **found.figures))
+            for name, found in volumes.items()
+        }
         state = replace(state, nodes={**state.nodes, **filled})
     data = allocator_input.cluster_data(state)
     promised = {name for name, found in volumes.items() if found.known_from is VolumesFrom.PROMISED}
@@ -209,17 +212,6 @@ def _settle(state: ClusterState, *, declared: bool) -> Settled:
     settling = _Settling(state, data, hail.static_kvm_node_memory, declared_first=declared, promised=promised)
     figures = {item.name: settling.node(item) for item in data.nodes if state.nodes[item.name].is_measured}
     return Settled(state, data, volumes, figures, hail)
-
-
-def _with_volumes(node: LiveNode, found: VolumeResources) -> LiveNode:
-    resources = replace(
-        node.resources,
-        disk_total=found.disk_total,
-        disk_free=found.disk_free,
-        spindles_total=found.spindles_total,
-        spindles_free=found.spindles_free,
-    )
-    return replace(node, resources=resources)
 
 
 def _shows_disk(node: LiveNode) -> bool:

@@ -261,14 +261,8 @@ def _filled_in(*machines: Machine) -> Machine:
     def first(key: str) -> int | None:
         return next((getattr(item, key) for item in machines if getattr(item, key) is not None), None)
 
-    return Machine(
-        memory=first("memory"),
-        memory_node=first("memory_node"),
-        cpus=first("cpus"),
-        spindles=first("spindles"),
-        disk=disks.disk,
-        pv_sizes=disks.pv_sizes,
-    )
+    numbers = {key: first(key) for key in ("memory", "memory_node", "cpus", "spindles")}
+    return Machine(**numbers, disk=disks.disk, pv_sizes=disks.pv_sizes)
 
 
 def _measured(state: ClusterState, node: LiveNode, machine: Machine) -> LiveNode:

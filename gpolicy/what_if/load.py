@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
@@ -71,7 +71,7 @@ def failed_over(state: ClusterState, lost: Collection[str]) -> tuple[ClusterStat
             stay.append(item.name)
             continue
         instances[item.name] = replace(item, primary_node=other, secondary_nodes=(item.primary_node,), oper_ram=None)
-        nodes[other] = replace(nodes[other], resources=_less(nodes[other].resources, needed, 0, 0))
+        nodes[other] = replace(nodes[other], resources=_changed(nodes[other].resources, memory_free=-needed))
     return replace(state, instances=instances, nodes=nodes), stay
 
 
@@ -129,7 +129,9 @@ def _with_use(state: ClusterState, instances: Sequence[LiveInstance], sign: int)
                 exclusive[name] = state.has_exclusive_storage(node)
             memory = memory_of(instance) if place == 0 else 0
             volumes = spindles if exclusive[name] else 0
-            nodes[name] = replace(node, resources=_less(node.resources, sign * memory, sign * used, sign * volumes))
+            taken = {"memory_free": memory, "disk_free": used, "spindles_free": volumes}
+            less = {figure: -sign * amount for figure, amount in taken.items()}
+            nodes[name] = replace(node, resources=_changed(node.resources, **less))
     return nodes
 
 
@@ -140,13 +142,10 @@ def memory_of(instance: LiveInstance) -> int:
     return instance.maxmem if instance.oper_ram is None else instance.oper_ram
 
 
-def _less(resources: Resources, memory: int, disk: int, spindles: int) -> Resources:
-    return replace(
-        resources,
-        memory_free=None if resources.memory_free is None else resources.memory_free - memory,
-        disk_free=None if resources.disk_free is None else resources.disk_free - disk,
-        spindles_free=None if resources.spindles_free is None else resources.spindles_free - spindles,
-    )
+def _changed(resources: Resources, **amounts: int) -> Resources:
+    """Return `resources` with these amounts more of each figure; what is not measured stays so."""
+    now = {name: getattr(resources, name) for name in amounts}
+    return replace(resources, **{name: value + amounts[name] for name, value in now.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,14 +250,10 @@ def _upgraded(state: ClusterState, node: LiveNode, what: str, amount: Amount) ->
         raise RequestError(f"{node.name} would have no {what} left")
     if what == "pvs":
         return _with_volumes(state, node, more)
-    made: dict[str, Any] = {total: shown + more} | ({} if free is None else {left: free + more})
     state = _redeclared(state, node, what, more)
-    node = replace(state.nodes[node.name], resources=replace(now, **made))
+    figures = dict.fromkeys((total, left) if left else (total,), more)
+    node = replace(state.nodes[node.name], resources=_changed(now, **figures))
     return replace(state, nodes={**state.nodes, node.name: node})
-
-
-def _plus(number: int | None, more: int) -> int | None:
-    return None if number is None else number + more
 
 
 def _with_volumes(state: ClusterState, node: LiveNode, more: int) -> ClusterState:
@@ -267,14 +262,8 @@ def _with_volumes(state: ClusterState, node: LiveNode, more: int) -> ClusterStat
     if volume is None:
         hint = "read them (--state snapshot with --physical-volumes), or write pv_size in the group's hardware"
         raise RequestError(f"{node.name}: the size of its physical volumes is not known", hint=hint)
-    now, disk = node.resources, more * volume.usable
-    made = replace(
-        now,
-        spindles_total=_plus(now.spindles_total, more),
-        spindles_free=_plus(now.spindles_free, more),
-        disk_total=_plus(now.disk_total, disk),
-        disk_free=_plus(now.disk_free, disk),
-    )
+    disk = more * volume.usable
+    made = _changed(node.resources, spindles_total=more, spindles_free=more, disk_total=disk, disk_free=disk)
     volumes = node.physical_volumes
     if volumes is not None:
         empty = [item for item in volumes if item.free == item.size]
