@@ -302,15 +302,11 @@ def answered(status: Status, engine: NativeEngine, nodes: Nodes, *, fit: bool = 
     if status is Status.OUT_OF_MEMORY:
         raise MemoryError("not enough memory for the allocation")
     if status is Status.TOO_MANY_PLACED:
-        raise InputError(
-            f"more than {MOST_PLACEMENTS:,} instances of this size fit, which is more than are counted",
-            hint="ask for a greater size, or limit the number of instances",
-        )
+        many = f"more than {MOST_PLACEMENTS:,} instances of this size fit, which is more than are counted"
+        raise InputError(many, hint="ask for a greater size, or limit the number of instances")
     if status is Status.TOO_DEEP:
-        raise InputError(
-            f"counting takes more than {MOST_LEVELS:,} steps from the greatest size down to those that fit",
-            hint="lower the upper bounds of the spec",
-        )
+        deep = f"counting takes more than {MOST_LEVELS:,} steps from the greatest size down to those that fit"
+        raise InputError(deep, hint="lower the upper bounds of the spec")
     if status is Status.TOO_LONG:
         raise too_long(engine.steps)
     if fit and status is not Status.DONE:

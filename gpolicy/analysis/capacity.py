@@ -210,9 +210,7 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     """
     in_force = limits_in_force(state, limits, group)
     state = limited(state, limits)
-    loaded = load_to_count(state, group, template=template, declared=declared)
-    if weights != WEIGHTS:
-        loaded = loaded.with_weights(weights)
+    loaded = load_to_count(state, group, template=template, declared=declared, weights=weights)
     notes = basis_notes(loaded.settled, loaded.whole.cluster, group, declared=declared)
     for item in loaded.data.groups:
         if group in (None, item.name):
@@ -281,11 +279,13 @@ def _other_values(
     return found
 
 
-def load_to_count(state: ClusterState, group: str | None, *, template: str | None, declared: bool) -> LoadedState:
+def load_to_count(
+    state: ClusterState, group: str | None, *, template: str | None, declared: bool, weights: Weights
+) -> LoadedState:
     """Return the clusters to count on; the arguments, and what is raised, are those of `capacity`."""
     check_group(state, group)
     wanted = wanted_template(template, enabled_templates(state)) if template else None
-    return load_state(state, template=wanted, declared=declared, group=group)
+    return load_state(state, template=wanted, declared=declared, group=group, weights=weights)
 
 
 def policy_limits(item: GroupCapacity, counted: CountedCluster) -> Iterator[PolicyLimit]:

@@ -72,8 +72,7 @@ class CountedCluster:
     budget: Budget = field(default_factory=Budget, compare=False)
 
     def __post_init__(self) -> None:
-        self._known: dict[Instance, Fit] = {}
-        self._refused = set[Instance]()
+        self._known: dict[Instance, tuple[Fit, bool]] = {}  # with whether the N+1 test kept a copy off a node
         self._tiered: dict[tuple[int, Instance], tuple[AllocationState, AllocationState]] = {}
         self._made: dict[frozenset[int], tuple[Candidates, Allocator] | None] = {}
 
@@ -216,15 +215,13 @@ class CountedCluster:
         key = self._decisive(instance)
         if key not in self._known:
             final = self.place(self.initial, instance)
-            self._known[key] = Fit(len(final.placed), self.find_binding(final, instance))
-            if final.refused:
-                self._refused.add(key)
-        return replace(self._known[key], spec=spec)
+            self._known[key] = Fit(len(final.placed), self.find_binding(final, instance)), final.refused
+        return replace(self._known[key][0], spec=spec)
 
     def unrefused_fit(self, instance: Instance) -> Fit | None:
         """Return what `fit` has found if the N+1 test kept no copy off any node; None if it is not known."""
-        key = self._decisive(instance)
-        return None if key in self._refused else self._known.get(key)
+        known, refused = self._known.get(self._decisive(instance), (None, False))
+        return None if refused else known
 
     def _decisive(self, instance: Instance) -> Instance:
         """Return the instance without what no node looks at: the spindles of disks, without exclusive storage."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance
-from gpolicy.allocator.cluster_score import Weights
+from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.compiled_allocation import MOST_STEPS, Budget
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes
@@ -71,12 +71,6 @@ class LoadedState:
         """All clusters: the whole one first."""
         return self.whole, *self.groups.values()
 
-    def with_weights(self, weights: Weights) -> LoadedState:
-        """Return a copy that counts with these weights of the score."""
-        made = {cluster: replace(cluster, weights=weights) for cluster in self.clusters}
-        groups = {name: made[cluster] for name, cluster in self.groups.items()}
-        return replace(self, whole=made[self.whole], groups=groups)
-
     def basis(self, group: str | None = None) -> Basis:
         """Return what the figures of a group rest on, or those of all groups."""
         names = [item.name for item in self.state.nodes.values() if group in (None, item.group)]
@@ -90,16 +84,18 @@ def load_state(
     declared: bool = False,
     group: str | None = None,
     like: Iterable[CountedCluster] = (),
+    weights: Weights = WEIGHTS,
 ) -> LoadedState:
     """Load what is known of `state`. Instances get `template`, by default the first of the policy that is enabled.
 
+    `weights` are those of the score.
     With `declared`, what hv_state and disk_state declare goes before measured figures. A cluster with the same numbers
     as one of `like` is that object, so that nothing is counted twice. Raise GpolicyError if `group` is not known, or no
     group with nodes.
     """
     settled = settle(state, declared=declared)
     require(state, settled.unknown, {group})
-    return _load(settled, template, like)
+    return _load(settled, template, like, weights)
 
 
 _NOTHING_DECLARED: Final = "hv_state and disk_state declare nothing that counts, so these are the measured numbers"
@@ -198,7 +194,9 @@ _MOST_NODES: Final = 5
 _MOST_NOTES: Final = 3
 
 
-def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[CountedCluster]) -> LoadedState:
+def _load(
+    settled: Settled, template: DiskTemplate | None, like: Iterable[CountedCluster], weights: Weights
+) -> LoadedState:
     known, volumes, configured = list(like), smallest_volumes(settled.state), settled.resources
     enabled, observed, data = enabled_templates(settled.state), settled.data, as_hail_reads(settled.state, settled.data)
 
@@ -217,7 +215,8 @@ def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[Counte
             resources,
             here,
             split,
-            limits=limits,
+            weights,
+            limits,
             hspace_data=_decisive(hspace),
             hail=settled.hail,
             budget=Budget(each=steps),

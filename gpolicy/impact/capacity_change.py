@@ -180,11 +180,7 @@ def matched_pairs(old: Sequence[SpecPair], new: Sequence[SpecPair]) -> list[Pair
 
 def _distance(left: SpecPair, right: SpecPair) -> float:
     """Return how many doublings lie between the greatest sizes: memory, CPUs and disk added up."""
-    values = (
-        (left.max.memory, right.max.memory),
-        (left.max.cpus, right.max.cpus),
-        (left.max.disk_size, right.max.disk_size),
-    )
+    values = ((getattr(left.max, name), getattr(right.max, name)) for name in ("memory", "cpus", "disk_size"))
     return sum(abs(log2(max(1, a)) - log2(max(1, b))) for a, b in values)
 
 

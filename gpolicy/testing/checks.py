@@ -303,7 +303,8 @@ def _cluster(
         hint = f"say `group:`, one of {', '.join(names)}"
         raise CannotRunError("such limits apply to the nodes of one group: which one?", scenario.span, hint=hint)
     template = question.template.value if question.template else None
-    loaded = load_to_count(limited(state, limits), group, template=template, declared=question.resource_model)
+    state, declared = limited(state, limits), question.resource_model
+    loaded = load_to_count(state, group, template=template, declared=declared, weights=weights)
     if group is None and (loaded.unknown or loaded.limits_differ):
         hint = f"say `group:`, one of {', '.join(names)}"
         reason = "; ".join(not_known({name: why.reason for name, why in loaded.unknown.items()}))
@@ -311,7 +312,7 @@ def _cluster(
     found = loaded.whole if group is None else loaded.groups[group]
     if found.too_slow:
         raise found.too_slow
-    return replace(found, weights=weights, budget=budget)
+    return replace(found, budget=budget)
 
 
 @dataclass(eq=False)
