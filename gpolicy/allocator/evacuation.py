@@ -207,10 +207,7 @@ def evacuate_nodes(
 def relocate(
     nodes: Nodes, instances: Instances, index: int, required_nodes: int, leaving: Sequence[int], *, force: bool
 ) -> tuple[EvacuationResult, int]:
-    """Move one instance from the node `leaving`; return the result and its new node.
-
-    Raises RequestError.
-    """
+    """Move one instance from the node `leaving`; return the result and its new node. Raises RequestError."""
     instance = instances[index]
     if required_nodes != 1:
         raise RequestError(f"Exchange {required_nodes} nodes mode is not implemented")

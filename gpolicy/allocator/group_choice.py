@@ -144,10 +144,7 @@ def _not_connected(group: Group, instance: Instance) -> str:
 
 
 def _best(groups: Mapping[int, Group], valid: list[tuple[int, Attempt]]) -> tuple[int, Attempt] | None:
-    """Sort by preference, then by metric (htools, Cluster).
-
-    The list starts in reverse order, so later groups win ties.
-    """
+    """Return the best by preference, then by metric; of equal groups the later one wins (htools, Cluster)."""
     for policy in (AllocPolicy.PREFERRED, AllocPolicy.LAST_RESORT):
         same = [(item, item[1].solution) for item in reversed(valid) if groups[item[0]].alloc_policy is policy]
         known = [(item, solution) for item, solution in same if solution is not None]

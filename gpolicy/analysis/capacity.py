@@ -22,18 +22,12 @@ from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.engines import TooLongError
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.repeated_allocation import AllocationState
+from gpolicy.analysis import loaded_state
 from gpolicy.analysis.allocator_input import Unknown
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding, Cause, Stranded, room
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
-from gpolicy.analysis.loaded_state import (
-    LoadedState,
-    basis_notes,
-    check_group,
-    counted_on_primary,
-    load_state,
-    split_instances,
-)
+from gpolicy.analysis.loaded_state import LoadedState
 from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
 from gpolicy.analysis.policy_limits import OF_HTOOLS, Cure, PolicyLimit, declared_limit_of, find_cure, limit_of
 from gpolicy.analysis.shown_score import Score, other_weights, score_of
@@ -211,10 +205,10 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     in_force = limits_in_force(state, limits, group)
     state = limited(state, limits)
     loaded = load_to_count(state, group, template=template, declared=declared, weights=weights)
-    notes = basis_notes(loaded.settled, loaded.whole.cluster, group, declared=declared)
+    notes = loaded_state.basis_notes(loaded.settled, loaded.whole.cluster, group, declared=declared)
     for item in loaded.data.groups:
         if group in (None, item.name):
-            notes += map(counted_on_primary, split_instances(loaded.data, item.index))
+            notes += map(loaded_state.counted_on_primary, loaded_state.split_instances(loaded.data, item.index))
     notes += unknown_volumes(state, smallest_volumes(state), group)
     notes += what_if_shares(state, group)
     called = names or PairNames()
@@ -283,9 +277,9 @@ def load_to_count(
     state: ClusterState, group: str | None, *, template: str | None, declared: bool, weights: Weights
 ) -> LoadedState:
     """Return the clusters to count on; the arguments, and what is raised, are those of `capacity`."""
-    check_group(state, group)
+    loaded_state.check_group(state, group)
     wanted = wanted_template(template, enabled_templates(state)) if template else None
-    return load_state(state, template=wanted, declared=declared, group=group, weights=weights)
+    return loaded_state.load_state(state, template=wanted, declared=declared, group=group, weights=weights)
 
 
 def policy_limits(item: GroupCapacity, counted: CountedCluster) -> Iterator[PolicyLimit]:

@@ -138,10 +138,7 @@ class PlaceSearch:
         return shown
 
     def _trials(self, tried: Attempted, listed: Candidates) -> list[_Trial]:
-        """Try the candidates `listed`, as the allocator does.
-
-        Candidates that are better than the chosen one fail N+1; worse ones are not tested.
-        """
+        """Try the candidates `listed` as the allocator does: better ones than the chosen one fail N+1."""
         nodes, failures = tried.nodes, tried.attempt.failures[FailReason.N1]
         batches = self._tried_on(tried, listed)
         instances = None  # without a solution all that is possible fails; single nodes are told apart by their scores
@@ -206,10 +203,7 @@ def _explained(nodes: Nodes, instance: Instance, tried: Sequence[Trial], *, forc
 def _passed_over(
     nodes: Nodes, instances: Instances | None, trials: list[_Trial], most: int, rules: CapacityRules
 ) -> list[_Trial]:
-    """Mark the trials that are better than the chosen one and so fail N+1, at most `most`.
-
-    Without `instances` the first `most` trials are those.
-    """
+    """Mark the trials (at most `most`) that are better than the chosen one, or without `instances` the first ones."""
     if not most:
         return trials
     predicate = None if instances is None else redundancy_predicate(nodes, instances, rules, is_redundant)
@@ -306,12 +300,16 @@ class _Checked:
         self._refuse_minutes()
         if self._search.dedicated:
             return next((item for item in items if is_redundant(*self._after(item), self._strict)), None)
-        tried = self._tried
+        tried, wanted = self._tried, self._search.wanted
+        candidates = candidates_among(tried.nodes, tried.members, wanted.count, self._search.options.restriction)
+        # over-subscription refuses primaries, and disks that Ganeti does not make refuse nodes: never single pairs
+        primaries = {self._index[item.nodes[0]] for item in items}
+        usable = {self._index[name] for item in items for name in item.nodes}
         found = find_placement(
             tried.nodes,
             tried.instances,
-            self._instance,
-            self._among(frozenset(item.nodes for item in items)),
+            wanted.instance,
+            candidates.kept(primaries.__contains__, usable.__contains__),
             self._strict,
             force=self._search.options.ignore_soft_errors,
             capacity_checks=True,
@@ -331,17 +329,6 @@ class _Checked:
                 " to tell",
                 hint="allow fewer failures in the `limits` of the group",
             )
-
-    def _among(self, allowed: frozenset[tuple[str, ...]]) -> Candidates:
-        """Return the candidates of the search on the nodes of the `allowed` ones.
-
-        Over-subscription refuses primaries, and disks that Ganeti does not make refuse nodes: never single pairs.
-        """
-        primaries = {self._index[nodes[0]] for nodes in allowed}
-        usable = {self._index[name] for nodes in allowed for name in nodes}
-        count, restriction = self._search.wanted.count, self._search.options.restriction
-        candidates = candidates_among(self._tried.nodes, self._tried.members, count, restriction)
-        return candidates.kept(primaries.__contains__, usable.__contains__)
 
     def _after(self, item: Candidate) -> tuple[dict[int, Node], Mapping[int, Instance]]:
         """Return the group after the placement on a candidate."""

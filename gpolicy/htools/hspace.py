@@ -87,10 +87,7 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
 def _tiered(
     allocator: Allocator, state: AllocationState, wanted: Sequence[Instance], limit: int | None
 ) -> AllocationState:
-    """Run the tiered allocation for each size in turn, at most `limit` instances in all.
-
-    The instances of one size reduce the limit of the next (htools, Program/Hspace).
-    """
+    """Run the tiered allocation for each size in turn, at most `limit` instances in all (htools, Program/Hspace)."""
     for instance in wanted:
         placed = len(state.placed)
         if limit is None or limit > placed:
@@ -116,10 +113,7 @@ def _show_bad(cluster: Cluster, nodes: Mapping[int, Node], options: Options) -> 
 
 
 def _allocator(nodes: Mapping[int, Node], count: int, usable: Usable, options: Options) -> Allocator | None:
-    """Return the allocator, or None if the state of the cluster forbids any allocation.
-
-    Raises NoCandidatesError.
-    """
+    """Return the allocator, or None if the state of the cluster forbids any allocation. Raises NoCandidatesError."""
     candidates: Candidates = SingleCandidates(()) if count == 1 else PairCandidates(())
     missing = None
     try:
