@@ -141,7 +141,6 @@ class CompiledAllocator(Allocator):
             self.engine.candidates,
             self.engine.rules,
             wanted=instance,
-            force=self.engine.rules.force,
             capacity_checks=self.capacity_checks,
             each=self.each,
             placed_before=len(state.placed),

@@ -41,15 +41,10 @@ def search_ordinary(
     wanted: Wanted, options: RequestOptions, nodes: Nodes, instances: Instances, members: Sequence[int]
 ) -> Attempt:
     """Try `wanted` on `members`, scored over all of `nodes`."""
-    return find_placement(
-        nodes,
-        instances,
-        wanted.instance,
-        candidates_among(nodes, members, wanted.count, options.restriction),
-        CapacityRules(weights=options.weights),
-        force=options.ignore_soft_errors,
-        capacity_checks=options.capacity_checks,
-    )
+    failures, force = int(options.capacity_checks), options.ignore_soft_errors
+    rules = CapacityRules(failures=failures, weights=options.weights, force=force)
+    candidates = candidates_among(nodes, members, wanted.count, options.restriction)
+    return find_placement(nodes, instances, wanted.instance, candidates, rules)
 
 
 def describe(attempt: Attempt, nodes: Nodes) -> str:

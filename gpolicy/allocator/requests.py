@@ -92,15 +92,9 @@ def allocate_secondary(
         other for other, node in state.items() if node.facts.group == primary.facts.group and other != instance.primary
     )
     trial = replace(instance, template=DiskTemplate.DRBD)
-    attempt = find_placement(
-        state,
-        instances,
-        trial,
-        PairCandidates(((instance.primary, others),)),
-        CapacityRules(),
-        force=options.ignore_soft_errors,
-        capacity_checks=options.capacity_checks,
-    )
+    candidates = PairCandidates(((instance.primary, others),))
+    rules = CapacityRules(failures=int(options.capacity_checks), force=options.ignore_soft_errors)
+    attempt = find_placement(state, instances, trial, candidates, rules)
     if attempt.solution is None:
         raise RequestError(describe(attempt, state))
     return attempt.solution, describe(attempt, state)

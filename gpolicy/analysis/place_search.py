@@ -305,15 +305,9 @@ class _Checked:
         # over-subscription refuses primaries, and disks that Ganeti does not make refuse nodes: never single pairs
         primaries = {self._index[item.nodes[0]] for item in items}
         usable = {self._index[name] for item in items for name in item.nodes}
-        found = find_placement(
-            tried.nodes,
-            tried.instances,
-            wanted.instance,
-            candidates.kept(primaries.__contains__, usable.__contains__),
-            self._strict,
-            force=self._search.options.ignore_soft_errors,
-            capacity_checks=True,
-        )
+        candidates = candidates.kept(primaries.__contains__, usable.__contains__)
+        rules = replace(self._strict, force=self._search.options.ignore_soft_errors)
+        found = find_placement(tried.nodes, tried.instances, wanted.instance, candidates, rules)
         if found.solution is None:
             return None
         nodes = tuple(tried.nodes[index].facts.name for index in found.solution.nodes)

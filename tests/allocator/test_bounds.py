@@ -93,9 +93,7 @@ def answers() -> list[str]:
     for checked in (False, True):
         run = allocator(where, 2, checks=checked)
         found += [
-            compiled_attempt(
-                where.nodes, where.instances, wanted, pairs, CapacityRules(), force=False, checked=checked
-            ),
+            compiled_attempt(where.nodes, where.instances, wanted, pairs, CapacityRules(failures=int(checked))),
             run.standard(start(where), replace(wanted, index=-1), 5).placed,
             run.tiered(start(where), replace(wanted, index=-1, memory=2**40), 5).placed,
         ]

@@ -71,7 +71,7 @@ class ClusterNumbers:
     Without `instances` the lists of nodes are empty; their resources still count all instances.
     """
 
-    def __init__(  # noqa: PLR0913 (what the engine is told of a cluster)
+    def __init__(
         self,
         nodes: Mapping[int, Node],
         instances: Mapping[int, Instance] | None,
@@ -79,7 +79,6 @@ class ClusterNumbers:
         rules: CapacityRules = ALL_NODES,
         *,
         wanted: Instance | None = None,
-        force: bool = False,
         capacity_checks: bool = False,
         each: bool = False,
         placed_before: int = 0,
@@ -120,7 +119,7 @@ class ClusterNumbers:
             len(self._places.number),
             len(self._tags.number),
             not isinstance(candidates, SingleCandidates),
-            force,
+            rules.force,
             capacity_checks,
             max(1, rules.failures),
             rules.cpus,
