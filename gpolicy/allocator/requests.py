@@ -56,7 +56,8 @@ def allocate_many(
         # on dedicated nodes htools solves each request for one group on the initial state
         anew = dedicated and item.group_name is not None
         solved_on = (nodes, instances) if anew else (state, table)
-        found = answer(groups, *solved_on, item, _search(item, options, dedicated=dedicated), dedicated=dedicated)
+        search = partial(search_dedicated if dedicated else search_ordinary, item, options)
+        found = answer(groups, *solved_on, item, search, dedicated=dedicated)
         if found.placement is None:
             if item.group_name is None:
                 raise RequestError(", ".join(found.messages))
@@ -103,11 +104,7 @@ def allocate_secondary(
 def search_for(groups: Groups, nodes: Nodes, wanted: Wanted, options: RequestOptions) -> tuple[Search, bool]:
     """Return what tries `wanted` on nodes, and whether it does so by the dedicated metric instead of the score."""
     dedicated = is_dedicated(groups, nodes, [wanted.group_name])
-    return _search(wanted, options, dedicated=dedicated), dedicated
-
-
-def _search(wanted: Wanted, options: RequestOptions, *, dedicated: bool) -> Search:
-    return partial(search_dedicated if dedicated else search_ordinary, wanted, options)
+    return partial(search_dedicated if dedicated else search_ordinary, wanted, options), dedicated
 
 
 def answer(

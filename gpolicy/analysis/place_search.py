@@ -263,10 +263,6 @@ class _Checked:
         self._strict = replace(rules, ignored_groups=others, failures=failures, weights=weights)
         self._index = {node.facts.name: index for index, node in tried.nodes.items()}
 
-    @property
-    def _instance(self) -> Instance:
-        return self._search.wanted.instance
-
     def marked(self, found: Sequence[Candidate], group: str) -> list[Candidate]:
         """Return the candidates, with those of the group refused that break a limit."""
         here = [item for item in found if item.ok and item.group == group]
@@ -286,11 +282,12 @@ class _Checked:
         """Yield the candidates whose primary is left with less memory than the over-subscription allows."""
         if self._rules.oversubscription is None:
             return
+        burst = self._search.wanted.instance.burst
         for item in items:
             node = self._tried.nodes[self._index[item.nodes[0]]]
             left = memory_left(node, self._tried.instances, self._rules.oversubscription)
-            if self._instance.burst > left:
-                sizes = self._instance.burst, max(0, int(left)), memory_for_instances(node)
+            if burst > left:
+                sizes = burst, max(0, int(left)), memory_for_instances(node)
                 wanted, free, most = compared_sizes(*sizes)
                 times = f"{self._rules.oversubscription:g} times"
                 yield item, f"{item.nodes[0]}: {wanted} wanted, {free} left of {most} {times}"
@@ -315,7 +312,7 @@ class _Checked:
 
     def _refuse_minutes(self) -> None:
         members, table = self._tried.members, self._tried.instances.values()
-        mirrored = all(item.template.value == "drbd" for item in (self._instance, *table))
+        mirrored = all(item.template.value == "drbd" for item in (self._search.wanted.instance, *table))
         work = sets_of(len(members), self._strict.failures) * len(members)
         if self._search.left_out or (not mirrored and work > _MOST_WORK):
             raise InputError(

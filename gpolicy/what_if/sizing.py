@@ -292,7 +292,7 @@ class _Search:
         titles = ((more, *spec_instance(state, more, self.group, self.names)) for more in self.asked)
         wanted = [WantedSize(title, more.count, instance) for more, title, instance in titles]
         wanted.sort(key=lambda one: (one.instance.memory, one.instance.disk, one.instance.vcpus), reverse=True)
-        reached, missing = room.initial, None
+        reached, missing = room.counted.initial, None
         for item in wanted:
             before = len(reached.placed)
             reached = room.place_by_parts(reached, item.instance, item.count, self.stop, self.share)
