@@ -21,6 +21,7 @@ from gpolicy.allocator.configured_resources import NodeResources
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.analysis import allocator_input
+from gpolicy.analysis.allocator_input import Unknown
 from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_by_policy, declared_numbers, reported
 from gpolicy.analysis.volume_resources import VolumeResources, volume_resources
 from gpolicy.cluster.state import ClusterState, LiveNode, Snapshot
@@ -84,7 +85,7 @@ class StateReport:
     what_if: tuple[str, ...] = ()
     limits: tuple[LimitsInForce, ...] = ()
     parameters: tuple[str, ...] = ()
-    unknown: Mapping[str, allocator_input.Unknown] = field(default_factory=dict)
+    unknown: Mapping[str, Unknown] = field(default_factory=dict)
 
     @property
     def not_known(self) -> tuple[str, ...]:
@@ -136,7 +137,7 @@ class Settled:
     volumes: Mapping[str, VolumeResources]
     figures: Mapping[str, Figures]
     hail: HailParameters
-    unknown: Mapping[str, allocator_input.Unknown] = field(default_factory=dict)
+    unknown: Mapping[str, Unknown] = field(default_factory=dict)
     split: tuple[str, ...] = ()
 
     @property
