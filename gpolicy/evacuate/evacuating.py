@@ -426,8 +426,8 @@ def explained(asked: Departure, groups: Mapping[int, Group]) -> tuple[Candidate,
             if chosen is None or not (chosen.score or 0.0) < score:  # as hail: of equal ones the later, or NaN
                 chosen = possible[-1]
             continue
-        assert moved.nodes is not None and moved.refused is not None and moved.reason is not None  # noqa: S101, PT018
-        why = of_move(moved.nodes, moved.refused, moved.reason, force=asked.force)
+        assert moved.refused is not None  # noqa: S101
+        why = of_move(*moved.refused, force=asked.force)
         refused.append(
             Candidate(
                 group=group,

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from gpolicy.allocator.balancing import possible_moves
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
-from gpolicy.allocator.extended import ExtendedRules, memory_left
-from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move, failover, replace_secondary
+from gpolicy.allocator.extended import memory_left
+from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.remedy.faults import (
@@ -57,13 +56,13 @@ class Movers:
     """The instances of a cluster and where they may go.
 
     `fixed` says of instances that nothing moves why. `silent` are the nodes that do not answer: nothing is copied from
-    them, and what is on them is down. `shared` are the rules of groups whose memory may be over-subscribed.
+    them, and what is on them is down. `shared` is how many times the memory of groups may be over-subscribed.
     """
 
     places: Places
     fixed: Mapping[int, str]
     silent: frozenset[int] = frozenset()
-    shared: Mapping[int, ExtendedRules] = field(default_factory=dict)
+    shared: Mapping[int, float] = field(default_factory=dict)
 
     def faults(self, layout: Layout) -> tuple[Fault, ...]:
         """Return all that is wrong with a layout."""
@@ -97,8 +96,8 @@ class Movers:
         if isinstance(moved, FailReason):
             return moved
         primary = layout.nodes[moved.instance.primary]
-        rules = None if moved.instance.primary == old.primary else self.shared.get(primary.facts.group)
-        if rules is not None and old.burst > memory_left(primary, layout.instances, rules):
+        most = None if moved.instance.primary == old.primary else self.shared.get(primary.facts.group)
+        if old.burst > memory_left(primary, layout.instances, most):
             return FailReason.MEM
         for index in {moved.instance.primary, moved.instance.secondary} - {old.primary, old.secondary, NO_NODE}:
             facts = layout.nodes[index].facts
@@ -159,17 +158,14 @@ def copied_by(move: InstanceMove) -> int:
 
 def states_during(layout: Layout, trial: Trial) -> Iterator[Layout | None]:
     """Yield the layout after each job that the move is made of, the last one included; None where one cannot be."""
-    target = trial.move.target
-    replaced = partial(replace_secondary, target=target, force=True)
-    swapped = partial(failover, force=True)
     parts = {
-        MoveKind.REPLACE_AND_FAILOVER: (replaced,),
-        MoveKind.REPLACE_PRIMARY: (swapped, replaced),
-        MoveKind.FAILOVER_AND_REPLACE: (swapped,),
+        MoveKind.REPLACE_AND_FAILOVER: (MoveKind.REPLACE_SECONDARY,),
+        MoveKind.REPLACE_PRIMARY: (MoveKind.FAILOVER, MoveKind.REPLACE_SECONDARY),
+        MoveKind.FAILOVER_AND_REPLACE: (MoveKind.FAILOVER,),
     }.get(trial.move.kind, ())
     here, item = layout, trial.move.instance
     for part in parts:
-        moved = part(here.nodes, item)
+        moved = apply_move(here.nodes, InstanceMove(part, item, trial.move.target), force=True)
         if isinstance(moved, FailReason):
             yield None
             return

@@ -15,7 +15,6 @@ from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Cause, of_move
-from gpolicy.analysis.hail import rules_of
 from gpolicy.analysis.health import ExclusionUnsatisfiable, LocationFacts
 from gpolicy.analysis.loaded_state import LoadedState, basis_notes, load_state
 from gpolicy.analysis.shown_score import Score, score_of
@@ -221,7 +220,7 @@ def _movers(state: ClusterState, loaded: LoadedState) -> Movers:
             fixed[index] = reason
     silent = frozenset(index for index, node in cluster.nodes.items() if not state.nodes[node.facts.name].is_measured)
     limits = {group.index: loaded.groups[group.name].limits for group in loaded.data.groups}
-    shared = {index: rules_of(item, tests=True) for index, item in limits.items() if item.oversubscription is not None}
+    shared = {index: item.oversubscription for index, item in limits.items() if item.oversubscription is not None}
     return Movers(Places(cluster.nodes), fixed, silent, shared)
 
 

@@ -40,7 +40,7 @@ class Grounds:
 
     def dedicated(self) -> bool:
         """Return whether the nodes have exclusive storage; all nodes of a group should agree."""
-        flags = {node.exclusive_storage for node in self.data.nodes if not node.offline}
+        flags = {node.exclusive for node in self.data.nodes if not node.offline}
         if len(flags) > 1:
             name = self.data.groups[0].name
             raise GpolicyError(
@@ -175,7 +175,7 @@ def emptied(data: ClusterData, volume: int | None = None) -> ClusterData:
     for node in data.nodes:
         free = node.free_disk + disk.get(node.index, 0)
         volumes = node.free_spindles
-        if node.exclusive_storage:
+        if node.exclusive:
             volumes = min(node.spindles, volumes + spindles.get(node.index, 0))
             free = max(free, volumes * (volume or 0))
         memory_free = node.free_memory + memory.get(node.index, 0)
@@ -218,7 +218,7 @@ def _hardware(
             max(0, memory),
             max(0, cpus - kept_cpus),
             disk,
-            max(0, node.free_spindles) if node.exclusive_storage else None,
+            max(0, node.free_spindles) if node.exclusive else None,
         ),
         total_memory=total,
         kept_memory=max(total - measured, keeps),

@@ -52,7 +52,7 @@ def count_mix(counted: CountedCluster, instances: Mapping[str, Instance], weight
             for name, instance in instances.items()
         },
         left=_left(reached, counted),
-        n1=counted.rules.max_node_failures > 0,
+        n1=counted.rules.failures > 0,
     )
 
 
