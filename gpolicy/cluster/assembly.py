@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.cluster.state import ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Resources
@@ -20,31 +20,19 @@ from gpolicy.ganeti.parameters import FAMILIES, fill, flatten, parameter_at, par
 from gpolicy.ganeti.vocabulary import ALLOC_POLICIES
 from gpolicy.printable import some
 
-
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-_T = TypeVar("_T", bound=_Named)
-
-
 _Listed = TypeVar("_Listed", LiveGroup, LiveNode, LiveInstance)
 
 
-def numbered(objects: Iterable[_Listed]) -> Iterator[_Listed]:
-    """Yield the objects with their position, for a source whose order matters."""
+def by_name(objects: Iterable[_Listed], where: str, *, in_order: bool = False) -> dict[str, _Listed]:
+    """Return the objects by name; `in_order` with their positions, for a source whose order matters.
+
+    Raise InputError when two have the same name.
+    """
+    named: dict[str, _Listed] = {}
     for position, item in enumerate(objects):
-        yield replace(item, position=position)
-
-
-def by_name(objects: Iterable[_T], where: str) -> dict[str, _T]:
-    """Return the objects by name. Raise InputError when two have the same name."""
-    named: dict[str, _T] = {}
-    for item in objects:
         if item.name in named:
             raise InputError(f"{where}: {item.name!r} occurs twice")
-        named[item.name] = item
+        named[item.name] = replace(item, position=position) if in_order else item
     return dict(sorted(named.items()))
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from gpolicy.cluster.assembly import by_name, checked, numbered, own_values
+from gpolicy.cluster.assembly import by_name, checked, own_values
 from gpolicy.cluster.json_input import decode_text, read_bytes
 from gpolicy.cluster.record import shown
 from gpolicy.cluster.state import (
@@ -264,9 +264,9 @@ def parse_text(text: str, *, where: str, source: str) -> ClusterState:
         name="",
         software_version=None,
         cluster=ClusterObject(own=cluster, tags=frozenset(line.partition("|")[0] for _, line in tag_lines)),
-        groups=by_name(numbered(_group(line, policies) for line in groups), f"{where}: groups"),
-        nodes=by_name(numbered(_node(line, uuids) for line in nodes), f"{where}: nodes"),
-        instances=by_name(numbered(_instance(line) for line in instances), f"{where}: instances"),
+        groups=by_name((_group(line, policies) for line in groups), f"{where}: groups", in_order=True),
+        nodes=by_name((_node(line, uuids) for line in nodes), f"{where}: nodes", in_order=True),
+        instances=by_name(map(_instance, instances), f"{where}: instances", in_order=True),
         unreadable=hidden_in_text(cluster_policy=bool(cluster)),
         notes=_NOTES,
     )

@@ -227,25 +227,18 @@ def under_terms(state: ClusterState, terms: Terms, new_names: Mapping[str, str] 
         hidden = {path: item for path, item in said.items() if path[0] in COUNTED and not state.readable(level, path)}
         return {**shown, **hidden} if hidden else shown
 
-    cluster = replace(state.cluster, own=own(Level.CLUSTER, "cluster", state.cluster.own))
-    groups = {}
-    for name, group in state.groups.items():
-        values = own(Level.GROUP, f"group/{names[name]}", group.own)
-        groups[name] = group if values is group.own else replace(group, own=values)
-    nodes = {}
-    for name, node in state.nodes.items():
-        values = own(Level.NODE, f"node/{name}", node.own)
-        nodes[name] = node if values is node.own else replace(node, own=values)
-    by_group = {name: terms.groups.get(new, terms.others) for name, new in names.items()}
+    of_groups = {f"group/{name}": terms.values.get(f"group/{new}", {}) for name, new in names.items()}
     return replace(
         state,
-        cluster=cluster,
-        groups=groups,
-        nodes=nodes,
-        terms=by_group,
-        declared_release=terms.release or state.declared_release,
-        declared={
-            **terms.values,
-            **{f"group/{name}": terms.values.get(f"group/{new}", {}) for name, new in names.items()},
+        cluster=replace(state.cluster, own=own(Level.CLUSTER, "cluster", state.cluster.own)),
+        groups={
+            name: replace(group, own=own(Level.GROUP, f"group/{names[name]}", group.own))
+            for name, group in state.groups.items()
         },
+        nodes={
+            name: replace(node, own=own(Level.NODE, f"node/{name}", node.own)) for name, node in state.nodes.items()
+        },
+        terms={name: terms.groups.get(new, terms.others) for name, new in names.items()},
+        declared_release=terms.release or state.declared_release,
+        declared={**terms.values, **of_groups},
     )
