@@ -143,17 +143,17 @@ class CommandRunner:
         job = seen[0] if seen else None
         if ended.code == 0:
             return JobOutcome(JobResult.SUCCESS, job=job)
-        if job is not None:  # the job knows better than the command, which may have lost contact to it
-            try:
-                status = self._status(job)
-            except (UnreachableError, InputError) as error:
-                return JobOutcome(JobResult.UNKNOWN, error.message, job)
-            if ended.code is None:
-                return JobOutcome(JobResult.UNKNOWN, "", job, waiting=True)
-            known = {JobStatus.PENDING: JobResult.UNKNOWN, JobStatus.SUCCESS: JobResult.SUCCESS}
-            return JobOutcome(known.get(status, JobResult.FAILED), _text(ended), job)
-        refused = ended.code == _USAGE or _REFUSAL in ended.errors
-        return JobOutcome(JobResult.FAILED if refused else JobResult.UNKNOWN, _text(ended))
+        if job is None:
+            refused = ended.code == _USAGE or _REFUSAL in ended.errors
+            return JobOutcome(JobResult.FAILED if refused else JobResult.UNKNOWN, _text(ended))
+        try:  # the job knows better than the command, which may have lost contact to it
+            status = self._status(job)
+        except (UnreachableError, InputError) as error:
+            return JobOutcome(JobResult.UNKNOWN, error.message, job)
+        if ended.code is None:
+            return JobOutcome(JobResult.UNKNOWN, "", job, waiting=True)
+        known = {JobStatus.PENDING: JobResult.UNKNOWN, JobStatus.SUCCESS: JobResult.SUCCESS}
+        return JobOutcome(known.get(status, JobResult.FAILED), _text(ended), job)
 
     def marked_jobs(self, start: str) -> list[MarkedJob]:
         """Return the jobs whose marks begin with `start`."""

@@ -217,7 +217,6 @@ def _after(history: History, event: Record) -> History:
 
 
 def _with_step(history: History, name: EventName, event: Record) -> History:
-    """Return the history with an event of a step."""
     key = event.name("step")
     others = {step: attempt for step, attempt in history.attempts.items() if step != key}
     if name is EventName.STARTED:

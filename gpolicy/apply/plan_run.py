@@ -81,6 +81,7 @@ class PlanRun(Carrier):
     direction: Direction = Direction.APPLY
     history: History | None = None
     judging: Callable[[], AbstractContextManager[Callable[[str], None]]] = lambda: nullcontext(lambda _: None)
+    _journal_id: str = field(init=False)
 
     def go(self, state: ClusterState) -> FinalLook | None:
         """Run on the cluster that `state` shows, read a moment ago. Return what a look at the end shows.
@@ -88,6 +89,7 @@ class PlanRun(Carrier):
         Return None without consent. Raise RefusedError with nothing done, or CarryingError half-way.
         """
         right_cluster(self.plan, state)
+        self._journal_id = secrets.token_hex(4) if self.history is None else self.history.id
         if self.history is None:
             return self._first(state)
         if self.direction is Direction.ROLLBACK:
@@ -234,8 +236,7 @@ class PlanRun(Carrier):
     @contextmanager
     def _writing(self, state: ClusterState) -> Iterator[None]:
         """Begin a run on the cluster that `state` shows in the journal; write down how it ended, whatever ends it."""
-        journal_id = secrets.token_hex(4) if self.history is None else self.history.id
-        self.mark = mark_start(self.plan.digest, journal_id)
+        self.mark = mark_start(self.plan.digest, self._journal_id)
         self.cluster = ClusterIdentity(state.name, state.cluster.identity.uuid)
         self.known = Sight.of(state, instances=self.plan.moves_instances)
         self.journal = begin_run(
@@ -245,7 +246,7 @@ class PlanRun(Carrier):
             kind=KIND,
             format_version=FORMAT_VERSION,
             gpolicy=__version__,
-            journal=journal_id,
+            journal=self._journal_id,
             direction=self.direction.value,
             resumed=self.history is not None,
             plan_digest=self.plan.digest,
@@ -281,7 +282,6 @@ class _Settled:
     effects: dict[str, Sequence[Effect]] = field(default_factory=dict)
 
     def all_effects(self, tasks: Sequence[Task]) -> list[Effect]:
-        """Return what `tasks` have changed, in their order."""
         return [effect for task in tasks for effect in self.effects.get(task.key, ())]
 
     def is_partly_done(self, undo: Task, sight: Sight) -> bool:

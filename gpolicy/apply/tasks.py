@@ -121,7 +121,7 @@ def compare_objects(plan: Procedure, sight: Sight, done: Sequence[Effect]) -> li
 
 
 def compare_contents(
-    names: Iterable[str], expected: Contents, found: Contents, gaps: Iterable[Unreadable], done: Sequence[Effect]
+    names: Iterable[str], expected: Contents, found: Contents, gaps: Sequence[Unreadable], done: Sequence[Effect]
 ) -> list[LeafDifference]:
     """Return how objects differ, after the effects `done`; of one that is missing on one side, only that."""
     differences: list[LeafDifference] = []
@@ -145,10 +145,9 @@ def appeared(name: str) -> LeafDifference:
 
 
 def leaf_differences(
-    name: str, expected: Values, found: Values, gaps: Iterable[Unreadable] = ()
+    name: str, expected: Values, found: Values, gaps: Sequence[Unreadable] = ()
 ) -> list[LeafDifference]:
     """Return the leaves of one object that differ, as far as both were shown."""
-    gaps = tuple(gaps)
     return [
         LeafDifference(name, path, expected.get(path), found.get(path))
         for path in dict.fromkeys((*expected, *found))

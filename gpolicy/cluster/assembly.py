@@ -7,7 +7,7 @@ number is held against the bounds in `gpolicy.ganeti.amounts`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -152,15 +152,13 @@ def check_numbers(state: ClusterState, where: str) -> None:
 
 def _check_node(node: LiveNode, where: str) -> None:
     _check_values(node.own, where)
-    for name in Resources.__slots__:
-        _check(where, name, name, getattr(node.resources, name))
+    _check_all(where, node.resources, Resources.__slots__)
     for name in ("disk", "spindles"):
         total, free = getattr(node.resources, f"{name}_total"), getattr(node.resources, f"{name}_free")
         if None not in (total, free) and free > total + 1:  # figures are rounded
             raise InputError(f"{where}: {name}_free is {free}, but {name}_total {total}", hint=_CORRECT)
     for volume in node.physical_volumes or ():
-        for name in _OF_VOLUME:
-            _check(f"{where}: physical volume {shown(volume.name)}", name, name, getattr(volume, name))
+        _check_all(f"{where}: physical volume {shown(volume.name)}", volume, _OF_VOLUME)
         if volume.free > volume.size + 1:  # LVM's figures are rounded
             message = f"physical volume {shown(volume.name)} has {volume.free} MiB free of {volume.size} MiB"
             raise InputError(f"{where}: {message}", hint=_CORRECT)
@@ -174,29 +172,27 @@ def _check_node(node: LiveNode, where: str) -> None:
 
 
 def _check_instance(instance: LiveInstance, where: str) -> None:
-    for name in _OF_INSTANCE:
-        _check(where, name, name, getattr(instance, name))
+    _check_all(where, instance, _OF_INSTANCE)
     for place, disk in enumerate(instance.disks):
-        for name in _OF_DISK:
-            _check(where, f"{name} of disk {place}", name, getattr(disk, name))
-    for name in _OF_DISK if instance.summed_disk else ():
-        _check(where, f"{name} of all disks", name, getattr(instance.summed_disk, name))
+        _check_all(where, disk, _OF_DISK, f" of disk {place}")
+    if instance.summed_disk:
+        _check_all(where, instance.summed_disk, _OF_DISK, " of all disks")
 
 
 def _check_values(values: Values, where: str) -> None:
     for path, value in values.items():
         if path == ("ipolicy", "minmax"):
-            for title, name, number in _spec_numbers(value):
-                _check(where, f"ipolicy.minmax: {title}: {name}", name, number)
+            for place, pair in enumerate(value if isinstance(value, list) else [], start=1):
+                for end, spec in (pair if isinstance(pair, dict) else {}).items():
+                    for name, number in (spec if isinstance(spec, dict) else {}).items():
+                        _check(where, f"ipolicy.minmax: {end} of pair {place}: {name}", name, number)
         elif path[0] in BOUNDED_FAMILIES and path[-1] in BOUNDS:
             _check(where, ".".join(map(shown, path)), path[-1], value)
 
 
-def _spec_numbers(pairs: Value) -> Iterator[tuple[str, str, Value]]:
-    for place, pair in enumerate(pairs if isinstance(pairs, list) else [], start=1):
-        for end, spec in (pair if isinstance(pair, dict) else {}).items():
-            for name, number in (spec if isinstance(spec, dict) else {}).items():
-                yield f"{end} of pair {place}", name, number
+def _check_all(where: str, item: object, names: Iterable[str], of: str = "") -> None:
+    for name in names:
+        _check(where, f"{name}{of}", name, getattr(item, name))
 
 
 def _check(where: str, field: str, name: str, number: Value) -> None:
@@ -273,15 +269,12 @@ def _fits(path: Path, kind: Type, value: Value) -> bool:
         case Type.UID_RANGES:
             return isinstance(value, list) and all(isinstance(item, list) and _are_whole(item) for item in value)
         case Type.MINMAX:
-            return isinstance(value, list) and all(_is_pair(pair) for pair in value)
-
-
-def _is_pair(pair: Value) -> bool:
-    return (
-        isinstance(pair, dict)
-        and pair.keys() == {"min", "max"}
-        and all(isinstance(spec, dict) and _are_whole(spec.values()) for spec in pair.values())
-    )
+            return isinstance(value, list) and all(
+                isinstance(pair, dict)
+                and pair.keys() == {"min", "max"}
+                and all(isinstance(spec, dict) and _are_whole(spec.values()) for spec in pair.values())
+                for pair in value
+            )
 
 
 def _are_whole(values: Iterable[Value]) -> bool:

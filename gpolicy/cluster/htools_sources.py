@@ -227,7 +227,6 @@ class _Line:
         return _number(getattr(self.words, name), self._column(name))
 
     def is_yes(self, name: str) -> bool:
-        """Return whether a column says Y and not N."""
         found: str = getattr(self.words, name)
         if found not in ("Y", "N"):
             raise InputError(f"{self._column(name)} should be Y or N, but is {found!r}")

@@ -184,16 +184,12 @@ def read_master(master: Master) -> ClusterState:
     except GpolicyError as error:
         notes.append(f"it is unknown whether instances run: {error.message}")
     else:
-        instances = {
-            name: replace(
-                instance,
-                status=_value(row, "status"),
-                running={"Y": True, "N": False}.get(_value(row, "oper_state") or ""),
-                oper_ram=_whole(row, "oper_ram", f"{master.source} gnt-instance list"),
-            )
-            for name, instance in state.instances.items()
-            for row in (run_time.get(name, {}),)
-        }
+        instances = {}
+        for name, instance in state.instances.items():
+            row = run_time.get(name, {})
+            running = {"Y": True, "N": False}.get(_value(row, "oper_state") or "")
+            memory = _whole(row, "oper_ram", f"{master.source} gnt-instance list")
+            instances[name] = replace(instance, status=_value(row, "status"), running=running, oper_ram=memory)
         state = replace(state, instances=instances)
     check_numbers(state, master.source)
     return replace(state, notes=tuple(notes))

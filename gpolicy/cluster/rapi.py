@@ -145,9 +145,13 @@ def _has_place(instance: Record) -> bool:
 
 
 def _frame(info_answer: Value, groups_answer: Value, source: str) -> ClusterState:
-    """Return the cluster and its groups, without nodes and instances."""
-    info = _Answer.of(info_answer, f"{source}: /2/info")
-    own, where = _cluster_own(info), f"{source}: /2/groups"
+    info, where = _Answer.of(info_answer, f"{source}: /2/info"), f"{source}: /2/groups"
+    families = {
+        family: default_of(info, family) if family in ("beparams", "nicparams") else info.record(family).fields
+        for family in _SENT_FAMILIES
+        if family in info.fields
+    }
+    own = cluster_values(info, families)
     groups = records_of(groups_answer, where)
     # the parameters that no server sends, or not this one, perhaps of an older release
     absent = (key for key in (*CLUSTER_SINGLES, *_SENT_FAMILIES) if key not in {*info.fields, "modify_etc_hosts"})
@@ -194,17 +198,6 @@ def records_of(value: Value, where: str) -> list[Record]:
 
 _OF_GROUPS = ("ipolicy", "diskparams", "ndparams")
 _SENT_FAMILIES = sorted(FAMILIES - {"hv_state", "disk_state"})
-
-
-def _cluster_own(info: Record) -> Values:
-    sent = (family for family in _SENT_FAMILIES if family in info.fields)
-    return cluster_values(
-        info,
-        {
-            family: default_of(info, family) if family in ("beparams", "nicparams") else info.record(family).fields
-            for family in sent
-        },
-    )
 
 
 def _group(record: Record, cluster: Values) -> LiveGroup:

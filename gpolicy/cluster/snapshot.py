@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -32,6 +32,7 @@ from gpolicy.cluster.state import (
 from gpolicy.errors import GpolicyError, InputError, about
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import fill, position, unflatten
+from gpolicy.json_values import plain
 from gpolicy.opening import write_private
 from gpolicy.provenance import is_time
 
@@ -151,20 +152,15 @@ _NOT_IN_DIGEST = (
 _IN_DIGEST = tuple(item.name for item in fields(LiveInstance) if item.name not in {"name", *_NOT_IN_DIGEST})
 
 
-def _plain(value: Any) -> Any:
-    """Return a part of the state as JSON types: own values nested, tags sorted."""
-    if value is None or isinstance(value, str | int | float):
-        return value
-    if isinstance(value, dict):
-        return unflatten(dict(sorted(value.items(), key=lambda item: position(item[0]))))
-    if isinstance(value, frozenset):
-        return sorted(value)
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+def _nested(values: Values) -> dict[str, Value]:
+    return unflatten(dict(sorted(values.items(), key=lambda item: position(item[0]))))
 
 
-def _nameless(item: Any) -> dict[str, Value]:
+_plain = partial(plain, forms={dict: _nested, frozenset: sorted})
+"""Makes JSON types of a part of the state: own values nested, tags sorted."""
+
+
+def _nameless(item: object) -> dict[str, Value]:
     """Return an object without its name, which is the key that it stands under."""
     return {key: value for key, value in _plain(item).items() if key != "name"}
 

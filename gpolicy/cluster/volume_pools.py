@@ -255,7 +255,6 @@ def _volume_of_line(line: str) -> tuple[str, PhysicalVolume]:
 
 
 def _volumes_of_job(client: Client, job: int, node: str, until: float) -> list[PhysicalVolume]:
-    """Wait for a job and return what it found."""
     asked = 0
     while True:
         answer = Record.of(client.get(f"/2/jobs/{job}", until=until), f"job {job}")

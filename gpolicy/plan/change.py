@@ -43,6 +43,11 @@ class Objection:
     span: Span | None = None
 
 
+def label_of(level: Level, name: str | None) -> str:
+    """Return an object as plans write it."""
+    return level.value if name is None else f"{level.value}/{name}"
+
+
 NAME: Path = ("name",)
 """Path of a group's existence and name in changes."""
 
@@ -98,7 +103,7 @@ class Change:
     @property
     def object(self) -> str:
         """The object as plans write it: cluster, group/NAME, node/NAME."""
-        return self.level.value if self.object_name is None else f"{self.level.value}/{self.object_name}"
+        return label_of(self.level, self.object_name)
 
     @property
     def makes_own(self) -> bool:
@@ -205,17 +210,17 @@ def contains(outer: Value, inner: Value) -> bool:
     """Return whether a disk template is the same, or every size of a spec pair (`inner`) is one of another pair."""
     if not isinstance(outer, dict) or not isinstance(inner, dict):
         return outer == inner
-    low, high = ([_spec(pair, bound) for pair in (outer, inner)] for bound in ("min", "max"))
+
+    def number(pair: Mapping[str, Value], bound: str, name: str, otherwise: float) -> float:
+        spec = pair.get(bound)
+        found = spec.get(name) if isinstance(spec, dict) else None
+        return found if isinstance(found, int) else otherwise
+
     return all(
-        low[0].get(name, inf) <= low[1].get(name, -inf) and high[1].get(name, inf) <= high[0].get(name, -inf)
+        number(outer, "min", name, inf) <= number(inner, "min", name, -inf)
+        and number(inner, "max", name, inf) <= number(outer, "max", name, -inf)
         for name in SPEC_PARAMETERS
     )
-
-
-def _spec(pair: Mapping[str, Value], bound: str) -> dict[str, int]:
-    """Return the numbers of one bound of a pair."""
-    spec = pair.get(bound)
-    return {name: value for name, value in spec.items() if isinstance(value, int)} if isinstance(spec, dict) else {}
 
 
 def instances_with(state: ClusterState, template: str, level: Level, name: str | None) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gpolicy.cluster.state import ClusterState, LiveGroup, LiveNode
@@ -22,11 +22,13 @@ from gpolicy.plan.change import (
     ChangeAction,
     NotCompared,
     Risk,
+    label_of,
     risk_of,
     risk_when_new,
 )
 from gpolicy.plan.part import Key, without
 from gpolicy.policy.model import INHERIT, Leaves, OwnedPrefix, Policy
+from gpolicy.policy.source_file import Located
 from gpolicy.resolve.desired import Desired, DesiredGroup, DesiredNode, resolve
 
 TOOL_TAGS = ("ganeti:watcher:autorepair:pending:", "ganeti:watcher:autorepair:result:", "htools:standby:auto")
@@ -65,20 +67,16 @@ class _Diff:
         self.groups_after: dict[str, Values] = {}
 
     def run(self) -> Difference:
-        self._cluster()
-        for name in sorted(self.desired.groups):
-            self._group(self.desired.groups[name])
-        for name in sorted(self.desired.nodes):
-            self._node(self.desired.nodes[name])
+        own = self.state.cluster.own
+        self._leaves(Level.CLUSTER, None, self.cluster_leaves, own, own, self.cluster_after)
+        self._tags(Level.CLUSTER, None, _places(self.cluster_tags), self.state.cluster.tags)
+        for _, group in sorted(self.desired.groups.items()):
+            self._group(group)
+        for _, node in sorted(self.desired.nodes.items()):
+            self._node(node)
         return self.result
 
     # --- objects -------------------------------------------------------------------------------------------------
-
-    def _cluster(self) -> None:
-        before, after = self.state.cluster.own, self.cluster_after
-        self._leaves(Level.CLUSTER, None, self.cluster_leaves, self.state.cluster.own, before, after)
-        wanted = None if self.cluster_tags is None else {tag.value: tag.span for tag in self.cluster_tags}
-        self._tags(Level.CLUSTER, None, wanted, self.state.cluster.tags)
 
     def _group(self, desired: DesiredGroup) -> None:
         policy = desired.policy
@@ -98,8 +96,7 @@ class _Diff:
         after = fill(self._own_after(own, policy.leaves), self.cluster_after, Level.GROUP)
         self.groups_after[policy.name] = after
         self._leaves(Level.GROUP, policy.name, policy.leaves, own, before, after, current=current)
-        wanted = None if policy.tags is None else {tag.value: tag.span for tag in policy.tags}
-        self._tags(Level.GROUP, policy.name, wanted, current.tags if current else frozenset())
+        self._tags(Level.GROUP, policy.name, _places(policy.tags), current.tags if current else frozenset())
 
     def _node(self, desired: DesiredNode) -> None:
         node = self.state.nodes[desired.name]
@@ -146,9 +143,8 @@ class _Diff:
         for path in sorted(leaves, key=position):
             leaf = leaves[path]
             if not self.state.readable(level, path) and not (level is Level.GROUP and current is None):
-                label = level.value if name is None else f"{level.value}/{name}"
                 wanted = "inherit" if leaf.value is INHERIT else leaf.value
-                self.result.unreadable.append(NotCompared(label, path, wanted, leaf.span))
+                self.result.unreadable.append(NotCompared(label_of(level, name), path, wanted, leaf.span))
                 continue
             own_before = canonical(path, own.get(path)) if path in own else None
             own_after = None if leaf.value is INHERIT else canonical(path, leaf.value)
@@ -211,20 +207,21 @@ class _Diff:
     ) -> None:
         """Add a change of own values, and of `effective` ones where these are others: (before, after)."""
         effective = own if effective is None else effective
-        change = Change(
-            level=level,
-            object_name=name,
-            path=path,
-            before=own[0],
-            after=own[1],
-            effective_before=effective[0],
-            effective_after=effective[1],
-            risk=risk[0],
-            reason=risk[1],
-            affects=affects,
-            span=span,
+        self.result.changes.append(
+            Change(
+                level=level,
+                object_name=name,
+                path=path,
+                before=own[0],
+                after=own[1],
+                effective_before=effective[0],
+                effective_after=effective[1],
+                risk=risk[0],
+                reason=risk[1],
+                affects=affects,
+                span=span,
+            )
         )
-        self.result.changes.append(change)
 
     def _tags(self, level: Level, name: str | None, wanted: dict[str, Span] | None, have: frozenset[str]) -> None:
         if wanted is None:
@@ -236,6 +233,10 @@ class _Diff:
         before: list[Value] = [*sorted(have)]
         after: list[Value] = [*sorted((have - extra) | missing)]
         self._add(level, name, TAGS, (before, after), wanted[min(missing)] if missing else None)
+
+
+def _places(tags: Iterable[Located[str]] | None) -> dict[str, Span] | None:
+    return None if tags is None else {tag.value: tag.span for tag in tags}
 
 
 def owned(tag: str, level: Level, prefixes: tuple[OwnedPrefix, ...]) -> bool:

@@ -18,7 +18,7 @@ from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed, judge, obj
 from gpolicy.plan.change import Change, NotCompared, Objection
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.plan.effects import Effect, Observed, net_effects, observed, touched
-from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, check_part, key_of, left_out, select, without_change
+from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, check_words, key_of, left_out, select, without_change
 from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import StepBasis, Stepping, make_steps, nodes_that_stay
 from gpolicy.policy.kinds import Guard
@@ -144,7 +144,8 @@ def make_plan(
     difference = whole = diff(policy, state)
     taken_along: list[str] = []
     if not part.is_whole:
-        check_part(part, policy, state)
+        check_words("only", part.only, policy, state)
+        check_words("exclude", part.exclude, policy, state)
         keys, taken_along = select(whole.changes, part)
         difference = _partial(policy, state, whole, part, keys)
     stepping, seen, staying = _stepping(policy, state, difference)

@@ -15,7 +15,7 @@ from gpolicy.ganeti import commands
 from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Objection, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Objection, label_of, words
 from gpolicy.plan.effects import Contents, Effect, assigned, is_own_value, moved, tagged, tags_of
 from gpolicy.plan.step import Inverse, Step, Wave, expressible, inverse_of, made, modify, planned
 from gpolicy.printable import some
@@ -168,8 +168,7 @@ class _Maker:
         wave: Wave,
         inverse: Inverse | None = None,
     ) -> None:
-        """Add a step that sets or resets own values of an object."""
-        label, called = ("cluster", "the cluster") if name is None else (f"{level}/{name}", f"{level} {name}")
+        label, called = label_of(level, name), "the cluster" if name is None else f"{level} {name}"
         inverse = inverse or inverse_of(level, name, before, after, self.version)
         make = partial(modify, level, name, after, self.version)
         self._step(wave, label, f"modify {called}: {_paths(after)}", make, inverse, assigned(label, before, after))

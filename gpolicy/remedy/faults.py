@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.engines import engine_cluster
@@ -170,7 +170,6 @@ class _Group:
         self._sure = SureLosses(self._own, layout.instances, 1, cpus=self._cpus)
 
     def lose(self, index: int) -> tuple[Homeless, ...]:
-        """Return the instances that find no new node if a node is lost."""
         if self._sure.absorb((index,)):
             return ()
         nodes, instances = self._layout.nodes, self._layout.instances
@@ -188,18 +187,11 @@ class _Group:
 
 def tag_places(item: Instance, nodes: Nodes) -> tuple[str, ...]:
     """Return the places where the exclusion tags of an instance count."""
-    if not item.exclusion_tags or item.primary not in nodes:
-        return ()
-    return _places_at(nodes[item.primary])
+    return _places_at(nodes[item.primary]) if item.exclusion_tags and item.primary in nodes else ()
 
 
 def _places_at(node: Node) -> tuple[str, ...]:
-    return _places(node.facts.name, node.facts.location_tags)
-
-
-@lru_cache(maxsize=4096)
-def _places(name: str, locations: frozenset[str]) -> tuple[str, ...]:
-    return (f"node {name}", *sorted(locations))
+    return (f"node {node.facts.name}", *sorted(node.facts.location_tags))
 
 
 def shortage(node: Node) -> int:
@@ -233,25 +225,15 @@ class Places:
             if tags := node.facts.migration_tags:
                 others = [item for item in online if item.group == node.facts.group and item is not node.facts]
                 self._without_target[index] = bool(others) and not any(tags <= one.receivable_tags for one in others)
-        self._known: dict[tuple[int, int, DiskTemplate], tuple[tuple[FaultKind, int], ...]] = {}
 
-    def wrong(self, item: Instance, nodes: Nodes) -> tuple[tuple[FaultKind, int], ...]:
-        """Return what is wrong with the nodes of an instance, and with how many of them."""
-        return self.wrong_at(item.primary, item.secondary, item.template, nodes)
+    def wrong(self, item: Instance, nodes: Nodes) -> Iterator[tuple[FaultKind, int]]:
+        """Yield what is wrong with the nodes of an instance, and with how many of them."""
+        return self.wrong_at(nodes.get(item.primary), nodes.get(item.secondary), item.template)
 
     def wrong_at(
-        self, primary: int, secondary: int, template: DiskTemplate, nodes: Nodes
-    ) -> tuple[tuple[FaultKind, int], ...]:
-        """Return what is wrong with these nodes for an instance of `template`."""
-        key = (primary, secondary, template)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = tuple(self._wrong(nodes.get(primary), nodes.get(secondary), template))
-        return found
-
-    def _wrong(
         self, primary: Node | None, secondary: Node | None, template: DiskTemplate
     ) -> Iterator[tuple[FaultKind, int]]:
+        """Yield what is wrong with these nodes for an instance of `template`."""
         own = [node for node in (primary, secondary) if node is not None]
         if unusable := sum(node.facts.offline for node in own):
             yield FaultKind.NODE, unusable

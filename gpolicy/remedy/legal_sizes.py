@@ -75,7 +75,6 @@ def size_cure(
 
 
 def _why_not(breach: ParameterBreach, *, exclusive: bool) -> str:
-    """Return why no command ends a breach; empty if one does."""
     if breach.parameter in _FIXED:
         return _FIXED[breach.parameter]
     if breach.parameter == "disk-size" and (breach.beyond or 0) > 0:
@@ -120,23 +119,22 @@ def _nearest(value: int, low: int, high: int, step: int) -> int | None:
 
 def _commands(old: LiveInstance, new: LiveInstance) -> Iterator[Command]:
     names = [name for name in _BACKEND if getattr(new, name) != getattr(old, name)]
+    body: dict[str, Value]
     if names:
         words = ",".join(f"{name}={getattr(new, name)}{_BACKEND[name]}" for name in names)
-        body: dict[str, Value] = {"beparams": {name: getattr(new, name) for name in names}}
-        request = call("PUT", ("instances", new.name, "modify"), body)
+        body = {"beparams": {name: getattr(new, name) for name in names}}
         whole = round_size(new.maxmem) == new.maxmem and round_size(new.minmem) == new.minmem
-        yield Command(("gnt-instance", "modify", "-B", words, new.name) if whole else None, request)
+        argv = ("gnt-instance", "modify", "-B", words, new.name) if whole else None
+        yield Command(argv, call("PUT", ("instances", new.name, "modify"), body))
     for number, (was, now) in enumerate(zip(old.disks, new.disks, strict=True)):
         if now.size > was.size:
+            body = {"amount": now.size, "absolute": True}
+            request = call("POST", ("instances", new.name, "disk", str(number), "grow"), body)
             words_of_disk = (new.name, str(number), f"{now.size}M")
-            request = call(
-                "POST", ("instances", new.name, "disk", str(number), "grow"), {"amount": now.size, "absolute": True}
-            )
             yield Command(("gnt-instance", "grow-disk", "--absolute", *words_of_disk), request)
 
 
 def _with_size(layout: Layout, observed: LiveInstance, wanted: LiveInstance) -> Layout | str:
-    """Return the layout with an instance of another size, or why its nodes cannot hold it."""
     old = next(item for item in layout.instances.values() if item.name == observed.name)
     grown = sum(disk.size for disk in wanted.disks) - sum(disk.size for disk in observed.disks)
     new = replace(
@@ -148,17 +146,13 @@ def _with_size(layout: Layout, observed: LiveInstance, wanted: LiveInstance) -> 
         disks=old.disks if not grown else tuple(Disk(disk.size, disk.spindles) for disk in wanted.disks),
     )
     smaller = new.memory <= old.memory and new.vcpus <= old.vcpus and new.spindle_use <= old.spindle_use and not grown
-    changed = {}
-    primary = add_primary(remove_primary(layout.nodes[old.primary], old), new, force=smaller)
-    if isinstance(primary, FailReason):
-        return f"{layout.nodes[old.primary].facts.name} cannot hold its next legal size"
-    changed[old.primary] = primary
+    found = {old.primary: add_primary(remove_primary(layout.nodes[old.primary], old), new, force=smaller)}
     if old.secondary != NO_NODE:
         left = remove_secondary(layout.nodes[old.secondary], old)
-        secondary = add_secondary(left, new, old.primary, force=smaller)
-        if isinstance(secondary, FailReason):
-            return f"{layout.nodes[old.secondary].facts.name} cannot hold its next legal size"
-        changed[old.secondary] = secondary
+        found[old.secondary] = add_secondary(left, new, old.primary, force=smaller)
+    changed = {index: node for index, node in found.items() if not isinstance(node, FailReason)}
+    if (full := next((index for index in found if index not in changed), None)) is not None:
+        return f"{layout.nodes[full].facts.name} cannot hold its next legal size"
     after = layout.after(Moved(changed, new))
     if smaller:
         return after  # no loss takes more room than before

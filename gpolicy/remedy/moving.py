@@ -116,13 +116,12 @@ class Movers:
         tags = sum(len(layout.tagged[tag][place]) > 1 for tag in {*item.exclusion_tags} for place in places)
         return self.places.units(item, layout.nodes) + tags + sum(shortage(node) > 0 for node in own)
 
-    def is_safe(self, layout: Layout, trial: Trial, *, alone: bool = False) -> bool:
+    def is_safe(self, layout: Layout, trial: Trial) -> bool:
         """Whether N+1 is no worse than before after each part of a move: no node newly lacks memory for its mirrored
         instances or lacks more, and no more losses of nodes, with no more instances, cannot be absorbed.
 
         On the way, that is not asked of an instance that is down with its node: it starts, and is mirrored later; nor
-        of one that leaves a node above its vcpu-ratio, where it ran: it would go back there.
-        `alone`: no instance may newly find no node, even if others find one then."""
+        of one that leaves a node above its vcpu-ratio, where it ran: it would go back there."""
         before = _losses(layout)
         item = trial.move.instance
         leaves = item.primary in self.silent or layout.nodes[item.primary].exceeds_vcpu_ratio
@@ -135,13 +134,7 @@ class Movers:
             after = _losses(state, None if state is last else apart)
             if after[0] > before[0] or after[1] > before[1]:
                 return False
-            if alone and not _who(state) <= _who(layout):
-                return False
         return True
-
-
-def _who(layout: Layout) -> set[tuple[int, str]]:
-    return {(index, item.instance) for index, items in layout.homeless.items() for item in items}
 
 
 def _losses(layout: Layout, without: str | None = None) -> tuple[int, int]:
@@ -312,8 +305,8 @@ class Trials:
         found = []
         for place, move in enumerate(known.moves):
             primary, secondary = _after(move)
-            wrong = places.wrong_at(primary, secondary, item.template, layout.nodes)
-            units = now - sum(number for _, number in wrong) if wrong else now
+            wrong = places.wrong_at(layout.nodes.get(primary), layout.nodes.get(secondary), item.template)
+            units = now - sum(number for _, number in wrong)
             if item.exclusion_tags:
                 if primary not in of_tags:
                     of_tags[primary] = tag_units(layout, item, primary)
@@ -329,7 +322,6 @@ def _same(these: tuple[object, ...], those: tuple[object, ...]) -> bool:
 
 
 def _after(move: InstanceMove) -> tuple[int, int]:
-    """Return the primary and the secondary after a move."""
     item, target = move.instance, move.target
     match move.kind:
         case MoveKind.FAILOVER:

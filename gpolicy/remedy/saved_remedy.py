@@ -231,7 +231,6 @@ def _stuck(moves: Sequence[Move]) -> dict[int, str]:
 
 
 def _title(argv: Words, before: Words, after: Words, *, up: bool) -> str:
-    """Return in words what a command does; `up`: the instance should run."""
     name = argv[-1]
     match argv[1]:
         case "replace-disks":
@@ -276,11 +275,11 @@ SAVED: Final = Shape(SavedRemedy).with_keys(
 def read_procedure(path: FilePath, signers: Signers | None = None) -> Procedure:
     """Return the plan or the remedy in a file. Raise InputError if it is neither, as `read_plan` does."""
     hint = "make a plan with `gpolicy plan -o FILE`, or a remedy with `gpolicy remedy -o FILE`"
+    return read_procedure_file(path, signers, _procedure, hint)
 
-    def procedure(written: Record) -> Procedure:
-        return _remedy(written) if written.fields.get("kind") == KIND else plan_in(written)
 
-    return read_procedure_file(path, signers, procedure, hint)
+def _procedure(written: Record) -> Procedure:
+    return _remedy(written) if written.fields.get("kind") == KIND else plan_in(written)
 
 
 def _remedy(written: Record) -> SavedRemedy:
@@ -314,7 +313,6 @@ def _remedy(written: Record) -> SavedRemedy:
 
 
 def _move(written: Record) -> Move:
-    """Return a move whose commands are those that its words say."""
     instance = check_text(written, "instance")
     commands, back = (tuple(_command(item, instance) for item in written.objects(key)) for key in ("commands", "back"))
     move = Move(
@@ -384,9 +382,8 @@ def _supposed(written: Record) -> Supposed | None:
     if written.fields.get("supposes") is None:
         return None
     supposes = written.record("supposes")
-    effects: list[Effect] = []
-    for item in supposes.objects("effects"):
-        effect = read_effect(item)
+    items = supposes.objects("effects")
+    effects = tuple(map(read_effect, items))
+    for effect, item in zip(effects, items, strict=True):
         checked_object(effect.object, item.where)
-        effects.append(effect)
-    return Supposed(check_text(supposes, "file"), supposes.flag("is_plan"), tuple(effects))
+    return Supposed(check_text(supposes, "file"), supposes.flag("is_plan"), effects)

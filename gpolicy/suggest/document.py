@@ -124,8 +124,7 @@ def _hardware(made: Suggestion) -> dict[str, Node]:
     found: dict[str, Node] = {}
     least, most = (end(node.total_memory for node in nodes) for end in (min, max))
     if least >= ALIKE * most:
-        memory = format_size(least)
-        found["memory"] = int(memory) if memory.isdigit() else memory
+        found["memory"] = _written_size(least)
     cpus = {node.total_cpus for node in nodes}
     if len(cpus) == 1 and cpus != {0}:
         found["cpus"] = cpus.pop()
@@ -133,9 +132,13 @@ def _hardware(made: Suggestion) -> dict[str, Node]:
         volumes = {node.room.volumes for node in nodes}
         if len(volumes) == 1:
             found["pv_count"] = volumes.pop() or 0
-        size = format_size(made.volume)
-        found["pv_size"] = int(size) if size.isdigit() else size
+        found["pv_size"] = _written_size(made.volume)
     return found
+
+
+def _written_size(size: int) -> Node:
+    text = format_size(size)
+    return int(text) if text.isdigit() else text
 
 
 def _memory(made: Suggestion, request: SuggestRequest) -> str:
@@ -205,9 +208,8 @@ def _size(size: Size, made: Suggestion) -> str:
 
 
 def _std(made: Suggestion) -> str:
-    written: dict[str, Node] = {
-        name: exact_size(value) if name.endswith("-size") else value for name, value in spec_values(made.std).items()
-    }
+    values = spec_values(made.std).items()
+    written: dict[str, Node] = {name: exact_size(n) if name.endswith("-size") else n for name, n in values}
     return (
         "The cluster's std, which groups cannot set, fits none of these sizes, so hspace will count no standard"
         f" instances here. One that fits: {flow(written)}"

@@ -9,6 +9,7 @@ memory and disk, so a size never uses the last MiB. Sources: design documents "r
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -102,11 +103,12 @@ class Grounds:
             )
         if len(usable) > 1:
             alike = len({kind.room for kind in usable}) < len(usable)
-            kinds_told = "; ".join(
-                f"{some([node.name for node in kind.nodes])} ({_room(kind)}{_spindles(kind) if alike else ''})"
-                for kind in usable
-            )
-            notes.append(f"there are {len(usable)} kinds of nodes: {kinds_told}")
+            told = []
+            for kind in usable:
+                most = kind.nodes[0].spindle_use
+                spindles = f", {most:g} of spindle use" if alike and most is not None else ""
+                told.append(f"{some([node.name for node in kind.nodes])} ({_room(kind)}{spindles})")
+            notes.append(f"there are {len(usable)} kinds of nodes: {'; '.join(told)}")
         return usable
 
     def tiles(self, kinds: tuple[NodeKind, ...], ground: Ground) -> Tiling:
@@ -135,11 +137,6 @@ class Grounds:
         }
 
 
-def _spindles(kind: NodeKind) -> str:
-    most = kind.nodes[0].spindle_use
-    return "" if most is None else f", {most:g} of spindle use"
-
-
 def _room(kind: NodeKind) -> str:
     room = kind.room
     parts = [f"{rough_size(room.memory)} memory", count(room.cpus, "virtual CPU")]
@@ -160,26 +157,21 @@ def emptied(data: ClusterData, volume: int | None = None) -> ClusterData:
     `volume` (MiB) is what Ganeti counts of each physical volume under exclusive storage: a disk frees its whole
     volumes.
     """
-    memory: dict[int, int] = {}
-    disk: dict[int, int] = {}
-    spindles: dict[int, int] = {}
+    memory, disk, spindles = Counter[int](), Counter[int](), Counter[int]()
     for instance in data.instances:
         if instance.uses_memory:
-            memory[instance.primary] = memory.get(instance.primary, 0) + instance.memory
-        if not instance.template.local or instance.forthcoming:
-            continue
-        for index in {instance.primary, instance.secondary}:
-            disk[index] = disk.get(index, 0) + instance.disk
-            spindles[index] = spindles.get(index, 0) + (instance.total_spindles or 0)
+            memory[instance.primary] += instance.memory
+        for index in {instance.primary, instance.secondary} if instance.template.local else ():
+            if not instance.forthcoming:
+                disk[index] += instance.disk
+                spindles[index] += instance.total_spindles or 0
     nodes = []
     for node in data.nodes:
-        free = node.free_disk + disk.get(node.index, 0)
-        volumes = node.free_spindles
+        free, volumes = node.free_disk + disk[node.index], node.free_spindles
         if node.exclusive_storage:
-            volumes = min(node.spindles, volumes + spindles.get(node.index, 0))
+            volumes = min(node.spindles, volumes + spindles[node.index])
             free = max(free, volumes * (volume or 0))
-        memory_free = node.free_memory + memory.get(node.index, 0)
-        disk_free = min(int(node.total_disk), free)
+        memory_free, disk_free = node.free_memory + memory[node.index], min(int(node.total_disk), free)
         nodes.append(replace(node, free_memory=memory_free, free_disk=disk_free, free_spindles=volumes))
     return replace(data, nodes=tuple(nodes), instances=())
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from math import log2
 from typing import Final
 
@@ -214,12 +214,11 @@ def rounded(found: Tiling, ground: Ground) -> Tiling:
 def _measures(kinds: Sequence[tuple[Amounts, int]]) -> list[Amounts]:
     least = combined(min, [node for node, _ in kinds])
     frequent = [node for node, _ in sorted(kinds, key=lambda kind: -kind[1])[:_MOST_MEASURES]]
-    shared = [combined(min, [_fraction(node, *part), least]) for node in frequent for part in _FRACTIONS]
-    return list(dict.fromkeys([least, *frequent, *(shared if len(kinds) > 1 else [])]))
-
-
-def _fraction(node: Amounts, over: int, under: int) -> Amounts:
-    return combined(lambda amounts: amounts[0] * over // under, [node])
+    shared = []
+    for node, (over, under) in product(frequent, _FRACTIONS) if len(kinds) > 1 else ():
+        fraction = combined(lambda amounts: amounts[0] * over // under, [node])  # noqa: B023
+        shared.append(combined(min, [fraction, least]))
+    return list(dict.fromkeys([least, *frequent, *shared]))
 
 
 def mean_waste(kinds: Sequence[tuple[Amounts, int]], size: Amounts, ground: Ground) -> float:
