@@ -54,17 +54,6 @@ class Master(Protocol):
         """Run a command to its end."""
 
 
-class Workplace(Master, Protocol):
-    """A master on which programs can be started and watched while they run."""
-
-    @property
-    def environ(self) -> Mapping[str, str]:
-        """The environment of what is started here."""
-
-    def argv(self, command: Sequence[str]) -> list[str]:
-        """Return the argv of the program to start here so that `command` runs there."""
-
-
 @dataclass(frozen=True, slots=True)
 class LocalMaster:
     """This machine is the master. `GANETI_ROOTDIR` in `environ` moves the file, as it does for Ganeti itself."""

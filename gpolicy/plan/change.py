@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
@@ -119,6 +119,11 @@ class NotCompared:
     path: Path
     wanted: Value
     span: Span | None = None
+
+
+def new_names(changes: Iterable[Change]) -> dict[str, str]:
+    """Return the new names of the groups that are renamed, by their old ones."""
+    return {str(change.before): str(change.after) for change in changes if change.action is ChangeAction.RENAME}
 
 
 def words(value: Value) -> list[str]:

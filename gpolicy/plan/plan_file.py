@@ -131,12 +131,12 @@ def rebuilt_plan(written: Record) -> Plan:
     errors = any(finding.severity is Severity.ERROR for finding in findings)
     _refuse(written, () if errors else contradictions(claimed, basis))
     changes = rebuilt(claimed, basis)
-    stepping = make_steps([] if errors else changes, basis, version)
+    steps, impossible = make_steps([] if errors else changes, basis, version)
     guards = tuple(map(_guard, written.objects("guards")))
     declared = tuple(map(_declared, written.objects("declared_guards")))
     if [guard.name for guard in guards if guard.name not in BUILT_IN] != [guard.name.value for guard in declared]:
         _refuse(written, ["the guards that are declared are not those that have a verdict"])
-    _check_guards(guards, claimed, basis, stepping.impossible, written.where)
+    _check_guards(guards, claimed, basis, impossible, written.where)
     part = read_part(Part, written.record("part"))
     left = tuple(
         LeftOut(_object(item), _keys(item), item.choice("action", ChangeAction)) for item in written.objects("left_out")
@@ -156,7 +156,7 @@ def rebuilt_plan(written: Record) -> Plan:
         gaps=gaps,
         staying=tuple(sorted(set(staying))),
         changes=changes,
-        steps=tuple(stepping.steps),
+        steps=tuple(steps),
         guards=guards,
         declared_guards=declared,
         pair_names={name: _names(written.record("pair_names"), name) for name in written.record("pair_names").fields},

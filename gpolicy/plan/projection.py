@@ -16,7 +16,7 @@ from gpolicy.cluster.terms import Terms, under_terms
 from gpolicy.cluster.volume_pools import VolumePool, pools_of
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import fill
-from gpolicy.plan.change import MEMBERSHIP, NAME, NEW_GROUP, TAGS, Change, ChangeAction, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, NEW_GROUP, TAGS, Change, ChangeAction, new_names, words
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some
@@ -56,7 +56,7 @@ def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | Non
     by_object: dict[tuple[Level, str | None], list[Change]] = {}
     for change in changes:
         by_object.setdefault((change.level, change.object_name), []).append(change)
-    names = {str(item.before): str(item.after) for item in changes if item.action is ChangeAction.RENAME}
+    names = new_names(changes)
     mine = by_object.get((Level.CLUSTER, None), ())
     cluster = replace(state.cluster, own=_own(state.cluster.own, mine), tags=_tags(state.cluster.tags, mine))
     nodes = {
@@ -80,7 +80,7 @@ def undone(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
 
     A removed group comes back without values of its own: it had no nodes.
     """
-    old = {str(change.after): str(change.before) for change in changes if change.action is ChangeAction.RENAME}
+    old = {new: name for name, new in new_names(changes).items()}
     found = []
     for change in changes:
         made = str(change.after) in state.groups
@@ -106,8 +106,7 @@ def undone(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
 
 def before_and_after(state: ClusterState, changes: Sequence[Change], terms: Terms) -> tuple[ClusterState, ClusterState]:
     """Return the cluster as it is and as it will be, both under the terms of a policy."""
-    names = {str(change.before): str(change.after) for change in changes if change.action is ChangeAction.RENAME}
-    before = under_terms(state, terms, names)
+    before = under_terms(state, terms, new_names(changes))
     return before, projected(before, changes, terms)
 
 
@@ -115,13 +114,12 @@ def _measured(before: ClusterState, after: ClusterState) -> ClusterState:
     """Return `after` with the measurements of nodes whose exclusive storage changes; a note names those without any."""
     nodes, lost = dict(after.nodes), []
     for name, node in after.nodes.items():
-        on = after.in_force(node, _EXCLUSIVE) is True
-        if on == (before.in_force(before.nodes[name], _EXCLUSIVE) is True):
-            continue
-        pools = pools_of(after, node)
-        nodes[name] = replace(node, resources=resources_when_turned(node, pools.own if pools else None, on=on))
-        if node.resources.disk_free is not None and nodes[name].resources.disk_free is None:
-            lost.append(name)
+        on = after.has_exclusive_storage(node)
+        if on != before.has_exclusive_storage(before.nodes[name]):
+            pools = pools_of(after, node)
+            nodes[name] = replace(node, resources=resources_when_turned(node, pools.own if pools else None, on=on))
+            if node.resources.disk_free is not None and nodes[name].resources.disk_free is None:
+                lost.append(name)
     if not lost:
         return replace(after, nodes=nodes)
     note = (
@@ -132,13 +130,9 @@ def _measured(before: ClusterState, after: ClusterState) -> ClusterState:
 
 
 def _changed_node(node: LiveNode, changes: Sequence[Change], names: Mapping[str, str]) -> LiveNode:
-    group = next((str(change.after) for change in changes if change.path == MEMBERSHIP), None)
-    return replace(
-        node,
-        group=group or names.get(node.group, node.group),
-        own=_own(node.own, changes),
-        tags=_tags(node.tags, changes),
-    )
+    stays = names.get(node.group, node.group)
+    group = next((str(change.after) for change in changes if change.path == MEMBERSHIP), stays)
+    return replace(node, group=group, own=_own(node.own, changes), tags=_tags(node.tags, changes))
 
 
 def _give_flag_of_group(nodes: dict[str, LiveNode], moved: Sequence[str]) -> list[str]:
@@ -179,15 +173,10 @@ def _groups(
     last = max((group.position for group in state.groups.values() if group.position is not None), default=None)
     for (level, new), changes in by_object.items():
         if level is Level.GROUP and new is not None and any(change.action is ChangeAction.CREATE for change in changes):
-            own = _own(NEW_GROUP, changes)
+            own, tags = _own(NEW_GROUP, changes), _tags(frozenset(), changes)
             last = None if last is None else last + 1
-            groups[new] = LiveGroup(
-                name=new,
-                own=own,
-                effective=fill(own, cluster, Level.GROUP),
-                tags=_tags(frozenset(), changes),
-                position=last,
-            )
+            effective = fill(own, cluster, Level.GROUP)
+            groups[new] = LiveGroup(name=new, own=own, effective=effective, tags=tags, position=last)
     return dict(sorted(groups.items()))
 
 
@@ -204,11 +193,9 @@ def _effective(state: ClusterState, group: LiveGroup, own: Values, cluster: Valu
 def _own(own: Mapping[Path, Value], changes: Sequence[Change]) -> Values:
     values = dict(own)
     for change in changes:
-        if change.path in _NO_VALUES:
-            continue
         if change.action is ChangeAction.RESET:
             values.pop(change.path, None)
-        else:
+        elif change.path not in _NO_VALUES:
             values[change.path] = change.after
     return values
 

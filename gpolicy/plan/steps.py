@@ -7,7 +7,7 @@ modify, move nodes, remove) → nodes → tags added → tags removed → the ca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from gpolicy.cluster.state import ClusterState, Unreadable
@@ -15,7 +15,7 @@ from gpolicy.ganeti import commands
 from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Objection, label_of, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Objection, label_of, new_names, words
 from gpolicy.plan.effects import Contents, Effect, assigned, is_own_value, moved, tagged, tags_of
 from gpolicy.plan.step import Inverse, Step, Wave, expressible, inverse_of, made, modify, planned
 from gpolicy.printable import some
@@ -35,14 +35,6 @@ _STORAGE: tuple[Path, ...] = (
 """Parameters that templates need: set before a template is enabled, emptied (a false value) after it is disabled."""
 
 
-@dataclass(slots=True)
-class Stepping:
-    """The steps of a plan, and what no command can do."""
-
-    steps: list[Step] = field(default_factory=list)
-    impossible: list[Objection] = field(default_factory=list)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepBasis:
     """The further input of steps, besides the changes and the Ganeti release. A plan file contains it.
@@ -56,9 +48,12 @@ class StepBasis:
     staying: frozenset[str] = frozenset()
 
 
-def make_steps(changes: Iterable[Change], basis: StepBasis, version: str) -> Stepping:
-    """Return the steps that make `changes` on the cluster that `basis` shows, for Ganeti `version`."""
-    return _Maker(list(changes), basis, version).run()
+def make_steps(changes: Iterable[Change], basis: StepBasis, version: str) -> tuple[list[Step], list[Objection]]:
+    """Return the steps that make `changes` on the cluster that `basis` shows, for Ganeti `version`; what none can do"""
+    maker = _Maker(list(changes), basis, version)
+    maker.run()
+    ordered = enumerate(sorted(maker.steps, key=lambda step: step.wave), start=1)
+    return [replace(step, id=str(number)) for number, step in ordered], maker.impossible
 
 
 def nodes_that_stay(changes: Iterable[Change], state: ClusterState) -> frozenset[str]:
@@ -90,10 +85,9 @@ def _arriving(changes: Iterable[Change]) -> dict[str, list[Change]]:
 class _Maker:
     def __init__(self, changes: list[Change], basis: StepBasis, version: str) -> None:
         self.changes, self.basis, self.version = changes, basis, version
-        self.result = Stepping()
-        self.renamed: dict[str, str] = {
-            str(change.before): str(change.after) for change in changes if change.action is ChangeAction.RENAME
-        }
+        self.steps: list[Step] = []
+        self.impossible: list[Objection] = []
+        self.renamed = new_names(changes)
         self.created = {change.object_name or "": None for change in changes if change.action is ChangeAction.CREATE}
         self.removed = [change.object_name or "" for change in changes if change.action is ChangeAction.REMOVE]
         self.emptied: list[str] = []
@@ -104,7 +98,7 @@ class _Maker:
         self.lasting = self._lasting()
         self.kept_names = self._kept_names()
 
-    def run(self) -> Stepping:
+    def run(self) -> None:
         cluster = self.leaves[Level.CLUSTER].get("", [])
         gone = {template for change in cluster if change.path == TEMPLATES for template in _gone(change)}
         letting_go = self._groups_letting_go(gone)
@@ -134,9 +128,6 @@ class _Maker:
         pool = [change for change in cluster if change.path == POOL_SIZE]
         # alone and last: on 3.0.2 a job that promotes nodes may fail with all its other changes
         self._cluster_step(Wave.POOL, _assignments(pool), {change.path: change.before for change in pool})
-        ordered = enumerate(sorted(self.result.steps, key=lambda step: step.wave), start=1)
-        self.result.steps = [replace(step, id=str(number)) for number, step in ordered]
-        return self.result
 
     def _group_seen(self, name: str) -> Values:
         return self.basis.objects[f"group/{name}"]
@@ -152,12 +143,12 @@ class _Maker:
     ) -> None:
         try:
             command = planned(make(), effects)
-            self.result.steps.append(Step(wave=wave, object=obj, title=title, command=command, inverse=inverse))
+            self.steps.append(Step(wave=wave, object=obj, title=title, command=command, inverse=inverse))
         except InexpressibleError as error:
             text = f"{obj}: {error.message}" + (f"; {error.hint}" if error.hint else "")
             causes = (change for change in self.changes if change.object == obj and change.path == error.path)
             cause = next(causes, None)
-            self.result.impossible.append(Objection(text, cause.span if cause else None))
+            self.impossible.append(Objection(text, cause.span if cause else None))
 
     def _modify(
         self,
