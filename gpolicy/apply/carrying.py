@@ -190,9 +190,8 @@ class Carrier:
     def _attempt(self, task: Task, number: int) -> JobOutcome:
         """Start a job and wait for it. One that is lost sight of is looked for until Ganeti tells what became of it."""
         mark = f"{self.mark}-{task.key}-{secrets.token_hex(6)}"
-        self.journal.write(
-            EventName.STARTED, step=task.key, title=task.title, mark=mark, attempt=number, route=self.runner.route.value
-        )
+        route = self.runner.route.value
+        self.journal.write(EventName.STARTED, step=task.key, title=task.title, mark=mark, attempt=number, route=route)
         try:
             outcome = self.runner.run(task.command, mark, self._watch(task))
             if outcome.result is JobResult.UNKNOWN:
@@ -258,9 +257,8 @@ class Carrier:
     def _left_alone(self, task: Task, outcome: JobOutcome) -> StoppedError:
         job = f"job {outcome.job}" if outcome.job is not None else "its job, if there is one,"
         why = f": {outcome.text}" if outcome.text else ""
-        return StoppedError(
-            f"step {task.key} ({task.title}) has begun, but we no longer wait for it{why}; {job} goes on in Ganeti"
-        )
+        begun = f"step {task.key} ({task.title}) has begun, but we no longer wait for it{why}"
+        return StoppedError(f"{begun}; {job} goes on in Ganeti")
 
     def _watch(self, task: Task) -> Watch:
         def job(number: int) -> None:
@@ -308,10 +306,8 @@ class Carrier:
                 return ask()
             except (UnreachableError, InputError) as error:
                 if time.monotonic() >= until or self.stop.at_once:
-                    begun = "".join(
-                        f"; step {key} ({title}) has begun: its job, if there is one, goes on in Ganeti"
-                        for key, title in self._unanswered.items()
-                    )
+                    goes_on = "has begun: its job, if there is one, goes on in Ganeti"
+                    begun = "".join(f"; step {key} ({title}) {goes_on}" for key, title in self._unanswered.items())
                     raise StoppedError(f"the cluster cannot be read: {error.message}{begun}") from None
                 self.progressing.note(f"{error.message}; asking again")
             poll.wait()

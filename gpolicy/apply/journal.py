@@ -106,10 +106,8 @@ def is_before_begin(data: bytes) -> bool:
 
 
 def _damaged(place: str) -> InputError:
-    return InputError(
-        f"{place}: the journal is damaged: this line was changed, or lines before it are lost or out of order",
-        hint=DISTRUSTED,
-    )
+    how = "this line was changed, or lines before it are lost or out of order"
+    return InputError(f"{place}: the journal is damaged: {how}", hint=DISTRUSTED)
 
 
 def _event(line: bytes, before: str, place: str, right_format: Callable[[Record], None] | None) -> Record | None:
@@ -231,12 +229,9 @@ def _with_step(history: History, name: EventName, event: Record) -> History:
         return replace(history, attempts=attempts, jobs=history.jobs | {job})
     fate = Fate.DONE if name is EventName.DONE else Fate.FAILED
     attempt = replace(attempt, fate=fate, did=event.texts("done"))
-    serials = event.record("serials")
-    return replace(
-        history,
-        attempts={**history.attempts, key: attempt},
-        serials={**history.serials, **{object_: serials.whole(object_) for object_ in serials.fields}},
-    )
+    written = event.record("serials")
+    serials = {**history.serials, **{object_: written.whole(object_) for object_ in written.fields}}
+    return replace(history, attempts={**history.attempts, key: attempt}, serials=serials)
 
 
 def _right_format(event: Record) -> None:
@@ -263,12 +258,8 @@ def _begun(history: History | None, event: Record) -> History:
     _right_format(event)
     direction = direction_of(event)
     if history is None:
-        return History(
-            id=event.name("journal"),
-            plan_digest=event.text("plan_digest"),
-            cluster=event.text("cluster"),
-            direction=direction,
-        )
+        id_, digest, cluster = event.name("journal"), event.text("plan_digest"), event.text("cluster")
+        return History(id=id_, plan_digest=digest, cluster=cluster, direction=direction)
     if (event.text("plan_digest"), event.text("journal")) != (history.plan_digest, history.id):
         raise InputError(f"{event.where}: goes on with another plan than the journal began with")
     return replace(history, direction=direction, ended=None)

@@ -188,10 +188,8 @@ class PlanRun(Carrier):
         self.known = self.glance()
         decision = decide_by_looking(task, self.known)
         if decision is Decision.REFUSE:
-            raise CarryingError(
-                f"step {task.key} ({task.title}) is half done, and cannot be run again",
-                hint=f"look at the cluster, then make a fresh {self.plan.noun}",
-            )
+            half = f"step {task.key} ({task.title}) is half done, and cannot be run again"
+            raise CarryingError(half, hint=f"look at the cluster, then make a fresh {self.plan.noun}")
         return decision is Decision.SKIP
 
     # --- taking back -----------------------------------------------------------------------------------------------

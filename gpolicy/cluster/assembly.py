@@ -230,9 +230,8 @@ def own_values(stored: Mapping[str, Value], where: str) -> Values:
         if value is None:
             continue
         if parameter and not _fits(path, parameter.type, value):
-            raise InputError(
-                f"{where}: {shown('.'.join(path))} should be of type {parameter.type}, but is {kind_of(value)}"
-            )
+            name = shown(".".join(path))
+            raise InputError(f"{where}: {name} should be of type {parameter.type}, but is {kind_of(value)}")
         if path == ("alloc_policy",) and value not in ALLOC_POLICIES:  # the allocator needs a known policy
             raise InputError(f"{where}: alloc_policy should be {', '.join(ALLOC_POLICIES)}, but is {shown(str(value))}")
         values[path] = value

@@ -192,18 +192,16 @@ def read_master_configuration(master: Master) -> ClusterState:
 
 def _table(master: Master, command: str, columns: Sequence[str]) -> dict[str, dict[str, str]]:
     """Return what `command list` says: by name, by column. Raise GpolicyError if it fails or makes no sense."""
-    output = master.run(
-        [command, "list", "--no-headers", "--units=m", f"--separator={_SEPARATOR}", "-o", ",".join(columns)]
-    )
+    options = ["--no-headers", "--units=m", f"--separator={_SEPARATOR}", "-o", ",".join(columns)]
+    output = master.run([command, "list", *options])
     if output.code:
         raise UnreachableError(f"{command} list failed: {_reason(output) or f'exit code {output.code}'}")
     rows: dict[str, dict[str, str]] = {}
     for line in decode_text(output.stdout, f"{command} list").splitlines():
         cells = line.split(_SEPARATOR)
         if len(cells) != len(columns):
-            raise InputError(
-                f"{command} list: {len(cells)} columns, not {len(columns)}, in: {one_line(line, _LONGEST_REASON)}"
-            )
+            wrong = f"{len(cells)} columns, not {len(columns)}"
+            raise InputError(f"{command} list: {wrong}, in: {one_line(line, _LONGEST_REASON)}")
         rows[cells[0]] = dict(zip(columns, cells, strict=True))
     return rows
 

@@ -311,10 +311,8 @@ def read_rapi(client: Client, *, insecure: bool = False) -> ClusterState:
                 notes = ("the server's TLS certificate was not verified",) if insecure else ()
                 return replace(state, notes=(*notes, *state.notes))
         first = last
-    raise UnreachableError(
-        f"{source}: the cluster changed while it was read, {_ATTEMPTS} times in a row{why}",
-        hint="try again when fewer jobs are running",
-    )
+    message = f"{source}: the cluster changed while it was read, {_ATTEMPTS} times in a row{why}"
+    raise UnreachableError(message, hint="try again when fewer jobs are running")
 
 
 def read_rapi_configuration(client: Client, *, instances: bool = False) -> ClusterState:

@@ -120,11 +120,8 @@ def state_digest(state: ClusterState, *, besides: Iterable[Unreadable] = ()) -> 
     gaps = (*state.unreadable, *besides)
 
     def own(values: Values, level: Level) -> list[Value]:
-        return [
-            [list(path), value]
-            for path, value in sorted(values.items())
-            if not any(gap.covers(level, path) for gap in gaps)
-        ]
+        shown = (item for item in sorted(values.items()) if not any(gap.covers(level, item[0]) for gap in gaps))
+        return [[list(path), value] for path, value in shown]
 
     content = {
         "name": state.name,

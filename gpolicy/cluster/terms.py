@@ -176,9 +176,8 @@ class LimitsInForce:
     @property
     def sentence(self) -> str:
         """The limits in words, with where they come from."""
-        shown = [
-            f"{words} ({'option' if key in self.options else 'policy'})" for key, words in self.limits.words.items()
-        ]
+        said = self.limits.words.items()
+        shown = [f"{words} ({'option' if key in self.options else 'policy'})" for key, words in said]
         title = "group" if len(self.groups) == 1 else "groups"
         small = f"; no more nodes than may fail: {', '.join(self.too_small)}" if self.too_small else ""
         return f"limits of {title} {', '.join(self.groups)}: {', '.join(shown)}{small}"
@@ -194,12 +193,11 @@ def limits_in_force(state: ClusterState, asked: Limits, group: str | None = None
     options = tuple(asked.words)
     nodes = Counter(node.group for node in state.nodes.values())
 
-    def too_small(names: list[str], limits: Limits) -> tuple[str, ...]:
-        return tuple(name for name in names if 0 < nodes[name] <= (limits.max_node_failures or 0))
-
-    return tuple(
-        LimitsInForce(tuple(names), limits, options, too_small(names, limits)) for limits, names in by_limits.items()
-    )
+    found = []
+    for limits, names in by_limits.items():
+        too_small = tuple(name for name in names if 0 < nodes[name] <= (limits.max_node_failures or 0))
+        found.append(LimitsInForce(tuple(names), limits, options, too_small))
+    return tuple(found)
 
 
 def limited(state: ClusterState, asked: Limits) -> ClusterState:

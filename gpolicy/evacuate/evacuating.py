@@ -91,9 +91,8 @@ def _find(state: ClusterState, request: EvacuationRequest, tell: Tell, stop: Sto
         leaving = matching("", request.nodes or "", state.nodes, "node")
     targets = [name for word in request.targets for name in matching("to", word, state.groups, "group")]
     state, unknown = _known(state, frozenset(leaving), targets, declared=request.declared)
-    evacuation = _Evacuation(
-        state, state, request, frozenset(leaving), group, tuple(dict.fromkeys(targets)), tell, stop, unknown
-    )
+    to = tuple(dict.fromkeys(targets))
+    evacuation = _Evacuation(state, state, request, frozenset(leaving), group, to, tell, stop, unknown)
     for mode in evacuation.modes():
         evacuation.ask(mode)
     return evacuation.report()
@@ -162,9 +161,8 @@ class _Evacuation:
         homes = self._homes(wanted)
         filled = {node.group for node in self.state.nodes.values()} - homes
         if not filled & set(self.targets or self.state.groups):
-            raise RequestError(
-                "no other group has nodes", hint="name nodes instead: their instances stay in their group"
-            )
+            hint = "name nodes instead: their instances stay in their group"
+            raise RequestError("no other group has nodes", hint=hint)
 
     def ask(self, mode: EvacuationMode | None) -> None:
         """Ask hail to move what a request of this mode moves, None for change-group; go on from the state after it."""

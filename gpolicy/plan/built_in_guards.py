@@ -182,9 +182,8 @@ def _groups_empty(view: Outlook) -> Iterator[Objection]:
     for name in sorted(removed):
         nodes = sorted(node.name for node in view.after.nodes_of(name))
         if nodes:
-            yield view.object_to(
-                f"group {name} is not empty: {some(nodes)} must go to another group first", NAME, group=name
-            )
+            text = f"group {name} is not empty: {some(nodes)} must go to another group first"
+            yield view.object_to(text, NAME, group=name)
     if removed and not view.after.groups.keys() - removed:
         yield view.object_to("the last group cannot be removed", NAME, group=min(removed))
 

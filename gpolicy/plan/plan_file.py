@@ -138,9 +138,8 @@ def rebuilt_plan(written: Record) -> Plan:
         _refuse(written, ["the guards that are declared are not those that have a verdict"])
     _check_guards(guards, claimed, basis, impossible, written.where)
     part = read_part(Part, written.record("part"))
-    left = tuple(
-        LeftOut(_object(item), _keys(item), item.choice("action", ChangeAction)) for item in written.objects("left_out")
-    )
+    items = written.objects("left_out")
+    left = tuple(LeftOut(_object(item), _keys(item), item.choice("action", ChangeAction)) for item in items)
     _refuse(written, contradictions_of_part(part, claimed, left))
     return Plan(
         cluster=check_text(written, "cluster"),

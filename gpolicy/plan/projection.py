@@ -59,10 +59,9 @@ def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | Non
     names = new_names(changes)
     mine = by_object.get((Level.CLUSTER, None), ())
     cluster = replace(state.cluster, own=_own(state.cluster.own, mine), tags=_tags(state.cluster.tags, mine))
-    nodes = {
-        node.name: _changed_node(node, by_object.get((Level.NODE, node.name), ()), names)
-        for node in state.nodes.values()
-    }
+    nodes = {}
+    for name, node in state.nodes.items():
+        nodes[name] = _changed_node(node, by_object.get((Level.NODE, name), ()), names)
     stays = {node.name: names.get(node.group, node.group) for node in state.nodes.values()}
     moved = [name for name, node in nodes.items() if node.group != stays[name]]
     of_groups = not state.readable(Level.GROUP, _EXCLUSIVE)

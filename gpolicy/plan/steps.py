@@ -104,9 +104,8 @@ class _Maker:
         letting_go = self._groups_letting_go(gone)
         lists = {name: self._group_seen(name).get(GROUP_TEMPLATES) for name in self.removed}
         self.emptied = [name for name, templates in lists.items() if gone & set(words(templates))]
-        self._cluster(
-            [change for change in cluster if change.path != POOL_SIZE], waits=bool(letting_go or self.emptied)
-        )
+        others = [change for change in cluster if change.path != POOL_SIZE]
+        self._cluster(others, waits=bool(letting_go or self.emptied))
         for name in letting_go:
             old_name = next((old for old, new in self.renamed.items() if new == name), name)
             self._group(old_name, self.leaves[Level.GROUP][name], Wave.LET_GO)

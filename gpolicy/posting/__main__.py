@@ -40,9 +40,8 @@ def _parser() -> _Parser:
     way.add_argument("--print", action="store_true", help="write the text to standard output; nothing is asked")
     way.add_argument("--issue", type=int, metavar="CODE", help="keep an issue, for this exit code of `gpolicy drift`")
     parser.add_argument("name", metavar="NAME", help="tells comments of one request apart")
-    parser.add_argument(
-        "files", metavar="FILE", nargs="+", type=Path, help="text for it; one that is missing says nothing"
-    )
+    text = "text for it; one that is missing says nothing"
+    parser.add_argument("files", metavar="FILE", nargs="+", type=Path, help=text)
     return parser
 
 

@@ -266,10 +266,9 @@ class Trials:
         crowds = tuple(layout.tagged[tag] for tag in item.exclusion_tags)
         known = self._known.get(part)
         if known is None or known.item is not item:
-            chosen = (dropwhile if copying else takewhile)(
-                lambda move: not copied_by(move), self.movers.moves(layout, number)
-            )
-            moves, places = tuple(chosen), dict[int, list[int]]()
+            chosen = dropwhile if copying else takewhile
+            found = chosen(lambda move: not copied_by(move), self.movers.moves(layout, number))
+            moves, places = tuple(found), dict[int, list[int]]()
             for place, move in enumerate(moves):
                 places.setdefault(move.target, []).append(place)
             known = self._known[part] = _Known(item, own, crowds, moves, [None] * len(moves), places)

@@ -241,9 +241,8 @@ class RolloutRun:
     @property
     def has_trouble(self) -> bool:
         """Whether a run or a look so far has not ended well."""
-        return any(outcome.exit_code for outcome in self.outcomes.values()) or any(
-            look.troubles for look in self.looks.values()
-        )
+        failed = any(outcome.exit_code for outcome in self.outcomes.values())
+        return failed or any(look.troubles for look in self.looks.values())
 
     # --- forward and back ------------------------------------------------------------------------------------------
 

@@ -264,10 +264,8 @@ def parse_mix(text: str) -> dict[int, int]:
         name, equals, number = item.partition("=")
         count = number.strip()
         if not equals or not (count.isascii() and count.isdigit() and len(count) < 7 and int(count) > 0):
-            raise RequestError(
-                f"{item!r} is not a valid part of a mix",
-                hint="write SIZE=N, N from 1 to 999999: full=2,half=3,quarter=10",
-            )
+            hint = "write SIZE=N, N from 1 to 999999: full=2,half=3,quarter=10"
+            raise RequestError(f"{item!r} is not a valid part of a mix", hint=hint)
         divisor = divisor_of(name)
         if divisor in weights:
             raise RequestError(f"the mix names size {name.strip()} twice")

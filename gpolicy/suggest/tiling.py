@@ -263,9 +263,8 @@ def _round_disk(size: Amounts, grain: int, ground: Ground) -> int | None:
 
 def _grain(amounts: Sequence[int]) -> int:
     """Return the coarsest rounding that reduces no amount by more than one percent."""
-    return next(
-        (grain for grain in _GRAINS if all(amount % grain <= amount * _LOST_BY_ROUNDING for amount in amounts)), _STEP
-    )
+    fine = (grain for grain in _GRAINS if all(amount % grain <= amount * _LOST_BY_ROUNDING for amount in amounts))
+    return next(fine, _STEP)
 
 
 def _floor(amount: int, grain: int) -> int:
