@@ -6,9 +6,12 @@ number is held against the bounds in `gpolicy.ganeti.amounts`.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
+from enum import StrEnum
+from functools import cache
 from typing import Any, Final, TypeVar
 
 from gpolicy.cluster.record import Record, kind_of, shown
@@ -20,6 +23,7 @@ from gpolicy.ganeti.parameters import FAMILIES, fill, flatten, parameter_at, par
 from gpolicy.ganeti.vocabulary import ALLOC_POLICIES
 from gpolicy.printable import some
 
+_T = TypeVar("_T")
 _Listed = TypeVar("_Listed", LiveGroup, LiveNode, LiveInstance)
 
 
@@ -36,19 +40,10 @@ def by_name(objects: Iterable[_Listed], where: str, *, in_order: bool = False) -
     return dict(sorted(named.items()))
 
 
-def identity(record: Record) -> Identity:
-    """Return uuid, serial number and modification time (seconds since 1970) of an object of Ganeti."""
-    return Identity(
-        uuid=record.text_or_none("uuid"),
-        serial_no=record.whole_or_none("serial_no"),
-        mtime=record.number_or_none("mtime"),
-    )
-
-
 def filled_group(name: str, own: Values, cluster: Values, record: Record) -> LiveGroup:
     """Return a group with its effective values filled from those of the cluster."""
     effective = fill(own, cluster, Level.GROUP)
-    return LiveGroup(name=name, own=own, effective=effective, tags=record.tags(), identity=identity(record))
+    return LiveGroup(name=name, own=own, effective=effective, tags=record.tags(), identity=read_part(Identity, record))
 
 
 def instance_of(record: Record, beparams: Record, **more: Any) -> LiveInstance:
@@ -64,7 +59,7 @@ def instance_of(record: Record, beparams: Record, **more: Any) -> LiveInstance:
         admin_state=record.text("admin_state"),
         hypervisor=record.text_or_none("hypervisor"),
         tags=record.tags(),
-        identity=identity(record),
+        identity=read_part(Identity, record),
         forthcoming=record.flag("forthcoming", default=False),
         **more,
     )
@@ -282,3 +277,66 @@ def _are_whole(values: Iterable[Value]) -> bool:
 
 def _is_whole(value: Value) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+# --- parts by their types -------------------------------------------------------------------------------------------
+
+
+def _sizes(record: Record, key: str) -> tuple[int, ...]:
+    sizes = record.items(key)
+    whole = [size for size in sizes if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**63]
+    if len(whole) != len(sizes):
+        record.refuse(key, "a list of sizes")
+    return tuple(whole)
+
+
+_Reader = Callable[[Record, str], object]
+_READERS: dict[str, _Reader] = {
+    "str": Record.text,
+    "int": Record.whole,
+    "float": Record.number_or_none,
+    "bool": Record.flag,
+    "frozenset[str]": lambda record, key: frozenset(record.texts(key)),
+    "tuple[str, ...]": Record.texts,
+    "Path": Record.texts,
+    "tuple[int, ...]": _sizes,
+    "Mapping[str, tuple[str, ...]]": lambda record, key: (
+        {name: record.record(key).texts(name) for name in record.record(key).fields}
+    ),
+    "Values": lambda record, key: own_values(record.record(key).fields, record.where),
+}
+"""The reader of a field, by its type in the model; of parts, and of what may be none, `_reader` makes one."""
+
+
+def _reader(kind: type, written: str) -> _Reader | None:
+    """Return the reader of a field of `kind` whose type is `written` so; None if something else reads it."""
+    if written in _READERS:
+        return _READERS[written]
+    if written.endswith(" | None"):
+        inner = _reader(kind, written.removesuffix(" | None"))
+        return inner and (lambda record, key: None if record.fields.get(key) is None else inner(record, key))
+    one = written.removeprefix("tuple[").removesuffix(", ...]")
+    part: Any = vars(sys.modules[kind.__module__]).get(one)
+    if part is None:
+        return None
+    if issubclass(part, StrEnum):
+        return lambda record, key: record.choice(key, part)
+    if one != written:
+        return lambda record, key: tuple(read_part(part, item) for item in record.objects(key))
+    return lambda record, key: read_part(part, record.record(key))
+
+
+@cache
+def _fields(kind: Any) -> dict[str, _Reader | None]:
+    return {item.name: _reader(kind, str(item.type)) for item in fields(kind)}
+
+
+def read_part(kind: type[_T], record: Record, **known: object) -> _T:
+    """Return a value from a record with its fields, by their types; `known` are fields that are already read.
+
+    Raise InputError, which names the place.
+    """
+    plain: Any = kind
+    read = {name: reader(record, name) for name, reader in _fields(plain).items() if reader and name not in known}
+    found: _T = plain(**known, **read)
+    return found

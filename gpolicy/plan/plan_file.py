@@ -10,9 +10,10 @@ from pathlib import Path as FilePath
 from typing import Final, TypeVar
 
 from gpolicy import __version__
+from gpolicy.cluster.assembly import read_part
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
-from gpolicy.cluster.snapshot import read_part, read_time
+from gpolicy.cluster.snapshot import read_time
 from gpolicy.cluster.state import Identity, Snapshot, Unreadable
 from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.errors import InputError

@@ -171,12 +171,10 @@ class _Maker:
         Ganeti does not check groups when it disables a template; it cuts their lists later, without a word.
         """
         return [
-            change.object_name or ""
-            for change in self.changes
-            if change.level is Level.GROUP
-            and change.path == GROUP_TEMPLATES
-            and change.object_name not in self.created
-            and gone & set(words(change.before))
+            name
+            for name, leaves in self.leaves[Level.GROUP].items()
+            for change in leaves
+            if name not in self.created and change.path == GROUP_TEMPLATES and gone & set(words(change.before))
         ]
 
     def _cluster(self, changes: list[Change], *, waits: bool) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from gpolicy import __version__
+from gpolicy.cluster.assembly import read_part
 from gpolicy.cluster.record import Record, shown
-from gpolicy.cluster.snapshot import read_part
 from gpolicy.cluster.state import Unreadable
 from gpolicy.errors import InputError
 from gpolicy.ganeti.commands import Command, call
