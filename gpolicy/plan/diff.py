@@ -103,18 +103,15 @@ class _Diff:
         group_after = desired.group.value if desired.group else self.desired.name_after(node.group)
         own_after = self._own_after(node.own, desired.leaves)
         before = self.state.effective_of_node(node)
-        after = fill(own_after, self.groups_after.get(group_after) or self._effective(group_after), Level.NODE)
+        known = self.state.groups.get(group_after)
+        of_group = fill(known.own, self.cluster_after, Level.GROUP) if known else self.cluster_after
+        after = fill(own_after, self.groups_after.get(group_after) or of_group, Level.NODE)
         if desired.group is not None and self.desired.name_after(node.group) != desired.group.value:
             risk = RISK_OF_ACTION[ChangeAction.MOVE], _silent_changes(before, after, desired.leaves)
             move = (node.group, group_after)
             self._add(Level.NODE, node.name, MEMBERSHIP, move, desired.group.span, risk=risk)
         self._leaves(Level.NODE, node.name, desired.leaves, node.own, before, after)
         self._tags(Level.NODE, node.name, desired.tags, node.tags)
-
-    def _effective(self, group: str) -> Values:
-        """Return the effective values of a group that the policy says nothing about, under the new cluster values."""
-        known = self.state.groups.get(group)
-        return fill(known.own, self.cluster_after, Level.GROUP) if known else dict(self.cluster_after)
 
     # --- leaves --------------------------------------------------------------------------------------------------
 

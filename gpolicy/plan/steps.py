@@ -119,7 +119,9 @@ class _Maker:
             if name not in letting_go and name not in self.created:
                 self._group(name, leaves, Wave.GROUPS)
         self._moves()
-        self._removals()
+        for name in self.removed:
+            make, effect = partial(commands.group_remove, name), Effect(f"group/{name}", NAME, name, None)
+            self._step(Wave.GROUPS, f"group/{name}", f"remove group {name}", make, self._recreate(name), (effect,))
         for name, leaves in self.leaves[Level.NODE].items():
             before = {change.path: change.before for change in leaves}
             self._modify(Level.NODE, name, before, _assignments(leaves), Wave.NODES)
@@ -283,12 +285,6 @@ class _Maker:
         stay = [name for name in nodes if name in self.basis.staying]
         lost = [f"node {name} stays: going back would split a DRBD pair" for name in stay]
         return replace(inverse, not_restored=(*inverse.not_restored, *lost))
-
-    def _removals(self) -> None:
-        for name in self.removed:
-            make = partial(commands.group_remove, name)
-            inverse, effect = self._recreate(name), Effect(f"group/{name}", NAME, name, None)
-            self._step(Wave.GROUPS, f"group/{name}", f"remove group {name}", make, inverse, (effect,))
 
     def _recreate(self, name: str) -> Inverse:
         seen = self._group_seen(name)

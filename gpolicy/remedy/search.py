@@ -272,7 +272,8 @@ class Search:
             if item.index in self.movers.fixed:
                 continue
             trials = (trial for trial in self._trials.possible(layout, item.index) if trial.gain.units >= 0)
-            for trial in _ranked(layout, trials):
+            alike = groupby(sorted(trials, key=_key), _key)  # only these are compared by their score
+            for trial in (trial for _, equal in alike for trial in _by_score(layout, equal)):
                 self.stop.spend()
                 self._tried_losses += 1
                 if self._tried_losses > MOST_LOSSES:
@@ -359,12 +360,6 @@ class Search:
             layout = layout.after(trial.moved)
             made = (*made, _step(move, layout))
         return self._moves(made, layout)
-
-
-def _ranked(layout: Layout, trials: Iterable[Trial]) -> Iterator[Trial]:
-    """Yield trials, the best first; only those that are equal otherwise are compared by their score."""
-    for _, equal in groupby(sorted(trials, key=_key), _key):
-        yield from _by_score(layout, equal)
 
 
 def _key(trial: Trial) -> Key:
