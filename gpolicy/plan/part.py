@@ -189,6 +189,4 @@ def _is_object(word: str, name: str) -> bool:
 
 
 def _words(change: Change) -> str:
-    if change.path == NAME:
-        return f"{change.object} ({change.action})"
-    return f"{change.object}:{'.'.join(change.path)}"
+    return f"{change.object} ({change.action})" if change.path == NAME else f"{change.object}:{'.'.join(change.path)}"

@@ -50,19 +50,16 @@ def size_cure(
     exclusive = violation.exclusive_storage
     reasons: list[tuple[float, str]] = []
     sizes = []
-    for number in range(len(policy.pairs)):
-        alone = replace(policy, pairs=(policy.pairs[number],), names=(policy.names[number],))
+    for number, (pair, name) in enumerate(zip(policy.pairs, policy.names, strict=True), start=1):
+        alone = replace(policy, pairs=(pair,), names=(name,))
         found = verdict_on(observed, alone, exclusive=exclusive, memory=observed.maxmem).violation or violation
-        breaches = found.breaches
-        refused = next(filter(None, (_why_not(breach, exclusive=exclusive) for breach in breaches)), None)
-        if refused is not None:
-            reasons.append((distance(breaches), refused))
+        far = distance(found.breaches)
+        if refused := next(filter(None, (_why_not(breach, exclusive=exclusive) for breach in found.breaches)), None):
+            reasons.append((far, refused))
+        elif wanted := _changed(observed, found.breaches, *pair):
+            sizes.append((far, replace(found, pair=number), wanted))
         else:
-            wanted = _changed(observed, breaches, *policy.pairs[number])
-            if wanted is None:
-                reasons.append((distance(breaches), "no size within the spec pair is a multiple of 4M"))
-            else:
-                sizes.append((distance(breaches), replace(found, pair=number + 1), wanted))
+            reasons.append((far, "no size within the spec pair is a multiple of 4M"))
     for _, aim, wanted in sorted(sizes, key=lambda item: item[0]):
         after = _with_size(layout, observed, wanted)
         if isinstance(after, Layout):
@@ -79,9 +76,7 @@ def _why_not(breach: ParameterBreach, *, exclusive: bool) -> str:
         return _FIXED[breach.parameter]
     if breach.parameter == "disk-size" and (breach.beyond or 0) > 0:
         return f"disk {breach.disk} is too large, and Ganeti does not shrink disks"
-    if breach.parameter == "spindle-use" and exclusive:
-        return _FIXED["spindles"]
-    return ""
+    return _FIXED["spindles"] if breach.parameter == "spindle-use" and exclusive else ""
 
 
 def _changed(

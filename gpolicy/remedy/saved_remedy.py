@@ -175,23 +175,17 @@ def nodes_of(moves: Iterable[Move]) -> list[str]:
 
 def residents_of(seen: Contents, nodes: Iterable[str]) -> dict[str, Words]:
     """Return the instances on each of `nodes`, sorted; disks for another node count."""
-    found: dict[str, list[str]] = {name: [] for name in nodes}
-    for item, values in seen.items():
-        for node in words(values.get(NODES)):
-            if node in found:
-                found[node].append(item.partition("/")[2])
-    return {node: tuple(sorted(names)) for node, names in found.items()}
+    moves = (Effect(item, NODES, None, values.get(NODES)) for item, values in seen.items())
+    return moved_residents(dict.fromkeys(nodes, ()), moves)
 
 
 def moved_residents(residents: Mapping[str, Words], done: Iterable[Effect]) -> dict[str, Words]:
     """Return the instances on each node after the moves `done`, in their order."""
     found = {node: set(names) for node, names in residents.items()}
     for effect in done:
-        instance = effect.object.partition("/")[2]
-        for node in words(effect.before):
-            found.get(node, set()).discard(instance)
-        for node in words(effect.after):
-            found.get(node, set()).add(instance)
+        instance, after = effect.object.partition("/")[2], words(effect.after)
+        for node in found.keys() & {*words(effect.before), *after}:
+            found[node] = found[node] | {instance} if node in after else found[node] - {instance}
     return {node: tuple(sorted(names)) for node, names in found.items()}
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise, product
-from math import log2
+from math import inf, log2
 from typing import Final
 
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
@@ -171,11 +171,11 @@ def tiling(kinds: Sequence[tuple[Amounts, int]], ground: Ground, divisors: Seque
     The measure is one kind of node, the minimum of each resource over all nodes, or slightly less so that it divides
     them. The sizes are `divisors`, by default full, half and quarter unless others waste clearly less.
     """
-    best: tuple[float, Tiling] | None = None
+    least, best = inf, None
     for cost, found in tilings(kinds, ground, divisors):
-        if best is None or cost < best[0] - 1e-12:
-            best = cost, found
-    return None if best is None else rounded(best[1], ground)
+        if cost < least - 1e-12:
+            least, best = cost, found
+    return None if best is None else rounded(best, ground)
 
 
 def tilings(
