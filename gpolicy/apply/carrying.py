@@ -153,15 +153,14 @@ class Carrier:
             again = outcome.result is not JobResult.SUCCESS and passes(outcome.text)
             if rest is None or not again or decide_by_looking(task, sight) is Decision.REFUSE:
                 partly = len(missing) < len(task.command.effects) or outcome.result is JobResult.SUCCESS
-                raise CarryingError(
-                    f"step {task.key} ({task.title}) failed: {_why(outcome)}",
-                    differences=[
-                        LeafDifference(
-                            item.object, item.path, item.after, sight.contents.get(item.object, {}).get(item.path)
-                        )
-                        for item in (missing if partly else ())
-                    ],
-                )
+                there = [sight.contents.get(item.object, {}).get(item.path) for item in missing]
+                differences = [
+                    LeafDifference(item.object, item.path, item.after, value)
+                    for item, value in zip(missing, there, strict=True)
+                    if partly
+                ]
+                failed = f"step {task.key} ({task.title}) failed: {_why(outcome)}"
+                raise CarryingError(failed, differences=differences)
             self.progressing.note(f"{outcome.text}: this is temporary, trying again in {rest:.0f} s")
             pause(rest, self.stop)
             if self.stop.after_step:

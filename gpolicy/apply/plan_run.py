@@ -15,16 +15,7 @@ from pathlib import Path
 
 from gpolicy import __version__
 from gpolicy.apply.carrying import Carrier, CarryingError, StoppedError, effect_name, told, written_serials
-from gpolicy.apply.journal import (
-    DISTRUSTED,
-    FORMAT_VERSION,
-    KIND,
-    Direction,
-    EventName,
-    Fate,
-    History,
-    mark_start,
-)
+from gpolicy.apply.journal import DISTRUSTED, FORMAT_VERSION, KIND, Direction, EventName, Fate, History, mark_start
 from gpolicy.apply.journal_file import JournalError, begin_run
 from gpolicy.apply.preconditions import guards_now, nothing_done, refuse_differences, right_cluster, suppositions_hold
 from gpolicy.apply.runner import JobOutcome, JobResult

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, Final
 
@@ -82,15 +82,9 @@ def simulated_state(text: str, *, source: str | None = None) -> ClusterState:
         name = group_name(number)
         groups[name] = LiveGroup(name=name, own=own, effective=fill(own, cluster, Level.GROUP), position=number - 1)
         for place in range(1, count + 1):
-            node = node_name(number, place)
-            nodes[node] = LiveNode(
-                name=node,
-                group=name,
-                own={("ndparams", "spindle_count"): resources.spindles_total},
-                master=not nodes,
-                resources=resources,
-                position=len(nodes),
-            )
+            spindles: Values = {("ndparams", "spindle_count"): resources.spindles_total}
+            node = LiveNode(name=node_name(number, place), group=name, own=spindles, resources=resources)
+            nodes[node.name] = replace(node, master=not nodes, position=len(nodes))
     return ClusterState(
         source=source or f"sim:{text}",
         name="",

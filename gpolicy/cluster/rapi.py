@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from gpolicy.cluster.assembly import (
     CLUSTER_SINGLES,
@@ -125,16 +125,7 @@ def configuration_of(
     if instances_answer is not None:
         where = f"{source}: /2/query/instance"
         placed = [record for record in _rows(instances_answer, PLACE_FIELDS, where) if _has_place(record)]
-        instances = (
-            instance_of(
-                record,
-                record.record("beparams"),
-                primary_node=record.text("pnode"),
-                secondary_nodes=record.texts("snodes"),
-                disk_template=record.name("disk_template"),
-            )
-            for record in placed
-        )
+        instances = (_placed(record, record.name("disk_template")) for record in placed)
         state = replace(state, instances=by_name(instances, where))
     check_numbers(state, source)
     return state
@@ -253,18 +244,20 @@ def _group_of(node: Record, groups: dict[str | None, LiveGroup]) -> LiveGroup:
     return groups[uuid]
 
 
+def _placed(record: Record, template: str, **more: Any) -> LiveInstance:
+    """Return an instance with its nodes; `more` is what this answer has besides."""
+    nodes = {"primary_node": record.text("pnode"), "secondary_nodes": record.texts("snodes")}
+    return instance_of(record, record.record("beparams"), disk_template=template, **nodes, **more)
+
+
 def _instance(record: Record) -> LiveInstance:
-    beparams = record.record("beparams")
     template = record.name("disk_template")
     sizes = Record(record.where, {f"disk {number}": size for number, size in enumerate(record.items("disk.sizes"))})
     counts = record.items("disk.spindles") if "disk.spindles" in record.fields else []  # releases before 2.9: none
     spindles = Record(record.where, dict(zip(sizes.fields, counts, strict=False)))
-    return instance_of(
+    return _placed(
         record,
-        beparams,
-        primary_node=record.text("pnode"),
-        secondary_nodes=record.texts("snodes"),
-        disk_template=template,
+        template,
         disks=tuple(
             LiveDisk(size=sizes.whole(key), template=template, spindles=spindles.whole_or_none(key))
             for key in sizes.fields

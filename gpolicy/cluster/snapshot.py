@@ -17,15 +17,7 @@ from pathlib import Path as FilePath
 from gpolicy.cluster.assembly import checked, own_values, read_part
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
-from gpolicy.cluster.state import (
-    ClusterObject,
-    ClusterState,
-    LiveGroup,
-    LiveInstance,
-    LiveNode,
-    Snapshot,
-    Unreadable,
-)
+from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance, LiveNode, Snapshot, Unreadable
 from gpolicy.errors import GpolicyError, InputError, about
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import fill, position, unflatten

@@ -225,15 +225,8 @@ class _Evacuation:
     ) -> EvacuationResult:
         nodes, instances = cluster.nodes, cluster.instances
         if mode is not None:
-            return evacuate_nodes(
-                nodes,
-                instances,
-                mode,
-                wanted,
-                force=self.asked.ignore_soft_errors or hail.ignore_soft_errors,
-                observer=observer,
-                stop=self.stop,
-            )
+            force, stop = self.asked.ignore_soft_errors or hail.ignore_soft_errors, self.stop
+            return evacuate_nodes(nodes, instances, mode, wanted, force=force, observer=observer, stop=stop)
         targets = [group.index for name in self.targets for group in cluster.groups.values() if group.name == name]
         return change_group(
             cluster.groups,

@@ -74,13 +74,9 @@ def check_words(option: str, words: Iterable[str], policy: Policy, state: Cluste
 
 def without_change(part: Part, changes: Collection[Change]) -> tuple[str, ...]:
     """Return a sentence for each word of `part` that names no change."""
-    options = (("--only", part.only), ("--exclude", part.exclude))
-    return tuple(
-        f"{option} {word} names nothing that changes"
-        for option, words in options
-        for word in words
-        if not any(_is_named(change, (word,)) for change in changes)
-    )
+    options = [*(("--only", word) for word in part.only), *(("--exclude", word) for word in part.exclude)]
+    futile = (item for item in options if not any(_is_named(change, item[1:]) for change in changes))
+    return tuple(f"{option} {word} names nothing that changes" for option, word in futile)
 
 
 @cache

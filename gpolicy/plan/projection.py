@@ -90,16 +90,9 @@ def undone(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
         name = change.object_name
         if change.level is Level.GROUP and name is not None:
             name = old.get(name, name)
-        found.append(
-            replace(
-                change,
-                object_name=name,
-                before=change.after,
-                after=change.before,
-                effective_before=change.effective_after,
-                effective_after=change.effective_before,
-            )
-        )
+        back = replace(change, object_name=name, before=change.after, after=change.before)
+        was, becomes = change.effective_after, change.effective_before
+        found.append(replace(back, effective_before=was, effective_after=becomes))
     return projected(state, found)
 
 

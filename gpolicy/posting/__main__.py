@@ -28,12 +28,8 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> _Parser:
     described, _, more = (__doc__ or "").partition("\n\n")
-    parser = _Parser(
-        prog="python -m gpolicy.posting",
-        description=described,
-        epilog=more,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    form = argparse.RawDescriptionHelpFormatter
+    parser = _Parser(prog="python -m gpolicy.posting", description=described, epilog=more, formatter_class=form)
     parser.add_argument("service", choices=tuple(SERVICES))
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--only-update", action="store_true", help="begin no comment: one that is there gets the new text")

@@ -132,14 +132,10 @@ def _commands(old: LiveInstance, new: LiveInstance) -> Iterator[Command]:
 def _with_size(layout: Layout, observed: LiveInstance, wanted: LiveInstance) -> Layout | str:
     old = next(item for item in layout.instances.values() if item.name == observed.name)
     grown = sum(disk.size for disk in wanted.disks) - sum(disk.size for disk in observed.disks)
-    new = replace(
-        old,
-        memory=wanted.maxmem,
-        vcpus=wanted.vcpus,
-        spindle_use=wanted.spindle_use,
-        disk=old.disk + grown,
-        disks=old.disks if not grown else tuple(Disk(disk.size, disk.spindles) for disk in wanted.disks),
-    )
+    new = replace(old, memory=wanted.maxmem, vcpus=wanted.vcpus, spindle_use=wanted.spindle_use)
+    if grown:
+        disks = tuple(Disk(disk.size, disk.spindles) for disk in wanted.disks)
+        new = replace(new, disk=old.disk + grown, disks=disks)
     smaller = new.memory <= old.memory and new.vcpus <= old.vcpus and new.spindle_use <= old.spindle_use and not grown
     found = {old.primary: add_primary(remove_primary(layout.nodes[old.primary], old), new, force=smaller)}
     if old.secondary != NO_NODE:

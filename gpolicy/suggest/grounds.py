@@ -200,14 +200,10 @@ def _hardware(
     if template.local:
         reserved = kept.get("disk_reserved", 0) + kept.get("disk_overhead", 0)
         disk = max(0, min(node.free_disk, int(node.total_disk) - reserved) - 1)
+    volumes = max(0, node.free_spindles) if node.exclusive_storage else None
     return NodeHardware(
         name=node.name,
-        room=Amounts(
-            max(0, memory),
-            max(0, cpus - kept_cpus),
-            disk,
-            max(0, node.free_spindles) if node.exclusive_storage else None,
-        ),
+        room=Amounts(max(0, memory), max(0, cpus - kept_cpus), disk, volumes),
         total_memory=total,
         kept_memory=max(total - measured, keeps),
         total_cpus=int(node.total_cpus),
