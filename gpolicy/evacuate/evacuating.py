@@ -8,7 +8,7 @@ groups they move in one request (change-group).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -19,6 +19,7 @@ from gpolicy.allocator.evacuation import (
     EvacuationError,
     EvacuationMode,
     EvacuationResult,
+    Observer,
     change_group,
     evacuate_nodes,
 )
@@ -221,7 +222,7 @@ class _Evacuation:
         hail: HailParameters,
         mode: EvacuationMode | None,
         wanted: list[int],
-        observer: Callable[[Departure], None],
+        observer: Observer,
     ) -> EvacuationResult:
         nodes, instances = cluster.nodes, cluster.instances
         if mode is not None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Final
 
-from gpolicy.cluster.state import ClusterState, LiveGroup, LiveNode
+from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import as_word, canonical, fill, parameter_at, position
@@ -33,6 +34,12 @@ from gpolicy.resolve.desired import Desired, DesiredGroup, DesiredNode, resolve
 
 TOOL_TAGS = ("ganeti:watcher:autorepair:pending:", "ganeti:watcher:autorepair:result:", "htools:standby:auto")
 """Tags that Ganeti's own tools set and remove; never pruned, even if a policy owns them."""
+
+
+_Seen = Mapping[Path, Value]
+_Pair = tuple[Value, Value]
+_Risk = tuple[Risk, str]
+_LOW: Final[_Risk] = (Risk.LOW, "")
 
 
 @dataclass(slots=True)
@@ -83,7 +90,7 @@ class _Diff:
         if policy.removed is not None:
             if desired.current is not None:
                 risk = RISK_OF_ACTION[ChangeAction.REMOVE], ""
-                self._add(Level.GROUP, policy.name, NAME, (desired.current, None), policy.removed.span, risk=risk)
+                self._add(Level.GROUP, policy.name, NAME, (desired.current, None), policy.removed.span, risk)
             return
         current = self.state.groups[desired.current] if desired.current else None
         if current is None:
@@ -95,7 +102,7 @@ class _Diff:
         before: Mapping[Path, Value] = current.effective if current else {}
         after = fill(self._own_after(own, policy.leaves), self.cluster_after, Level.GROUP)
         self.groups_after[policy.name] = after
-        self._leaves(Level.GROUP, policy.name, policy.leaves, own, before, after, current=current)
+        self._leaves(Level.GROUP, policy.name, policy.leaves, own, before, after)
         self._tags(Level.GROUP, policy.name, _places(policy.tags), current.tags if current else frozenset())
 
     def _node(self, desired: DesiredNode) -> None:
@@ -108,8 +115,7 @@ class _Diff:
         after = fill(own_after, self.groups_after.get(group_after) or of_group, Level.NODE)
         if desired.group is not None and self.desired.name_after(node.group) != desired.group.value:
             risk = RISK_OF_ACTION[ChangeAction.MOVE], _silent_changes(before, after, desired.leaves)
-            move = (node.group, group_after)
-            self._add(Level.NODE, node.name, MEMBERSHIP, move, desired.group.span, risk=risk)
+            self._add(Level.NODE, node.name, MEMBERSHIP, (node.group, group_after), desired.group.span, risk)
         self._leaves(Level.NODE, node.name, desired.leaves, node.own, before, after)
         self._tags(Level.NODE, node.name, desired.tags, node.tags)
 
@@ -126,20 +132,12 @@ class _Diff:
                 after[path] = self.cluster_after.get(path)
         return after
 
-    def _leaves(
-        self,
-        level: Level,
-        name: str | None,
-        leaves: Leaves,
-        own: Mapping[Path, Value],
-        before: Mapping[Path, Value],
-        after: Mapping[Path, Value],
-        *,
-        current: LiveGroup | None = None,
-    ) -> None:
+    def _leaves(self, level: Level, name: str | None, leaves: Leaves, own: _Seen, before: _Seen, after: _Seen) -> None:
+        now = self.desired.groups[name].current if level is Level.GROUP and name else name
+        is_new = level is Level.GROUP and now is None
         for path in sorted(leaves, key=position):
             leaf = leaves[path]
-            if not self.state.readable(level, path) and not (level is Level.GROUP and current is None):
+            if not self.state.readable(level, path) and not is_new:
                 wanted = "inherit" if leaf.value is INHERIT else leaf.value
                 self.result.unreadable.append(NotCompared(label_of(level, name), path, wanted, leaf.span))
                 continue
@@ -151,13 +149,11 @@ class _Diff:
                 continue
             effective = before.get(path), after.get(path)
             affects = self._followers(level, name, path) if effective[0] != effective[1] else ()
-            now = self.desired.groups[name].current if level is Level.GROUP and name else name
-            is_new = level is Level.GROUP and now is None
             risk = risk_when_new(path) if is_new else risk_of(self.state, level, now, path, *effective)
             if leaf.value is INHERIT and own_after is not None:
                 risk = risk[0], STANDS_IN
-            own_values = own_before, own_after
-            self._add(level, name, path, own_values, leaf.span, effective=effective, risk=risk, affects=affects)
+            follows = {"effective_before": effective[0], "effective_after": effective[1], "affects": affects}
+            self._add(level, name, path, (own_before, own_after), leaf.span, risk, **follows)
 
     def _followers(self, level: Level, name: str | None, path: Path) -> tuple[str, ...]:
         """Return the groups (of the cluster) or nodes (of a group) that have no own value at `path`."""
@@ -195,30 +191,15 @@ class _Diff:
         level: Level,
         name: str | None,
         path: Path,
-        own: tuple[Value, Value],
+        own: _Pair,
         span: Span | None,
-        *,
-        effective: tuple[Value, Value] | None = None,
-        risk: tuple[Risk, str] = (Risk.LOW, ""),
-        affects: tuple[str, ...] = (),
+        risk: _Risk = _LOW,
+        **more: Any,
     ) -> None:
-        """Add a change of own values, and of `effective` ones where these are others: (before, after)."""
-        effective = own if effective is None else effective
-        self.result.changes.append(
-            Change(
-                level=level,
-                object_name=name,
-                path=path,
-                before=own[0],
-                after=own[1],
-                effective_before=effective[0],
-                effective_after=effective[1],
-                risk=risk[0],
-                reason=risk[1],
-                affects=affects,
-                span=span,
-            )
-        )
+        """Add a change of own values (before, after); `more` says whom it affects, and of other effective values."""
+        values = {"before": own[0], "after": own[1], "effective_before": own[0], "effective_after": own[1], **more}
+        change = Change(level=level, object_name=name, path=path, span=span, risk=risk[0], reason=risk[1], **values)
+        self.result.changes.append(change)
 
     def _tags(self, level: Level, name: str | None, wanted: dict[str, Span] | None, have: frozenset[str]) -> None:
         if wanted is None:

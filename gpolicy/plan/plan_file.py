@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Final, TypeVar
@@ -233,11 +233,7 @@ def _names(written: Record, name: str) -> tuple[str | None, ...]:
 
 
 def _check_guards(
-    guards: tuple[GuardResult, ...],
-    changes: tuple[Change, ...],
-    basis: StepBasis,
-    impossible: list[Objection],
-    where: str,
+    guards: Sequence[GuardResult], changes: Sequence[Change], basis: StepBasis, impossible: list[Objection], where: str
 ) -> None:
     """Raise InputError for verdicts that no guard gives, or that are not those of guards that can be judged here."""
     if len({guard.name for guard in guards}) != len(guards):

@@ -23,6 +23,7 @@ from gpolicy.printable import some
 from gpolicy.resolve.terms import terms_of
 
 _EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
+_ByObject = dict[tuple[Level, str | None], list[Change]]
 _NO_VALUES: Final = (NAME, MEMBERSHIP, TAGS)
 _ROUNDING: Final = 8  # MiB: by how much each volume may be counted larger or smaller than in its group
 
@@ -53,7 +54,7 @@ def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | Non
     A group that would be removed while nodes are in it stays, as Ganeti refuses to remove it. Where the source cannot
     show own values of groups, a group that has the cluster's value is taken to follow it. A new group is listed last.
     """
-    by_object: dict[tuple[Level, str | None], list[Change]] = {}
+    by_object: _ByObject = {}
     for change in changes:
         by_object.setdefault((change.level, change.object_name), []).append(change)
     names = new_names(changes)
@@ -146,11 +147,7 @@ def _give_flag_of_group(nodes: dict[str, LiveNode], moved: Sequence[str]) -> lis
 
 
 def _groups(
-    state: ClusterState,
-    cluster: Values,
-    by_object: Mapping[tuple[Level, str | None], Sequence[Change]],
-    names: Mapping[str, str],
-    occupied: set[str],
+    state: ClusterState, cluster: Values, by_object: _ByObject, names: Mapping[str, str], occupied: set[str]
 ) -> dict[str, LiveGroup]:
     groups: dict[str, LiveGroup] = {}
     for group in state.groups.values():

@@ -21,6 +21,9 @@ from gpolicy.plan.step import Inverse, Step, Wave, expressible, inverse_of, made
 from gpolicy.printable import some
 
 Assignments = dict[Path, Value | Reset]
+_Back = Inverse | None
+_Effects = tuple[Effect, ...]
+_Make = Callable[[], Command]
 
 TEMPLATES: Path = ("enabled_disk_templates",)
 GROUP_TEMPLATES: Path = ("ipolicy", "disk-templates")
@@ -133,15 +136,7 @@ class _Maker:
     def _group_seen(self, name: str) -> Values:
         return self.basis.objects[f"group/{name}"]
 
-    def _step(
-        self,
-        wave: Wave,
-        obj: str,
-        title: str,
-        make: Callable[[], Command],
-        inverse: Inverse,
-        effects: tuple[Effect, ...],
-    ) -> None:
+    def _step(self, wave: Wave, obj: str, title: str, make: _Make, inverse: Inverse, effects: _Effects) -> None:
         try:
             command = planned(make(), effects)
             self.steps.append(Step(wave=wave, object=obj, title=title, command=command, inverse=inverse))
@@ -152,13 +147,7 @@ class _Maker:
             self.impossible.append(Objection(text, cause.span if cause else None))
 
     def _modify(
-        self,
-        level: Level,
-        name: str | None,
-        before: Mapping[Path, Value],
-        after: Assignments,
-        wave: Wave,
-        inverse: Inverse | None = None,
+        self, level: Level, name: str | None, before: Values, after: Assignments, wave: Wave, inverse: _Back = None
     ) -> None:
         label, called = label_of(level, name), "the cluster" if name is None else f"{level} {name}"
         inverse = inverse or inverse_of(level, name, before, after, self.version)
@@ -193,7 +182,7 @@ class _Maker:
             before[TEMPLATES] = both
         self._cluster_step(Wave.ENABLE if enables and not waits else Wave.CLUSTER, after, before)
 
-    def _cluster_step(self, wave: Wave, assignments: Assignments, before: Mapping[Path, Value]) -> None:
+    def _cluster_step(self, wave: Wave, assignments: Assignments, before: Values) -> None:
         """Add a step for what one opcode can do, and one for what has a route of its own."""
         routes: dict[commands.Route | None, Assignments] = {}
         for path, value in assignments.items():

@@ -77,11 +77,7 @@ class Layout:
     """
 
     def __init__(
-        self,
-        nodes: Nodes,
-        instances: Mapping[int, Instance],
-        cpus: Mapping[int, bool],
-        unprotected: frozenset[int] = frozenset(),
+        self, nodes: Nodes, instances: Mapping[int, Instance], cpus: Mapping[int, bool], unprotected: frozenset[int]
     ) -> None:
         self.nodes, self.instances, self.cpus, self.unprotected = nodes, instances, cpus, unprotected
         unmirrored = (item for item in instances.values() if item.template is not DiskTemplate.DRBD)

@@ -177,7 +177,7 @@ class _Maker:
         found, policy = made_of(tiles)
         then, empty_then = under_policy(now, policy), under_policy(without_instances, policy)
         sizes = tuple(
-            _size(divisor, size, found[divisor], kinds, ground, (now, then, empty_then))
+            _size(divisor, size, found[divisor], kinds, ground, now, then, empty_then)
             for divisor, size in tiles.sizes.items()
         )
         order, writes_ratio = list(found.values()), dedicated or self.request.vcpu_ratio is not None
@@ -241,12 +241,7 @@ class _Maker:
 
 
 def _size(
-    divisor: int,
-    size: Amounts,
-    pair: SpecPair,
-    kinds: tuple[NodeKind, ...],
-    ground: Ground,
-    counted: tuple[CountedCluster, CountedCluster, CountedCluster],
+    divisor: int, size: Amounts, pair: SpecPair, kinds: Sequence[NodeKind], ground: Ground, *counted: CountedCluster
 ) -> Size:
     instance = counted[1].largest(pair)
     use, copies = instance.spindle_use, 2 if ground.mirrored else 1

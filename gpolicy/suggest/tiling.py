@@ -165,7 +165,11 @@ class Tiling:
     sizes: dict[int, Amounts]
 
 
-def tiling(kinds: Sequence[tuple[Amounts, int]], ground: Ground, divisors: Sequence[int] | None) -> Tiling | None:
+Kinds = Sequence[tuple[Amounts, int]]
+"""What nodes have, and how many have it."""
+
+
+def tiling(kinds: Kinds, ground: Ground, divisors: Sequence[int] | None) -> Tiling | None:
     """Return the sizes that waste least on nodes of these kinds (with their number); None if there is none.
 
     The measure is one kind of node, the minimum of each resource over all nodes, or slightly less so that it divides
@@ -179,10 +183,7 @@ def tiling(kinds: Sequence[tuple[Amounts, int]], ground: Ground, divisors: Seque
 
 
 def tilings(
-    kinds: Sequence[tuple[Amounts, int]],
-    ground: Ground,
-    divisors: Sequence[int] | None,
-    possible: Sequence[int] = range(1, MOST_DIVISOR + 1),
+    kinds: Kinds, ground: Ground, divisors: Sequence[int] | None, possible: Sequence[int] = range(1, MOST_DIVISOR + 1)
 ) -> Iterator[tuple[float, Tiling]]:
     """Yield the sets of sizes, not rounded, each with its cost: what it wastes, and how unusual it is.
 
