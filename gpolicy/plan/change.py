@@ -230,16 +230,12 @@ def contains(outer: Value, inner: Value) -> bool:
 
 def instances_with(state: ClusterState, template: str, level: Level, name: str | None) -> list[str]:
     """Return the instances with disks of `template` on the nodes of an object (cluster, group or node)."""
-    return sorted(
-        instance.name
-        for instance in state.instances.values()
-        if any(disk.template == template for disk in instance.disks)
-        and (
-            level is Level.CLUSTER
-            or (level is Level.NODE and instance.primary_node == name)
-            or (level is Level.GROUP and group_of(state, instance.primary_node) == name)
-        )
-    )
+    users = (item for item in state.instances.values() if any(disk.template == template for disk in item.disks))
+    if level is Level.NODE:
+        users = (item for item in users if item.primary_node == name)
+    elif level is Level.GROUP:
+        users = (item for item in users if group_of(state, item.primary_node) == name)
+    return sorted(item.name for item in users)
 
 
 def group_of(state: ClusterState, node: str) -> str | None:

@@ -119,18 +119,13 @@ def begin_remedy(state: ClusterState, loaded: LoadedState) -> Beginning:
     cluster = loaded.whole.cluster
     movers = _movers(state, loaded)
     limits = {group.index: loaded.groups[group.name].limits for group in loaded.data.groups}
-    start = Layout(
-        cluster.nodes,
-        # none runs on a node that is offline: it may be so only in a plan
-        {
-            index: replace(item, status=InstanceStatus.NODE_OFFLINE)
-            if item.primary in movers.silent and item.status is InstanceStatus.RUNNING
-            else item
-            for index, item in cluster.instances.items()
-        },
-        {index: item.cpus_after_failure is not False for index, item in limits.items()},
-        frozenset(index for index, item in limits.items() if item.max_node_failures == 0),
-    )
+    instances = dict(cluster.instances)
+    for index, item in cluster.instances.items():  # none runs on a node that is offline: it may be so only in a plan
+        if item.primary in movers.silent and item.status is InstanceStatus.RUNNING:
+            instances[index] = replace(item, status=InstanceStatus.NODE_OFFLINE)
+    cpus = {index: item.cpus_after_failure is not False for index, item in limits.items()}
+    unprotected = frozenset(index for index, item in limits.items() if item.max_node_failures == 0)
+    start = Layout(cluster.nodes, instances, cpus, unprotected)
     return Beginning(loaded, movers, Moves((), start, movers.faults(start)))
 
 

@@ -34,20 +34,17 @@ def render_script(plan: Plan, *, rollback: bool = False) -> str:
         check_safe(plan)
         what, lost = "Carry out the plan", []
         steps = [_script_step(step, step.title, step.command) for step in plan.steps]
-    return (
-        script_environment()
-        .get_template("script.sh.j2")
-        .render(
-            plan=plan,
-            cluster=name_for_script(plan.cluster),
-            cluster_uuid=plan.cluster_uuid,
-            made=", ".join(plan.provenance.words(plan.source, plan.snapshot)),
-            steps=steps,
-            lost=lost,
-            heading=f"{what} for cluster {plan.cluster}: {count(len(steps), 'step')}",
-            rollback=rollback,
-            version=__version__,
-        )
+    template = script_environment().get_template("script.sh.j2")
+    return template.render(
+        plan=plan,
+        cluster=name_for_script(plan.cluster),
+        cluster_uuid=plan.cluster_uuid,
+        made=", ".join(plan.provenance.words(plan.source, plan.snapshot)),
+        steps=steps,
+        lost=lost,
+        heading=f"{what} for cluster {plan.cluster}: {count(len(steps), 'step')}",
+        rollback=rollback,
+        version=__version__,
     )
 
 

@@ -241,15 +241,12 @@ class RealMix:
 
 def needs_of(data: ClusterData, ground: Ground, *, local: bool) -> Counter[Amounts]:
     """Return what the instances of a group need, and how many need it; `local`: disks are on the nodes."""
-    return Counter(
-        Amounts(
-            item.memory,
-            item.vcpus,
-            sum(disk.size for disk in item.disks) if local else None,
-            (item.total_spindles or 0) if ground.volume is not None else None,
-        )
-        for item in data.instances
-    )
+    found = Counter[Amounts]()
+    for item in data.instances:
+        disk = sum(disk.size for disk in item.disks) if local else None
+        volumes = (item.total_spindles or 0) if ground.volume is not None else None
+        found[Amounts(item.memory, item.vcpus, disk, volumes)] += 1
+    return found
 
 
 def _resources(amounts: Amounts) -> Iterator[tuple[str, int]]:
