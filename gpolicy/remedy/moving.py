@@ -78,13 +78,9 @@ class Movers:
         groups = {node.facts.group for node in own}
         near = {index: node for index, node in layout.nodes.items() if node.facts.group in groups}
         if item.template is DiskTemplate.PLAIN:
-            exclusive = own[0].facts.exclusive
-            targets = (
-                index
-                for index, node in near.items()
-                if index != item.primary and not node.facts.offline and node.facts.exclusive is exclusive
-            )
-            yield from (InstanceMove(MoveKind.FAILOVER_TO, item, index) for index in targets)
+            for index, node in near.items():
+                if index != item.primary and not node.facts.offline and node.facts.exclusive is own[0].facts.exclusive:
+                    yield InstanceMove(MoveKind.FAILOVER_TO, item, index)
         else:
             yield from possible_moves(near, item, ANY_MOVE)
 

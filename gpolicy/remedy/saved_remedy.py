@@ -152,8 +152,8 @@ class SavedRemedy(Procedure):
 def save_remedy(report: RemedyReport, state: ClusterState, supposed: Supposed | None) -> SavedRemedy:
     """Return the moves of a remedy that was worked out for the cluster in `state`."""
     nodes = nodes_of(report.steps)
-    instances = dict.fromkeys(move.instance for move in report.steps)
-    seen = observed(state, [*(f"instance/{name}" for name in instances), *(f"node/{name}" for name in nodes)])
+    instances = dict.fromkeys(f"instance/{move.instance}" for move in report.steps)
+    seen = observed(state, [*instances, *(f"node/{name}" for name in nodes)])
     return SavedRemedy(
         cluster=report.cluster_name,
         cluster_uuid=report.cluster_uuid,

@@ -289,13 +289,10 @@ class Search:
     def _as_hbal(self, best: Moves) -> Iterator[Moves]:
         """Yield lists that begin with hbal's moves in the groups where something is left."""
         names = {name for fault in best.faults for name in fault.instances}
-        left = {
-            best.layout.nodes[index].facts.group
-            for item in best.layout.instances.values()
-            if item.name in names
-            for index in (item.primary, item.secondary)
-            if index in best.layout.nodes
-        }
+        nodes = best.layout.nodes
+        concerned = (item for item in best.layout.instances.values() if item.name in names)
+        own = {index for item in concerned for index in (item.primary, item.secondary)} & nodes.keys()
+        left = {nodes[index].facts.group for index in own}
         reached = self._moves((), self.start)
         for group in sorted(left):
             for found in self._balanced(reached, group):

@@ -145,16 +145,10 @@ def wasted(node: Amounts, size: Amounts, ground: Ground, count: int | None = Non
     """
     left = left_over(node, size, fitting(node, size, ground) if count is None else count, ground)
     capped = size.cpus >= ground.threads  # more virtual CPUs would be of no use to one instance
-    shares = [
-        (rest, all_of_it)
-        for rest, all_of_it in (
-            (left.memory, node.memory),
-            (None if capped else left.cpus, node.cpus),
-            (left.volumes, node.volumes) if node.volumes is not None else (left.disk, node.disk),
-        )
-        if rest is not None and all_of_it
-    ]
-    return max(rest / all_of_it for rest, all_of_it in shares)
+    cpus = None if capped else left.cpus
+    storage = (left.disk, node.disk) if node.volumes is None else (left.volumes, node.volumes)
+    amounts = ((left.memory, node.memory), (cpus, node.cpus), storage)
+    return max(rest / whole for rest, whole in amounts if rest is not None and whole)
 
 
 @dataclass(frozen=True, slots=True)
