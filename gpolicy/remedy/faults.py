@@ -221,15 +221,25 @@ class Places:
             if tags := node.facts.migration_tags:
                 others = [item for item in online if item.group == node.facts.group and item is not node.facts]
                 self._without_target[index] = bool(others) and not any(tags <= one.receivable_tags for one in others)
+        self._known: dict[tuple[int, int, DiskTemplate], tuple[tuple[FaultKind, int], ...]] = {}
 
-    def wrong(self, item: Instance, nodes: Nodes) -> Iterator[tuple[FaultKind, int]]:
-        """Yield what is wrong with the nodes of an instance, and with how many of them."""
-        return self.wrong_at(nodes.get(item.primary), nodes.get(item.secondary), item.template)
+    def wrong(self, item: Instance, nodes: Nodes) -> tuple[tuple[FaultKind, int], ...]:
+        """Return what is wrong with the nodes of an instance, and with how many of them."""
+        return self.wrong_at(item.primary, item.secondary, item.template, nodes)
 
     def wrong_at(
+        self, primary: int, secondary: int, template: DiskTemplate, nodes: Nodes
+    ) -> tuple[tuple[FaultKind, int], ...]:
+        """Return what is wrong with these nodes for an instance of `template`."""
+        key = (primary, secondary, template)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = tuple(self._wrong(nodes.get(primary), nodes.get(secondary), template))
+        return found
+
+    def _wrong(
         self, primary: Node | None, secondary: Node | None, template: DiskTemplate
     ) -> Iterator[tuple[FaultKind, int]]:
-        """Yield what is wrong with these nodes for an instance of `template`."""
         own = [node for node in (primary, secondary) if node is not None]
         if unusable := sum(node.facts.offline for node in own):
             yield FaultKind.NODE, unusable

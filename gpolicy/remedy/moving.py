@@ -300,8 +300,8 @@ class Trials:
         found = []
         for place, move in enumerate(known.moves):
             primary, secondary = _after(move)
-            wrong = places.wrong_at(layout.nodes.get(primary), layout.nodes.get(secondary), item.template)
-            units = now - sum(number for _, number in wrong)
+            wrong = places.wrong_at(primary, secondary, item.template, layout.nodes)
+            units = now - sum(number for _, number in wrong) if wrong else now
             if item.exclusion_tags:
                 if primary not in of_tags:
                     of_tags[primary] = tag_units(layout, item, primary)
