@@ -77,13 +77,9 @@ class Movers:
         groups = {node.facts.group for node in own}
         near = {index: node for index, node in layout.nodes.items() if node.facts.group in groups}
         if item.template is DiskTemplate.PLAIN:
-            exclusive = own[0].facts.exclusive
-            targets = (
-                index
-                for index, node in near.items()
-                if index != item.primary and not node.facts.offline and node.facts.exclusive is exclusive
-            )
-            yield from (InstanceMove(MoveKind.FAILOVER_TO, item, index) for index in targets)
+            for index, node in near.items():
+                if index != item.primary and not node.facts.offline and node.facts.exclusive is own[0].facts.exclusive:
+                    yield InstanceMove(MoveKind.FAILOVER_TO, item, index)
         else:
             yield from possible_moves(near, item, ANY_MOVE)
 
@@ -115,13 +111,12 @@ class Movers:
         tags = sum(len(layout.tagged[tag][place]) > 1 for tag in {*item.exclusion_tags} for place in places)
         return self.places.units(item, layout.nodes) + tags + sum(shortage(node) > 0 for node in own)
 
-    def is_safe(self, layout: Layout, trial: Trial, *, alone: bool = False) -> bool:
+    def is_safe(self, layout: Layout, trial: Trial) -> bool:
         """Whether N+1 is no worse than before after each part of a move: no node newly lacks memory for its mirrored
         instances or lacks more, and no more losses of nodes, with no more instances, cannot be absorbed.
 
         On the way, that is not asked of an instance that is down with its node: it starts, and is mirrored later; nor
-        of one that leaves a node above its vcpu-ratio, where it ran: it would go back there.
-        `alone`: no instance may newly find no node, even if others find one then."""
+        of one that leaves a node above its vcpu-ratio, where it ran: it would go back there."""
         before = _losses(layout)
         item = trial.move.instance
         leaves = item.primary in self.silent or layout.nodes[item.primary].exceeds_vcpu_ratio
@@ -134,13 +129,7 @@ class Movers:
             after = _losses(state, None if state is last else apart)
             if after[0] > before[0] or after[1] > before[1]:
                 return False
-            if alone and not _who(state) <= _who(layout):
-                return False
         return True
-
-
-def _who(layout: Layout) -> set[tuple[int, str]]:
-    return {(index, item.instance) for index, items in layout.homeless.items() for item in items}
 
 
 def _losses(layout: Layout, without: str | None = None) -> tuple[int, int]:
@@ -269,10 +258,9 @@ class Trials:
         crowds = tuple(layout.tagged[tag] for tag in item.exclusion_tags)
         known = self._known.get(part)
         if known is None or known.item is not item:
-            chosen = (dropwhile if copying else takewhile)(
-                lambda move: not copied_by(move), self.movers.moves(layout, number)
-            )
-            moves, places = tuple(chosen), dict[int, list[int]]()
+            chosen = dropwhile if copying else takewhile
+            found = chosen(lambda move: not copied_by(move), self.movers.moves(layout, number))
+            moves, places = tuple(found), dict[int, list[int]]()
             for place, move in enumerate(moves):
                 places.setdefault(move.target, []).append(place)
             known = self._known[part] = _Known(item, own, crowds, moves, [None] * len(moves), places)
@@ -325,7 +313,6 @@ def _same(these: tuple[object, ...], those: tuple[object, ...]) -> bool:
 
 
 def _after(move: InstanceMove) -> tuple[int, int]:
-    """Return the primary and the secondary after a move."""
     item, target = move.instance, move.target
     match move.kind:
         case MoveKind.FAILOVER:
