@@ -137,7 +137,7 @@ class Accepted:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RuleParameter:
     """A number of a rule that a repository can set for itself: `[rules.NAME]` in its configuration."""
 

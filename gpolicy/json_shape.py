@@ -97,7 +97,6 @@ class Shape:
         return found
 
     def _written(self, value: Any, form: Any) -> Any:
-        """Return a value, or what is in it, as its shape says."""
         while isinstance(form, Many | Maybe):
             form = form.form
         if not isinstance(form, Shape):

@@ -29,6 +29,8 @@ def plain(value: object, forms: Mapping[type, Callable[[Any], Any]] = MappingPro
     """Return a value as JSON types. A number that is not finite is null. `forms` are those of some types."""
     if type(value) in forms:
         return forms[type(value)](value)
+    if type(value) in (str, int, bool, type(None)):  # most values
+        return value
     match value:
         case Enum():
             return value.value

@@ -31,16 +31,7 @@ from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import free_name, listed
 from gpolicy.resolve.desired import Desired, members, resolve
-from gpolicy.writing.documents import (
-    SCHEMA_FILE,
-    compared_with,
-    file_text,
-    head,
-    left_out_lines,
-    modelines,
-    schema_text,
-    sections,
-)
+from gpolicy.writing.documents import SCHEMA_FILE, compared_with, file_text, head, modelines, schema_text, sections
 from gpolicy.writing.value_edits import Draft, ValuePlace
 from gpolicy.writing.yaml_text import (
     TAG,
@@ -116,13 +107,10 @@ class Adoption:
         self.files[SCHEMA_FILE] = schema_text()
         return Adopted(self.files, tuple(self.left_out))
 
-    # --- the cluster ---------------------------------------------------------------------------------------------
-
     def _cluster(self, tags: list[str]) -> str:
         name = self.state.name
         reason = name_complaint(name, pattern=False) if name else "the source does not tell it"
-        if reason:
-            self.left_out.append(NotWritten("cluster", "name", f"{reason}; write it in place of `unnamed`"))
+        if self._leaves_out("cluster", "name", f"{reason}; write it in place of `unnamed`" if reason else ""):
             name = "unnamed"
         worth_writing, at_default = without_defaults(self.state.cluster.own, self.release)
         values = self._write(worth_writing, Level.CLUSTER, "cluster")
@@ -136,10 +124,8 @@ class Adoption:
         ]
         if unknown := unknown_release(self.state.software_version):
             lines += comment_lines(f"{unknown[0].upper()}{unknown[1:]}.")
-        if self.version is not None:
-            lines += entry("ganeti_version", self.version)
-        else:
-            lines += [f'# ganeti_version: "{DEFAULT_VERSION}"  # the source does not say which release it is']
+        unsaid = [f'# ganeti_version: "{DEFAULT_VERSION}"  # the source does not say which release it is']
+        lines += unsaid if self.version is None else entry("ganeti_version", self.version)
         lines += sections(values, compared_with(None, "Ganeti's default", version=self.release), titles=True)
         if at_default:
             lines += ["", *comment_lines(f"At Ganeti's defaults, and not managed: {listed(at_default)}.")]
@@ -153,9 +139,8 @@ class Adoption:
         wanted: Values = {}
         for path, value in own.items():
             name = ".".join(path)
-            if (label, name) in self.excluded:
-                self.left_out.append(NotWritten(label, name, self.excluded[label, name]))
-            elif self.state.readable(level, path):
+            is_left_out = self._leaves_out(label, name, self.excluded.get((label, name), ""))
+            if not is_left_out and self.state.readable(level, path):
                 wanted[path] = value
         values, left_out = self.writer.write(wanted, level, label)
         self.left_out += left_out
@@ -163,8 +148,12 @@ class Adoption:
 
     def _top(self, level: Level, about: str, left_out_before: int = 0, schema: str = SCHEMA_FILE) -> list[str]:
         """Return the comments at the top of a file: its schema, what it is about, and what is not in it."""
-        left_out = left_out_lines(self.left_out[left_out_before:], with_object=level is Level.NODE)
-        lines = [*modelines(schema), *comment_lines(about), *left_out]
+        lines = [*modelines(schema), *comment_lines(about)]
+        left_out = self.left_out[left_out_before:]
+        lines += ["# Left out:"] if left_out else []
+        for item in left_out:
+            text = str(item) if level is Level.NODE or not item.what else f"{item.what}: {item.reason}"
+            lines += comment_lines(f"- {text}", hanging="  ")
         gaps = [".".join(gap.prefix) or "any own value" for gap in self.state.unreadable if gap.level is level]
         if gaps:
             lines += comment_lines(f"The source does not show {listed(gaps)}: nothing is declared of these.")
@@ -174,27 +163,25 @@ class Adoption:
         """Return the tags that a policy can declare; the others are noted."""
         kept: list[str] = []
         for tag in sorted(tags):
+            reason = self.excluded.get((label, f"tag {tag}"), "")
             if tag.startswith(TOOL_TAGS):
-                self.left_out.append(NotWritten(label, f"tag {tag}", "Ganeti's own tools set and remove it"))
-            elif (label, f"tag {tag}") in self.excluded:
-                self.left_out.append(NotWritten(label, f"tag {tag}", self.excluded[label, f"tag {tag}"]))
-            elif not TAG.fullmatch(tag):
+                reason = "Ganeti's own tools set and remove it"
+            elif not reason and not TAG.fullmatch(tag):
                 reason = "tags that can be handled safely have 1 to 128 of the characters A-Z a-z 0-9 _.+*/:@-"
-                self.left_out.append(NotWritten(label, f"tag {tag}", reason))
-            else:
+            if not self._leaves_out(label, f"tag {tag}", reason):
                 kept.append(tag)
         return kept
 
-    # --- groups --------------------------------------------------------------------------------------------------
+    def _leaves_out(self, label: str, what: str, reason: str) -> bool:
+        """Note what is left out, where there is a reason; return whether there is one."""
+        self.left_out += [NotWritten(label, what, reason)] if reason else []
+        return reason != ""
 
     def _declarable_groups(self) -> list[str]:
-        """Return the groups that a policy can declare; the others are noted."""
         names: list[str] = []
         for name in self.state.groups:
             reason = name_complaint(name, pattern=False) or self.excluded.get((f"group/{name}", ""), "")
-            if reason:
-                self.left_out.append(NotWritten(f"group/{name}", "", f"it cannot be declared: {reason}"))
-            else:
+            if not self._leaves_out(f"group/{name}", "", f"it cannot be declared: {reason}" if reason else ""):
                 names.append(name)
         return names
 
@@ -203,13 +190,10 @@ class Adoption:
         label = f"group/{group.name}"
         before = len(self.left_out)
         values = self._write(group.own, Level.GROUP, label)
-        nodes: list[Node] = []
-        for node in members:
-            reason = name_complaint(node, pattern=True)
-            if reason:
-                self.left_out.append(NotWritten(label, f"node {node}", reason))
-            else:
-                nodes.append(node)
+        complaints = {node: name_complaint(node, pattern=True) for node in members}
+        nodes: list[Node] = [
+            node for node, reason in complaints.items() if not self._leaves_out(label, f"node {node}", reason)
+        ]
         tags = self._tags(label, group.tags)
         lines = [
             *self._top(
@@ -230,21 +214,15 @@ class Adoption:
             lines += ["", *entry("tags", list(tags))]
         return file_text(lines)
 
-    # --- nodes and tags ------------------------------------------------------------------------------------------
-
     def nodes(self, taken: Iterable[str] = ()) -> set[str]:
-        """Write the node sets, whose names are none of those `taken`.
-
-        Return the tags of nodes that a policy cannot declare although it declares others.
-        """
+        """Write the node sets, by names not `taken`. Return tags of declared nodes that no policy can declare."""
         before = len(self.left_out)
         undeclared: set[str] = set()
         described: _Described = {}
         for node in sorted(self.state.nodes.values(), key=lambda node: node.name):
             label = f"node/{node.name}"
             reason = name_complaint(node.name, pattern=True)
-            if reason:
-                self.left_out.append(NotWritten(label, "", f"it cannot be declared: {reason}"))
+            if self._leaves_out(label, "", f"it cannot be declared: {reason}" if reason else ""):
                 continue
             values = self._write(node.own, Level.NODE, label)
             tags = self._tags(label, node.tags)
@@ -276,33 +254,27 @@ class Adoption:
             *head("TagRules"),
             *entry("owns", owns),
         ]
-        domains = "Nodes that share such a tag may fail together."
-        lines += _rules(
-            "exclusion", rules.items["iextags"], "Instances that share such a tag (`service`: service:…) keep apart."
+
+        def part(key: str, family: str, indent: int = 0) -> list[str]:
+            return entry(key, rules.items[family], indent=indent) if rules.items[family] else []
+
+        migration = [*part("domains", "migration", 2), *part("allow", "allowmigration", 2)]
+        table = (
+            (part("exclusion", "iextags"), "Instances that share such a tag (`service`: service:…) keep apart."),
+            (part("failure_domains", "nlocation"), "Nodes that share such a tag may fail together."),
+            (
+                ["migration:", *migration] if migration else [],
+                "Migration needs the same tags on the target; `allow` are one-way exceptions.",
+            ),
+            (part("desired_location", "desiredlocation"), "Instance tags that name where the instance should be."),
         )
-        lines += _rules("failure_domains", rules.items["nlocation"], domains)
-        if rules.items["migration"] or rules.items["allowmigration"]:
-            about = "# Migration needs the same tags on the target; `allow` are one-way exceptions."
-            lines += ["", about, "migration:"]
-            for key, items in (("domains", rules.items["migration"]), ("allow", rules.items["allowmigration"])):
-                if items:
-                    lines += entry(key, items, indent=2)
-        where = "Instance tags that name where the instance should be."
-        return file_text([*lines, *_rules("desired_location", rules.items["desiredlocation"], where)])
-
-
-def _rules(key: str, items: list[Node], comment: str) -> list[str]:
-    return ["", *comment_lines(comment), *entry(key, items)] if items else []
-
-
-# --- node sets ----------------------------------------------------------------------------------------------------
+        for written, about in table:
+            lines += ["", *comment_lines(about), *written] if written else []
+        return file_text(lines)
 
 
 def _node_set_documents(described: _Described, groups: Mapping[str, str], others: Iterable[str] = ()) -> list[str]:
-    """Return the lines of one NodeSet document per set; `groups` says which group each node is in.
-
-    `others` are names that other sets have.
-    """
+    """Return the lines of a NodeSet document per set, from the groups of nodes, under names not among `others`."""
     lines: list[str] = []
     taken = set(others)
     sets: dict[str, list[str]] = {}
@@ -311,7 +283,10 @@ def _node_set_documents(described: _Described, groups: Mapping[str, str], others
         sets.setdefault(key, []).append(name)
     for nodes in sets.values():
         values, tags = described[nodes[0]]
-        name = free_name(_name(nodes, tags), taken.__contains__)
+        text = " ".join(tags)
+        is_short = 0 < len(tags) <= _MOST_TAGS_IN_NAME and len(text) <= _LONGEST_NAME
+        wanted = nodes[0] if len(nodes) == 1 else text if is_short else "nodes"  # so that it describes them
+        name = free_name(wanted, taken.__contains__)
         taken.add(name)
         if lines:
             lines += ["---", *modelines(SCHEMA_FILE)[:1]]  # the YAML server looks at each document alone
@@ -324,14 +299,6 @@ def _node_set_documents(described: _Described, groups: Mapping[str, str], others
         if tags:
             lines += entry("tags", list(tags), as_flow=True)
     return lines
-
-
-def _name(nodes: list[str], tags: list[str]) -> str:
-    """Return a descriptive name: that of the only node, or the tags that the nodes share."""
-    if len(nodes) == 1:
-        return nodes[0]
-    text = " ".join(tags)
-    return text if 0 < len(tags) <= _MOST_TAGS_IN_NAME and len(text) <= _LONGEST_NAME else "nodes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +337,6 @@ class _Adding:
         self.left_out: list[NotWritten] = []
 
     def units(self) -> Iterator[Unit]:
-        """Yield what to add, each part for itself."""
         groups = [name for name in self._state.groups if name not in self._desired.current_groups]
         new = frozenset(groups)
         free: dict[str, list[str]] = {}

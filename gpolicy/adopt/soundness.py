@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Final
 
-from gpolicy.checking.checking import find_mistakes
+from gpolicy.checking.checking import Examination
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.forecast.telling import FORECAST
@@ -67,11 +67,9 @@ Place = tuple[str, str]
 def unsound_places(files: Mapping[str, str], state: ClusterState) -> dict[Place, str]:
     """Return what the policy in `files` must not say, and why: one entry for each error that check finds."""
     policy = policy_of(files)
-    findings = find_mistakes(policy, state=state, today=date.min, forecast=FORECAST)  # no waivers, hence no day
-    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-    if not errors:
-        return {}
-    places = list(_places(policy))
+    examination = Examination(policy=policy, state=state, today=date.min, forecast=FORECAST)  # no waivers, hence no day
+    errors = [finding for finding in examination.run().findings if finding.severity is Severity.ERROR]
+    places = list(_places(policy)) if errors else []
     found: dict[Place, str] = {}
     for error in errors:
         for span, place in places:
@@ -98,7 +96,6 @@ def policy_of(files: Mapping[str, str]) -> Policy:
 
 
 def _places(policy: Policy) -> Iterator[tuple[Span, Place]]:
-    """Yield the place and identity of each value, tag and group of the policy."""
     for declared in policy.objects:
         nodes = declared.nodes if isinstance(declared, NodeSetPolicy) else None
         for label in [declared.label] if nodes is None else [f"node/{node.value}" for node in nodes]:

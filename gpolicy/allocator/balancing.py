@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
@@ -15,12 +16,8 @@ from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.native.streams import UnfitError
 from gpolicy.allocator.node_changes import accepted
+from gpolicy.allocator.placement import Nodes
 from gpolicy.light_dataclasses import dataclass
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.placement import Nodes
 
 
 @dataclass(frozen=True, slots=True)

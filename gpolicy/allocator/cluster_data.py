@@ -73,10 +73,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class NodeData:
-    """A node as a cluster reports it.
+    """A node as a cluster reports it, with what the merge finds out of it: the properties that no placement changes.
 
     `offline` is true for every node that must not be used, drained ones included. `free_memory` and
     `free_disk` are the measured values (MiB). `free_spindles` counts only under exclusive storage.
+
+    The fields from `alias` on are filled in by the merge. `unaccounted_memory` is total less node, running instances
+    and free memory (negative if more is free than expected). `vcpu_ratio` is the effective one (an option may override
+    the policy's); negative: no limit. `high_cpus` and `high_spindles` are the limits from the ratios, `low_disk` is the
+    disk space to keep free.
     """
 
     index: int
@@ -93,9 +98,26 @@ class NodeData:
     master: bool = False
     spindles: int = 1
     free_spindles: int = 0
-    exclusive_storage: bool = False
+    exclusive: bool = False
     tags: tuple[str, ...] = ()
     cpu_speed: float = 1.0
+    alias: str = ""
+    policy: InstancePolicy = DEFAULT_POLICY
+    unaccounted_memory: int = 0
+    location_tags: frozenset[str] = frozenset()
+    migration_tags: frozenset[str] = frozenset()
+    receivable_tags: frozenset[str] = frozenset()
+    vcpu_ratio: float = 0.0
+    high_cpus: int = 0
+    high_spindles: float = 0.0
+    min_disk_ratio: float = 0.0
+    low_disk: int = 0
+
+    def disk_ratio(self, spindles: int, disk: int) -> float:
+        """The free share of disk: of spindles under exclusive storage, else of space."""
+        if self.exclusive:
+            return 1.0 if self.spindles == 0 else spindles / self.spindles
+        return 1.0 if self.total_disk == 0 else disk / self.total_disk
 
 
 @dataclass(frozen=True, slots=True)

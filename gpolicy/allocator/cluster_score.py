@@ -8,15 +8,12 @@ the two are rounded differently.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 
 from gpolicy.allocator.ghc_numbers import divide
+from gpolicy.allocator.node import Node
 from gpolicy.light_dataclasses import dataclass
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gpolicy.allocator.node import Node
 
 
 class Aggregate(Enum):
@@ -30,36 +27,51 @@ class Aggregate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One component of the score."""
+    """One component of the score, and its value of one node."""
 
     name: str
     weight: float
     aggregate: Aggregate
+    value: Callable[[Node], float]
 
 
+def _instances(node: Node) -> float:
+    return float(len(node.primaries) + len(node.secondaries))
+
+
+def _shared_tags(node: Node) -> float:
+    return float(sum(node.exclusion_tags.values()) - len(node.exclusion_tags))
+
+
+_DEVIATION, _SUM, _OFFLINE_SUM, _TAG_MAP = Aggregate
 COMPONENTS = (
-    Component("free_mem_cv", 0.5, Aggregate.DEVIATION),
-    Component("free_disk_cv", 0.5, Aggregate.DEVIATION),
-    Component("n1_cnt", 1.0, Aggregate.SUM),
-    Component("reserved_mem_cv", 1.0, Aggregate.DEVIATION),
-    Component("offline_all_cnt", 4.0, Aggregate.OFFLINE_SUM),
-    Component("offline_pri_cnt", 16.0, Aggregate.OFFLINE_SUM),
-    Component("vcpu_ratio_cv", 0.5, Aggregate.DEVIATION),
-    Component("cpu_load_cv", 1.0, Aggregate.DEVIATION),
-    Component("mem_load_cv", 1.0, Aggregate.DEVIATION),
-    Component("disk_load_cv", 1.0, Aggregate.DEVIATION),
-    Component("net_load_cv", 1.0, Aggregate.DEVIATION),
-    Component("pri_tags_score", 2.0, Aggregate.SUM),
-    Component("spindles_cv", 0.5, Aggregate.DEVIATION),
-    Component("free_mem_cv_forth", 0.5, Aggregate.DEVIATION),
-    Component("free_disk_cv_forth", 0.5, Aggregate.DEVIATION),
-    Component("vcpu_ratio_cv_forth", 0.5, Aggregate.DEVIATION),
-    Component("spindles_cv_forth", 0.5, Aggregate.DEVIATION),
-    Component("location_score", 1.0, Aggregate.SUM),
-    Component("location_exclusion_score", 1.0, Aggregate.TAG_MAP),
-    Component("reserved_mem_rtotal", 0.25, Aggregate.SUM),
+    Component("free_mem_cv", 0.5, _DEVIATION, lambda node: node.ratio_memory),
+    Component("free_disk_cv", 0.5, _DEVIATION, lambda node: node.ratio_disk),
+    Component("n1_cnt", 1.0, _SUM, lambda node: _instances(node) if node.fails_n1 else 0.0),
+    Component("reserved_mem_cv", 1.0, _DEVIATION, lambda node: node.ratio_reserved),
+    Component("offline_all_cnt", 4.0, _OFFLINE_SUM, _instances),
+    Component("offline_pri_cnt", 16.0, _OFFLINE_SUM, lambda node: float(len(node.primaries))),
+    Component("vcpu_ratio_cv", 0.5, _DEVIATION, lambda node: divide(node.ratio_cpu, node.facts.cpu_speed)),
+    Component("cpu_load_cv", 1.0, _DEVIATION, lambda node: node.load[0]),
+    Component("mem_load_cv", 1.0, _DEVIATION, lambda node: node.load[1]),
+    Component("disk_load_cv", 1.0, _DEVIATION, lambda node: node.load[2]),
+    Component("net_load_cv", 1.0, _DEVIATION, lambda node: node.load[3]),
+    Component("pri_tags_score", 2.0, _SUM, _shared_tags),
+    Component("spindles_cv", 0.5, _DEVIATION, lambda node: divide(node.instance_spindles, node.facts.high_spindles)),
+    Component("free_mem_cv_forth", 0.5, _DEVIATION, lambda node: node.forth_ratio_memory),
+    Component("free_disk_cv_forth", 0.5, _DEVIATION, lambda node: node.forth_ratio_disk),
+    Component("vcpu_ratio_cv_forth", 0.5, _DEVIATION, lambda node: divide(node.forth_ratio_cpu, node.facts.cpu_speed)),
+    Component(
+        "spindles_cv_forth",
+        0.5,
+        _DEVIATION,
+        lambda node: divide(node.forth_instance_spindles, node.facts.high_spindles),
+    ),
+    Component("location_score", 1.0, _SUM, lambda node: float(node.location_score)),
+    Component("location_exclusion_score", 1.0, _TAG_MAP, lambda _node: 0.0),
+    Component("reserved_mem_rtotal", 0.25, _SUM, lambda node: node.ratio_reserved),
 )
-"""Name, weight and aggregation of every component, in the order of the sum."""
+"""Every component, in the order of the sum."""
 
 Weights = tuple[float, ...]
 """A weight for each component, in the order of `COMPONENTS`."""
@@ -74,35 +86,13 @@ Deviation = tuple[float, float, float]
 Statistic = float | Deviation | TagMap
 
 
+_VALUES = tuple(component.value for component in COMPONENTS)
+
+
 def node_values(node: Node) -> tuple[float, ...]:
     """Return the node's value of each component (0.0 for the tag map)."""
     if node.score_values is None:
-        facts, load = node.facts, node.load
-        primaries = float(len(node.primaries))
-        instances = float(len(node.primaries) + len(node.secondaries))
-        tags = sum(node.exclusion_tags.values()) - len(node.exclusion_tags)
-        node.score_values = (
-            node.ratio_memory,
-            node.ratio_disk,
-            instances if node.fails_n1 else 0.0,
-            node.ratio_reserved,
-            instances,
-            primaries,
-            divide(node.ratio_cpu, facts.cpu_speed),
-            load[0],
-            load[1],
-            load[2],
-            load[3],
-            float(tags),
-            divide(node.instance_spindles, facts.high_spindles),
-            node.forth_ratio_memory,
-            node.forth_ratio_disk,
-            divide(node.forth_ratio_cpu, facts.cpu_speed),
-            divide(node.forth_instance_spindles, facts.high_spindles),
-            float(node.location_score),
-            0.0,
-            node.ratio_reserved,
-        )
+        node.score_values = tuple([value(node) for value in _VALUES])
     return node.score_values
 
 

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.engines import answered, loaded_library, opened_engine, too_long
-from gpolicy.allocator.native.library import Question
+from gpolicy.allocator.native.library import NativeEngine, Question
 from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError, refuse_absurd_numbers
-from gpolicy.allocator.repeated_allocation import Allocator, ReferenceEngine
+from gpolicy.allocator.placement import Candidates
+from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.allocator.replay import with_placements
 from gpolicy.light_dataclasses import dataclass, replace
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import ctypes
-    from typing import Final
-
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.native.library import NativeEngine
-    from gpolicy.allocator.placement import Candidates
-    from gpolicy.allocator.redundancy import CapacityRules
-    from gpolicy.allocator.repeated_allocation import AllocationState
-
-
-MOST_STEPS: Final = 150_000_000
+MOST_STEPS = 150_000_000
 """Of one count: half a minute, at 5 million steps a second."""
 
 
@@ -47,64 +39,39 @@ def make_allocator(
     *,
     capacity_checks: bool,
     each: bool = False,
-    force: bool = False,
     budget: Budget | None = None,
 ) -> Allocator:
-    """Return an allocator for `candidates` (`Allocator`); `force` ignores soft limits of primaries.
-
-    It raises TooLongError when the work goes beyond `budget`.
-    """
-    law = ReferenceEngine(candidates, rules, force)
-    library = loaded_library()
-    if library is None:
-        return BoundedAllocator(law, capacity_checks=capacity_checks, each=each, budget=budget)
-    return CompiledAllocator(law, library, capacity_checks=capacity_checks, each=each, budget=budget)
-
-
-class BoundedAllocator(Allocator):
-    """Standard and tiered allocation by the law, within a budget."""
-
-    engine: ReferenceEngine
-
-    def __init__(self, law: ReferenceEngine, *, capacity_checks: bool, each: bool, budget: Budget | None) -> None:
-        super().__init__(law, capacity_checks, each)
-        self._budget = budget or Budget(each=2**62)
-
-    def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
-        """Place copies of `instance` (`Allocator.standard`)."""
-        return self._law().standard(state, instance, limit)
-
-    def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
-        """Place shrinking instances (`Allocator.tiered`)."""
-        return self._law().tiered(state, instance, limit)
-
-    def _law(self) -> Allocator:
-        """Return what makes one count, which takes its steps from the budget."""
-        before = self._budget.left
-        engine = replace(self.engine, spend=lambda steps: self._budget.spend(steps, before))
-        return Allocator(engine, self.capacity_checks, self.each)
+    """Return an allocator for `candidates` (`Allocator`). It raises TooLongError when the work goes beyond `budget`."""
+    law, allowed = ReferenceEngine(candidates, rules), budget or Budget(each=2**62)
+    return CompiledAllocator(law, loaded_library(), capacity_checks=capacity_checks, each=each, budget=allowed)
 
 
 @dataclass(slots=True)
 class _Opened:
-    """A cluster in the engine: its state `base`, and known states that follow from it.
+    """A cluster in the engine.
 
-    `known` maps the identity of a state's nodes to the state and the number of placements that lead to it.
+    `known` maps the identity of a state's nodes to the state and the number of placements that lead to it: 0 to the one
+    that was read.
     """
 
     engine: NativeEngine
     cluster: ClusterNumbers
-    base: AllocationState
     known: dict[int, tuple[AllocationState, int]]
 
 
-class CompiledAllocator(BoundedAllocator):
-    """Standard and tiered allocation by the compiled engine; `engine` is the law, if the compiled one cannot answer."""
+class CompiledAllocator(Allocator):
+    """Standard and tiered allocation within a budget, by the compiled engine.
+
+    `engine` is the law, if there is no compiled one (`library` None) or it cannot answer.
+    """
+
+    engine: ReferenceEngine
 
     def __init__(
-        self, law: ReferenceEngine, library: ctypes.CDLL, *, capacity_checks: bool, each: bool, budget: Budget | None
+        self, law: ReferenceEngine, library: ctypes.CDLL | None, *, capacity_checks: bool, each: bool, budget: Budget
     ) -> None:
-        super().__init__(law, capacity_checks=capacity_checks, each=each, budget=budget)
+        super().__init__(law, capacity_checks, each)
+        self._budget = budget
         self._library = library
         self._opened: _Opened | None = None
         self._lock = threading.Lock()
@@ -112,27 +79,34 @@ class CompiledAllocator(BoundedAllocator):
     def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`)."""
         found = self._run(Question.STANDARD, state, instance, limit)
-        return super().standard(state, instance, limit) if found is None else found
+        return self._law().standard(state, instance, limit) if found is None else found
 
     def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place shrinking instances (`Allocator.tiered`)."""
         found = self._run(Question.TIERED, state, instance, limit)
-        return super().tiered(state, instance, limit) if found is None else found
+        return self._law().tiered(state, instance, limit) if found is None else found
+
+    def _law(self) -> Allocator:
+        """Return what makes one count, which takes its steps from the budget."""
+        before = self._budget.left
+        engine = replace(self.engine, spend=lambda steps: self._budget.spend(steps, before))
+        return Allocator(engine, self.capacity_checks, self.each)
 
     def _run(
         self, question: Question, state: AllocationState, instance: Instance, limit: int | None
     ) -> AllocationState | None:
         """Ask the engine; None if only the law can answer."""
-        if instance.index >= 0 or instance.forthcoming:  # only tests do this; the number becomes that of the first one
+        # only tests place an instance that has a number, which becomes that of the first one
+        if self._library is None or instance.index >= 0 or instance.forthcoming:
             return None
         with self._lock:
-            return self._ask(question, state, instance, limit)
+            return self._ask(self._library, question, state, instance, limit)
 
     def _ask(
-        self, question: Question, state: AllocationState, instance: Instance, limit: int | None
+        self, library: ctypes.CDLL, question: Question, state: AllocationState, instance: Instance, limit: int | None
     ) -> AllocationState | None:
         try:
-            opened, keep = self._follow(state, instance)
+            opened, keep = self._follow(library, state, instance)
             wanted = opened.cluster.instance(instance)
             opened.known = {key: (known, count) for key, (known, count) in opened.known.items() if count <= keep}
             opened.engine.allow(min(self._budget.left, self._budget.each))
@@ -143,7 +117,7 @@ class CompiledAllocator(BoundedAllocator):
             refuse_absurd_numbers(state.nodes.values(), (*state.instances.values(), instance))
             return None
         placed = opened.engine.placements(keep)
-        after = with_placements(state, instance, placed, opened.cluster.indices, force=self.engine.force)
+        after = with_placements(state, instance, placed, opened.cluster.indices, force=self.engine.rules.force)
         after = replace(
             after,
             failures=tuple(result.failures),
@@ -153,7 +127,7 @@ class CompiledAllocator(BoundedAllocator):
         opened.known[id(after.nodes)] = (after, keep + len(placed))
         return after
 
-    def _follow(self, state: AllocationState, instance: Instance) -> tuple[_Opened, int]:
+    def _follow(self, library: ctypes.CDLL, state: AllocationState, instance: Instance) -> tuple[_Opened, int]:
         """Return the engine, and how many of its placements lead to `state`. Raise UnfitError."""
         opened = self._opened
         if opened is not None and opened.cluster.knows(instance):
@@ -167,12 +141,10 @@ class CompiledAllocator(BoundedAllocator):
             self.engine.candidates,
             self.engine.rules,
             wanted=instance,
-            force=self.engine.force,
             capacity_checks=self.capacity_checks,
             each=self.each,
             placed_before=len(state.placed),
         )
-        engine = opened_engine(self._library, cluster, state.nodes)
-        opened = _Opened(engine, cluster, state, {id(state.nodes): (state, 0)})
-        self._opened = opened
-        return opened, 0
+        engine = opened_engine(library, cluster, state.nodes)
+        self._opened = _Opened(engine, cluster, {id(state.nodes): (state, 0)})
+        return self._opened, 0

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 from gpolicy.allocator.enumerations import InstanceStatus
 from gpolicy.allocator.merge import merge
-from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,57 +30,22 @@ if TYPE_CHECKING:
 _STOPPED = frozenset({InstanceStatus.STATUS_DOWN, InstanceStatus.USER_DOWN, InstanceStatus.ERROR_DOWN})
 
 
-class _Amounts:
-    """Numbers that are not negative."""
-
-    __slots__: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for name in self.__slots__:
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} is {getattr(self, name)}, which is less than 0")
-
-
-@dataclass(frozen=True, slots=True)
-class HypervisorResources(_Amounts):
-    """The configured memory (MiB) and CPUs of one node.
-
-    `mem_node` is the memory of the node itself, `mem_hv` that of the hypervisor, which htools finds as unaccounted.
-    `cpu_node` are the cores of the node itself; as in htools each of them counts as one virtual CPU in use.
-    """
-
-    mem_total: int
-    mem_node: int
-    mem_hv: int
-    cpu_total: int
-    cpu_node: int
-
-
-@dataclass(frozen=True, slots=True)
-class DiskResources(_Amounts):
-    """The configured disk of one node (MiB).
-
-    `disk_reserved` is the space that must stay free, `disk_overhead` the space of other volumes.
-    """
-
-    disk_total: int
-    disk_reserved: int = 0
-    disk_overhead: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class NodeResources:
-    """The configured resources of one node; None: what is measured counts."""
+    """The configured resources of one node, by Ganeti's names (MiB, cores); None: what is measured counts.
 
-    hypervisor: HypervisorResources | None = None
-    disk: DiskResources | None = None
+    Of `hypervisor` (hv_state), `mem_node` is the memory of the node itself, `mem_hv` that of the hypervisor, which
+    htools finds as unaccounted. `cpu_node` are the cores of the node itself; as in htools each of them counts as one
+    virtual CPU in use. Of `disk` (disk_state), `disk_reserved` is the space that must stay free, `disk_overhead` the
+    space of other volumes.
+    """
+
+    hypervisor: Mapping[str, int] | None = None
+    disk: Mapping[str, int] | None = None
 
 
 def configured_cluster(data: ClusterData, resources: Mapping[str, NodeResources]) -> Cluster:
-    """Return `data` merged, with the configured resources of the named nodes; other nodes keep the measured ones.
-
-    Raises InputError for unknown nodes.
-    """
+    """Return `data` merged, with the configured resources of the named nodes; other nodes keep the measured ones."""
     cluster = merge(with_configured_resources(data, resources))
     nodes = {
         index: _settled(node, resources[node.facts.name], cluster.instances) if node.facts.name in resources else node
@@ -93,17 +57,15 @@ def configured_cluster(data: ClusterData, resources: Mapping[str, NodeResources]
 def with_configured_resources(data: ClusterData, resources: Mapping[str, NodeResources]) -> ClusterData:
     """Return `data` with the configured resources of the named nodes; other nodes keep the measured ones.
 
-    The result is the input of a merge, which lacks part of the model; `configured_cluster` adds it. Raises InputError
-    for unknown nodes.
+    The result is the input of a merge, which lacks part of the model; `configured_cluster` adds it.
     """
-    unknown = sorted(set(resources) - {node.name for node in data.nodes})
-    if unknown:
-        raise InputError(f"resources are configured for unknown nodes: {', '.join(unknown)}")
     configured = {
         node.index for node in data.nodes if node.name in resources and resources[node.name].hypervisor is not None
     }
+    # instances reserve memory by their configuration, not by whether they run
     instances = tuple(
-        _reserving(instance) if instance.primary in configured else instance for instance in data.instances
+        replace(item, status=InstanceStatus.RUNNING) if item.primary in configured and item.status in _STOPPED else item
+        for item in data.instances
     )
     nodes = tuple(
         _configured(node, resources[node.name], instances) if node.name in resources else node for node in data.nodes
@@ -117,8 +79,8 @@ def _settled(node: Node, own: NodeResources, instances: Mapping[int, Instance]) 
     The values with forthcoming instances (`forth_*`) subtract the memory of all instances that do not run.
     """
     new = node.copy()
-    if own.disk is not None and own.disk.disk_reserved > node.facts.low_disk:
-        new.facts = replace(node.facts, low_disk=own.disk.disk_reserved)
+    if own.disk is not None and own.disk["disk_reserved"] > node.facts.low_disk:
+        new.facts = replace(node.facts, low_disk=own.disk["disk_reserved"])
     if own.hypervisor is None:
         return new
     here = (instances[number] for number in node.primaries)
@@ -127,24 +89,17 @@ def _settled(node: Node, own: NodeResources, instances: Mapping[int, Instance]) 
     return new
 
 
-def _reserving(instance: Instance) -> Instance:
-    """Return an instance that reserves memory by its configuration, not by whether it runs."""
-    if instance.status in _STOPPED:
-        return replace(instance, status=InstanceStatus.RUNNING)
-    return instance
-
-
 def _configured(node: NodeData, own: NodeResources, instances: tuple[Instance, ...]) -> NodeData:
     if own.hypervisor is not None:
         given = own.hypervisor
         used = sum(item.memory for item in instances if item.primary == node.index and item.uses_memory)
         node = replace(
             node,
-            total_memory=float(given.mem_total),
-            node_memory=given.mem_node,
-            free_memory=given.mem_total - given.mem_node - given.mem_hv - used,
-            total_cpus=float(given.cpu_total),
-            node_cpus=given.cpu_node,
+            total_memory=float(given["mem_total"]),
+            node_memory=given["mem_node"],
+            free_memory=given["mem_total"] - given["mem_node"] - given["mem_hv"] - used,
+            total_cpus=float(given["cpu_total"]),
+            node_cpus=given["cpu_node"],
         )
     if own.disk is not None:
         used = sum(
@@ -152,6 +107,6 @@ def _configured(node: NodeData, own: NodeResources, instances: tuple[Instance, .
             for item in instances
             if item.template.local and not item.forthcoming and node.index in {item.primary, item.secondary}
         )
-        free = own.disk.disk_total - own.disk.disk_overhead - used
-        node = replace(node, total_disk=float(own.disk.disk_total), free_disk=free)
+        free = own.disk["disk_total"] - own.disk["disk_overhead"] - used
+        node = replace(node, total_disk=float(own.disk["disk_total"]), free_disk=free)
     return node

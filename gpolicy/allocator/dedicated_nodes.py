@@ -12,10 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from gpolicy.allocator.cluster_data import Group, Instance, InstancePolicy
 from gpolicy.allocator.engines import compiled_dedicated
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, FailReason
+from gpolicy.allocator.group_choice import Wanted
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
 from gpolicy.allocator.placement import (
     Attempt,
+    Candidates,
+    Nodes,
     PairCandidates,
     Placement,
     SingleCandidates,
@@ -24,15 +27,10 @@ from gpolicy.allocator.placement import (
     count_failures,
 )
 from gpolicy.allocator.policy_check import check_ipolicy
+from gpolicy.allocator.redundancy import Instances
+from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gpolicy.allocator.group_choice import Wanted
-    from gpolicy.allocator.placement import Candidates, Nodes
-    from gpolicy.allocator.redundancy import Instances
-    from gpolicy.allocator.request_options import RequestOptions
 
 
 def is_dedicated(groups: Mapping[int, Group], nodes: Nodes, names: Iterable[str | None]) -> bool:

@@ -55,41 +55,22 @@ class SlowAllocatorWarning(UserWarning):
 
 
 def find_placement(
-    nodes: Nodes,
-    instances: Instances,
-    instance: Instance,
-    candidates: Candidates,
-    rules: CapacityRules,
-    *,
-    force: bool,
-    capacity_checks: bool,
+    nodes: Nodes, instances: Instances, instance: Instance, candidates: Candidates, rules: CapacityRules
 ) -> Attempt:
-    """Place one instance (`placement.try_allocate`), with `capacity_checks` only if N+1 still holds."""
-    found = compiled_attempt(nodes, instances, instance, candidates, rules, force=force, checked=capacity_checks)
+    """Place one instance (`placement.try_allocate`), and if the rules let nodes fail only where N+1 still holds."""
+    found = compiled_attempt(nodes, instances, instance, candidates, rules)
     if found is not None:
         return found
-    predicate = redundancy_predicate(nodes, instances, rules) if capacity_checks else None
-    return try_allocate(nodes, instance, candidates, force=force, predicate=predicate, weights=rules.weights)
+    predicate = redundancy_predicate(nodes, instances, rules) if rules.failures else None
+    return try_allocate(nodes, instance, candidates, force=rules.force, predicate=predicate, weights=rules.weights)
 
 
 def compiled_attempt(
-    nodes: Nodes,
-    instances: Instances,
-    instance: Instance,
-    candidates: Candidates,
-    rules: CapacityRules,
-    *,
-    force: bool,
-    checked: bool,
+    nodes: Nodes, instances: Instances, instance: Instance, candidates: Candidates, rules: CapacityRules
 ) -> Attempt | None:
     """Return what `find_placement` does; None: ask the law."""
-    found = _ask_about(
-        instance,
-        Question.ATTEMPT,
-        _open(nodes, instances, candidates, rules, wanted=instance, force=force),
-        limit=len(instances),
-        checked=checked,
-    )
+    opened = _open(nodes, instances, candidates, rules, instance)
+    found = _ask_about(instance, Question.ATTEMPT, opened, limit=len(instances), checked=rules.failures > 0)
     if found is None:
         return None
     result, best = found
@@ -98,7 +79,7 @@ def compiled_attempt(
         return Attempt(failures, result.successes, None)
     primary, secondary = best if len(best) > 1 else (*best, NO_NODE)
     placed = instance_on_nodes(nodes, instance, instance.index, instance.name, primary, secondary)
-    changed = changed_nodes(nodes, placed, secondary, force=force)
+    changed = changed_nodes(nodes, placed, secondary, force=rules.force)
     return Attempt(failures, result.successes, Placement(changed, placed, result.score))
 
 
@@ -109,7 +90,8 @@ def compiled_dedicated(
 
     `nodes` are those of the candidates (`dedicated_nodes.search_dedicated`). Return None to ask the law.
     """
-    found = _ask_about(instance, Question.DEDICATED, _open(nodes, None, candidates, wanted=instance, force=force))
+    opened = _open(nodes, None, candidates, CapacityRules(force=force), instance)
+    found = _ask_about(instance, Question.DEDICATED, opened)
     return None if found is None else (tuple(found[0].failures), found[0].successes, found[1])
 
 
@@ -253,14 +235,18 @@ class Narrowing:
 
 
 def _open(
-    nodes: Nodes, instances: Instances | None, candidates: Candidates, rules: CapacityRules | None = None, **more: Any
+    nodes: Nodes,
+    instances: Instances | None,
+    candidates: Candidates,
+    rules: CapacityRules | None = None,
+    wanted: Instance | None = None,
 ) -> EngineCluster | None:
     """Return a cluster in a new engine; None if there is no engine or it cannot represent the cluster."""
     library = loaded_library()
     if library is None:
         return None
     try:
-        cluster = ClusterNumbers(nodes, instances, candidates, rules or CapacityRules(), **more)
+        cluster = ClusterNumbers(nodes, instances, candidates, rules or CapacityRules(), wanted=wanted)
         return EngineCluster(nodes, cluster, opened_engine(library, cluster, nodes))
     except UnfitError:
         return None
@@ -302,15 +288,11 @@ def answered(status: Status, engine: NativeEngine, nodes: Nodes, *, fit: bool = 
     if status is Status.OUT_OF_MEMORY:
         raise MemoryError("not enough memory for the allocation")
     if status is Status.TOO_MANY_PLACED:
-        raise InputError(
-            f"more than {MOST_PLACEMENTS:,} instances of this size fit, which is more than are counted",
-            hint="ask for a greater size, or limit the number of instances",
-        )
+        many = f"more than {MOST_PLACEMENTS:,} instances of this size fit, which is more than are counted"
+        raise InputError(many, hint="ask for a greater size, or limit the number of instances")
     if status is Status.TOO_DEEP:
-        raise InputError(
-            f"counting takes more than {MOST_LEVELS:,} steps from the greatest size down to those that fit",
-            hint="lower the upper bounds of the spec",
-        )
+        deep = f"counting takes more than {MOST_LEVELS:,} steps from the greatest size down to those that fit"
+        raise InputError(deep, hint="lower the upper bounds of the spec")
     if status is Status.TOO_LONG:
         raise too_long(engine.steps)
     if fit and status is not Status.DONE:

@@ -95,6 +95,14 @@ _RUNNING = frozenset(InstanceStatus) - {
 }
 
 
+BY_ADMIN_STATE = {
+    "up": InstanceStatus.RUNNING,
+    "down": InstanceStatus.STATUS_DOWN,
+    "offline": InstanceStatus.STATUS_OFFLINE,
+}
+"""What an instance counts as by its admin_state alone."""
+
+
 class FailReason(IntEnum):
     """Why a placement is not possible; the number is the index in lists of counts."""
 

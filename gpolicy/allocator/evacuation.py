@@ -57,18 +57,12 @@ class EvacuationResult:
 class EvacuationError(RequestError):
     """An instance cannot be moved; the message says why.
 
-    `refused` is the move that `reason` forbids in the state `nodes`, if it is a single one.
+    `refused` is the move that a reason forbids, and the state in which it does, if it is a single one.
     """
 
-    def __init__(
-        self,
-        message: str,
-        nodes: Nodes | None = None,
-        refused: InstanceMove | None = None,
-        reason: FailReason | None = None,
-    ) -> None:
+    def __init__(self, message: str, refused: tuple[Nodes, InstanceMove, FailReason] | None = None) -> None:
         super().__init__(message)
-        self.nodes, self.refused, self.reason = nodes, refused, reason
+        self.refused = refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,10 +207,7 @@ def evacuate_nodes(
 def relocate(
     nodes: Nodes, instances: Instances, index: int, required_nodes: int, leaving: Sequence[int], *, force: bool
 ) -> tuple[EvacuationResult, int]:
-    """Move one instance from the node `leaving`; return the result and its new node.
-
-    Raises RequestError.
-    """
+    """Move one instance from the node `leaving`; return the result and its new node. Raises RequestError."""
     instance = instances[index]
     if required_nodes != 1:
         raise RequestError(f"Exchange {required_nodes} nodes mode is not implemented")
@@ -334,5 +325,5 @@ def _move(before: Evacuated, kind: MoveKind, target: int, prefix: str, *, force:
     move = InstanceMove(kind, before.instance, target)
     moved = apply_move(before.nodes, move, force=force)
     if isinstance(moved, FailReason):
-        raise EvacuationError(f"{prefix}{moved.title}", before.nodes, move, moved)
+        raise EvacuationError(f"{prefix}{moved.title}", (before.nodes, move, moved))
     return Evacuated({**before.nodes, **moved.changed}, moved.instance, (*before.moves, move))

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.compiled_allocation import Budget, make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import truncate
-from gpolicy.allocator.placement import NO_FAILURES, PairCandidates, SingleCandidates, add_counts
+from gpolicy.allocator.placement import NO_FAILURES, add_counts
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.errors import InputError
@@ -27,69 +26,38 @@ if TYPE_CHECKING:
     from gpolicy.allocator.redundancy import Instances
 
 
-@dataclass(frozen=True, slots=True)
-class ExtendedRules:
-    """The extra limits.
-
-    `max_node_failures`: how many nodes of a group may fail at once; with `cpus` those that take over must keep their
-    vcpu-ratio. `oversubscription`: the sum of the maximum memories of a node's primaries may be this many times its
-    memory for instances (total less node memory); None: no limit. `weights` are those of the score, `force` ignores
-    soft limits of primaries.
-    """
-
-    max_node_failures: int = 1
-    cpus: bool = False
-    oversubscription: float | None = None
-    weights: Weights = WEIGHTS
-    force: bool = False
-
-    def __post_init__(self) -> None:
-        if self.max_node_failures < 0:
-            raise InputError(f"max_node_failures is {self.max_node_failures}, which is less than 0")
-        if self.oversubscription is not None and self.oversubscription <= 0:
-            raise InputError(f"the over-subscription ratio is {self.oversubscription:g}, it must be above 0")
-
-    @property
-    def redundancy(self) -> CapacityRules:
-        """The rules of the N+1 test that each placement has to pass."""
-        return CapacityRules(failures=max(1, self.max_node_failures), cpus=self.cpus, weights=self.weights)
-
-
 _STEPS_OF_NODE: Final = 100
 """What it takes to open an engine anew, of each node."""
 
 
-def limited_allocator(candidates: Candidates, rules: ExtendedRules, budget: Budget | None = None) -> Allocator:
+def limited_allocator(candidates: Candidates, rules: CapacityRules, budget: Budget | None = None) -> Allocator:
     """Return an allocator that tests each placement against `rules`, as hail does against one failure."""
     if rules.oversubscription is not None:
         return _OversubscribedAllocator(candidates, rules, budget)
-    checks = rules.max_node_failures > 0
-    return make_allocator(
-        candidates, rules.redundancy, capacity_checks=checks, each=True, force=rules.force, budget=budget
-    )
+    return make_allocator(candidates, rules, capacity_checks=rules.failures > 0, each=True, budget=budget)
 
 
 class _OversubscribedAllocator(Allocator):
     """Places as many at a time as fit on any one node, on nodes with memory left for the burst of the instance."""
 
-    def __init__(self, candidates: Candidates, rules: ExtendedRules, budget: Budget | None) -> None:
-        super().__init__(ReferenceEngine(candidates, rules.redundancy))
+    def __init__(self, candidates: Candidates, rules: CapacityRules, budget: Budget | None) -> None:
+        super().__init__(ReferenceEngine(candidates, rules))
         self._candidates, self._rules, self._budget = candidates, rules, budget
 
     def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`)."""
-        first, rules = len(state.placed), replace(self._rules, oversubscription=None)
+        first, most = len(state.placed), self._rules.oversubscription
+        rules = replace(self._rules, oversubscription=None)
         budget = self._budget or Budget()
         before = budget.left
         while True:
             budget.spend(_STEPS_OF_NODE * len(state.nodes), before)
-            left = {index: memory_left(node, state.instances, self._rules) for index, node in state.nodes.items()}
+            left = {index: memory_left(node, state.instances, most) for index, node in state.nodes.items()}
             fewer, refused = _with_left(self._candidates, left, instance.burst)
             count = len(state.placed)
             steps = [] if limit is None else [limit - (count - first)]
             if instance.burst > 0:
-                primaries = fewer.nodes if isinstance(fewer, SingleCandidates) else [one for one, _ in fewer.members]
-                steps += [int(left[index] // instance.burst) for index in primaries]
+                steps += [int(left[index] // instance.burst) for index in fewer.nodes]
             step = min(steps, default=None)
             state = limited_allocator(fewer, rules, budget).standard(state, instance, step)
             placed = len(state.placed) - count
@@ -104,17 +72,13 @@ class _OversubscribedAllocator(Allocator):
 def _with_left(candidates: Candidates, left: Mapping[int, float], needed: int) -> tuple[Candidates, FailCounts]:
     """Return the candidates whose primary has enough left, and the others as failures."""
     failures = list(NO_FAILURES)
-    if isinstance(candidates, SingleCandidates):
-        fitting = tuple(index for index in candidates.nodes if needed <= left[index])
-        failures[FailReason.MEM] = len(candidates.nodes) - len(fitting)
-        return SingleCandidates(fitting), tuple(failures)
-    failures[FailReason.MEM] = sum(len(others) for index, others in candidates.pairs if needed > left[index])
-    return PairCandidates(tuple(one for one in candidates.members if needed <= left[one[0]])), tuple(failures)
+    failures[FailReason.MEM] = sum(number for index, number in candidates.counts if needed > left[index])
+    return candidates.kept(lambda index: needed <= left[index]), tuple(failures)
 
 
-def refuse_minutes(nodes: Nodes, instances: Instances, instance: Instance, rules: ExtendedRules) -> None:
+def refuse_minutes(nodes: Nodes, instances: Instances, instance: Instance, rules: CapacityRules) -> None:
     """Raise InputError if counting under `rules` takes minutes."""
-    count, failures = len(nodes), rules.max_node_failures
+    count, failures = len(nodes), rules.failures
     if failures == 0 or (failures == 1 and not rules.cpus):
         return  # no set of nodes is simulated
     lost = f"the loss of any {failures} nodes" if failures > 1 else "the loss of any node"
@@ -135,15 +99,15 @@ def refuse_minutes(nodes: Nodes, instances: Instances, instance: Instance, rules
         )
 
 
-def memory_left(node: Node, instances: Mapping[int, Instance], rules: ExtendedRules) -> float:
+def memory_left(node: Node, instances: Mapping[int, Instance], oversubscription: float | None) -> float:
     """Return the maximum memory of further primaries that `node` may take (MiB).
 
     An instance that is offline takes none (design document "Resource model").
     """
-    if rules.oversubscription is None:
+    if oversubscription is None:
         return math.inf
     used = sum(instances[number].burst for number in node.primaries if instances[number].online)
-    return memory_for_instances(node) * rules.oversubscription - used
+    return memory_for_instances(node) * oversubscription - used
 
 
 def memory_for_instances(node: Node) -> int:

@@ -41,15 +41,10 @@ def search_ordinary(
     wanted: Wanted, options: RequestOptions, nodes: Nodes, instances: Instances, members: Sequence[int]
 ) -> Attempt:
     """Try `wanted` on `members`, scored over all of `nodes`."""
-    return find_placement(
-        nodes,
-        instances,
-        wanted.instance,
-        candidates_among(nodes, members, wanted.count, options.restriction),
-        CapacityRules(weights=options.weights),
-        force=options.ignore_soft_errors,
-        capacity_checks=options.capacity_checks,
-    )
+    failures, force = int(options.capacity_checks), options.ignore_soft_errors
+    rules = CapacityRules(failures=failures, weights=options.weights, force=force)
+    candidates = candidates_among(nodes, members, wanted.count, options.restriction)
+    return find_placement(nodes, instances, wanted.instance, candidates, rules)
 
 
 def describe(attempt: Attempt, nodes: Nodes) -> str:
@@ -144,10 +139,7 @@ def _not_connected(group: Group, instance: Instance) -> str:
 
 
 def _best(groups: Mapping[int, Group], valid: list[tuple[int, Attempt]]) -> tuple[int, Attempt] | None:
-    """Sort by preference, then by metric (htools, Cluster).
-
-    The list starts in reverse order, so later groups win ties.
-    """
+    """Return the best by preference, then by metric; of equal groups the later one wins (htools, Cluster)."""
     for policy in (AllocPolicy.PREFERRED, AllocPolicy.LAST_RESORT):
         same = [(item, item[1].solution) for item in reversed(valid) if groups[item[0]].alloc_policy is policy]
         known = [(item, solution) for item, solution in same if solution is not None]

@@ -55,11 +55,30 @@ def is_split(instance: Instance, nodes: Nodes) -> bool:
     return primary is not None and secondary is not None and primary.facts.group != secondary.facts.group
 
 
+class _RefusedError(Exception):
+    """A node does not take the instance."""
+
+    def __init__(self, reason: FailReason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 def apply_move(nodes: Nodes, move: InstanceMove, *, force: bool) -> Moved | FailReason:
     """Return the changed nodes and the instance after a move, or the first reason against it."""
-    if move.kind is MoveKind.FAILOVER:
-        return failover(nodes, move.instance, force=force)
-    return _MOVES[move.kind](nodes, move.instance, move.target, force=force)
+    try:
+        return _MOVES[move.kind](nodes, move.instance, move.target, force)
+    except _RefusedError as refused:
+        return refused.reason
+
+
+def failover(nodes: Nodes, instance: Instance, *, force: bool) -> Moved | FailReason:
+    """Swap primary and secondary. An offline primary forces the move."""
+    return apply_move(nodes, InstanceMove(MoveKind.FAILOVER, instance), force=force)
+
+
+def failover_to(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Moved | FailReason:
+    """Start the instance (on external storage) on `target` instead. An offline source forces the move."""
+    return apply_move(nodes, InstanceMove(MoveKind.FAILOVER_TO, instance, target), force=force)
 
 
 def node_at(nodes: Nodes, index: int) -> Node:
@@ -84,112 +103,88 @@ def may_migrate(source: Node, target: Node) -> bool:
     return source.facts.migration_tags <= target.facts.receivable_tags
 
 
-def failover(nodes: Nodes, instance: Instance, *, force: bool) -> Moved | FailReason:
-    """Swap primary and secondary. An offline primary forces the move."""
+def _failover(nodes: Nodes, instance: Instance, _target: int, force: bool) -> Moved:  # noqa: FBT001
     old_primary = node_at(nodes, instance.primary)
     old_secondary = node_at(nodes, instance.secondary)
+    _check_migration(old_primary, old_secondary)
     offline = old_primary.facts.offline
-    without_primary = remove_primary(old_primary, instance)
-    without_secondary = remove_secondary(old_secondary, instance)
-    if not may_migrate(old_primary, old_secondary):
-        return FailReason.MIG
-    new_primary = add_primary(without_secondary, instance, force=force or offline)
-    if isinstance(new_primary, FailReason):
-        return new_primary
-    new_secondary = add_secondary(
-        without_primary, instance, instance.secondary, force=force or offline, ignore_disk=offline
-    )
-    if isinstance(new_secondary, FailReason):
-        return new_secondary
+    force = force or offline
+    new_primary = _taken(add_primary(remove_secondary(old_secondary, instance), instance, force=force))
+    left = remove_primary(old_primary, instance)
+    new_secondary = _taken(add_secondary(left, instance, instance.secondary, force=force, ignore_disk=offline))
     swapped = replace(instance, primary=instance.secondary, secondary=instance.primary)
     return Moved({instance.secondary: new_primary, instance.primary: new_secondary}, swapped)
 
 
-def failover_to(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Moved | FailReason:
-    """Start the instance (on external storage) on `target` instead. An offline source forces the move."""
+def _failover_to(nodes: Nodes, instance: Instance, target: int, force: bool) -> Moved:  # noqa: FBT001
     source = node_at(nodes, instance.primary)
-    if not may_migrate(source, node_at(nodes, target)):
-        return FailReason.MIG
-    new = add_primary(nodes[target], instance, force=force or source.facts.offline)
-    if isinstance(new, FailReason):
-        return new
+    _check_migration(source, node_at(nodes, target))
+    new = _taken(add_primary(nodes[target], instance, force=force or source.facts.offline))
     left = remove_primary(source, instance)
     return Moved({target: new, instance.primary: left}, replace(instance, primary=target))
 
 
-def replace_secondary(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Moved | FailReason:
+def _replace_secondary(nodes: Nodes, instance: Instance, target: int, force: bool) -> Moved:  # noqa: FBT001
     """Replace the secondary by `target`. An offline old secondary forces the move."""
     primary, old = node_at(nodes, instance.primary), node_at(nodes, instance.secondary)
     moved = _on(nodes, instance, instance.primary, target)
-    new = add_secondary(nodes[target], moved, instance.primary, force=force or old.facts.offline)
-    if isinstance(new, FailReason):
-        return new
-    again = add_primary(remove_primary(primary, instance), moved, force=True)
-    if isinstance(again, FailReason):
-        return again
+    new = _taken(add_secondary(nodes[target], moved, instance.primary, force=force or old.facts.offline))
+    again = _taken(add_primary(remove_primary(primary, instance), moved, force=True))
     left = remove_secondary(old, instance)
     # if two of the three are the same node, the later one counts
     return Moved({instance.secondary: left, target: new, instance.primary: again}, moved)
 
 
-def replace_and_failover(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Moved | FailReason:
+def _replace_and_failover(nodes: Nodes, instance: Instance, target: int, force: bool) -> Moved:  # noqa: FBT001
     """Replace the secondary by `target` and fail over to it; the old primary becomes the secondary."""
     old, left = node_at(nodes, instance.primary), node_at(nodes, instance.secondary)
-    if not may_migrate(old, node_at(nodes, target)):
-        return FailReason.MIG
+    _check_migration(old, node_at(nodes, target))
     moved = _on(nodes, instance, target, instance.primary)
-    new_primary = add_primary(nodes[target], moved, force=force)
-    if isinstance(new_primary, FailReason):
-        return new_primary
-    new_secondary = add_secondary(remove_primary(old, instance), moved, target, force=force or left.facts.offline)
-    if isinstance(new_secondary, FailReason):
-        return new_secondary
-    changed = {
-        target: new_primary,
-        instance.primary: new_secondary,
-        instance.secondary: remove_secondary(left, instance),
-    }
-    return Moved(changed, moved)
+    new_primary = _taken(add_primary(nodes[target], moved, force=force))
+    freed = remove_primary(old, instance)
+    new_secondary = _taken(add_secondary(freed, moved, target, force=force or left.facts.offline))
+    left = remove_secondary(left, instance)
+    return Moved({target: new_primary, instance.primary: new_secondary, instance.secondary: left}, moved)
 
 
-def replace_primary(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Moved | FailReason:
+def _replace_primary(nodes: Nodes, instance: Instance, target: int, force: bool) -> Moved:  # noqa: FBT001
     """Replace the primary by `target`: fail over, replace the new secondary, fail over again.
 
     The secondary must be able to run the instance for a moment.
     """
     old, kept = node_at(nodes, instance.primary), node_at(nodes, instance.secondary)
-    if not may_migrate(old, kept) or not may_migrate(kept, node_at(nodes, target)):
-        return FailReason.MIG
+    _check_migration(old, kept)
+    _check_migration(kept, node_at(nodes, target))
     force = force or old.facts.offline
     moved = _on(nodes, instance, target, instance.secondary)
-    running = add_primary(remove_secondary(kept, instance), moved, force=force)
-    if isinstance(running, FailReason):
-        return running
-    new_primary = add_primary(nodes[target], moved, force=force)
-    if isinstance(new_primary, FailReason):
-        return new_primary
-    again = add_secondary(remove_primary(running, moved), moved, target, force=force)
-    if isinstance(again, FailReason):
-        return again
-    changed = {instance.primary: remove_primary(old, instance), target: new_primary, instance.secondary: again}
-    return Moved(changed, moved)
+    running = _taken(add_primary(remove_secondary(kept, instance), moved, force=force))
+    new_primary = _taken(add_primary(nodes[target], moved, force=force))
+    again = _taken(add_secondary(remove_primary(running, moved), moved, target, force=force))
+    left = remove_primary(old, instance)
+    return Moved({instance.primary: left, target: new_primary, instance.secondary: again}, moved)
 
 
-def failover_and_replace(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Moved | FailReason:
+def _failover_and_replace(nodes: Nodes, instance: Instance, target: int, force: bool) -> Moved:  # noqa: FBT001
     """Fail over, and replace the new secondary by `target`."""
     old, kept = node_at(nodes, instance.primary), node_at(nodes, instance.secondary)
-    if not may_migrate(old, kept):
-        return FailReason.MIG
+    _check_migration(old, kept)
     force = force or old.facts.offline
     moved = _on(nodes, instance, instance.secondary, target)
-    new_primary = add_primary(remove_secondary(kept, instance), moved, force=force)
-    if isinstance(new_primary, FailReason):
-        return new_primary
-    new_secondary = add_secondary(nodes[target], moved, instance.secondary, force=force)
-    if isinstance(new_secondary, FailReason):
-        return new_secondary
-    changed = {instance.primary: remove_primary(old, instance), instance.secondary: new_primary, target: new_secondary}
-    return Moved(changed, moved)
+    new_primary = _taken(add_primary(remove_secondary(kept, instance), moved, force=force))
+    new_secondary = _taken(add_secondary(nodes[target], moved, instance.secondary, force=force))
+    left = remove_primary(old, instance)
+    return Moved({instance.primary: left, instance.secondary: new_primary, target: new_secondary}, moved)
+
+
+def _check_migration(source: Node, target: Node) -> None:
+    if not may_migrate(source, target):
+        raise _RefusedError(FailReason.MIG)
+
+
+def _taken(result: Node | FailReason) -> Node:
+    if isinstance(result, FailReason):
+        raise _RefusedError(result)
+    return result
 
 
 def _on(nodes: Nodes, instance: Instance, primary: int, secondary: int) -> Instance:
@@ -198,10 +193,11 @@ def _on(nodes: Nodes, instance: Instance, primary: int, secondary: int) -> Insta
     return replace(instance, primary=primary, secondary=secondary, location_score=len(common))
 
 
-_MOVES: Mapping[MoveKind, Callable[..., Moved | FailReason]] = {
-    MoveKind.FAILOVER_TO: failover_to,
-    MoveKind.REPLACE_SECONDARY: replace_secondary,
-    MoveKind.REPLACE_AND_FAILOVER: replace_and_failover,
-    MoveKind.REPLACE_PRIMARY: replace_primary,
-    MoveKind.FAILOVER_AND_REPLACE: failover_and_replace,
+_MOVES: Mapping[MoveKind, Callable[[Nodes, Instance, int, bool], Moved]] = {
+    MoveKind.FAILOVER: _failover,
+    MoveKind.FAILOVER_TO: _failover_to,
+    MoveKind.REPLACE_SECONDARY: _replace_secondary,
+    MoveKind.REPLACE_AND_FAILOVER: _replace_and_failover,
+    MoveKind.REPLACE_PRIMARY: _replace_primary,
+    MoveKind.FAILOVER_AND_REPLACE: _failover_and_replace,
 }

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from gpolicy.allocator import node_changes
 from gpolicy.allocator.ghc_numbers import divide, floor, truncate
-from gpolicy.allocator.node import Node, NodeFacts
+from gpolicy.allocator.node import Node
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
@@ -187,33 +187,17 @@ def _empty_node(
 
     `tags` are those of its location, and of the migration from it and to it.
     """
-    facts = NodeFacts(
-        index=node.index,
-        name=node.name,
+    facts = replace(
+        node,
         alias=node.name.removesuffix(suffix),
-        group=node.group,
         policy=policy,
-        total_memory=node.total_memory,
-        node_memory=node.node_memory,
-        reported_free_memory=node.free_memory,
         unaccounted_memory=truncate(node.total_memory) - node.node_memory - memory_used - node.free_memory,
-        total_disk=node.total_disk,
-        total_cpus=node.total_cpus,
-        node_cpus=node.node_cpus,
-        cpu_speed=node.cpu_speed,
-        spindles=node.spindles,
-        exclusive=node.exclusive_storage,
-        offline=node.offline,
-        master=node.master,
-        tags=node.tags,
         location_tags=tags[0],
         migration_tags=tags[1],
         receivable_tags=tags[2],
         vcpu_ratio=policy.vcpu_ratio,
         high_cpus=floor(policy.vcpu_ratio * node.total_cpus),
         high_spindles=policy.spindle_ratio * node.spindles,
-        min_disk_ratio=0.0,
-        low_disk=0,
     )
     return Node(
         facts,
@@ -233,7 +217,6 @@ def _empty_node(
 
 
 def _load(node: Node, instance: Instance, *, primary: bool) -> None:
-    """Count the instance on its primary or secondary node."""
     add = node_changes.add_load if primary else node_changes.add_disk_load
     cpus = instance.vcpus if primary and instance.online else 0
     if not instance.forthcoming:
@@ -279,7 +262,7 @@ def _settle(node: Node, instances: Mapping[int, Instance], *, by_unallocated: bo
     if by_unallocated:
         node.fails_n1 = node.unallocated_memory <= node.reserved_memory
     else:
-        node.fails_n1 = node.facts.reported_free_memory < node.reserved_memory
+        node.fails_n1 = node.facts.free_memory < node.reserved_memory
     node.ratio_memory = node.memory_ratio(node.unallocated_memory)
     node.ratio_cpu = divide(node.used_cpus, node.facts.total_cpus)
     node.forth_ratio_memory = node.memory_ratio(node.forth_free_memory)

@@ -8,58 +8,11 @@ from __future__ import annotations
 
 from operator import attrgetter
 
+from gpolicy.allocator.cluster_data import Load, NodeData
 from gpolicy.allocator.ghc_numbers import divide, truncate
 from gpolicy.light_dataclasses import dataclass, field
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import InstancePolicy, Load
-
 NO_LOAD: Load = (0.0, 0.0, 0.0, 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class NodeFacts:
-    """The properties of a node that no placement changes (MiB).
-
-    `reported_free_memory` is the measured value; `unaccounted_memory` is total less node, running instances and free
-    memory (negative if more is free than expected). `vcpu_ratio` is the effective one (an option may override the
-    policy's); negative: no limit. `high_cpus` and `high_spindles` are the limits from the ratios, `low_disk` is the
-    disk space to keep free.
-    """
-
-    index: int
-    name: str
-    alias: str
-    group: int
-    policy: InstancePolicy
-    total_memory: float
-    node_memory: int
-    reported_free_memory: int
-    unaccounted_memory: int
-    total_disk: float
-    total_cpus: float
-    node_cpus: int
-    cpu_speed: float
-    spindles: int
-    exclusive: bool
-    offline: bool
-    master: bool
-    tags: tuple[str, ...]
-    location_tags: frozenset[str]
-    migration_tags: frozenset[str]
-    receivable_tags: frozenset[str]
-    vcpu_ratio: float
-    high_cpus: int
-    high_spindles: float
-    min_disk_ratio: float
-    low_disk: int
-
-    def disk_ratio(self, spindles: int, disk: int) -> float:
-        """The free share of disk: of spindles under exclusive storage, else of space."""
-        if self.exclusive:
-            return 1.0 if self.spindles == 0 else spindles / self.spindles
-        return 1.0 if self.total_disk == 0 else disk / self.total_disk
 
 
 @dataclass(slots=True)
@@ -71,7 +24,7 @@ class Node:
     `ratio_*` are the shares in the cluster score.
     """
 
-    facts: NodeFacts
+    facts: NodeData
     instance_memory: int
     free_disk: int
     free_spindles: int
@@ -105,7 +58,7 @@ class Node:
         """Return a shallow copy. Its mappings are shared: replace a mapping instead of changing it."""
         return Node(*_values(self))
 
-    def with_facts(self, facts: NodeFacts) -> Node:
+    def with_facts(self, facts: NodeData) -> Node:
         """Return a copy with other facts."""
         new = self.copy()
         new.facts = facts

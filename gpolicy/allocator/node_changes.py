@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
-    from gpolicy.allocator.cluster_data import Instance, Load
-    from gpolicy.allocator.node import Node, NodeFacts
+    from gpolicy.allocator.cluster_data import Instance, Load, NodeData
+    from gpolicy.allocator.node import Node
 
     Key = TypeVar("Key")
     Result = TypeVar("Result")
@@ -233,7 +233,7 @@ def exclusion_keys(node: Node, instance: Instance) -> tuple[tuple[str, str], ...
 
 
 def _short_of_disk(
-    facts: NodeFacts, disk: int, spindles: int, spindle_use: float, *, force: bool = False, ignore_disk: bool = False
+    facts: NodeData, disk: int, spindles: int, spindle_use: float, *, force: bool = False, ignore_disk: bool = False
 ) -> FailReason | None:
     """Return the reason against a node that would have this left, and this spindle use; `force` ignores soft limits."""
     if (disk <= 0 and not ignore_disk) or (disk < facts.low_disk and not force):

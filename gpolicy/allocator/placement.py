@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from gpolicy.allocator.cluster_data import Group, Instance
 from gpolicy.allocator.cluster_score import WEIGHTS, Statistic, Weights, node_values, replaced, statistics, total_score
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import sorted_by_score
@@ -12,10 +13,6 @@ from gpolicy.allocator.node_changes import add_primary, add_secondary
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass, replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Group, Instance
 
 Nodes = Mapping[int, Node]
 FailCounts = tuple[int, ...]
@@ -28,6 +25,15 @@ class SingleCandidates:
     """Nodes that may take an instance without a secondary, ascending."""
 
     nodes: tuple[int, ...]
+
+    @property
+    def counts(self) -> list[tuple[int, int]]:
+        """Each possible primary with the number of its candidates."""
+        return [(index, 1) for index in self.nodes]
+
+    def kept(self, primary: Callable[[int], bool], _secondary: Callable[[int], bool] | None = None) -> SingleCandidates:
+        """Return those whose primary is wanted."""
+        return SingleCandidates(tuple(filter(primary, self.nodes)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,23 @@ class PairCandidates:
             others = tuple(other for other in members if other != primary)
             if others:
                 yield primary, others
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The possible primaries."""
+        return tuple(primary for primary, _ in self.members)
+
+    @property
+    def counts(self) -> list[tuple[int, int]]:
+        """Each possible primary with the number of its candidates."""
+        return [(index, len(others)) for index, others in self.pairs]
+
+    def kept(self, primary: Callable[[int], bool], secondary: Callable[[int], bool] | None = None) -> PairCandidates:
+        """Return those whose primary and secondary are wanted; without `secondary` all secondaries are."""
+        members = ((index, others) for index, others in self.members if primary(index))
+        if secondary is not None:
+            members = ((index, tuple(filter(secondary, others))) for index, others in members)
+        return PairCandidates(tuple(members))
 
 
 Candidates = SingleCandidates | PairCandidates

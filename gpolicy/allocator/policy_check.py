@@ -6,11 +6,8 @@ the pairs are tried from the last to the first, and if none accepts, the reason 
 
 from __future__ import annotations
 
+from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec, SpecPair
 
 
 def check_ipolicy(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> FailReason | None:

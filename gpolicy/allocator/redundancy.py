@@ -14,13 +14,10 @@ from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights, cluster_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import failover, failover_to
+from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import accepted, add_primary, keeps_vcpu_ratio, remove_primary
 from gpolicy.allocator.placement import Nodes, Placement, Predicate, SingleCandidates, try_allocate
 from gpolicy.light_dataclasses import dataclass, replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gpolicy.allocator.node import Node
 
 Instances = Mapping[int, Instance]
 RedundancyTest = Callable[[Nodes, Instances, "CapacityRules"], bool]
@@ -31,7 +28,9 @@ class CapacityRules:
     """The nodes that the test skips: offline ones, and whole groups; and what htools' test lacks.
 
     `failures`: how many nodes of a group may fail at once. `cpus`: nodes that take over must keep their vcpu-ratio.
-    `weights` are those of the score that homes are chosen by.
+    `weights` are those of the score that homes are chosen by. `oversubscription`: the sum of the maximum memories of a
+    node's primaries may be this many times its memory for instances; None: no limit. `force` ignores soft limits of
+    primaries when instances are placed.
     """
 
     skip_offline: bool = False
@@ -39,6 +38,8 @@ class CapacityRules:
     failures: int = 1
     cpus: bool = False
     weights: Weights = WEIGHTS
+    oversubscription: float | None = None
+    force: bool = False
 
 
 def is_redundant(nodes: Nodes, instances: Instances, rules: CapacityRules) -> bool:

@@ -6,20 +6,23 @@ work.
 
 from __future__ import annotations
 
-from gpolicy.allocator.cluster_data import Disk
+from collections.abc import Callable
+
+from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import DivisionError
-from gpolicy.allocator.placement import NO_FAILURES, Attempt, Candidates, FailCounts, SingleCandidates, try_allocate
-from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
+from gpolicy.allocator.placement import (
+    NO_FAILURES,
+    Attempt,
+    Candidates,
+    FailCounts,
+    Nodes,
+    Placement,
+    SingleCandidates,
+    try_allocate,
+)
+from gpolicy.allocator.redundancy import CapacityRules, Instances, is_redundant, redundancy_predicate
 from gpolicy.light_dataclasses import dataclass, replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.placement import Nodes, Placement
-    from gpolicy.allocator.redundancy import Instances
 
 HUGE_STEP_FLOOR = 20
 SMALL_STEP = 10
@@ -48,14 +51,13 @@ class AllocationState:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceEngine:
-    """The engine of the law, which repeats every computation. `force` ignores soft limits of primaries.
+    """The engine of the law, which repeats every computation.
 
     `spend` is told of the steps before each computation, and ends the work by an error.
     """
 
     candidates: Candidates
     rules: CapacityRules
-    force: bool = False
     spend: Callable[[int], None] = lambda _: None
 
     def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
@@ -69,7 +71,7 @@ class ReferenceEngine:
             return test(placement)
 
         judged, weights = predicate if checked else None, self.rules.weights
-        return try_allocate(nodes, instance, self.candidates, force=self.force, predicate=judged, weights=weights)
+        return try_allocate(nodes, instance, self.candidates, force=self.rules.force, predicate=judged, weights=weights)
 
     def redundant(self, nodes: Nodes, instances: Instances) -> bool:
         """Whether every examined node can be evacuated."""

@@ -18,13 +18,11 @@ from gpolicy.light_dataclasses import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
-
     from gpolicy.allocator.native.library import Placed
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.repeated_allocation import AllocationState
 
-MOST_EXACT: Final = 1 << 31
+MOST_EXACT = 1 << 31
 """Sums of numbers below this are exact as floats, for as many numbers as a run has placements."""
 
 
@@ -118,7 +116,6 @@ class _Sizes:
 
 
 def _with_all(node: Node, added: Sequence[_Added], sizes: _Sizes) -> Node:
-    """Return `node` with the instances."""
     if len(added) > 1 and _add_up_exactly(node, added[0][0]):
         together = _with_primaries(node, [item for item in added if item[2]], sizes)
         if not isinstance(together, FailReason):

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from gpolicy.allocator.cluster_score import WEIGHTS
+from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_score import Weights
 
 
 @dataclass(frozen=True, slots=True)

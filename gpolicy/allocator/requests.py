@@ -9,19 +9,20 @@ from gpolicy.allocator.cluster_data import Group, Instance
 from gpolicy.allocator.dedicated_nodes import is_dedicated, search_dedicated
 from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
-from gpolicy.allocator.group_choice import Wanted, choose_group, describe, one_group, search_ordinary
+from gpolicy.allocator.group_choice import (
+    GroupAnswer,
+    Search,
+    Wanted,
+    choose_group,
+    describe,
+    one_group,
+    search_ordinary,
+)
 from gpolicy.allocator.node_changes import remove_primary
-from gpolicy.allocator.placement import PairCandidates, Placement
-from gpolicy.allocator.redundancy import CapacityRules, settled
-from gpolicy.allocator.request_options import RequestError
+from gpolicy.allocator.placement import Nodes, PairCandidates, Placement
+from gpolicy.allocator.redundancy import CapacityRules, Instances, settled
+from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.light_dataclasses import dataclass, replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gpolicy.allocator.group_choice import GroupAnswer, Search
-    from gpolicy.allocator.placement import Nodes
-    from gpolicy.allocator.redundancy import Instances
-    from gpolicy.allocator.request_options import RequestOptions
 
 Groups = Mapping[int, Group]
 
@@ -55,7 +56,8 @@ def allocate_many(
         # on dedicated nodes htools solves each request for one group on the initial state
         anew = dedicated and item.group_name is not None
         solved_on = (nodes, instances) if anew else (state, table)
-        found = answer(groups, *solved_on, item, _search(item, options, dedicated=dedicated), dedicated=dedicated)
+        search = partial(search_dedicated if dedicated else search_ordinary, item, options)
+        found = answer(groups, *solved_on, item, search, dedicated=dedicated)
         if found.placement is None:
             if item.group_name is None:
                 raise RequestError(", ".join(found.messages))
@@ -91,15 +93,9 @@ def allocate_secondary(
         other for other, node in state.items() if node.facts.group == primary.facts.group and other != instance.primary
     )
     trial = replace(instance, template=DiskTemplate.DRBD)
-    attempt = find_placement(
-        state,
-        instances,
-        trial,
-        PairCandidates(((instance.primary, others),)),
-        CapacityRules(),
-        force=options.ignore_soft_errors,
-        capacity_checks=options.capacity_checks,
-    )
+    candidates = PairCandidates(((instance.primary, others),))
+    rules = CapacityRules(failures=int(options.capacity_checks), force=options.ignore_soft_errors)
+    attempt = find_placement(state, instances, trial, candidates, rules)
     if attempt.solution is None:
         raise RequestError(describe(attempt, state))
     return attempt.solution, describe(attempt, state)
@@ -108,11 +104,7 @@ def allocate_secondary(
 def search_for(groups: Groups, nodes: Nodes, wanted: Wanted, options: RequestOptions) -> tuple[Search, bool]:
     """Return what tries `wanted` on nodes, and whether it does so by the dedicated metric instead of the score."""
     dedicated = is_dedicated(groups, nodes, [wanted.group_name])
-    return _search(wanted, options, dedicated=dedicated), dedicated
-
-
-def _search(wanted: Wanted, options: RequestOptions, *, dedicated: bool) -> Search:
-    return partial(search_dedicated if dedicated else search_ordinary, wanted, options)
+    return partial(search_dedicated if dedicated else search_ordinary, wanted, options), dedicated
 
 
 def answer(

@@ -27,7 +27,7 @@ from gpolicy.allocator.cluster_data import (
     SpecPair,
 )
 from gpolicy.allocator.configured_resources import NodeResources, configured_cluster
-from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
+from gpolicy.allocator.enumerations import BY_ADMIN_STATE, NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.cluster.state import ClusterState, LiveGroup, LiveInstance, LiveNode, Resources
 from gpolicy.errors import GpolicyError, about
@@ -36,11 +36,6 @@ from gpolicy.ganeti.releases import n1_by_unallocated
 from gpolicy.ganeti.vocabulary import DRBD_METADATA, SPEC_PARAMETERS
 from gpolicy.printable import count, named, some
 
-_BY_ADMIN_STATE: Final = {
-    "up": InstanceStatus.RUNNING,
-    "down": InstanceStatus.STATUS_DOWN,
-    "offline": InstanceStatus.STATUS_OFFLINE,
-}
 KVM_NODE_MEMORY: Final = 4096
 """MiB that hspace assumes for the node itself on KVM clusters (the default of its `--static-kvm-node-memory`)."""
 MIXED: Final = "mixed"
@@ -201,7 +196,7 @@ def _node(index: int, node: LiveNode, groups: Mapping[str, int], state: ClusterS
         master=node.master and not silent,
         spindles=total or 0,
         free_spindles=(measured.spindles_free or 0) if exclusive else 0,
-        exclusive_storage=exclusive,
+        exclusive=exclusive,
         tags=tuple(sorted(node.tags)),
         cpu_speed=float(speed) if isinstance(speed, int | float) else 1.0,
     )
@@ -234,7 +229,7 @@ def _instance(index: int, instance: LiveInstance, nodes: Mapping[str, int]) -> I
 def _status(instance: LiveInstance) -> InstanceStatus:
     shown = instance.status
     try:
-        found = _BY_ADMIN_STATE[instance.admin_state]
+        found = BY_ADMIN_STATE[instance.admin_state]
         return found if shown is None else InstanceStatus(shown)
     except (ValueError, KeyError) as error:
         status = instance.admin_state if isinstance(error, KeyError) else shown
@@ -283,8 +278,7 @@ def _spec(spec: Value, where: str) -> Spec:
     whole = [number for number in numbers if isinstance(number, int)]
     if len(whole) != len(SPEC_PARAMETERS):
         raise GpolicyError(f"{where}: a spec of its instance policy lacks one of {', '.join(SPEC_PARAMETERS)}")
-    memory, cpus, disk_size, disk_count, nic_count, spindle_use = whole
-    return Spec(memory, cpus, disk_size, disk_count, nic_count, spindle_use)
+    return Spec(*whole)
 
 
 def _ratio(values: Values, name: str, where: str) -> float:

@@ -17,19 +17,11 @@ from functools import cached_property
 from typing import Final
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
-from gpolicy.allocator.configured_resources import DiskResources, HypervisorResources, NodeResources
+from gpolicy.allocator.configured_resources import NodeResources
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.merge import Cluster, merge
-from gpolicy.analysis.allocator_input import (
-    KVM_NODE_MEMORY,
-    Unknown,
-    cluster_data,
-    groups_with_gaps,
-    groups_with_unreadable_instances,
-    missing_figures,
-    not_known,
-    without_groups,
-)
+from gpolicy.analysis import allocator_input
+from gpolicy.analysis.allocator_input import Unknown
 from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_by_policy, declared_numbers, reported
 from gpolicy.analysis.volume_resources import VolumeResources, volume_resources
 from gpolicy.cluster.state import ClusterState, LiveNode, Snapshot
@@ -98,7 +90,7 @@ class StateReport:
     @property
     def not_known(self) -> tuple[str, ...]:
         """The groups that did not count, with the reason of each, as sentences."""
-        return not_known(self.reasons)
+        return allocator_input.not_known(self.reasons)
 
     @property
     def reasons(self) -> dict[str, str]:
@@ -114,37 +106,63 @@ class StateReport:
         return (*self.what_if, basis, *(item.sentence for item in self.limits), *self.parameters, *ways_out)
 
 
+@dataclass(slots=True)
+class Figures:
+    """What counts of one node that is not offline: configured resources, and words on what they rest on.
+
+    `stated` is what hv_state and disk_state say beside what the node reports; `assumed` are the defaults that count, by
+    name; `gaps` are the figures that nothing gives.
+    """
+
+    hypervisor: Mapping[str, int] | None = None
+    disk: Mapping[str, int] | None = None
+    declared: list[str] = field(default_factory=list)
+    measured: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
+    stated: tuple[DeclaredNumber, ...] = ()
+    assumed: dict[str, int] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class Settled:
     """What is known of a state as the allocator's input, with what takes the place of measured figures.
 
     `state` and `data` lack the groups in `unknown`; the instances `split` have lost their secondary node with one of
     them. `volumes` is what physical volumes say of nodes with exclusive storage that do not show disk and spindles.
-    `declared` and `measured` are the figures of each node that is not offline, in words, by what they rest on. `stated`
-    is what hv_state and disk_state say of each node
-    that is not offline, beside what it reports; `assumed` are the nodes for which a default counts, by name and value.
-    `hail` is what the cluster's parameters make of hail.
+    `figures` are those of each node that is not offline, by name. `hail` is what the cluster's parameters make of hail.
     """
 
     state: ClusterState
     data: ClusterData
     volumes: Mapping[str, VolumeResources]
-    resources: Mapping[str, NodeResources]
-    declared: Mapping[str, tuple[str, ...]]
-    measured: Mapping[str, tuple[str, ...]]
-    stated: Mapping[str, tuple[DeclaredNumber, ...]]
-    assumed: Mapping[tuple[str, int], tuple[str, ...]]
+    figures: Mapping[str, Figures]
     hail: HailParameters
     unknown: Mapping[str, Unknown] = field(default_factory=dict)
     split: tuple[str, ...] = ()
+
+    @property
+    def resources(self) -> dict[str, NodeResources]:
+        """The configured resources of the nodes that have some, by name."""
+        found = self.figures.items()
+        return {name: NodeResources(item.hypervisor, item.disk) for name, item in found if item.hypervisor or item.disk}
+
+    @property
+    def stated(self) -> dict[str, tuple[DeclaredNumber, ...]]:
+        """What hv_state and disk_state say of the nodes of which they say something, by name."""
+        return {name: item.stated for name, item in self.figures.items() if item.stated}
+
+    @property
+    def gaps(self) -> dict[str, tuple[str, ...]]:
+        """The figures that nothing gives, of the nodes that lack any, by name."""
+        return {name: tuple(item.gaps) for name, item in self.figures.items() if item.gaps}
 
     def basis(self, nodes: Iterable[str]) -> Basis:
         """Return what the figures of `nodes` rest on."""
         found: dict[str, list[str]] = {}
         some_measured = False
-        for name in sorted(nodes):
-            some_measured = some_measured or bool(self.measured.get(name))
-            for what in self.declared.get(name, ()):
+        for name in sorted(self.figures.keys() & set(nodes)):
+            some_measured = some_measured or bool(self.figures[name].measured)
+            for what in self.figures[name].declared:
                 found.setdefault(what, []).append(name)
         kind = BasisKind.MEASURED if not found else BasisKind.MIXED if some_measured else BasisKind.DECLARED
         declared = {what: tuple(names) for what, names in found.items()}
@@ -157,21 +175,20 @@ def settle(state: ClusterState, *, declared: bool = False) -> Settled:
     With `declared` what hv_state and disk_state declare goes before measured figures. Groups that cannot be counted
     are left out (`unknown`).
     """
-    settled, gaps = settle_readable(state, declared=declared)
-    if gaps:
-        unknown = {**settled.unknown, **groups_with_gaps(state, gaps)}
-        known, split = without_groups(state, unknown)
-        settled = replace(_settle(known, declared=declared)[0], unknown=unknown, split=split)
+    settled = settle_readable(state, declared=declared)
+    if settled.gaps:
+        unknown = {**settled.unknown, **allocator_input.groups_with_gaps(state, settled.gaps)}
+        known, split = allocator_input.without_groups(state, unknown)
+        settled = replace(_settle(known, declared=declared), unknown=unknown, split=split)
     instances = (on_primary(item) if item.name in settled.split else item for item in settled.data.instances)
     return replace(settled, data=replace(settled.data, instances=tuple(instances))) if settled.split else settled
 
 
-def settle_readable(state: ClusterState, *, declared: bool = False) -> tuple[Settled, Mapping[str, tuple[str, ...]]]:
-    """Return what counts of all groups whose instances htools can read, and the figures that nodes there lack."""
-    unknown = groups_with_unreadable_instances(state)
-    known, split = without_groups(state, unknown)
-    settled, gaps = _settle(known, declared=declared)
-    return replace(settled, unknown=unknown, split=split), gaps
+def settle_readable(state: ClusterState, *, declared: bool = False) -> Settled:
+    """Return what counts of all groups whose instances htools can read, though nodes there lack figures (`gaps`)."""
+    unknown = allocator_input.groups_with_unreadable_instances(state)
+    known, split = allocator_input.without_groups(state, unknown)
+    return replace(_settle(known, declared=declared), unknown=unknown, split=split)
 
 
 def on_primary(instance: Instance) -> Instance:
@@ -180,83 +197,22 @@ def on_primary(instance: Instance) -> Instance:
     return replace(instance, secondary=NO_NODE, template=template)
 
 
-def _settle(state: ClusterState, *, declared: bool) -> tuple[Settled, dict[str, tuple[str, ...]]]:
-    """Return what counts of all nodes, and the figures that nothing gives, of the nodes that have any."""
-    volumes = _volumes(state)
-    filled = {name: _with_volumes(state.nodes[name], found) for name, found in volumes.items()}
-    if filled:
+def _settle(state: ClusterState, *, declared: bool) -> Settled:
+    # what physical volumes say of the nodes that do not show their disk and spindles
+    silent = [node for node in state.nodes.values() if "spindles" in allocator_input.missing_figures(node, state)]
+    volumes = {node.name: found for node in silent if (found := volume_resources(state, node)) is not None}
+    if volumes:
+        filled = {
+            name: replace(state.nodes[name], resources=replace(state.nodes[name].resources, **found.figures))
+            for name, found in volumes.items()
+        }
         state = replace(state, nodes={**state.nodes, **filled})
-    data = cluster_data(state)
+    data = allocator_input.cluster_data(state)
     promised = {name for name, found in volumes.items() if found.known_from is VolumesFrom.PROMISED}
     hail = hail_parameters(state.cluster.own.get(ALLOCATOR_PARAMETERS))
     settling = _Settling(state, data, hail.static_kvm_node_memory, declared_first=declared, promised=promised)
-    found = {item.name: settling.node(item) for item in data.nodes if state.nodes[item.name].is_measured}
-    gaps = {name: tuple(item.gaps) for name, item in found.items() if item.gaps}
-    settled = Settled(
-        state=state,
-        data=data,
-        volumes=volumes,
-        resources={
-            name: NodeResources(item.hypervisor, item.disk)
-            for name, item in found.items()
-            if item.hypervisor is not None or item.disk is not None
-        },
-        declared={name: tuple(item.declared) for name, item in found.items()},
-        measured={name: tuple(item.measured) for name, item in found.items()},
-        stated={name: item.stated for name, item in found.items() if item.stated},
-        assumed=_by_default(found),
-        hail=hail,
-    )
-    return settled, gaps
-
-
-def _by_default(found: Mapping[str, _Figures]) -> dict[tuple[str, int], tuple[str, ...]]:
-    names: dict[tuple[str, int], list[str]] = {}
-    for node, figures in found.items():
-        for default in figures.assumed.items():
-            names.setdefault(default, []).append(node)
-    return {default: tuple(nodes) for default, nodes in names.items()}
-
-
-def _volumes(state: ClusterState) -> dict[str, VolumeResources]:
-    """Return what physical volumes say of the nodes that do not show their disk and spindles, by name."""
-    silent = [node for node in state.nodes.values() if "spindles" in missing_figures(node, state)]
-    found = {node.name: volume_resources(state, node) for node in silent}
-    return {name: item for name, item in found.items() if item is not None}
-
-
-def _with_volumes(node: LiveNode, found: VolumeResources) -> LiveNode:
-    resources = replace(
-        node.resources,
-        disk_total=found.disk_total,
-        disk_free=found.disk_free,
-        spindles_total=found.spindles_total,
-        spindles_free=found.spindles_free,
-    )
-    return replace(node, resources=resources)
-
-
-@dataclass(slots=True)
-class _Figures:
-    """The figures of one node: configured resources, and words on what is declared, measured, and missing."""
-
-    hypervisor: HypervisorResources | None = None
-    disk: DiskResources | None = None
-    declared: list[str] = field(default_factory=list)
-    measured: list[str] = field(default_factory=list)
-    gaps: list[str] = field(default_factory=list)
-    stated: tuple[DeclaredNumber, ...] = ()
-    assumed: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """One node: in words, the figures that it does not show; by Ganeti's names, those declared and those reported."""
-
-    node: LiveNode
-    missing: Collection[str]
-    stated: Mapping[str, int]
-    shown: Mapping[str, int]
+    figures = {item.name: settling.node(item) for item in data.nodes if state.nodes[item.name].is_measured}
+    return Settled(state, data, volumes, figures, hail)
 
 
 def _shows_disk(node: LiveNode) -> bool:
@@ -267,7 +223,9 @@ def _shows_disk(node: LiveNode) -> bool:
 class _Settling:
     """Finds the figures of nodes. `promised` are the nodes whose disk and spindles are those that a policy promises.
 
-    `kvm_node_memory` is what hail takes for the memory of a node itself, as in `HailParameters`.
+    `kvm_node_memory` is what hail takes for the memory of a node itself, as in `HailParameters`. Of each node, the
+    methods are given the figures that it does not show, in words, and by Ganeti's names those that are declared
+    (`stated`), and all that is `known` of it.
     """
 
     state: ClusterState
@@ -284,55 +242,55 @@ class _Settling:
     def _status_unknown(self) -> set[str]:
         return {item.primary_node for item in self.state.instances.values() if item.status is None}
 
-    def node(self, item: NodeData) -> _Figures:
+    def node(self, item: NodeData) -> Figures:
         """Return the figures of one node that is online."""
         node = self.state.nodes[item.name]
-        missing = missing_figures(node, self.state)
+        missing = allocator_input.missing_figures(node, self.state)
         stated = declared_numbers(self.state, node)
-        shown: Mapping[str, int] = {}
+        figures, shown = Figures(), dict[str, int]()
         if missing or stated:
             values = reported(self._cluster.nodes[item.index], self._cluster)
             hidden = {*missing, *([] if _shows_disk(node) else [DISK])}
             shown = {name: value for name, value in values.items() if _FIGURE[name[:3]] not in hidden}
-        known = _Known(node, missing, stated, shown)
-        figures = _Figures(stated=compared(self.state, node, shown) if missing or stated else ())
-        self._memory_and_cpus(figures, known)
-        self._disk(figures, known)
+            figures.stated = compared(self.state, node, shown)
+        known = {**shown, **stated} if self.declared_first else {**stated, **shown}
+        self._memory_and_cpus(figures, node, missing, stated, known)
+        self._disk(figures, node, missing, stated, known)
         return figures
 
-    def _memory_and_cpus(self, figures: _Figures, known: _Known) -> None:
-        node = known.node
-        if not {"memory", "CPUs"} & set(known.missing) and not self._goes_first(HV_STATE, known):
+    def _memory_and_cpus(
+        self, figures: Figures, node: LiveNode, missing: Collection[str], stated: Collection[str], known: dict[str, int]
+    ) -> None:
+        if not {"memory", "CPUs"} & set(missing) and not self._goes_first(HV_STATE, stated):
             figures.measured.append(MEMORY_AND_CPUS)
             if node.name in self._status_unknown:
                 figures.gaps.append("whether instances run")
             return
         promise = self.state.terms_of(node.group).promise
-        static = self.kvm_node_memory if self.kvm_node_memory > 0 else KVM_NODE_MEMORY
+        static = self.kvm_node_memory if self.kvm_node_memory > 0 else allocator_input.KVM_NODE_MEMORY
         kept = static if self.data.hypervisor == "kvm" else 0
         defaults = {"mem_node": kept, "mem_hv": 0, "cpu_node": HV_STATE["cpu_node"][0]}
         promised = self._promised({"mem_total": promise.memory, "cpu_total": promise.cpus}, node, HV_STATE)
-        found = self._chosen({**defaults, **promised}, known)
+        found = {**defaults, **promised, **known}
         gaps = [what for what, name in (("memory", "mem_total"), ("CPUs", "cpu_total")) if name not in found]
         figures.gaps += gaps
         if not gaps:
-            figures.hypervisor = HypervisorResources(**{name: found[name] for name in HV_STATE})
-            figures.assumed |= {
-                name: value for name, value in defaults.items() if not {name} & {*promised, *known.stated, *known.shown}
-            }
+            figures.hypervisor = {name: found[name] for name in HV_STATE}
+            figures.assumed |= {name: value for name, value in defaults.items() if name not in {*promised, *known}}
             figures.declared.append(MEMORY_AND_CPUS)
 
-    def _disk(self, figures: _Figures, known: _Known) -> None:
-        node, missing = known.node, known.missing
+    def _disk(
+        self, figures: Figures, node: LiveNode, missing: Collection[str], stated: Collection[str], known: dict[str, int]
+    ) -> None:
         what = VOLUMES if self.state.has_exclusive_storage(node) else DISK
         if "spindles" in missing:
             figures.gaps += [word for word in (DISK, "spindles") if word in missing]
-        elif not _shows_disk(node) or self._goes_first(DISK_STATE, known):
+        elif not _shows_disk(node) or self._goes_first(DISK_STATE, stated):
             promise = self.state.terms_of(node.group).promise
             promised = self._promised({"disk_total": sum(promise.volumes or ()) or None}, node, DISK_STATE)
-            found = self._chosen({"disk_reserved": 0, "disk_overhead": 0, **promised}, known)
+            found = {"disk_reserved": 0, "disk_overhead": 0, **promised, **known}
             if "disk_total" in found:
-                figures.disk = DiskResources(**{name: found[name] for name in DISK_STATE})
+                figures.disk = {name: found[name] for name in DISK_STATE}
                 figures.declared.append(what)
             elif DISK in missing:
                 figures.gaps.append(DISK)
@@ -341,14 +299,8 @@ class _Settling:
         else:
             figures.measured.append(what)
 
-    def _goes_first(self, table: Collection[str], known: _Known) -> bool:
-        return self.declared_first and any(name in known.stated for name in table)
-
-    def _chosen(self, otherwise: Mapping[str, int], known: _Known) -> dict[str, int]:
-        """Return the values of a node by Ganeti's names, each from the best that is known of it."""
-        if self.declared_first:
-            return {**otherwise, **known.shown, **known.stated}
-        return {**otherwise, **known.stated, **known.shown}
+    def _goes_first(self, table: Collection[str], stated: Collection[str]) -> bool:
+        return self.declared_first and any(name in stated for name in table)
 
     def _promised(self, hardware: Mapping[str, int | None], node: LiveNode, table: Collection[str]) -> dict[str, int]:
         """Return the promised `hardware`, and before it what the policy declares that is not in force yet."""

@@ -20,18 +20,12 @@ from itertools import islice
 from math import floor, isfinite
 from typing import Final
 
+from gpolicy.allocator import node_changes
 from gpolicy.allocator.cluster_data import Instance, InstancePolicy, SpecPair
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.allocator.node import Node
-from gpolicy.allocator.node_changes import (
-    add_primary,
-    add_secondary,
-    remove_primary,
-    remove_secondary,
-    spindle_use_after,
-)
 from gpolicy.allocator.placement import Candidates, Nodes, SingleCandidates
 from gpolicy.allocator.policy_check import check_ipolicy, check_pair
 from gpolicy.ganeti.amounts import compared_sizes, exact_size, rough_size
@@ -94,7 +88,7 @@ class Cause(Explained):
     NOTHING = ("nothing", "no attempt was made")
 
 
-_BY_REASON: Final = {
+BY_REASON: Final = {
     FailReason.MEM: Cause.MEMORY,
     FailReason.DISK: Cause.DISK,
     FailReason.CPU: Cause.VCPU_RATIO,
@@ -105,6 +99,7 @@ _BY_REASON: Final = {
     FailReason.SPINDLES: Cause.SPINDLES,
     FailReason.INTERNAL: Cause.NOTHING,
 }
+"""The cause that each reason of htools stands for first."""
 _SEVERAL_CAUSES: Final = (FailReason.MEM, FailReason.DISK, FailReason.CPU, FailReason.SPINDLES)
 OF_POLICY: Final = (Cause.BOUNDS, Cause.TEMPLATE)
 """Causes that are the same on every node of a group, however empty the node is."""
@@ -136,7 +131,7 @@ def binding(nodes: Mapping[int, Node], instance: Instance, candidates: Candidate
     if found[0][0] in _SEVERAL_CAUSES:
         for reason, cause, weight in islice(_causes(nodes, instance, candidates), MOST_CANDIDATES):
             seen.setdefault(reason, Counter())[cause] += weight
-    by_reason = [seen.get(reason) or Counter({_BY_REASON[reason]: count}) for reason, count in found]
+    by_reason = [seen.get(reason) or Counter({BY_REASON[reason]: count}) for reason, count in found]
     of_nodes = (Counter({cause: causes[cause] for cause in causes if cause not in OF_POLICY}) for causes in by_reason)
     cause = next(filter(None, of_nodes), by_reason[0]).most_common(1)[0][0]
     return Binding(cause, found[0][0].title, tuple((reason.title, count) for reason, count in found))
@@ -159,7 +154,7 @@ def _causes(
             yield *found, len(others)
             continue
         for other in others:
-            reason = add_secondary(nodes[other], instance, primary)
+            reason = node_changes.add_secondary(nodes[other], instance, primary)
             if isinstance(reason, FailReason):
                 yield reason, secondary_cause(nodes[other], instance, reason), 1
 
@@ -169,12 +164,10 @@ def primary_refusal(node: Node, instance: Instance, *, force: bool = False) -> t
 
     `force` ignores soft limits (`--ignore-soft-errors`).
     """
-    facts = node.facts
-    verdict = check_ipolicy(facts.policy, instance, exclusive=facts.exclusive)
-    if verdict is not None:
-        inside = accepts(facts.policy, instance, exclusive=facts.exclusive)
-        return verdict, Cause.TEMPLATE if inside else Cause.BOUNDS
-    reason = add_primary(node, instance, force=force)
+    refused = policy_refusal(node.facts.policy, instance, exclusive=node.facts.exclusive)
+    if refused is not None:
+        return refused
+    reason = node_changes.add_primary(node, instance, force=force)
     return (reason, primary_cause(node, instance, reason)) if isinstance(reason, FailReason) else None
 
 
@@ -184,12 +177,17 @@ def primary_cause(node: Node, instance: Instance, reason: FailReason) -> Cause:
         used = instance.memory if instance.uses_memory else 0
         free = node.unallocated_memory - used
         return Cause.RESERVE if 0 < free <= node.reserved_memory else Cause.MEMORY
-    return _disk_cause(node, instance) if reason is FailReason.DISK else _BY_REASON[reason]
+    return _disk_cause(node, instance) if reason is FailReason.DISK else BY_REASON[reason]
 
 
-def accepts(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> bool:
-    """Return whether some pair allows the instance, without its template."""
-    return not policy.minmax or any(check_pair(pair, instance, exclusive=exclusive) is None for pair in policy.minmax)
+def policy_refusal(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> tuple[FailReason, Cause] | None:
+    """Return why `policy` forbids the instance: by its bounds, or else by its templates."""
+    verdict = check_ipolicy(policy, instance, exclusive=exclusive)
+    if verdict is None:
+        return None
+    pairs = policy.minmax
+    inside = not pairs or any(check_pair(pair, instance, exclusive=exclusive) is None for pair in pairs)
+    return verdict, Cause.TEMPLATE if inside else Cause.BOUNDS
 
 
 def secondary_cause(node: Node, instance: Instance, reason: FailReason) -> Cause:
@@ -197,7 +195,7 @@ def secondary_cause(node: Node, instance: Instance, reason: FailReason) -> Cause
     if reason is FailReason.MEM:
         needed = instance.memory if instance.needs_secondary_memory else 0
         return Cause.MEMORY if needed >= node.unallocated_memory else Cause.RESERVE
-    return _disk_cause(node, instance) if reason is FailReason.DISK else _BY_REASON[reason]
+    return _disk_cause(node, instance) if reason is FailReason.DISK else BY_REASON[reason]
 
 
 def _disk_cause(node: Node, instance: Instance) -> Cause:
@@ -207,7 +205,7 @@ def _disk_cause(node: Node, instance: Instance) -> Cause:
         left = disk - instance.disk
         if left <= 0 or left < facts.low_disk:
             return Cause.DISK
-        if spindle_use_after(node, instance, use, 1) > facts.high_spindles:
+        if node_changes.spindle_use_after(node, instance, use, 1) > facts.high_spindles:
             return Cause.SPINDLE_RATIO
     return Cause.DISK
 
@@ -240,7 +238,7 @@ def as_primary(node: Node, instance: Instance, *, force: bool = False) -> Refusa
 
 def as_secondary(node: Node, instance: Instance, primary: int) -> Refusal | None:
     """Return why `node` refuses `instance`, whose primary is node `primary`, as a secondary; None if it does not."""
-    reason = add_secondary(node, instance, primary)
+    reason = node_changes.add_secondary(node, instance, primary)
     return _on_secondary(node, instance, primary, reason) if isinstance(reason, FailReason) else None
 
 
@@ -255,13 +253,13 @@ def of_move(nodes: Nodes, move: InstanceMove, reason: FailReason, *, force: bool
         return Refusal(reason, Cause.MIGRATION, f"from {old.facts.name} to {other.facts.name}")
     if move.kind is MoveKind.REPLACE_SECONDARY:
         force = force or nodes[instance.secondary].facts.offline
-        if isinstance(add_secondary(other, instance, instance.primary, force=force), FailReason):
+        if isinstance(node_changes.add_secondary(other, instance, instance.primary, force=force), FailReason):
             return _on_secondary(other, instance, instance.primary, reason)
-        return _on_primary(remove_primary(old, instance), instance, reason)
-    taken = other if move.target != NO_NODE else remove_secondary(other, instance)
-    if isinstance(add_primary(taken, instance, force=force or old.facts.offline), FailReason):
+        return _on_primary(node_changes.remove_primary(old, instance), instance, reason)
+    taken = other if move.target != NO_NODE else node_changes.remove_secondary(other, instance)
+    if isinstance(node_changes.add_primary(taken, instance, force=force or old.facts.offline), FailReason):
         return _on_primary(taken, instance, reason)
-    return _on_secondary(remove_primary(old, instance), instance, instance.secondary, reason)
+    return _on_secondary(node_changes.remove_primary(old, instance), instance, instance.secondary, reason)
 
 
 def _on_primary(node: Node, instance: Instance, reason: FailReason) -> Refusal:
@@ -355,7 +353,7 @@ def _storage_detail(node: Node, instance: Instance, cause: Cause) -> str:
             return f"{text}, {rough_size(facts.low_disk)} must stay free" if facts.low_disk else text
         case Cause.SPINDLE_RATIO:
             use = max(node.instance_spindles, node.forth_instance_spindles)
-            after = spindle_use_after(node, instance, use, 1)
+            after = node_changes.spindle_use_after(node, instance, use, 1)
             return f"spindle use {after:g}, allowed {facts.high_spindles:g}"
         case Cause.SPINDLES:
             wanted = instance.total_spindles

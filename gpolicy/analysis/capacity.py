@@ -22,18 +22,12 @@ from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.engines import TooLongError
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.repeated_allocation import AllocationState
+from gpolicy.analysis import loaded_state
 from gpolicy.analysis.allocator_input import Unknown
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding, Cause, Stranded, room
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
-from gpolicy.analysis.loaded_state import (
-    LoadedState,
-    basis_notes,
-    check_group,
-    counted_on_primary,
-    load_state,
-    split_instances,
-)
+from gpolicy.analysis.loaded_state import LoadedState
 from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
 from gpolicy.analysis.policy_limits import OF_HTOOLS, Cure, PolicyLimit, declared_limit_of, find_cure, limit_of
 from gpolicy.analysis.shown_score import Score, other_weights, score_of
@@ -210,13 +204,11 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     """
     in_force = limits_in_force(state, limits, group)
     state = limited(state, limits)
-    loaded = load_to_count(state, group, template=template, declared=declared)
-    if weights != WEIGHTS:
-        loaded = loaded.with_weights(weights)
-    notes = basis_notes(loaded.settled, loaded.whole.cluster, group, declared=declared)
+    loaded = load_to_count(state, group, template=template, declared=declared, weights=weights)
+    notes = loaded_state.basis_notes(loaded.settled, loaded.whole.cluster, group, declared=declared)
     for item in loaded.data.groups:
         if group in (None, item.name):
-            notes += map(counted_on_primary, split_instances(loaded.data, item.index))
+            notes += map(loaded_state.counted_on_primary, loaded_state.split_instances(loaded.data, item.index))
     notes += unknown_volumes(state, smallest_volumes(state), group)
     notes += what_if_shares(state, group)
     called = names or PairNames()
@@ -281,11 +273,13 @@ def _other_values(
     return found
 
 
-def load_to_count(state: ClusterState, group: str | None, *, template: str | None, declared: bool) -> LoadedState:
+def load_to_count(
+    state: ClusterState, group: str | None, *, template: str | None, declared: bool, weights: Weights
+) -> LoadedState:
     """Return the clusters to count on; the arguments, and what is raised, are those of `capacity`."""
-    check_group(state, group)
+    loaded_state.check_group(state, group)
     wanted = wanted_template(template, enabled_templates(state)) if template else None
-    return load_state(state, template=wanted, declared=declared, group=group)
+    return loaded_state.load_state(state, template=wanted, declared=declared, group=group, weights=weights)
 
 
 def policy_limits(item: GroupCapacity, counted: CountedCluster) -> Iterator[PolicyLimit]:
@@ -298,13 +292,10 @@ def policy_limits(item: GroupCapacity, counted: CountedCluster) -> Iterator[Poli
         if fit.binding.cause in OF_HTOOLS:
             found = limit_of(group, title, counted, counted.largest(pair, use), fit)
         else:
-            found = declared_limit_of(group, title, counted, fit, partial(_fit_pair, pair=pair, spindle_use=use))
+            count = partial(CountedCluster.fit_pair, pair=pair, spindle_use=use)
+            found = declared_limit_of(group, title, counted, fit, count)
         if found:
             yield found
-
-
-def _fit_pair(counted: CountedCluster, pair: SpecPair, spindle_use: int) -> Fit:
-    return counted.fit_pair(pair, spindle_use)
 
 
 def _beyond(item: GroupCapacity, room: MetadataRoom) -> str | None:
@@ -330,16 +321,6 @@ def prefixed(tell: Tell, prefix: str) -> Tell:
     return lambda what: tell(f"{prefix}{what}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    """The standard instances that fit, those at the maximum of each pair, the state after the tiered run, its sizes."""
-
-    standard: Fit
-    specs: tuple[Fit, ...]
-    final: AllocationState
-    sizes: tuple[tuple[PlacedSize, ...], ...]
-
-
 def count_in_time(counted: CountedCluster, tell: Tell) -> GroupCapacity | TooLongError:
     """Count on one cluster, or return why that takes too long."""
     try:
@@ -353,12 +334,14 @@ def count_cluster(counted: CountedCluster, tell: Tell) -> GroupCapacity:
     policy, std, hspace = counted.policy, counted.policy.std, counted.as_hspace
     tasks = [partial(_count, counted, tell), partial(_count, hspace, silent)]
     ours, theirs = [task() for task in tasks] if hspace.as_tested else side_by_side(tasks)
-    filled, why_full = counted.fill_with_minimums(ours.final)
+    standard, fits, final, sizes = ours
+    hspace_standard, hspace_fits, hspace_final, _ = theirs
+    filled, why_full = counted.fill_with_minimums(final)
     stranded = Stranded(room(counted.initial.nodes.values()), room(filled.nodes.values()))
     specs = [
         SpecCapacity(str(number), pair, counted.spindle_use(pair), fit.fits, fit.binding, placed, as_hspace.fits)
         for number, (pair, fit, placed, as_hspace) in enumerate(
-            zip(policy.minmax, ours.specs, ours.sizes, theirs.specs, strict=True), start=1
+            zip(policy.minmax, fits, sizes, hspace_fits, strict=True), start=1
         )
     ]
     last = policy.minmax[-1] if policy.minmax else SpecPair(std, std)
@@ -368,13 +351,13 @@ def count_cluster(counted: CountedCluster, tell: Tell) -> GroupCapacity:
         nodes=len(counted.data.nodes),
         instances=len(counted.data.instances),
         specs=tuple(specs),
-        tiered=_sizes(filter(counted.is_made, reversed(ours.final.placed))),
-        tiered_binding=counted.find_tiered_binding(ours.final, last),
-        least=Fit(len(filled.placed) - len(ours.final.placed), why_full),
-        hspace_tiered=_sizes(reversed(theirs.final.placed)),
-        hspace_standard=theirs.standard.fits,
+        tiered=_sizes(filter(counted.is_made, reversed(final.placed))),
+        tiered_binding=counted.find_tiered_binding(final, last),
+        least=Fit(len(filled.placed) - len(final.placed), why_full),
+        hspace_tiered=_sizes(reversed(hspace_final.placed)),
+        hspace_standard=hspace_standard.fits,
         std=std,
-        standard=ours.standard,
+        standard=standard,
         score=score_of(hspace.initial.nodes.values(), counted.weights),
         stranded=stranded,
         limits=counted.limits,
@@ -383,12 +366,16 @@ def count_cluster(counted: CountedCluster, tell: Tell) -> GroupCapacity:
     return replace(found, cure=find_cure(counted)) if broken else found
 
 
+_Counts = tuple[Fit, tuple[Fit, ...], AllocationState, list[tuple[PlacedSize, ...]]]
+"""The standard instances that fit, those at the maximum of each pair, the state after the tiered run, its sizes."""
+
+
 def _count(counted: CountedCluster, tell: Tell) -> _Counts:
     policy = counted.policy
     final, sizes = tiered_run(counted, tell)
     tell("standard instances")
     specs = tuple(counted.fit_pair(pair) for pair in policy.minmax)
-    return _Counts(counted.standard(policy.std, policy.std.spindle_use), specs, final, tuple(sizes))
+    return counted.standard(policy.std, policy.std.spindle_use), specs, final, sizes
 
 
 def tiered_run(counted: CountedCluster, tell: Tell) -> tuple[AllocationState, list[tuple[PlacedSize, ...]]]:

@@ -18,14 +18,15 @@ from gpolicy.allocator.compiled_allocation import Budget, make_allocator
 from gpolicy.allocator.configured_resources import NodeResources
 from gpolicy.allocator.engines import Usable, is_redundant, usable_groups
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason
-from gpolicy.allocator.extended import ExtendedRules, memory_left, refuse_minutes
+from gpolicy.allocator.extended import memory_left, refuse_minutes
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import NO_FAILURES, Candidates, NoCandidatesError, candidate_nodes
+from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.analysis.allocator_input import charged_space, merged
 from gpolicy.analysis.binding import Binding, Cause, binding
-from gpolicy.analysis.hail import hail_allocator, primaries, rules_of, without_nodes
+from gpolicy.analysis.hail import hail_allocator, rules_of, without_nodes
 from gpolicy.analysis.losses import FirstLoss, first_loss
 from gpolicy.analysis.wanted_instance import Unmade, spec_disks, unmade
 from gpolicy.cluster.terms import NO_LIMITS, Limits
@@ -71,8 +72,7 @@ class CountedCluster:
     budget: Budget = field(default_factory=Budget, compare=False)
 
     def __post_init__(self) -> None:
-        self._known: dict[Instance, Fit] = {}
-        self._refused = set[Instance]()
+        self._known: dict[Instance, tuple[Fit, bool]] = {}  # with whether the N+1 test kept a copy off a node
         self._tiered: dict[tuple[int, Instance], tuple[AllocationState, AllocationState]] = {}
         self._made: dict[frozenset[int], tuple[Candidates, Allocator] | None] = {}
 
@@ -117,7 +117,7 @@ class CountedCluster:
         return bool(nodes) and all(node.facts.exclusive for node in nodes)
 
     @cached_property
-    def rules(self) -> ExtendedRules:
+    def rules(self) -> CapacityRules:
         """What each placement has to keep."""
         tests = self.hail.capacity_checks and not self.dedicated
         return replace(rules_of(self.limits, tests=tests), weights=self.weights, force=self.hail.ignore_soft_errors)
@@ -215,15 +215,13 @@ class CountedCluster:
         key = self._decisive(instance)
         if key not in self._known:
             final = self.place(self.initial, instance)
-            self._known[key] = Fit(len(final.placed), self.find_binding(final, instance))
-            if final.refused:
-                self._refused.add(key)
-        return replace(self._known[key], spec=spec)
+            self._known[key] = Fit(len(final.placed), self.find_binding(final, instance)), final.refused
+        return replace(self._known[key][0], spec=spec)
 
     def unrefused_fit(self, instance: Instance) -> Fit | None:
         """Return what `fit` has found if the N+1 test kept no copy off any node; None if it is not known."""
-        key = self._decisive(instance)
-        return None if key in self._refused else self._known.get(key)
+        known, refused = self._known.get(self._decisive(instance), (None, False))
+        return None if refused else known
 
     def _decisive(self, instance: Instance) -> Instance:
         """Return the instance without what no node looks at: the spindles of disks, without exclusive storage."""
@@ -233,7 +231,7 @@ class CountedCluster:
 
     @cached_property
     def _any_exclusive(self) -> bool:
-        return any(node.exclusive_storage for node in self.data.nodes)
+        return any(node.exclusive for node in self.data.nodes)
 
     def fit_pair(self, pair: SpecPair, spindle_use: int | None = None) -> Fit:
         """Return how many instances at the maximum of `pair` fit. Raise as `standard`."""
@@ -298,7 +296,7 @@ class CountedCluster:
     @cached_property
     def loss(self) -> FirstLoss | None:
         """The first loss of nodes that the present cluster cannot absorb; None if it absorbs all that it has to."""
-        nodes, instances, rules = self.cluster.nodes, self.cluster.instances, self.rules.redundancy
+        nodes, instances, rules = self.cluster.nodes, self.cluster.instances, self.rules
         if is_redundant(nodes, instances, rules):
             return None
         return first_loss(nodes, instances, tuple(nodes), rules)
@@ -309,16 +307,18 @@ class CountedCluster:
         """Return the cause, or the limit of the policy that it stands for."""
         rules, top = self.rules, max(FailReason, key=lambda reason: final.failures[reason])
         if top is FailReason.N1 and rules.cpus:
-            strict = replace(rules.redundancy, cpus=False)
+            strict = replace(rules, cpus=False, force=False)
             allocator = make_allocator(candidates, strict, capacity_checks=True, each=True, budget=self.budget)
             if len(allocator.standard(final, instance, 1).placed) > len(final.placed):
                 return replace(found, cause=Cause.CPUS_AFTER_FAILURE)
-        if top is FailReason.N1 and rules.max_node_failures > 1:
+        if top is FailReason.N1 and rules.failures > 1:
             return replace(found, cause=Cause.NODE_FAILURES)
         if top is FailReason.MEM and rules.oversubscription is not None:
             over = 0
-            for index, count in primaries(candidates):
-                over += count * (instance.burst > memory_left(final.nodes[index], final.instances, rules))
+            for index, count in candidates.counts:
+                over += count * (
+                    instance.burst > memory_left(final.nodes[index], final.instances, rules.oversubscription)
+                )
             if 2 * over > final.failures[top]:
                 return replace(found, cause=Cause.OVERSUBSCRIPTION)
         return found

@@ -30,14 +30,6 @@ _TOTALS: Final = frozenset({"mem_total", "cpu_total", "disk_total"})
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredValue:
-    """One declared number (MiB or cores) and the level that declares it."""
-
-    value: int
-    level: Level
-
-
-@dataclass(frozen=True, slots=True)
 class DeclaredNumber:
     """One declared number and the reported one, in MiB or CPUs."""
 
@@ -62,8 +54,8 @@ class DeclaredNumber:
         return f"{number:,}" if self.name in _CPUS else exact_size(number)
 
 
-Declared = Mapping[str, DeclaredValue]
-"""The declared numbers of a node, by Ganeti's names: mem_total, …, disk_overhead."""
+Declared = dict[str, tuple[int, Level]]
+"""The declared numbers of a node (MiB or cores), by Ganeti's names: mem_total, …, disk_overhead; with their levels."""
 
 
 def known_states(state: ClusterState) -> bool:
@@ -104,7 +96,7 @@ def only_named(paths: Iterable[Path]) -> Values:
 def declared(state: ClusterState, node: LiveNode) -> Declared:
     """Return the declared numbers of `node`, with their levels."""
     hypervisor, volume_group = prefixes(state)
-    found: dict[str, DeclaredValue] = {}
+    found: Declared = {}
     for prefix, table in ((hypervisor, HV_STATE), (volume_group, DISK_STATE)):
         if prefix is not None:
             found |= _declared_at(state, node, prefix, table)
@@ -114,12 +106,12 @@ def declared(state: ClusterState, node: LiveNode) -> Declared:
 def declared_disk(state: ClusterState, node: LiveNode, volume_group: str) -> dict[str, int]:
     """Return what disk_state declares for one volume group of `node`, by Ganeti's names (MiB)."""
     found = _declared_at(state, node, ("disk_state", "plain", volume_group), DISK_STATE)
-    return {name: item.value for name, item in found.items()}
+    return {name: value for name, (value, _) in found.items()}
 
 
 def _declared_at(
     state: ClusterState, node: LiveNode, prefix: Path, table: Mapping[str, tuple[int, str, str]]
-) -> dict[str, DeclaredValue]:
+) -> Declared:
     own = (node.own, state.groups[node.group].own, _of_cluster(state, prefix, table))
     return _first_of(own, prefix, table)
 
@@ -127,22 +119,22 @@ def _declared_at(
 def declared_by_policy(state: ClusterState, node: LiveNode) -> dict[str, int]:
     """Return the numbers that the policy of this run declares for `node`, whether they are in force yet or not."""
     own = [state.declared.get(label, {}) for label in (f"node/{node.name}", f"group/{node.group}", "cluster")]
-    found: dict[str, DeclaredValue] = {}
+    found: Declared = {}
     for prefix, table in zip(prefixes(state), (HV_STATE, DISK_STATE), strict=True):
         if prefix is not None:
             found |= _first_of(own, prefix, table)
-    return {name: item.value for name, item in found.items()}
+    return {name: value for name, (value, _) in found.items()}
 
 
-def _first_of(own: Sequence[Values], prefix: Path, table: Iterable[str]) -> dict[str, DeclaredValue]:
+def _first_of(own: Sequence[Values], prefix: Path, table: Iterable[str]) -> Declared:
     """Return the numbers of the `table` from the values of a node, its group and the cluster."""
     levels = tuple(zip((Level.NODE, Level.GROUP, Level.CLUSTER), own, strict=True))
-    found: dict[str, DeclaredValue] = {}
+    found: Declared = {}
     for name in table:
         for level, values in levels:
-            value = _stated((*prefix, name), values)
-            if value is not None:
-                found[name] = DeclaredValue(value, level)
+            value = values.get((*prefix, name))
+            if isinstance(value, int) and not isinstance(value, bool) and (value != 0 or name not in _TOTALS):
+                found[name] = value, level
                 break
     return found
 
@@ -164,15 +156,13 @@ def _of_cluster(state: ClusterState, prefix: Path, table: Mapping[str, tuple[int
 
 def declared_numbers(state: ClusterState, node: LiveNode) -> dict[str, int]:
     """Return the declared numbers of `node`."""
-    return {name: item.value for name, item in declared(state, node).items()}
+    return {name: value for name, (value, _) in declared(state, node).items()}
 
 
 def compared(state: ClusterState, node: LiveNode, shown: Mapping[str, int]) -> tuple[DeclaredNumber, ...]:
     """Return the declared numbers of `node` beside those that it reports (`shown`, by Ganeti's names)."""
-    return tuple(
-        DeclaredNumber(name, item.value, item.level.value, shown.get(name))
-        for name, item in declared(state, node).items()
-    )
+    found = declared(state, node).items()
+    return tuple(DeclaredNumber(name, value, level.value, shown.get(name)) for name, (value, level) in found)
 
 
 def declaration_notes(state: ClusterState) -> list[str]:
@@ -195,13 +185,6 @@ def uncounted(state: ClusterState) -> list[str]:
         " group"
         for path in sorted(others)
     ]
-
-
-def _stated(path: Path, own: Values) -> int | None:
-    value = own.get(path)
-    if not isinstance(value, int) or isinstance(value, bool):
-        return None
-    return None if path[-1] in _TOTALS and value == 0 else value
 
 
 def reported(node: Node, cluster: Cluster) -> dict[str, int]:

@@ -13,25 +13,16 @@ from heapq import heapify, heappop, heappush
 from itertools import groupby
 from typing import Final
 
+from gpolicy.allocator import placement
 from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
 from gpolicy.allocator.compiled_allocation import Budget
 from gpolicy.allocator.dedicated_nodes import try_each_dedicated
 from gpolicy.allocator.engines import is_redundant
-from gpolicy.allocator.enumerations import NO_NODE, FailReason, InstanceStatus
-from gpolicy.allocator.extended import ExtendedRules, limited_allocator, memory_left
+from gpolicy.allocator.enumerations import BY_ADMIN_STATE, NO_NODE, FailReason, InstanceStatus
+from gpolicy.allocator.extended import limited_allocator, memory_left
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node import Node
-from gpolicy.allocator.placement import (
-    NO_FAILURES,
-    Candidates,
-    Nodes,
-    PairCandidates,
-    Placement,
-    SingleCandidates,
-    add_counts,
-    count_failures,
-)
-from gpolicy.allocator.redundancy import Instances, redundancy_predicate, settled
+from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate, settled
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.analysis.allocator_input import merged
 from gpolicy.analysis.basis import Settled, settle
@@ -42,7 +33,6 @@ from gpolicy.ganeti.parameters import as_word
 from gpolicy.printable import clipped
 
 _LONGEST: Final = 72
-_BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
 
 
 def hails_cluster(state: ClusterState, *, declared: bool = False) -> tuple[Settled, Cluster]:
@@ -61,14 +51,14 @@ def as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
     instances = []
     for instance in data.instances:
         observed = state.instances[instance.name]
-        status = _BY_ADMIN_STATE.get(observed.admin_state, InstanceStatus.RUNNING)
+        status = BY_ADMIN_STATE.get(observed.admin_state, InstanceStatus.RUNNING)
         instances.append(replace(instance, status=status, memory=observed.maxmem, auto_balance=True))
     nodes = []
     for node in data.nodes:
         live = state.nodes[node.name].is_measured
-        spindles = 0 if node.exclusive_storage else node.spindles
+        spindles = 0 if node.exclusive else node.spindles
         off = NodeData(node.index, node.name, node.group, node_cpus=0, offline=True, spindles=spindles)
-        off = replace(off, exclusive_storage=node.exclusive_storage, tags=node.tags)
+        off = replace(off, exclusive=node.exclusive, tags=node.tags)
         nodes.append(replace(node, cpu_speed=1.0) if live else off)
     return replace(data, nodes=tuple(nodes), instances=tuple(instances))
 
@@ -105,21 +95,22 @@ _STEPS_OF_PLACEMENT: Final = 2000
 """Of one by lost allocations, which the engine does not do."""
 
 
-def rules_of(limits: Limits, *, tests: bool) -> ExtendedRules:
+def rules_of(limits: Limits, *, tests: bool) -> CapacityRules:
     """Return the allocator's rules for `limits`; where they say nothing of failures, hail `tests` one or none."""
     failures = limits.max_node_failures
     if failures is None:
         failures = 1 if tests or limits.cpus_after_failure else 0
-    return ExtendedRules(failures, limits.cpus_after_failure is True, limits.oversubscription)
+    cpus = limits.cpus_after_failure is True
+    return CapacityRules(failures=failures, cpus=cpus, oversubscription=limits.oversubscription)
 
 
 def hail_allocator(
-    candidates: Sequence[Candidates], rules: ExtendedRules, budget: Budget, *, dedicated: bool
+    candidates: Sequence[placement.Candidates], rules: CapacityRules, budget: Budget, *, dedicated: bool
 ) -> Allocator:
     """Return the allocator for candidates, of which hail takes the later ones only where none of the first fits."""
     made = [
         _DedicatedAllocator(one, rules, budget)
-        if dedicated and isinstance(one, SingleCandidates)
+        if dedicated and isinstance(one, placement.SingleCandidates)
         else limited_allocator(one, rules, budget)
         for one in candidates
     ]
@@ -135,11 +126,11 @@ class _InTurn(Allocator):
 
     def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`)."""
-        first, failures = len(state.placed), NO_FAILURES
+        first, failures = len(state.placed), placement.NO_FAILURES
         for part in self._parts:
             left = None if limit is None else limit - (len(state.placed) - first)
             state = part.standard(state, instance, left)
-            failures = add_counts(failures, state.failures)
+            failures = placement.add_counts(failures, state.failures)
         return replace(state, failures=failures)
 
     def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
@@ -152,9 +143,8 @@ class _InTurn(Allocator):
 class _DedicatedAllocator(Allocator):
     """Places by lost allocations: the smallest loss wins, then the least disk left, then the last node."""
 
-    def __init__(self, candidates: SingleCandidates, rules: ExtendedRules, budget: Budget) -> None:
-        checks = rules.max_node_failures > 0
-        super().__init__(ReferenceEngine(candidates, rules.redundancy), capacity_checks=checks)
+    def __init__(self, candidates: placement.SingleCandidates, rules: CapacityRules, budget: Budget) -> None:
+        super().__init__(ReferenceEngine(candidates, rules), capacity_checks=rules.failures > 0)
         self._candidates, self._rules, self._budget = candidates.nodes, rules, budget
         self._by_score = limited_allocator(candidates, rules, budget)
 
@@ -183,7 +173,7 @@ class _DedicatedAllocator(Allocator):
                 heappush(waiting, again)
             refused.clear()
         reasons = [trial for trial in tried if isinstance(trial, FailReason)]
-        failures = count_failures([*reasons, *[FailReason.N1] * len(refused)])
+        failures = placement.count_failures([*reasons, *[FailReason.N1] * len(refused)])
         return AllocationState(nodes, instances, (*reversed(placed), *state.placed), failures, attempted=True)
 
     def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
@@ -194,44 +184,34 @@ class _DedicatedAllocator(Allocator):
             state = self.standard(state, size, len(list(some)))
         return replace(state, failures=run.failures, attempted=run.attempted)
 
-    def _try(self, node: Node, instances: Instances, instance: Instance) -> Placement | FailReason:
-        if self._rules.oversubscription is not None and instance.burst > memory_left(node, instances, self._rules):
+    def _try(self, node: Node, instances: Instances, instance: Instance) -> placement.Placement | FailReason:
+        if instance.burst > memory_left(node, instances, self._rules.oversubscription):
             return FailReason.MEM
-        alone = SingleCandidates((node.index,))
+        alone = placement.SingleCandidates((node.index,))
         (((_, trial),),) = try_each_dedicated({node.index: node}, instance, alone, force=self._rules.force)
         return trial
 
-    def _is_redundant(self, nodes: Nodes, instances: Instances, found: Placement) -> bool:
-        if not self.capacity_checks:
-            return True
-        return redundancy_predicate(nodes, instances, self._rules.redundancy, is_redundant)(found)
+    def _is_redundant(self, nodes: placement.Nodes, instances: Instances, found: placement.Placement) -> bool:
+        return not self.capacity_checks or redundancy_predicate(nodes, instances, self._rules, is_redundant)(found)
 
 
 _Rank = tuple[tuple[int, ...], int, int]
 """The loss, the disk left, and the place among the candidates, below 0: of equals the last one is first."""
 
 
-def _ranks(place: int, trial: Placement | FailReason) -> list[_Rank]:
+def _ranks(place: int, trial: placement.Placement | FailReason) -> list[_Rank]:
     return [] if isinstance(trial, FailReason) else [(trial.lost or (), trial.disk_left, -place)]
 
 
-def without_nodes(candidates: Candidates | None, refused: frozenset[int]) -> Candidates | None:
+def without_nodes(candidates: placement.Candidates | None, refused: frozenset[int]) -> placement.Candidates | None:
     """Return the candidates without these nodes; None if none is left."""
     if candidates is None or not refused:
         return candidates
-    if isinstance(candidates, SingleCandidates):
-        left = tuple(index for index in candidates.nodes if index not in refused)
-        return SingleCandidates(left) if left else None
-    members = tuple(
-        (index, others)
-        for index, all_others in candidates.members
-        if index not in refused and len(others := tuple(one for one in all_others if one not in refused)) > 1
-    )
-    return PairCandidates(members) if members else None
 
+    def fits(index: int) -> bool:
+        return index not in refused
 
-def primaries(candidates: Candidates) -> list[tuple[int, int]]:
-    """Return the primaries, each with the number of its candidates."""
-    if isinstance(candidates, SingleCandidates):
-        return [(index, 1) for index in candidates.nodes]
-    return [(index, len(others)) for index, others in candidates.pairs]
+    left = candidates.kept(fits, fits)
+    if isinstance(left, placement.PairCandidates):
+        left = placement.PairCandidates(tuple(item for item in left.members if len(item[1]) > 1))
+    return left if left.nodes else None

@@ -10,28 +10,18 @@ satisfied.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
+from gpolicy.allocator import merge
 from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.allocator.merge import (
-    LOCATION_PREFIX,
-    desired_tags,
-    exclusion_tags,
-    location_tags,
-    migration_tags,
-    receivable_tags,
-    tagged_values,
-)
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
 from gpolicy.analysis.node_violations import node_verdicts
 from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode
 from gpolicy.cluster.terms import NO_LIMITS, Limits
-
-T = TypeVar("T")
 
 _EXTERNALLY_MIRRORED: Final = frozenset(template.value for template in DiskTemplate if template.externally_mirrored)
 
@@ -124,10 +114,10 @@ class LocationFacts:
     def __init__(self, state: ClusterState, names: Mapping[str, str]) -> None:
         self.state, self.names = state, names
         tags = tuple(sorted(state.cluster.tags))
-        self.kinds = tagged_values(tags, LOCATION_PREFIX)
-        self.location = {node.name: location_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
-        self.migration = {node.name: migration_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
-        self.receivable = {name: receivable_tags(tags, found) for name, found in self.migration.items()}
+        self.kinds = merge.tagged_values(tags, merge.LOCATION_PREFIX)
+        self.location = {node.name: merge.location_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
+        self.migration = {node.name: merge.migration_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
+        self.receivable = {name: merge.receivable_tags(tags, found) for name, found in self.migration.items()}
         self.instances = sorted(state.instances.values(), key=lambda item: item.name)
         self.usable: dict[str, list[LiveNode]] = {name: [] for name in state.groups}
         self.at: dict[str, list[LiveNode]] = {}
@@ -138,8 +128,8 @@ class LocationFacts:
                     self.at.setdefault(tag, []).append(node)
         self.in_use = {node.name: node for nodes in self.usable.values() for node in nodes}
         self.places = {name: list(self._places(nodes)) for name, nodes in self.usable.items()}
-        self.exclusion = partial(exclusion_tags, tags)
-        self.desired = partial(desired_tags, tags)
+        self.exclusion = partial(merge.exclusion_tags, tags)
+        self.desired = partial(merge.desired_tags, tags)
 
     def shared_domains(self) -> Iterator[SharedDomain]:
         """Yield mirrored instances with both nodes in the same failure domain."""
@@ -156,22 +146,13 @@ class LocationFacts:
 
     def exclusion_conflicts(self) -> Iterator[ExclusionConflict]:
         """Yield instances with the same exclusion tag on the same primary node."""
-        found: dict[tuple[str, str], list[str]] = {}
-        for item in self.instances:
-            for tag in self.exclusion(tuple(sorted(item.tags))):
-                found.setdefault((tag, item.primary_node), []).append(item.name)
-        for (tag, node), names in sorted(found.items()):
-            if len(names) > 1:
-                yield ExclusionConflict(tag=tag, node=node, instances=tuple(names))
+        for tag, node, items in self._sharing(lambda item: (item.primary_node,)):
+            if len(items) > 1:
+                yield ExclusionConflict(tag=tag, node=node, instances=tuple(item.name for item in items))
 
     def domain_conflicts(self) -> Iterator[DomainConflict]:
         """Yield instances with the same exclusion tag in the same failure domain."""
-        found: dict[tuple[str, str], list[LiveInstance]] = {}
-        for item in self.instances:
-            for tag in self.exclusion(tuple(item.tags)):
-                for domain in self.location[item.primary_node]:
-                    found.setdefault((tag, domain), []).append(item)
-        for (tag, domain), items in sorted(found.items(), key=lambda entry: entry[0]):
+        for tag, domain, items in self._sharing(lambda item: self.location[item.primary_node]):
             if len(items) > 1:
                 nodes = tuple(sorted({item.primary_node for item in items}))
                 names = tuple(item.name for item in items)
@@ -179,22 +160,30 @@ class LocationFacts:
 
     def unsatisfiable(self) -> Iterator[ExclusionUnsatisfiable]:
         """Yield exclusion tags that more instances of a group have than it has places."""
-        found: dict[tuple[str, str], list[str]] = {}
-        for item in self.instances:
-            for tag in self.exclusion(tuple(item.tags)):
-                found.setdefault((tag, self.state.nodes[item.primary_node].group), []).append(item.name)
-        for (tag, group), names in sorted(found.items()):
+        for tag, group, items in self._sharing(lambda item: (self.state.nodes[item.primary_node].group,)):
             for kind, places in self.places[group]:
-                if len(names) > len(places):
+                if len(items) > len(places):
                     yield ExclusionUnsatisfiable(
                         tag=tag,
                         group=self.names.get(group, group),
-                        instances=tuple(names),
+                        instances=tuple(item.name for item in items),
                         domain_kind=kind,
                         places=places,
                     )
                     if kind is None:
                         break  # too few nodes: too few domains as well
+
+    def _sharing(
+        self, places: Callable[[LiveInstance], Iterable[str]]
+    ) -> Iterator[tuple[str, str, list[LiveInstance]]]:
+        """Yield each exclusion tag and place with the instances that have the tag there, sorted."""
+        found: dict[tuple[str, str], list[LiveInstance]] = {}
+        for item in self.instances:
+            for tag in self.exclusion(tuple(item.tags)):
+                for place in places(item):
+                    found.setdefault((tag, place), []).append(item)
+        for tag, place in sorted(found):
+            yield tag, place, found[tag, place]
 
     def _places(self, nodes: Sequence[LiveNode]) -> Iterator[tuple[str | None, tuple[str, ...]]]:
         """Yield the places for instances with the same exclusion tag: nodes, then each kind of failure domain.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance
-from gpolicy.allocator.cluster_score import Weights
+from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.compiled_allocation import MOST_STEPS, Budget
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes
@@ -71,12 +71,6 @@ class LoadedState:
         """All clusters: the whole one first."""
         return self.whole, *self.groups.values()
 
-    def with_weights(self, weights: Weights) -> LoadedState:
-        """Return a copy that counts with these weights of the score."""
-        made = {cluster: replace(cluster, weights=weights) for cluster in self.clusters}
-        groups = {name: made[cluster] for name, cluster in self.groups.items()}
-        return replace(self, whole=made[self.whole], groups=groups)
-
     def basis(self, group: str | None = None) -> Basis:
         """Return what the figures of a group rest on, or those of all groups."""
         names = [item.name for item in self.state.nodes.values() if group in (None, item.group)]
@@ -90,16 +84,18 @@ def load_state(
     declared: bool = False,
     group: str | None = None,
     like: Iterable[CountedCluster] = (),
+    weights: Weights = WEIGHTS,
 ) -> LoadedState:
     """Load what is known of `state`. Instances get `template`, by default the first of the policy that is enabled.
 
+    `weights` are those of the score.
     With `declared`, what hv_state and disk_state declare goes before measured figures. A cluster with the same numbers
     as one of `like` is that object, so that nothing is counted twice. Raise GpolicyError if `group` is not known, or no
     group with nodes.
     """
     settled = settle(state, declared=declared)
     require(state, settled.unknown, {group})
-    return _load(settled, template, like)
+    return _load(settled, template, like, weights)
 
 
 _NOTHING_DECLARED: Final = "hv_state and disk_state declare nothing that counts, so these are the measured numbers"
@@ -121,10 +117,14 @@ def basis_notes(settled: Settled, cluster: Cluster, group: str | None = None, *,
                 hint="name the policy that declares them, or read config.data on the master (local:, ssh://, snapshot)",
             )
         notes = declaration_notes(state) if settled.stated else [_NOTHING_DECLARED]
-    elif any(settled.declared.values()):
+    elif any(figures.declared for figures in settled.figures.values()):
         notes = uncounted(state)
     notes += volume_notes(state, {name: item for name, item in settled.volumes.items() if name in here})
-    for (name, value), nodes in settled.assumed.items():
+    assumed: dict[tuple[str, int], list[str]] = {}
+    for node, figures in settled.figures.items():
+        for default in figures.assumed.items():
+            assumed.setdefault(default, []).append(node)
+    for (name, value), nodes in assumed.items():
         silent = [node for node in nodes if node in here]
         if silent:
             notes.append(f"{name} is not declared for {some(silent)}: {value} counts")
@@ -141,7 +141,7 @@ def _release_notes(state: ClusterState, cluster: Cluster, here: Collection[str])
         for node in cluster.nodes.values()
         if node.facts.name in here
         and not node.facts.offline
-        and node.facts.reported_free_memory >= node.reserved_memory >= node.unallocated_memory
+        and node.facts.free_memory >= node.reserved_memory >= node.unallocated_memory
     ]
     if not late:
         return []
@@ -175,9 +175,10 @@ def _differing(settled: Settled, here: Collection[str]) -> Iterator[tuple[str, s
 def inconsistency_notes(settled: Settled, cluster: Cluster, here: Collection[str]) -> list[str]:
     """Return notes on measured nodes whose figures do not add up, as htools warns (Loader: `checkData`)."""
     found = []
+    declared = {name for name, figures in settled.figures.items() if figures.declared}
     for node, memory, disk in inconsistent_nodes(cluster):
         name = node.facts.name
-        if name in here and not settled.declared.get(name) and not node.facts.exclusive:
+        if name in here and name not in declared and not node.facts.exclusive:
             lost = [f"{exact_size(memory)} of memory"] if memory > 0 else []
             lost += [f"{exact_size(disk)} of disk"] if disk > 0 else []
             verb, it_counts = ("is", "it counts") if len(lost) == 1 else ("are", "they count")
@@ -193,16 +194,18 @@ _MOST_NODES: Final = 5
 _MOST_NOTES: Final = 3
 
 
-def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[CountedCluster]) -> LoadedState:
-    known, volumes = list(like), smallest_volumes(settled.state)
+def _load(
+    settled: Settled, template: DiskTemplate | None, like: Iterable[CountedCluster], weights: Weights
+) -> LoadedState:
+    known, volumes, configured = list(like), smallest_volumes(settled.state), settled.resources
     enabled, observed, data = enabled_templates(settled.state), settled.data, as_hail_reads(settled.state, settled.data)
 
     def counted(
         part: ClusterData, hspace: ClusterData, limits: Limits, split: int = 0, steps: int = MOST_STEPS
     ) -> CountedCluster:
-        resources = {node.name: settled.resources[node.name] for node in part.nodes if node.name in settled.resources}
+        resources = {node.name: configured[node.name] for node in part.nodes if node.name in configured}
         here = {node.name: volumes[node.name] for node in part.nodes if node.name in volumes}
-        exclusive = bool(part.nodes) and all(node.exclusive_storage for node in part.nodes)
+        exclusive = bool(part.nodes) and all(node.exclusive for node in part.nodes)
         template_of_part = template or first_allowed(enabled, part.policy, exclusive=exclusive)
         if limits.oversubscription is not None:
             part = guaranteed(part, settled.state)
@@ -212,7 +215,8 @@ def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[Counte
             resources,
             here,
             split,
-            limits=limits,
+            weights,
+            limits,
             hspace_data=_decisive(hspace),
             hail=settled.hail,
             budget=Budget(each=steps),

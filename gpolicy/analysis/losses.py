@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
-from gpolicy.allocator.cluster_data import Instance, InstancePolicy
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.engines import EngineCluster, engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide
@@ -20,9 +20,8 @@ from gpolicy.allocator.instance_moves import failover_to, may_migrate
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, keeps_vcpu_ratio
 from gpolicy.allocator.placement import Nodes
-from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.redundancy import CapacityRules, evacuate
-from gpolicy.analysis.binding import Cause, accepts, bounds_detail, short_of
+from gpolicy.analysis.binding import BY_REASON, Cause, bounds_detail, policy_refusal, short_of
 from gpolicy.ganeti.amounts import compared_sizes, exact_size
 from gpolicy.printable import count
 
@@ -50,16 +49,6 @@ class LossEffect:
 
     homeless: tuple[Homeless, ...] = ()
     strained: tuple[Homeless, ...] = ()
-
-
-_BY_REASON = {
-    FailReason.MEM: Cause.MEMORY,
-    FailReason.DISK: Cause.DISK,
-    FailReason.SPINDLES: Cause.SPINDLES,
-    FailReason.MIG: Cause.MIGRATION,
-    FailReason.CPU: Cause.VCPU_RATIO,
-}
-"""The causes that stop a forced move; other checks are skipped."""
 
 
 def lose(
@@ -98,7 +87,7 @@ def lose(
         homeless += (_nowhere([], item, Counter()) for item in both)
     for instance, home in evacuate(state, instances, lost, None if homes is None else known_home, cpus=cpus):
         if isinstance(home, FailReason):
-            homeless.append(_homeless(instance, _BY_REASON[home], _failover_detail(state, instance, home)))
+            homeless.append(_homeless(instance, BY_REASON[home], _failover_detail(state, instance, home)))
         elif instance.template is DiskTemplate.DRBD:
             strained += _strain(nodes[instance.secondary], state[instance.secondary], instance)
         elif all_at_home:
@@ -214,14 +203,11 @@ def _nowhere(nodes: Sequence[Node], instance: Instance, causes: Counter[Cause]) 
         case Cause.DISK:
             text = _at_most("disk", instance.disk, max(node.free_disk for node in nodes))
         case Cause.SPINDLES:
-            wanted_spindles = instance.total_spindles
-            most = max(node.free_spindles for node in nodes)
-            what = (
-                "the spindles of its disks are unknown"
-                if wanted_spindles is None
-                else f"{count(wanted_spindles, 'spindle')} wanted"
-            )
-            text = f"{what}, at most {most} free"
+            number_wanted = instance.total_spindles
+            what = "the spindles of its disks are unknown"
+            if number_wanted is not None:
+                what = f"{count(number_wanted, 'spindle')} wanted"
+            text = f"{what}, at most {max(node.free_spindles for node in nodes)} free"
         case Cause.VCPU_RATIO:
             most = max(node.available_cpus for node in nodes)
             text = f"{count(instance.vcpus, 'virtual CPU')} wanted, at most {most} left"
@@ -248,25 +234,19 @@ def _forced(state: Nodes, instance: Instance, targets: Sequence[int]) -> Iterato
     if instance.template.movable_foreign:
         for index in targets:
             moved = failover_to(state, instance, index, force=True)
-            yield _BY_REASON[moved] if isinstance(moved, FailReason) else None
+            yield BY_REASON[moved] if isinstance(moved, FailReason) else None
         return
     verdicts: dict[bool, Cause | None] = {}
     for index in targets:
         node, exclusive = state[index], state[index].facts.exclusive
         if exclusive not in verdicts:
-            verdicts[exclusive] = _forbidden(node.facts.policy, instance, exclusive=exclusive)
+            refused = policy_refusal(node.facts.policy, instance, exclusive=exclusive)
+            verdicts[exclusive] = None if refused is None else refused[1]
         cause = verdicts[exclusive]
         if cause is None:
             added = add_primary(node, instance, force=True)
-            cause = _BY_REASON[added] if isinstance(added, FailReason) else None
+            cause = BY_REASON[added] if isinstance(added, FailReason) else None
         yield cause
-
-
-def _forbidden(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> Cause | None:
-    """Return the limit of `policy` that forbids a copy of `instance`, or None."""
-    if check_ipolicy(policy, instance, exclusive=exclusive) is None:
-        return None
-    return Cause.TEMPLATE if accepts(policy, instance, exclusive=exclusive) else Cause.BOUNDS
 
 
 class SureLosses:

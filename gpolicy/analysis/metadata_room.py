@@ -72,16 +72,10 @@ def _room(state: ClusterState, node: LiveNode, volume_group: str) -> NodeRoom | 
     if pool is not None:
         free = sum(volume.free for volume in pool.allocatable)
     elif "disk_total" in declared:
-        free = declared["disk_total"] - declared.get("disk_overhead", 0) - DRBD_METADATA * _drbd_disks(state, node)
+        there = (item for item in state.instances.values() if node.name in (item.primary_node, *item.secondary_nodes))
+        drbd_disks = sum(disk.template == "drbd" for item in there for disk in item.disks)
+        free = declared["disk_total"] - declared.get("disk_overhead", 0) - DRBD_METADATA * drbd_disks
     else:
         return None
     free = max(0, free - declared.get("disk_reserved", 0))
     return NodeRoom(node.name, free, free // DRBD_METADATA, pool is not None)
-
-
-def _drbd_disks(state: ClusterState, node: LiveNode) -> int:
-    return sum(
-        sum(disk.template == "drbd" for disk in instance.disks)
-        for instance in state.instances.values()
-        if node.name in (instance.primary_node, *instance.secondary_nodes)
-    )

@@ -10,7 +10,6 @@ document "resource model" (max_node_failures); hspace(1).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -22,9 +21,8 @@ from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.node import Node
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.loaded_state import LoadedState, check_group, load_state
+from gpolicy.analysis.loaded_state import check_group, load_state
 from gpolicy.analysis.losses import Homeless, SureLosses, lose
-from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited
 from gpolicy.errors import RequestError
@@ -123,11 +121,6 @@ def redundancy(
     )
 
 
-def loaded_score(loaded: LoadedState) -> Score:
-    """Return the cluster score, NaN if a group is not known."""
-    return Score(math.nan, ()) if loaded.unknown else score_of(loaded.whole.as_hspace.cluster.nodes.values())
-
-
 def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
     """Examine the one group of `counted`, not named in the answer. Raise RequestError for less than a failure."""
     if failures < 1:
@@ -141,16 +134,12 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
     for size in range(1, min(failures, len(nodes)) + 1):
         sets = _new_sets(tuple(nodes), size, lost, MOST_SETS - examined)
         unsure = _unsure(nodes, instances, sets or [], cpus=cpus)
-        if sets is None:
-            unavailable = (
-                f"{count(comb(len(nodes), size), 'more set')} of nodes to examine; the limit is {MOST_SETS:,} in all"
-            )
-        elif simulated + len(unsure) > MOST_SIMULATED:
-            unavailable = (
-                f"{count(len(unsure), 'more set')} of nodes to simulate; the limit is {MOST_SIMULATED:,} in all"
-            )
-        if sets is None or unavailable is not None:
-            unavailable = f"losing {size} of {count(len(nodes), 'node')} at once means {unavailable}"
+        if sets is None or simulated + len(unsure) > MOST_SIMULATED:
+            number, work, most = len(unsure), "simulate", MOST_SIMULATED
+            if sets is None:
+                number, work, most = comb(len(nodes), size), "examine", MOST_SETS
+            more = f"{count(number, 'more set')} of nodes to {work}; the limit is {most:,} in all"
+            unavailable = f"losing {size} of {count(len(nodes), 'node')} at once means {more}"
             survives = min(survives, size - 1)
             break
         examined += len(sets)
@@ -169,9 +158,7 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
     by_unallocated = counted.data.n1_by_unallocated
     shortages = [
         Shortage(
-            node.facts.name,
-            node.reserved_memory,
-            node.unallocated_memory if by_unallocated else node.facts.reported_free_memory,
+            node.facts.name, node.reserved_memory, node.unallocated_memory if by_unallocated else node.facts.free_memory
         )
         for node in nodes.values()
         if node.fails_n1 and not node.facts.offline

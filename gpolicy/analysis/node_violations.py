@@ -71,7 +71,7 @@ def node_verdicts(state: ClusterState, settled: Settled | None = None) -> dict[s
     """
     both = (VCPU_RATIO, SPINDLE_RATIO)
     try:
-        counted = settled or settle_readable(state)[0]
+        counted = settled or settle_readable(state)
     except GpolicyError as error:
         reasons = dict.fromkeys(state.groups, error.message)
     else:
@@ -86,8 +86,8 @@ def node_verdicts(state: ClusterState, settled: Settled | None = None) -> dict[s
     for node in merged(counted.data, counted.resources).nodes.values():
         name = node.facts.name
         observed, breaches = state.nodes[name], ratio_breaches(node)
-        figures = (*counted.measured.get(name, ()), *counted.declared.get(name, ()))
-        if not observed.is_measured or MEMORY_AND_CPUS in figures:
+        figures = counted.figures.get(name)
+        if figures is None or MEMORY_AND_CPUS in (*figures.measured, *figures.declared):
             found[name] = NodeVerdict(group=observed.group, breaches=breaches)
         else:
             known, reason = tuple(item for item in breaches if item.parameter != VCPU_RATIO), "its CPUs are not known"

@@ -291,47 +291,43 @@ def metric_notes(cluster: Cluster, request: PlaceRequest, nodes: tuple[str, ...]
     if not dedicated and request.group is not None:
         return [f"the score is that of group {request.group}"] if nodes and len(cluster.groups) > 1 else []
     if not dedicated:
-        return _score_on_dedicated(cluster)
+        return [*_score_on_dedicated(cluster)]
     if request.weights != WEIGHTS:
         return ["the weights do not count here: the metric is lost allocations, not the cluster score"]
     chosen = (node for node in cluster.nodes.values() if node.facts.name in nodes[:1])
     return [note for node in chosen for note in _ignored_spindles(node)]
 
 
-def _score_on_dedicated(cluster: Cluster) -> list[str]:
-    """Return a note if some groups have exclusive storage and others not: hail then uses the score for all."""
+def _score_on_dedicated(cluster: Cluster) -> Iterator[str]:
+    """Yield a note if some groups have exclusive storage and others not: hail then uses the score for all."""
     exclusive: dict[str, bool] = {}
     for node in cluster.nodes.values():
         group = cluster.groups[node.facts.group]
         if group.alloc_policy is not AllocPolicy.UNALLOCABLE:
             exclusive[group.name] = exclusive.get(group.name, True) and node.facts.exclusive
     named = [name for name, every in exclusive.items() if every]
-    if not named:
-        return []
-    note = (
-        "hail goes by the cluster score here, not by lost allocations, since not all groups have exclusive storage"
-        f" (only {', '.join(named)}); name a group: group={named[0]}"
-    )
-    return [note]
+    if named:
+        yield (
+            "hail goes by the cluster score here, not by lost allocations, since not all groups have exclusive storage"
+            f" (only {', '.join(named)}); name a group: group={named[0]}"
+        )
 
 
-def _ignored_spindles(node: Node) -> list[str]:
-    """Return a note if lost allocations count sizes for which a node has too few spindles: hail does not look."""
+def _ignored_spindles(node: Node) -> Iterator[str]:
+    """Yield a note if lost allocations count sizes for which a node has too few spindles: hail does not look."""
     policy, samples = node.facts.policy, sample_instances(node.facts.policy)
     if any(item.memory <= 0 and item.disk <= 0 and item.vcpus <= 0 for item in samples):
-        return []
+        return
     specs = [policy.minmax[place].min for place in biggest_first(policy)]
     disks = [(Disk(spec.disk_size, spec.spindle_use),) for spec in specs]
     real = [replace(item, disks=disk) for item, disk in zip(samples, disks, strict=True)]
     counted, true = allocation_vector(node, samples), allocation_vector(node, real)
-    if counted == true:
-        return []
-    shown, enough = (", ".join(map(str, vector)) for vector in (counted, true))
-    note = (
-        f"lost allocations do not count spindles (as hail's): on {node.facts.name} they count room for {shown} of the"
-        f" sizes, and its spindles are enough for {enough}"
-    )
-    return [note]
+    if counted != true:
+        shown, enough = (", ".join(map(str, vector)) for vector in (counted, true))
+        yield (
+            f"lost allocations do not count spindles (as hail's): on {node.facts.name} they count room for {shown} of"
+            f" the sizes, and its spindles are enough for {enough}"
+        )
 
 
 def unpoliced(cluster: Cluster, request: PlaceRequest, instance: Instance) -> tuple[str, ...]:
@@ -366,28 +362,25 @@ def unknown_volumes(
     return [f"{what}, so the spindles of the disks are not checked; Ganeti checks them when it creates the disks"]
 
 
-def left_out(pairs: int, listed: int) -> list[str]:
-    """Return how many pairs of nodes the list of candidates leaves out, where it does."""
-    if not pairs:
-        return []
-    total = f"{pairs + listed:,}"
-    return [f"the answer considers all {total} pairs of nodes; the list shows {listed:,} that are likely the best"]
+def left_out(pairs: int, listed: int) -> Iterator[str]:
+    """Yield how many pairs of nodes the list of candidates leaves out, where it does."""
+    if pairs:
+        total = f"{pairs + listed:,}"
+        yield f"the answer considers all {total} pairs of nodes; the list shows {listed:,} that are likely the best"
 
 
 def objections(
     state: ClusterState, cluster: Cluster, request: PlaceRequest, instance: Instance, answer: GroupAnswer
-) -> list[str]:
-    """Return why Ganeti would refuse what hail chose, in what hail does not check."""
-    found = []
+) -> Iterator[str]:
+    """Yield why Ganeti would refuse what hail chose, in what hail does not check."""
     if request.name != NEW and request.name in state.instances:
-        found.append(f"an instance {request.name} exists already: Ganeti refuses a second one of that name")
+        yield f"an instance {request.name} exists already: Ganeti refuses a second one of that name"
     if answer.group is None or answer.placement is None:
-        return found
+        return
     group, nics = cluster.groups[answer.group], _interfaces(request)
     exclusive = any(cluster.nodes[index].facts.exclusive for index in answer.placement.nodes)
     if not request.ignore_ipolicy and _too_many_interfaces(request, instance, group.policy, exclusive=exclusive):
-        found.append(f"hail does not count network interfaces; Ganeti refuses {nics} in group {group.name}")
-    return found
+        yield f"hail does not count network interfaces; Ganeti refuses {nics} in group {group.name}"
 
 
 def whole_of(instance: Instance) -> Instance:
@@ -406,14 +399,11 @@ def _too_many_interfaces(request: PlaceRequest, instance: Instance, policy: Inst
     return nics is not None and bool(pairs) and not any(p.min.nic_count <= nics <= p.max.nic_count for p in pairs)
 
 
-def of_closed_group(cluster: Cluster, request: PlaceRequest, answer: GroupAnswer) -> list[str]:
-    """Return that only a request by name gets into the chosen group, where that is so."""
-    if request.group is None or answer.group is None or answer.placement is None:
-        return []
-    group = cluster.groups[answer.group]
-    if group.alloc_policy is not AllocPolicy.UNALLOCABLE:
-        return []
-    return [f"group {group.name} is unallocable: it takes the instance only because the request names it"]
+def of_closed_group(cluster: Cluster, request: PlaceRequest, answer: GroupAnswer) -> Iterator[str]:
+    """Yield that only a request by name gets into the chosen group, where that is so."""
+    group = None if answer.group is None or answer.placement is None else cluster.groups[answer.group]
+    if request.group is not None and group and group.alloc_policy is AllocPolicy.UNALLOCABLE:
+        yield f"group {group.name} is unallocable: it takes the instance only because the request names it"
 
 
 def why_not(

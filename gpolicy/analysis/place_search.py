@@ -15,7 +15,7 @@ from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.dedicated_nodes import try_each_dedicated
 from gpolicy.allocator.engines import find_placement, is_redundant
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
-from gpolicy.allocator.extended import ExtendedRules, memory_for_instances, memory_left, sets_of
+from gpolicy.allocator.extended import memory_for_instances, memory_left, sets_of
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_choice import GroupAnswer, Wanted
 from gpolicy.allocator.merge import Cluster
@@ -138,10 +138,7 @@ class PlaceSearch:
         return shown
 
     def _trials(self, tried: Attempted, listed: Candidates) -> list[_Trial]:
-        """Try the candidates `listed`, as the allocator does.
-
-        Candidates that are better than the chosen one fail N+1; worse ones are not tested.
-        """
+        """Try the candidates `listed` as the allocator does: better ones than the chosen one fail N+1."""
         nodes, failures = tried.nodes, tried.attempt.failures[FailReason.N1]
         batches = self._tried_on(tried, listed)
         instances = None  # without a solution all that is possible fails; single nodes are told apart by their scores
@@ -206,10 +203,7 @@ def _explained(nodes: Nodes, instance: Instance, tried: Sequence[Trial], *, forc
 def _passed_over(
     nodes: Nodes, instances: Instances | None, trials: list[_Trial], most: int, rules: CapacityRules
 ) -> list[_Trial]:
-    """Mark the trials that are better than the chosen one and so fail N+1, at most `most`.
-
-    Without `instances` the first `most` trials are those.
-    """
+    """Mark the trials (at most `most`) that are better than the chosen one, or without `instances` the first ones."""
     if not most:
         return trials
     predicate = None if instances is None else redundancy_predicate(nodes, instances, rules, is_redundant)
@@ -252,7 +246,7 @@ def with_losses(search: PlaceSearch, found: Sequence[Candidate]) -> list[Candida
     failing = [place for place, item in enumerate(found) if item.reason == Cause.REDUNDANCY.key]
     for tried in search.attempts if failing else ():
         names = {tried.nodes[index].facts.name for index in tried.members}
-        checked = _Checked(search, tried, ExtendedRules())
+        checked = _Checked(search, tried, CapacityRules())
         for place in [place for place in failing if found[place].nodes[0] in names][:_MOST_DETAILS]:
             told[place] = checked.explained(found[place], detailed=True)
     return told
@@ -261,21 +255,13 @@ def with_losses(search: PlaceSearch, found: Sequence[Candidate]) -> list[Candida
 class _Checked:
     """One group of a search, under `rules`."""
 
-    def __init__(self, search: PlaceSearch, tried: Attempted, rules: ExtendedRules) -> None:
+    def __init__(self, search: PlaceSearch, tried: Attempted, rules: CapacityRules) -> None:
         self._search, self._tried, self._rules = search, tried, rules
         self._group = tried.nodes[tried.members[0]].facts.group
         others = frozenset(node.facts.group for node in tried.nodes.values()) - {self._group}
-        self._strict = CapacityRules(
-            ignored_groups=others,
-            failures=max(1, rules.max_node_failures),
-            cpus=rules.cpus,
-            weights=search.options.weights,
-        )
+        failures, weights = max(1, rules.failures), search.options.weights
+        self._strict = replace(rules, ignored_groups=others, failures=failures, weights=weights)
         self._index = {node.facts.name: index for index, node in tried.nodes.items()}
-
-    @property
-    def _instance(self) -> Instance:
-        return self._search.wanted.instance
 
     def marked(self, found: Sequence[Candidate], group: str) -> list[Candidate]:
         """Return the candidates, with those of the group refused that break a limit."""
@@ -284,8 +270,8 @@ class _Checked:
         left = [item for item in here if item.nodes not in refused]
         # hail tests one failure itself, except by lost allocations and without its capacity checks
         untested = self._search.dedicated or not self._search.options.capacity_checks
-        tests = self._rules.max_node_failures > 1 or self._rules.cpus or untested
-        if left and self._rules.max_node_failures > 0 and tests:
+        tests = self._rules.failures > 1 or self._rules.cpus or untested
+        if left and self._rules.failures > 0 and tests:
             chosen = self._chosen(left)
             failing = left if chosen is None else left[: left.index(chosen)]
             for number, item in enumerate(failing):
@@ -296,11 +282,12 @@ class _Checked:
         """Yield the candidates whose primary is left with less memory than the over-subscription allows."""
         if self._rules.oversubscription is None:
             return
+        burst = self._search.wanted.instance.burst
         for item in items:
             node = self._tried.nodes[self._index[item.nodes[0]]]
-            left = memory_left(node, self._tried.instances, self._rules)
-            if self._instance.burst > left:
-                sizes = self._instance.burst, max(0, int(left)), memory_for_instances(node)
+            left = memory_left(node, self._tried.instances, self._rules.oversubscription)
+            if burst > left:
+                sizes = burst, max(0, int(left)), memory_for_instances(node)
                 wanted, free, most = compared_sizes(*sizes)
                 times = f"{self._rules.oversubscription:g} times"
                 yield item, f"{item.nodes[0]}: {wanted} wanted, {free} left of {most} {times}"
@@ -310,16 +297,14 @@ class _Checked:
         self._refuse_minutes()
         if self._search.dedicated:
             return next((item for item in items if is_redundant(*self._after(item), self._strict)), None)
-        tried = self._tried
-        found = find_placement(
-            tried.nodes,
-            tried.instances,
-            self._instance,
-            self._among(frozenset(item.nodes for item in items)),
-            self._strict,
-            force=self._search.options.ignore_soft_errors,
-            capacity_checks=True,
-        )
+        tried, wanted = self._tried, self._search.wanted
+        candidates = candidates_among(tried.nodes, tried.members, wanted.count, self._search.options.restriction)
+        # over-subscription refuses primaries, and disks that Ganeti does not make refuse nodes: never single pairs
+        primaries = {self._index[item.nodes[0]] for item in items}
+        usable = {self._index[name] for item in items for name in item.nodes}
+        candidates = candidates.kept(primaries.__contains__, usable.__contains__)
+        rules = replace(self._strict, force=self._search.options.ignore_soft_errors)
+        found = find_placement(tried.nodes, tried.instances, wanted.instance, candidates, rules)
         if found.solution is None:
             return None
         nodes = tuple(tried.nodes[index].facts.name for index in found.solution.nodes)
@@ -327,7 +312,7 @@ class _Checked:
 
     def _refuse_minutes(self) -> None:
         members, table = self._tried.members, self._tried.instances.values()
-        mirrored = all(item.template.value == "drbd" for item in (self._instance, *table))
+        mirrored = all(item.template.value == "drbd" for item in (self._search.wanted.instance, *table))
         work = sets_of(len(members), self._strict.failures) * len(members)
         if self._search.left_out or (not mirrored and work > _MOST_WORK):
             raise InputError(
@@ -335,24 +320,6 @@ class _Checked:
                 " to tell",
                 hint="allow fewer failures in the `limits` of the group",
             )
-
-    def _among(self, allowed: frozenset[tuple[str, ...]]) -> Candidates:
-        """Return the candidates of the search on the nodes of the `allowed` ones.
-
-        Over-subscription refuses primaries, and disks that Ganeti does not make refuse nodes: never single pairs.
-        """
-        primaries = {self._index[nodes[0]] for nodes in allowed}
-        usable = {self._index[name] for nodes in allowed for name in nodes}
-        count, restriction = self._search.wanted.count, self._search.options.restriction
-        candidates = candidates_among(self._tried.nodes, self._tried.members, count, restriction)
-        if isinstance(candidates, SingleCandidates):
-            return SingleCandidates(tuple(index for index in candidates.nodes if index in primaries))
-        members = (
-            (index, tuple(other for other in others if other in usable))
-            for index, others in candidates.members
-            if index in primaries
-        )
-        return PairCandidates(tuple(members))
 
     def _after(self, item: Candidate) -> tuple[dict[int, Node], Mapping[int, Instance]]:
         """Return the group after the placement on a candidate."""

@@ -12,33 +12,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy
+from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
 from gpolicy.allocator.dedicated_nodes import biggest_first
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_choice import GroupAnswer, Wanted
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.analysis import place_report
 from gpolicy.analysis.allocator_input import aside, merged, require
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.binding import OF_POLICY, Cause
 from gpolicy.analysis.hail import as_hail_reads, decisive, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes, guaranteed
-from gpolicy.analysis.place_report import (
-    Candidate,
-    GroupTrial,
-    Instead,
-    PlaceReport,
-    left_out,
-    metric_notes,
-    objections,
-    of_closed_group,
-    other_sizes,
-    unknown_volumes,
-    unpoliced,
-    whole_of,
-    why_not,
-)
+from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch, under_limits, with_losses
 from gpolicy.analysis.shown_score import other_weights
 from gpolicy.analysis.spec_pairs import PairNames
@@ -156,20 +143,22 @@ def _place(
         sizes=_sizes(cluster, names or PairNames(), found.answer, group) if search.dedicated else (),
         group=cluster.groups[found.answer.group].name if found.nodes and found.answer.group is not None else None,
         nodes=found.nodes,
-        reason=None if found.nodes else why_not(found.candidates, cluster, question.wanted, restriction, hail),
-        what_if=(*state.supposed, *unpoliced(cluster, request, instance), *other_weights(request.weights)),
+        reason=None
+        if found.nodes
+        else place_report.why_not(found.candidates, cluster, question.wanted, restriction, hail),
+        what_if=(*state.supposed, *place_report.unpoliced(cluster, request, instance), *other_weights(request.weights)),
         groups=() if hail.failure else tuple(_group_trials(cluster, search, found.answer, group)),
         candidates=tuple(found.candidates),
-        objections=tuple(objections(observed, cluster, request, instance, found.chosen)),
+        objections=tuple(place_report.objections(observed, cluster, request, instance, found.chosen)),
         notes=(
             *basis_notes(settled, cluster, group_name, declared=asked.declared),
             *found.notes,
             *not_tried(state),
-            *of_closed_group(cluster, request, found.chosen),
-            *unknown_volumes(cluster, instance, found.nodes, question.volumes),
+            *place_report.of_closed_group(cluster, request, found.chosen),
+            *place_report.unknown_volumes(cluster, instance, found.nodes, question.volumes),
             *what_if_shares(state, group_name),
-            *metric_notes(cluster, request, found.nodes, dedicated=search.dedicated),
-            *left_out(search.left_out, len(found.candidates)),
+            *place_report.metric_notes(cluster, request, found.nodes, dedicated=search.dedicated),
+            *place_report.left_out(search.left_out, len(found.candidates)),
             *aside(settled.unknown if named_groups else {}),
         ),
         unknown={} if named_groups else settled.unknown,
@@ -238,21 +227,23 @@ def _within_limits(state: ClusterState, question: _Question, found: _Found) -> _
 def _instead(asked: _Asked, question: _Question) -> tuple[Instead, ...] | None:
     """Return what would fit in place of an instance that goes nowhere; None if that cannot be told."""
     request, instance, cluster, state = question.request, question.instance, question.cluster, asked.settled.state
-    policies = _policies(cluster, question.group)
+    index = None if question.group is None else question.group.index
+    facts = [node.facts for node in cluster.nodes.values() if index in (None, node.facts.group)]
+    policies = list(dict.fromkeys((own.policy, own.exclusive) for own in facts))
 
     def takes(sized: Instance) -> tuple[str, ...]:
         changed = with_guarantee(sized, instance.memory, policies) if instance.maximum_memory else sized
         wanted = replace(question.wanted, instance=changed)
         there = _taking(state, PlaceSearch(cluster, wanted, question.options), request, question.volumes)
         unsure = changed.total_spindles != instance.total_spindles
-        return () if unsure and unknown_volumes(cluster, changed, there, question.volumes) else there
+        return () if unsure and place_report.unknown_volumes(cluster, changed, there, question.volumes) else there
 
     others: tuple[Instead, ...] | None = None
     with suppress(InputError):  # a group may be too large to tell whether something keeps its limits
         given = request.disks is not None and request.spindles_given
         others = (
             *_by_another_word(asked, request, instance, cluster),
-            *other_sizes(whole_of(instance), policies, takes, spindles_given=given),
+            *place_report.other_sizes(place_report.whole_of(instance), policies, takes, spindles_given=given),
         )
     if others == () and request.template is not None:
         report = _place(asked, replace(request, template=None), instead=True)
@@ -296,12 +287,6 @@ def _taking(
         found = under_limits(state, search, _best_first(cluster, search.candidates(), nodes))
         return found[0].nodes if found[0].ok else ()
     return nodes
-
-
-def _policies(cluster: Cluster, group: Group | None) -> list[tuple[InstancePolicy, bool]]:
-    """Return the policies of the groups that a request is about, each with whether the group has exclusive storage."""
-    nodes = [node.facts for node in cluster.nodes.values() if group is None or node.facts.group == group.index]
-    return list(dict.fromkeys((facts.policy, facts.exclusive) for facts in nodes))
 
 
 def _by_another_word(asked: _Asked, request: PlaceRequest, instance: Instance, cluster: Cluster) -> Iterator[Instead]:

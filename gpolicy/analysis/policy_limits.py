@@ -224,7 +224,7 @@ def _changes(counted: CountedCluster, loss: FirstLoss) -> Iterator[_Changed]:
         yield from _moves(counted, loss)
         return
     item = next(one for one in counted.data.instances if one.name == loss.homeless.instance)
-    exclusive = any(node.exclusive_storage for node in counted.data.nodes)
+    exclusive = any(node.exclusive for node in counted.data.nodes)
     legal = nearest_allowed(item, counted.policy, exclusive=exclusive)
     if legal is not None:
         new, words = legal
@@ -234,7 +234,7 @@ def _changes(counted: CountedCluster, loss: FirstLoss) -> Iterator[_Changed]:
 
 def _moves(counted: CountedCluster, loss: FirstLoss) -> Iterator[_Changed]:
     """Yield single moves after which every loss is absorbed."""
-    nodes, instances, rules = counted.cluster.nodes, counted.cluster.instances, counted.rules.redundancy
+    nodes, instances, rules = counted.cluster.nodes, counted.cluster.instances, counted.rules
     for move in islice(_possible(nodes, instances, loss), _MOST_WORK // (len(nodes) + len(instances))):
         moved = apply_move(nodes, move, force=False)
         if isinstance(moved, FailReason):

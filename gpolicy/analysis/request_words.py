@@ -42,6 +42,7 @@ ALIASES: Final = {
 """Other names of the keys, from specs, gnt-instance and allocator requests."""
 
 _EXAMPLE: Final = "for example: memory=4G vcpus=2 disk=20G template=drbd"
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _DISK: Final = re.compile(r"(?:(?P<count>[0-9]{1,2})x)?(?P<size>[^:]*)(?::(?P<spindles>[0-9]{1,6}))?", re.ASCII)
 
 
@@ -82,7 +83,7 @@ def read_words(words: Sequence[str], keys: Sequence[str] | None = None) -> Words
         key, equals, value = word.partition("=")
         if equals:
             _add(values, _key(key, word, keys or KEYS), value, word)
-        elif Path(word).suffix in {".yaml", ".yml", ".json"} or (Path(word).is_file() and not _is_name(word)):
+        elif Path(word).suffix in {".yaml", ".yml", ".json"} or (not _NAME.fullmatch(word) and Path(word).is_file()):
             files.append(_read_file(Path(word)))
         elif "spec" in values and (policies := [item for item in (values["spec"], word) if Path(item).is_dir()]):
             raise _is_policy(policies[0])
@@ -106,10 +107,6 @@ def _key_of(word: str, state: ClusterState | None = None) -> str | None:
 def _is_policy(word: str) -> RequestError:
     hint = f"a policy follows --policy or -p: write -p {word}"
     return RequestError(f"{word}: this is a directory, not a word of the request", hint=hint)
-
-
-def _is_name(word: str) -> bool:
-    return re.fullmatch(r"[A-Za-z0-9_-]+", word) is not None
 
 
 def _key(written: str, where: str, keys: Sequence[str]) -> str:

@@ -140,8 +140,7 @@ def _declared_groups(planned: LoadedState) -> list[str]:
 
 
 def _nodes(loaded: LoadedState, planned: LoadedState) -> Iterator[NodeModel]:
-    """Yield the nodes that are up."""
-    state, configured = planned.state, planned.whole.cluster.nodes
+    state, configured, stated = planned.state, planned.whole.cluster.nodes, planned.settled.stated
     measured = {node.facts.name: node for node in loaded.whole.cluster.nodes.values()}
     owned: dict[str, list[LiveInstance]] = {name: [] for name in state.nodes}
     for instance in state.instances.values():
@@ -151,11 +150,12 @@ def _nodes(loaded: LoadedState, planned: LoadedState) -> Iterator[NodeModel]:
         if item.offline:
             continue
         now, then = measured.get(item.name), configured[item.index]
-        shown = now is not None and loaded.settled.measured.get(item.name)
+        figures = loaded.settled.figures.get(item.name)
+        shown = figures is not None and figures.measured
         yield NodeModel(
             node=item.name,
             group=state.nodes[item.name].group,
-            declared=planned.settled.stated.get(item.name, ()),
+            declared=stated.get(item.name, ()),
             measured=_model(now) if now is not None and shown else None,
             configured=_model(then),
             available_memory=memory_for_instances(then),

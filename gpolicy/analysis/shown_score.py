@@ -6,16 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gpolicy.allocator.cluster_score import (
-    COMPONENTS,
-    MOST_WEIGHT,
-    WEIGHTS,
-    Weights,
-    component_values,
-    least_reserved,
-    statistics,
-    total_score,
-)
+from gpolicy.allocator import cluster_score
 from gpolicy.allocator.ghc_numbers import fixed
 from gpolicy.allocator.node import Node
 from gpolicy.errors import ArgumentError
@@ -77,19 +68,21 @@ class Score:
         return fixed(self.total, 8)
 
 
-def score_of(nodes: Iterable[Node], weights: Weights = WEIGHTS) -> Score:
+def score_of(nodes: Iterable[Node], weights: cluster_score.Weights = cluster_score.WEIGHTS) -> Score:
     """Return the score of `nodes`, in the order of their indices."""
     known = list(nodes)
-    stats = statistics(known)
-    least = {"reserved_mem_rtotal": least_reserved(known)}
+    stats = cluster_score.statistics(known)
+    least = {"reserved_mem_rtotal": cluster_score.least_reserved(known)}
     components = tuple(
         ScoreComponent(component.name, value, weight, least.get(component.name, 0.0))
-        for component, value, weight in zip(COMPONENTS, component_values(stats), weights, strict=False)
+        for component, value, weight in zip(
+            cluster_score.COMPONENTS, cluster_score.component_values(stats), weights, strict=False
+        )
     )
-    return Score(total_score(stats, weights), components)
+    return Score(cluster_score.total_score(stats, weights), components)
 
 
-def read_weights(words: Iterable[str]) -> Weights:
+def read_weights(words: Iterable[str]) -> cluster_score.Weights:
     """Return the weights that words NAME=VALUE set, and Ganeti's for all others.
 
     Raise RequestError for an unknown name, a name that is given twice, and a weight below 0 or above 1000.
@@ -106,19 +99,19 @@ def read_weights(words: Iterable[str]) -> Weights:
             changed[name] = float(text)
         except ValueError:
             changed[name] = math.nan
-        if not 0 <= changed[name] <= MOST_WEIGHT:
-            raise ArgumentError(f"weight {word}: a weight is a number from 0 to {MOST_WEIGHT:g}")
+        if not 0 <= changed[name] <= cluster_score.MOST_WEIGHT:
+            raise ArgumentError(f"weight {word}: a weight is a number from 0 to {cluster_score.MOST_WEIGHT:g}")
     return with_weights(changed)
 
 
-def with_weights(changed: Mapping[str, float]) -> Weights:
+def with_weights(changed: Mapping[str, float]) -> cluster_score.Weights:
     """Return Ganeti's weights with those of some components changed."""
-    return tuple(changed.get(component.name, component.weight) for component in COMPONENTS)
+    return tuple(changed.get(component.name, component.weight) for component in cluster_score.COMPONENTS)
 
 
-def other_weights(weights: Weights) -> tuple[str, ...]:
+def other_weights(weights: cluster_score.Weights) -> tuple[str, ...]:
     """Return what an answer with such weights has to say first; nothing for Ganeti's own."""
-    known = zip(SCORE_COMPONENTS, weights, WEIGHTS, strict=True)
+    known = zip(SCORE_COMPONENTS, weights, cluster_score.WEIGHTS, strict=True)
     other = [f"{name}={weight:g}" for name, weight, own in known if weight != own]
     if not other:
         return ()

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.native.library import stop_engines
@@ -30,16 +30,36 @@ def side_by_side(jobs: Sequence[Callable[[], _Result]]) -> list[_Result]:
     cores = min(len(jobs), _cores())
     if cores < 2:
         return [job() for job in jobs]
-    work = _Work(jobs, cores)
+    results: dict[int, _Result] = {}
+    errors: dict[int, BaseException] = {}
+    numbers, last = count(), count(1 - cores)
+    # events: after an interrupted Thread.join, Python may take a running thread for an ended one
+    over, ended = threading.Event(), threading.Event()
+
+    def go_on() -> None:
+        while not over.is_set() and (number := next(numbers)) < len(jobs):
+            try:
+                results[number] = jobs[number]()
+            except BaseException as error:  # noqa: BLE001 (raised again below)
+                errors[number] = error
+                over.set()
+        if next(last) == 0:
+            ended.set()
+
     for number in range(cores):
-        threading.Thread(target=work.go_on, name=f"count-{number}", daemon=True).start()
+        threading.Thread(target=go_on, name=f"count-{number}", daemon=True).start()
     try:
-        work.ended.wait()
+        ended.wait()
     except BaseException:
-        work.over = True
-        _stop(work.ended)
+        over.set()
+        for _ in range(_PATIENCE_LOOKS):
+            stop_engines()
+            if ended.wait(_LOOK_SECONDS):
+                break
         raise
-    return work.all_results()
+    if errors:
+        raise errors[min(errors)]
+    return [results[number] for number in range(len(jobs))]
 
 
 def each_cluster(
@@ -52,48 +72,6 @@ def each_cluster(
     return dict(zip(longest_first, found, strict=True))
 
 
-class _Work(Generic[_Result]):
-    """The jobs, their results, whether no more may begin (`over`), and whether all workers have ended.
-
-    An event tells the last: after an interrupted Thread.join, Python may take a running thread for an ended one.
-    """
-
-    def __init__(self, jobs: Sequence[Callable[[], _Result]], workers: int) -> None:
-        self.over = False
-        self.ended = threading.Event()
-        self._jobs = jobs
-        self._next = count()
-        self._last = count(1 - workers)
-        self._results: dict[int, _Result] = {}
-        self._errors: dict[int, BaseException] = {}
-
-    def go_on(self) -> None:
-        """Do one job after the other until none is left, as a worker."""
-        while not self.over and (number := next(self._next)) < len(self._jobs):
-            try:
-                self._results[number] = self._jobs[number]()
-            except BaseException as error:  # noqa: BLE001 (raised again by all_results)
-                self._errors[number] = error
-                self.over = True
-        if next(self._last) == 0:
-            self.ended.set()
-
-    def all_results(self) -> list[_Result]:
-        """Return the results. Raises the error of the first job that failed."""
-        if self._errors:
-            raise self._errors[min(self._errors)]
-        return [self._results[number] for number in range(len(self._jobs))]
-
-
-def _stop(ended: threading.Event) -> None:
-    """Stop the engines repeatedly until all workers have ended, for a limited time."""
-    for _ in range(_PATIENCE_LOOKS):
-        stop_engines()
-        if ended.wait(_LOOK_SECONDS):
-            return
-
-
 def _cores() -> int:
-    """Return how many cores this process may use."""
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed is not None else os.cpu_count() or 1

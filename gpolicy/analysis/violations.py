@@ -147,7 +147,9 @@ def verdict_on(instance: LiveInstance, policy: AllowedSizes, *, exclusive: bool,
     spindles = instance.disk_spindles if exclusive else instance.spindle_use
     if spindles is None:
         general.append(ParameterBreach(parameter="spindles"))
-    general += _template_breaches(instance, policy.templates)
+    used, allowed = {disk.template for disk in instance.disks} or {"diskless"}, tuple(sorted(policy.templates))
+    refused = sorted(used - set(allowed))
+    general += (ParameterBreach(parameter="disk-templates", value=name, allowed=allowed) for name in refused)
     amounts, unknown = _amounts(instance, memory, spindles)
     breaches = [list(_pair_breaches(pair, amounts)) for pair in policy.pairs]
     named = min(range(len(breaches)), key=lambda number: len(breaches[number]))  # the first of equal ones, as in Ganeti
@@ -167,13 +169,6 @@ def distance(breaches: Iterable[ParameterBreach]) -> float:
         for item in breaches
         if isinstance(item.value, int) and item.minimum is not None and item.maximum is not None
     )
-
-
-def _template_breaches(instance: LiveInstance, allowed: tuple[str, ...]) -> Iterator[ParameterBreach]:
-    """Yield the templates of the disks that the policy does not list; without disks it must list `diskless`."""
-    used = {disk.template for disk in instance.disks} or {"diskless"}
-    for template in sorted(used - set(allowed)):
-        yield ParameterBreach(parameter="disk-templates", value=template, allowed=tuple(sorted(allowed)))
 
 
 _Amount = tuple[str, int | None, int]

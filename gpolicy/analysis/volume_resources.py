@@ -19,18 +19,15 @@ _LOCAL: Final = {"plain": 0, "drbd": DRBD_METADATA}
 """The templates of disks in a volume group, and what each disk takes beside its size."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class VolumeResources:
-    """What a node has under exclusive storage, named as in `Resources`. `known_from` is measured or promised.
+    """What a node has under exclusive storage: figures by their names in `Resources`, measured or promised.
 
     Only whole and empty volumes are free. `disk_total` is what disks can use, without margin and reserve: all of it is
     free on an empty node.
     """
 
-    disk_total: int
-    disk_free: int
-    spindles_total: int
-    spindles_free: int
+    figures: Mapping[str, int]
     known_from: VolumesFrom
 
 
@@ -78,13 +75,8 @@ def volume_notes(state: ClusterState, worked_out: Mapping[str, VolumeResources])
 
 
 def _resources(count: int, free: int, usable: int, known_from: VolumesFrom) -> VolumeResources:
-    return VolumeResources(
-        disk_total=count * usable,
-        disk_free=free * usable,
-        spindles_total=count,
-        spindles_free=free,
-        known_from=known_from,
-    )
+    disk = {"disk_total": count * usable, "disk_free": free * usable}
+    return VolumeResources(disk | {"spindles_total": count, "spindles_free": free}, known_from)
 
 
 def _taken(state: ClusterState, node: LiveNode, volume: VolumeSize) -> int | None:

@@ -171,8 +171,7 @@ def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterSt
             raise RequestError(f"{what} of the instance is {amount}")
     if amounts["minmem"] > memory:
         raise RequestError(f"minmem {exact_size(amounts['minmem'])} is more than memory {exact_size(memory)}")
-    _check_networks(request, state)
-    _check_nodes(request, state)
+    _check_places(request, state)
     made = Instance(
         index=-1,
         name=request.name,
@@ -192,7 +191,7 @@ def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterSt
     if shared_limits(state, group.name if group else None).oversubscription is None:
         return made
     nodes = [node for node in data.nodes if group is None or node.group == group.index]
-    policies = {(data.groups[node.group].policy, node.exclusive_storage) for node in nodes}
+    policies = {(data.groups[node.group].policy, node.exclusive) for node in nodes}
     return with_guarantee(made, amounts["minmem"], policies)
 
 
@@ -244,7 +243,7 @@ def _disks(request: PlaceRequest, std: Spec, template: DiskTemplate, data: Clust
         return ()
     if request.disks is not None:
         return request.disks
-    exclusive = any(node.exclusive_storage for node in data.nodes)
+    exclusive = any(node.exclusive for node in data.nodes)
     return spec_disks(std, exclusive=exclusive)
 
 
@@ -303,15 +302,12 @@ def of_spec(request: PlaceRequest, spec: Spec, state: ClusterState, group: str |
     return of_size(request, spec, exclusive=any(state.has_exclusive_storage(node) for node in nodes))
 
 
-def _check_networks(request: PlaceRequest, state: ClusterState) -> None:
+def _check_places(request: PlaceRequest, state: ClusterState) -> None:
     if request.networks and not any(group.networks for group in state.groups.values()):
         raise GpolicyError(
             about(state.address, "not known: which networks the groups are connected to"),
             hint="leave the networks out, or read the cluster from hscan text",
         )
-
-
-def _check_nodes(request: PlaceRequest, state: ClusterState) -> None:
     unknown = [name for name in request.nodes or () if name not in state.nodes]
     if unknown:
         hint = did_you_mean(unknown[0], state.nodes, "name nodes, or the first part of a name that only one node has")

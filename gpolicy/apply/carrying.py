@@ -41,6 +41,7 @@ from gpolicy.apply.tasks import (
 )
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError
 from gpolicy.plan.effects import Effect, carried_out, written
+from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import POOL_SIZE
 from gpolicy.printable import clipped, count
 
@@ -86,24 +87,23 @@ class Progressing(Protocol):
         """The step is done; `ran` is false for one that was found done."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Carrier:
-    """Carries tasks out through `runner`. `known` is the last look. The marks of all jobs begin with `mark`.
+    """Carries tasks of `plan` out through `runner`. Without the lock (`lock_is_lost`) no further one begins.
 
-    `instances`: the tasks are about instances, too. `noun` is what people call the tasks.
+    While the `journal` is open, `known` is the last look, and the marks of all jobs begin with `mark`.
     """
 
+    plan: Procedure
     runner: Runner
-    journal: JournalFile
     progressing: Progressing
-    known: Sight
-    cluster: ClusterIdentity
-    mark: str
     patience: Patience = field(default_factory=Patience)
     stop: StopRequests = field(default_factory=StopRequests)
     lock_is_lost: Callable[[], bool] = lambda: False
-    instances: bool = False
-    noun: str = "plan"
+    journal: JournalFile = field(init=False)
+    known: Sight = field(init=False)
+    cluster: ClusterIdentity = field(init=False)
+    mark: str = field(init=False)
     _unanswered: dict[str, str] = field(default_factory=dict)  # titles of steps with requests without answer and job
     _silent: bool = False  # no further message is kept or shown
 
@@ -112,15 +112,12 @@ class Carrier:
         for index, task in enumerate(tasks):
             self.progressing.step(first + index, count or len(tasks), task.title)
             sight = self.glance()
-            self._judge(self.known, sight, tasks[index:], ())  # somebody else may have changed what is left to do
+            self._expect((), sight, tasks[index:])  # somebody else may have changed what is left to do
             self.known = sight
             self._carry(task, tasks[index:])
 
     def _may_begin(self, task: Task, attempt: int) -> None:
-        """Raise StoppedError if somebody has asked to stop, or the lock that we had on the master is gone.
-
-        Nothing may take time between this and the attempt: a look at the cluster lasts up to two minutes.
-        """
+        # nothing may take time between this and the attempt: a look at the cluster lasts up to two minutes
         if self.stop.after_step:
             when = "before" if attempt == 1 else "after an attempt at"
             raise StoppedError(f"stopped {when} step {task.key}, as asked")
@@ -155,16 +152,15 @@ class Carrier:
             self.found_failed(task, outcome, sight)
             again = outcome.result is not JobResult.SUCCESS and passes(outcome.text)
             if rest is None or not again or decide_by_looking(task, sight) is Decision.REFUSE:
-                raise CarryingError(
-                    f"step {task.key} ({task.title}) failed: {_why(outcome)}",
-                    differences=[
-                        LeafDifference(
-                            item.object, item.path, item.after, sight.contents.get(item.object, {}).get(item.path)
-                        )
-                        for item in missing
-                        if len(missing) < len(task.command.effects) or outcome.result is JobResult.SUCCESS
-                    ],
-                )
+                partly = len(missing) < len(task.command.effects) or outcome.result is JobResult.SUCCESS
+                there = [sight.contents.get(item.object, {}).get(item.path) for item in missing]
+                differences = [
+                    LeafDifference(item.object, item.path, item.after, value)
+                    for item, value in zip(missing, there, strict=True)
+                    if partly
+                ]
+                failed = f"step {task.key} ({task.title}) failed: {_why(outcome)}"
+                raise CarryingError(failed, differences=differences)
             self.progressing.note(f"{outcome.text}: this is temporary, trying again in {rest:.0f} s")
             pause(rest, self.stop)
             if self.stop.after_step:
@@ -193,9 +189,8 @@ class Carrier:
     def _attempt(self, task: Task, number: int) -> JobOutcome:
         """Start a job and wait for it. One that is lost sight of is looked for until Ganeti tells what became of it."""
         mark = f"{self.mark}-{task.key}-{secrets.token_hex(6)}"
-        self.journal.write(
-            EventName.STARTED, step=task.key, title=task.title, mark=mark, attempt=number, route=self.runner.route.value
-        )
+        route = self.runner.route.value
+        self.journal.write(EventName.STARTED, step=task.key, title=task.title, mark=mark, attempt=number, route=route)
         try:
             outcome = self.runner.run(task.command, mark, self._watch(task))
             if outcome.result is JobResult.UNKNOWN:
@@ -261,9 +256,8 @@ class Carrier:
     def _left_alone(self, task: Task, outcome: JobOutcome) -> StoppedError:
         job = f"job {outcome.job}" if outcome.job is not None else "its job, if there is one,"
         why = f": {outcome.text}" if outcome.text else ""
-        return StoppedError(
-            f"step {task.key} ({task.title}) has begun, but we no longer wait for it{why}; {job} goes on in Ganeti"
-        )
+        begun = f"step {task.key} ({task.title}) has begun, but we no longer wait for it{why}"
+        return StoppedError(f"{begun}; {job} goes on in Ganeti")
 
     def _watch(self, task: Task) -> Watch:
         def job(number: int) -> None:
@@ -284,11 +278,11 @@ class Carrier:
 
     def glance(self) -> Sight:
         """Return a new look at the cluster, as soon as possible."""
-        state = self._reaching(lambda: self._asked(partial(self.runner.glance, instances=self.instances)))
+        state = self._reaching(lambda: self._asked(partial(self.runner.glance, instances=self.plan.moves_instances)))
         if other := self.cluster.other(state):
             hint = "is --to still the right address? --resume goes on once it is"
             raise CarryingError(f"{other}; no further step was begun", hint=hint)
-        return Sight.of(state, instances=self.instances)
+        return Sight.of(state, instances=self.plan.moves_instances)
 
     def last_look(self) -> Sight:
         """Return a look at the cluster after everything that this run began."""
@@ -311,10 +305,8 @@ class Carrier:
                 return ask()
             except (UnreachableError, InputError) as error:
                 if time.monotonic() >= until or self.stop.at_once:
-                    begun = "".join(
-                        f"; step {key} ({title}) has begun: its job, if there is one, goes on in Ganeti"
-                        for key, title in self._unanswered.items()
-                    )
+                    goes_on = "has begun: its job, if there is one, goes on in Ganeti"
+                    begun = "".join(f"; step {key} ({title}) {goes_on}" for key, title in self._unanswered.items())
                     raise StoppedError(f"the cluster cannot be read: {error.message}{begun}") from None
                 self.progressing.note(f"{error.message}; asking again")
             poll.wait()
@@ -330,32 +322,28 @@ class Carrier:
                 return sight
             poll.wait()
 
-    def _expect(self, effects: Sequence[Effect], sight: Sight, left: Sequence[Task]) -> None:
-        """Raise CarryingError if a look shows anything but `effects` beside what was known."""
-        expected = Sight(carried_out(effects, self.known.contents), self.known.identities, self.known.gaps)
-        self._judge(expected, sight, left, effects)
-
-    def _judge(self, expected: Sight, sight: Sight, left: Sequence[Task], done: Sequence[Effect]) -> None:
+    def _expect(self, done: Sequence[Effect], sight: Sight, left: Sequence[Task]) -> None:
+        """Raise CarryingError if a look shows, of what is `left`, anything but `done` beside what was known."""
+        expected = carried_out(done, self.known.contents)
         touched = {effect.object for task in left for effect in task.command.effects}
-        names = dict.fromkeys((*expected.contents, *sight.contents))
-        gaps = (*expected.gaps, *sight.gaps)
-        changed = compare_contents(names, expected.contents, sight.contents, gaps, done)
+        names = dict.fromkeys((*expected, *sight.contents))
+        changed = compare_contents(names, expected, sight.contents, (*self.known.gaps, *sight.gaps), done)
         if not done:
-            changed += self._by_serial(left, expected, sight)
+            changed += self._by_serial(left, sight)
         ours = [item for item in changed if item.object in touched]
         for item in changed:
             if item not in ours:
-                self.progressing.note(f"also changed, not by this {self.noun}: {told(item)}")
+                self.progressing.note(f"also changed, not by this {self.plan.noun}: {told(item)}")
         if ours:
             raise CarryingError(
                 "somebody else has changed objects that the remaining steps touch; those steps were not begun",
                 differences=ours,
-                hint=f"make a fresh {self.noun}; the journal has what was done so far, and --rollback undoes it",
+                hint=f"make a fresh {self.plan.noun}; the journal has what was done so far, and --rollback undoes it",
             )
 
-    def _by_serial(self, left: Sequence[Task], expected: Sight, sight: Sight) -> list[LeafDifference]:
+    def _by_serial(self, left: Sequence[Task], sight: Sight) -> list[LeafDifference]:
         """Return objects whose values cannot be read and whose serial number has changed."""
-        before, after = expected.serials(), sight.serials()
+        before, after = self.known.serials(), sight.serials()
         hidden = hidden_leaves(effect for task in left for effect in task.command.effects)
         return [
             LeafDifference(name, ("serial_no",), before[name], after[name])

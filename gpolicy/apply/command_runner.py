@@ -28,7 +28,7 @@ from gpolicy.apply.runner import (
     job_status,
 )
 from gpolicy.cluster.json_input import decode_text
-from gpolicy.cluster.master import Workplace, read_master_configuration
+from gpolicy.cluster.master import LocalMaster, SshMaster, read_master_configuration
 from gpolicy.cluster.process import end, pieces, run, start
 from gpolicy.cluster.record import job_number, shown
 from gpolicy.cluster.state import ClusterState
@@ -97,6 +97,7 @@ def _hand_out(buffer: bytearray, line: Callable[[str], None], *, rest: bool) -> 
 
 _LARGEST_LIST: Final = 64 * 1024**2
 _LONGEST_TEXT: Final = 1000
+_SECONDS: Final = 60.0  # for a question that needs no job
 _COLUMNS: Final = ("--no-headers", "--separator=|", "-o")
 _USAGE: Final = 2  # exit code of a command that did not understand its arguments
 _REFUSAL: Final = "error type: "  # with this a command says why it submits no job
@@ -106,10 +107,9 @@ _REFUSAL: Final = "error type: "  # with this a command says why it submits no j
 class CommandRunner:
     """Runs `gnt-*` where `master` says."""
 
-    master: Workplace
+    master: LocalMaster | SshMaster
     patience: Patience = field(default_factory=Patience)
     stop: StopRequests = field(default_factory=StopRequests)
-    seconds: float = 60.0  # for a question that needs no job
     route: Route = Route.ARGV
 
     @property
@@ -143,17 +143,17 @@ class CommandRunner:
         job = seen[0] if seen else None
         if ended.code == 0:
             return JobOutcome(JobResult.SUCCESS, job=job)
-        if job is not None:  # the job knows better than the command, which may have lost contact to it
-            try:
-                status = self._status(job)
-            except (UnreachableError, InputError) as error:
-                return JobOutcome(JobResult.UNKNOWN, error.message, job)
-            if ended.code is None:
-                return JobOutcome(JobResult.UNKNOWN, "", job, waiting=True)
-            known = {JobStatus.PENDING: JobResult.UNKNOWN, JobStatus.SUCCESS: JobResult.SUCCESS}
-            return JobOutcome(known.get(status, JobResult.FAILED), _text(ended), job)
-        refused = ended.code == _USAGE or _REFUSAL in ended.errors
-        return JobOutcome(JobResult.FAILED if refused else JobResult.UNKNOWN, _text(ended))
+        if job is None:
+            refused = ended.code == _USAGE or _REFUSAL in ended.errors
+            return JobOutcome(JobResult.FAILED if refused else JobResult.UNKNOWN, _text(ended))
+        try:  # the job knows better than the command, which may have lost contact to it
+            status = self._status(job)
+        except (UnreachableError, InputError) as error:
+            return JobOutcome(JobResult.UNKNOWN, error.message, job)
+        if ended.code is None:
+            return JobOutcome(JobResult.UNKNOWN, "", job, waiting=True)
+        known = {JobStatus.PENDING: JobResult.UNKNOWN, JobStatus.SUCCESS: JobResult.SUCCESS}
+        return JobOutcome(known.get(status, JobResult.FAILED), _text(ended), job)
 
     def marked_jobs(self, start: str) -> list[MarkedJob]:
         """Return the jobs whose marks begin with `start`."""
@@ -199,14 +199,16 @@ class CommandRunner:
             raise InputError(f"gnt-job list: no answer about job {job}: {said[:80]!r}")
         return job_status(word)
 
+    @property
+    def _environ(self) -> Mapping[str, str]:
+        return {**self.master.environ, "LC_ALL": "C.UTF-8"}
+
     def _run(self, argv: Sequence[str], line: Callable[[str], None]) -> ProgramEnd:
-        environ = {**self.master.environ, "LC_ALL": "C.UTF-8"}
-        return run_lines(self.master.argv(argv), environ, self.patience.job, self.stop, line)
+        return run_lines(self.master.argv(argv), self._environ, self.patience.job, self.stop, line)
 
     def _ask(self, argv: Sequence[str]) -> str:
         """Return the output of a query. Raise UnreachableError without an answer: the master may be down."""
-        environ = {**self.master.environ, "LC_ALL": "C.UTF-8"}
-        output = run(self.master.argv(argv), environ=environ, seconds=self.seconds, limit=_LARGEST_LIST)
+        output = run(self.master.argv(argv), environ=self._environ, seconds=_SECONDS, limit=_LARGEST_LIST)
         if output.code:
             raise UnreachableError(f"{argv[0]} {argv[1]} failed: {_text(ProgramEnd(output.code, output.stderr))}")
         return decode_text(output.stdout, f"{argv[0]} {argv[1]}")

@@ -106,10 +106,8 @@ def is_before_begin(data: bytes) -> bool:
 
 
 def _damaged(place: str) -> InputError:
-    return InputError(
-        f"{place}: the journal is damaged: this line was changed, or lines before it are lost or out of order",
-        hint=DISTRUSTED,
-    )
+    how = "this line was changed, or lines before it are lost or out of order"
+    return InputError(f"{place}: the journal is damaged: {how}", hint=DISTRUSTED)
 
 
 def _event(line: bytes, before: str, place: str, right_format: Callable[[Record], None] | None) -> Record | None:
@@ -198,46 +196,37 @@ def mark_start(plan_digest: str, journal: str) -> str:
 def read_history(data: bytes, where: str) -> History:
     """Return the history in the content of a journal. Raise InputError, which begins with `where`, if it is not one."""
     chain = read_chain(data, where, _right_format)
-    first, *further = chain.events
-    history = _begun(None, first)
-    for event in further:
-        history = _after(history, event)
+    history: History | None = None
+    for event in chain.events:  # the first one begins a run
+        name = event.text("event")
+        if history is None or name == EventName.BEGIN:
+            history = _begun(history, event)
+        elif name == EventName.END:
+            history = replace(history, ended=event.text("outcome"))
+        elif name != EventName.MESSAGE and name in set(EventName):  # a later 1.x may have more events
+            history = _with_step(history, EventName(name), event)
+    assert history is not None  # noqa: S101 (a chain has an event)
     return replace(history, end=chain.end)
 
 
-def _after(history: History, event: Record) -> History:
-    name = event.text("event")
-    if name == EventName.BEGIN:
-        return _begun(history, event)
-    if name == EventName.END:
-        return replace(history, ended=event.text("outcome"))
-    if name != EventName.MESSAGE and name in set(EventName):  # a later 1.x may have more events
-        return _with_step(history, EventName(name), event)
-    return history
-
-
 def _with_step(history: History, name: EventName, event: Record) -> History:
-    """Return the history with an event of a step."""
     key = event.name("step")
-    others = {step: attempt for step, attempt in history.attempts.items() if step != key}
+    attempts = dict(history.attempts)
     if name is EventName.STARTED:
         mark = event.text("mark")
-        return replace(history, attempts={**others, key: StepAttempt(mark)}, marks=history.marks | {mark})
-    if key not in history.attempts:
+        attempts.pop(key, None)  # the last attempt stands last
+        return replace(history, attempts={**attempts, key: StepAttempt(mark)}, marks=history.marks | {mark})
+    if key not in attempts:
         raise InputError(f"{event.where}: step {key[:20]!r} has not begun")
-    attempt = history.attempts[key]
     if name is EventName.JOB:
         job = event.whole("job")
-        attempts = {**history.attempts, key: replace(attempt, job=job)}
+        attempts[key] = replace(attempts[key], job=job)
         return replace(history, attempts=attempts, jobs=history.jobs | {job})
     fate = Fate.DONE if name is EventName.DONE else Fate.FAILED
-    attempt = replace(attempt, fate=fate, did=event.texts("done"))
-    serials = event.record("serials")
-    return replace(
-        history,
-        attempts={**history.attempts, key: attempt},
-        serials={**history.serials, **{object_: serials.whole(object_) for object_ in serials.fields}},
-    )
+    attempts[key] = replace(attempts[key], fate=fate, did=event.texts("done"))
+    written = event.record("serials")
+    serials = {**history.serials, **{object_: written.whole(object_) for object_ in written.fields}}
+    return replace(history, attempts=attempts, serials=serials)
 
 
 def _right_format(event: Record) -> None:
@@ -264,12 +253,8 @@ def _begun(history: History | None, event: Record) -> History:
     _right_format(event)
     direction = direction_of(event)
     if history is None:
-        return History(
-            id=event.name("journal"),
-            plan_digest=event.text("plan_digest"),
-            cluster=event.text("cluster"),
-            direction=direction,
-        )
+        id_, digest, cluster = event.name("journal"), event.text("plan_digest"), event.text("cluster")
+        return History(id=id_, plan_digest=digest, cluster=cluster, direction=direction)
     if (event.text("plan_digest"), event.text("journal")) != (history.plan_digest, history.id):
         raise InputError(f"{event.where}: goes on with another plan than the journal began with")
     return replace(history, direction=direction, ended=None)

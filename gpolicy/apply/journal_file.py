@@ -122,10 +122,9 @@ def _opened(path: Path) -> int:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS:
         os.close(descriptor)
-        raise InputError(
-            f"{path}: is not a private file of yours: it belongs to another user, or others can read it",
-            hint=f"look at it, then chmod 600 {path}",
-        )
+        why = "it belongs to another user, or others can read it"
+        hint = f"look at it, then chmod 600 {path}"
+        raise InputError(f"{path}: is not a private file of yours: {why}", hint=hint)
     return descriptor
 
 
@@ -174,24 +173,20 @@ def history_for(plan: Procedure, path: Path, *, resume: bool, rollback: bool) ->
     history = read_history(data, str(path))
     if history.plan_digest != plan.digest:
         if resume or rollback:
-            raise RequestError(
-                f"{path}: is the journal of another {plan.noun}", hint="name the right one with --journal FILE"
-            )
+            hint = "name the right one with --journal FILE"
+            raise RequestError(f"{path}: is the journal of another {plan.noun}", hint=hint)
         return history
     if not resume and not rollback:
-        raise RequestError(
-            f"{path}: this {plan.noun} was applied before ({how_ended(history.direction, history.ended)})",
-            hint=_way_out(history, plan.noun),
-        )
+        before = f"this {plan.noun} was applied before ({how_ended(history.direction, history.ended)})"
+        raise RequestError(f"{path}: {before}", hint=_way_out(history, plan.noun))
     return history
 
 
 def nothing_begun(path: Path, *, resume: bool, hint: str) -> RequestError:
     """Return the refusal to resume, or to roll back, what has no journal at `path`."""
     what, first = ("resume", "apply without --resume, or ") if resume else ("roll back", "")
-    return RequestError(
-        f"{path}: no journal of a run that has begun: there is nothing to {what}", hint=f"{first}{hint}"
-    )
+    message = f"{path}: no journal of a run that has begun: there is nothing to {what}"
+    return RequestError(message, hint=f"{first}{hint}")
 
 
 def clear_away(history: History, path: Path, runner: Runner, noun: str) -> Path:

@@ -151,6 +151,5 @@ def _acquired(master: SshMaster, process: subprocess.Popen[bytes], path: str, wh
         if holder == _holder():
             return MastersLock()  # the master is this very machine, and the lock is the one that we hold already
         raise _locked(what, holder)
-    return MastersLock(
-        "no lock on the master (flock could not be run there, or /run not be written): only this machine is locked"
-    )
+    why = "flock could not be run there, or /run not be written"
+    return MastersLock(f"no lock on the master ({why}): only this machine is locked")

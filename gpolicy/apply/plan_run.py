@@ -14,20 +14,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpolicy import __version__
-from gpolicy.apply.carrying import Carrier, CarryingError, Progressing, StoppedError, effect_name, told, written_serials
-from gpolicy.apply.journal import (
-    DISTRUSTED,
-    FORMAT_VERSION,
-    KIND,
-    Direction,
-    EventName,
-    Fate,
-    History,
-    mark_start,
-)
-from gpolicy.apply.journal_file import JournalError, JournalFile, begin_run
+from gpolicy.apply.carrying import Carrier, CarryingError, StoppedError, effect_name, told, written_serials
+from gpolicy.apply.journal import DISTRUSTED, FORMAT_VERSION, KIND, Direction, EventName, Fate, History, mark_start
+from gpolicy.apply.journal_file import JournalError, begin_run
 from gpolicy.apply.preconditions import guards_now, nothing_done, refuse_differences, right_cluster, suppositions_hold
-from gpolicy.apply.runner import JobOutcome, JobResult, Patience, Runner, StopRequests
+from gpolicy.apply.runner import JobOutcome, JobResult
 from gpolicy.apply.tasks import (
     ClusterIdentity,
     Decision,
@@ -51,7 +42,6 @@ from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import NAME
 from gpolicy.plan.effects import Effect, Progress, written
 from gpolicy.plan.plan import Plan
-from gpolicy.plan.step import Procedure
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +59,20 @@ class Intention:
     guards: tuple[GuardResult, ...] = ()
 
 
-@dataclass(slots=True)
-class PlanRun:
+@dataclass(slots=True, kw_only=True)
+class PlanRun(Carrier):
     """One run of a plan, or of a remedy.
 
     `history` is what earlier runs of this plan did, None for the first. `agree` shows the intention and returns
     whether to go on; it may raise. `judging` surrounds the judging of guards; it is told what is being computed.
-    `lock_is_lost` is asked before each step: without the lock no further step begins.
     """
 
-    plan: Procedure
-    runner: Runner
     journal_file: Path
-    progressing: Progressing
     agree: Callable[[Intention], bool]
     direction: Direction = Direction.APPLY
     history: History | None = None
-    patience: Patience = field(default_factory=Patience)
-    stop: StopRequests = field(default_factory=StopRequests)
-    lock_is_lost: Callable[[], bool] = lambda: False
     judging: Callable[[], AbstractContextManager[Callable[[str], None]]] = lambda: nullcontext(lambda _: None)
-    _journal_id: str = field(default="", init=False)
+    _journal_id: str = field(init=False)
 
     def go(self, state: ClusterState) -> FinalLook | None:
         """Run on the cluster that `state` shows, read a moment ago. Return what a look at the end shows.
@@ -97,10 +80,9 @@ class PlanRun:
         Return None without consent. Raise RefusedError with nothing done, or CarryingError half-way.
         """
         right_cluster(self.plan, state)
+        self._journal_id = secrets.token_hex(4) if self.history is None else self.history.id
         if self.history is None:
-            self._journal_id = secrets.token_hex(4)
             return self._first(state)
-        self._journal_id = self.history.id
         if self.direction is Direction.ROLLBACK:
             return self._back(state, self.history)
         return self._further(state, self.history)
@@ -110,7 +92,7 @@ class PlanRun:
     def _first(self, state: ClusterState) -> FinalLook | None:
         sight = Sight.of(state, instances=self.plan.moves_instances)
         notes = (*suppositions_hold(self.plan, state, sight), *nothing_done(self.plan, self.runner, state))
-        guards = self._judge(state)
+        guards = self._judge_guards(state)
         tasks = forward(self.plan)
         other = elsewhere(self.plan, state) if isinstance(self.plan, Plan) else None
         unknown = unknown_release(state.software_version)
@@ -119,10 +101,9 @@ class PlanRun:
         notes = (*notes, *filter(None, (unknown, other)))
         if not self.agree(Intention(Direction.APPLY, tuple(tasks), notes=notes, guards=guards)):
             return None
-        with self._writing() as journal:
-            carrier = self._carrier(journal, state)
-            carrier.carry(tasks)
-            return judge_outcome(self.plan.outcome, carrier.last_look())
+        with self._writing(state):
+            self.carry(tasks)
+            return judge_outcome(self.plan.outcome, self.last_look())
 
     # --- going on --------------------------------------------------------------------------------------------------
 
@@ -132,37 +113,36 @@ class PlanRun:
             raise RequestError(f"a rollback of this {self.plan.noun} has begun", hint=hint)
         tasks = forward(self.plan)
         open_tasks = left_of(tasks, history.attempts)
-        guards = self._judge(state) if open_tasks else ()
+        guards = self._judge_guards(state) if open_tasks else ()
         if not self.agree(replace(self._intention(tasks, open_tasks), guards=guards)):
             return None
-        with self._writing() as journal:
-            carrier = self._carrier(journal, state)
-            settled = self._settle(carrier, tasks, history)
+        with self._writing(state):
+            settled = self._settle(tasks, history)
             done = settled.all_effects(tasks)
-            differences, _ = compare_plan(self.plan, carrier.known, done, settled.serials)
+            differences, _ = compare_plan(self.plan, self.known, done, settled.serials)
             why = "the cluster has changed since the last run; no further step was begun"
             refuse_differences(differences, why, self.plan.noun)
             left = [task for task in tasks if task.key not in settled.done]
             if left:
-                suppositions_hold(self.plan, state, carrier.known, done)
-            carrier.carry(left, first=len(tasks) - len(left) + 1, count=len(tasks))
-            return judge_outcome(self.plan.outcome, carrier.last_look())
+                suppositions_hold(self.plan, state, self.known, done)
+            self.carry(left, first=len(tasks) - len(left) + 1, count=len(tasks))
+            return judge_outcome(self.plan.outcome, self.last_look())
 
     def _intention(self, tasks: Sequence[Task], left: Sequence[Task], lost: Sequence[str] = ()) -> Intention:
         keys = {task.key for task in left}
         skipped = tuple(task.title for task in tasks if task.key not in keys)
         return Intention(self.direction, tuple(left), skipped, tuple(lost))
 
-    def _settle(self, carrier: Carrier, tasks: Sequence[Task], history: History) -> _Settled:
+    def _settle(self, tasks: Sequence[Task], history: History) -> _Settled:
         """Find out what became of the steps that had begun when the last run ended, and write it into the journal."""
         settled = _Settled(serials=dict(history.serials))
-        jobs = carrier.marked_jobs()
+        jobs = self.marked_jobs()
         late = {job.mark: job.number for job in jobs}
         if unknown := sorted(number for mark, number in late.items() if mark not in history.marks):
             what = f"job {unknown[0]} belongs to this journal, which does not know it"
             raise CarryingError(f"{what}: the last lines of the journal are lost", hint=DISTRUSTED)
         last = {attempt.mark for attempt in history.attempts.values()}
-        carrier.await_jobs(job for job in jobs if job.mark not in last)
+        self.await_jobs(job for job in jobs if job.mark not in last)
         for task in tasks:
             attempt = history.attempts.get(task.key)
             if attempt is None:
@@ -177,34 +157,30 @@ class PlanRun:
                     did = [effect for effect in task.command.effects if effect_name(effect) in attempt.did]
                     settled.effects[task.key] = did
                 case Fate.BEGUN:
-                    carrier.progressing.note(
-                        f"step {task.key} ({task.title}) had begun: asking Ganeti what became of it"
-                    )
-                    outcome = carrier.resolve(task, attempt.mark, attempt.job, JobOutcome(JobResult.UNKNOWN))
-                    if self._was_done(carrier, task, outcome):
-                        carrier.found_done(task)
+                    self.progressing.note(f"step {task.key} ({task.title}) had begun: asking Ganeti what became of it")
+                    outcome = self.resolve(task, attempt.mark, attempt.job, JobOutcome(JobResult.UNKNOWN))
+                    if self._was_done(task, outcome):
+                        self.found_done(task)
                         settled.done.add(task.key)
                         settled.effects[task.key] = task.command.effects
                     else:
-                        settled.effects[task.key] = carrier.found_failed(task, outcome, carrier.known)
+                        settled.effects[task.key] = self.found_failed(task, outcome, self.known)
                     if outcome.job is not None or task.key in settled.done:  # else what has changed may not be ours
-                        settled.serials.update(written_serials(task, carrier.known))
+                        settled.serials.update(written_serials(task, self.known))
         return settled
 
-    def _was_done(self, carrier: Carrier, task: Task, outcome: JobOutcome) -> bool:
+    def _was_done(self, task: Task, outcome: JobOutcome) -> bool:
         """Return whether a step that had begun is done. Raise CarryingError if nobody can tell."""
         if outcome.result is JobResult.SUCCESS:
-            carrier.known = carrier.look(task, outcome)
-            decision = decide_by_looking(task, carrier.known)
-            seen = [effect for effect in task.command.effects if carrier.known.shows(effect.object, effect.path)]
+            self.known = self.look(task, outcome)
+            decision = decide_by_looking(task, self.known)
+            seen = [effect for effect in task.command.effects if self.known.shows(effect.object, effect.path)]
             return decision is Decision.SKIP or not seen
-        carrier.known = carrier.glance()
-        decision = decide_by_looking(task, carrier.known)
+        self.known = self.glance()
+        decision = decide_by_looking(task, self.known)
         if decision is Decision.REFUSE:
-            raise CarryingError(
-                f"step {task.key} ({task.title}) is half done, and cannot be run again",
-                hint=f"look at the cluster, then make a fresh {self.plan.noun}",
-            )
+            half = f"step {task.key} ({task.title}) is half done, and cannot be run again"
+            raise CarryingError(half, hint=f"look at the cluster, then make a fresh {self.plan.noun}")
         return decision is Decision.SKIP
 
     # --- taking back -----------------------------------------------------------------------------------------------
@@ -217,56 +193,42 @@ class PlanRun:
         open_tasks = left_of(undo, history.attempts)
         if not self.agree(self._intention(undo, open_tasks, lost)):
             return None
-        with self._writing() as journal:
-            carrier = self._carrier(journal, state)
-            settled = self._settle(carrier, [*tasks, *undo], history)
+        with self._writing(state):
+            settled = self._settle([*tasks, *undo], history)
             done = settled.all_effects([*tasks, *undo])
-            differences, _ = compare_plan(self.plan, carrier.known, done, settled.serials)
+            differences, _ = compare_plan(self.plan, self.known, done, settled.serials)
             # what steps that never began were to change is not ours, whatever its value is now
             ours = written([effect for task in (*tasks, *undo) for effect in task.command.effects])
             mine = [item for item in differences if item.object in ours]
             why = "the cluster has changed since the last run; nothing was taken back"
             refuse_differences(mine, why, self.plan.noun)
             for item in differences:
-                carrier.progressing.note(f"changed by somebody else, and left alone: {told(item)}")
+                self.progressing.note(f"changed by somebody else, and left alone: {told(item)}")
             left = [
                 task
                 for task in undo
                 if task.key not in settled.done
-                and (task.step in settled.done or settled.is_partly_done(task, carrier.known))
+                and (task.step in settled.done or settled.is_partly_done(task, self.known))
             ]
-            carrier.carry(left)
+            self.carry(left)
             everything = [*done, *(effect for task in left for effect in task.command.effects)]
-            return judge_restored(self.plan, carrier.last_look(), everything)
+            return judge_restored(self.plan, self.last_look(), everything)
 
     # --- what all have in common -----------------------------------------------------------------------------------
 
-    def _judge(self, state: ClusterState) -> tuple[GuardResult, ...]:
+    def _judge_guards(self, state: ClusterState) -> tuple[GuardResult, ...]:
         if not isinstance(self.plan, Plan):
             return ()
         with self.judging() as tell:
             return guards_now(self.plan, state, tell, begun=self.history is not None)
 
-    def _carrier(self, journal: JournalFile, state: ClusterState) -> Carrier:
-        cluster = ClusterIdentity(state.name, state.cluster.identity.uuid)
-        return Carrier(
-            self.runner,
-            journal,
-            self.progressing,
-            Sight.of(state, instances=self.plan.moves_instances),
-            cluster,
-            mark_start(self.plan.digest, self._journal_id),
-            self.patience,
-            self.stop,
-            self.lock_is_lost,
-            self.plan.moves_instances,
-            self.plan.noun,
-        )
-
     @contextmanager
-    def _writing(self) -> Iterator[JournalFile]:
-        """Begin a run in the journal, and write down how it ended, whatever ends it."""
-        journal = begin_run(
+    def _writing(self, state: ClusterState) -> Iterator[None]:
+        """Begin a run on the cluster that `state` shows in the journal; write down how it ended, whatever ends it."""
+        self.mark = mark_start(self.plan.digest, self._journal_id)
+        self.cluster = ClusterIdentity(state.name, state.cluster.identity.uuid)
+        self.known = Sight.of(state, instances=self.plan.moves_instances)
+        self.journal = begin_run(
             self.journal_file,
             None if self.history is None else self.history.end,
             EventName.BEGIN,
@@ -285,16 +247,16 @@ class PlanRun:
             host=socket.gethostname(),
         )
         try:
-            yield journal
-            journal.write(EventName.END, outcome="done")
+            yield
+            self.journal.write(EventName.END, outcome="done")
         except BaseException as error:
             with suppress(JournalError):
-                journal.write(EventName.END, outcome="stopped" if isinstance(error, StoppedError) else "failed")
+                self.journal.write(EventName.END, outcome="stopped" if isinstance(error, StoppedError) else "failed")
             if isinstance(error, JournalError):
                 raise CarryingError(error.message) from None
             raise
         finally:
-            journal.close()
+            self.journal.close()
 
 
 @dataclass(slots=True)
@@ -309,7 +271,6 @@ class _Settled:
     effects: dict[str, Sequence[Effect]] = field(default_factory=dict)
 
     def all_effects(self, tasks: Sequence[Task]) -> list[Effect]:
-        """Return what `tasks` have changed, in their order."""
         return [effect for task in tasks for effect in self.effects.get(task.key, ())]
 
     def is_partly_done(self, undo: Task, sight: Sight) -> bool:

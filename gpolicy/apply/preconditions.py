@@ -51,11 +51,9 @@ def right_cluster(plan: Procedure, state: ClusterState) -> None:
         raise RefusedError(f"{other}; nothing was done", hint=hint)
     release = release_of(state.software_version)
     if plan.version and release not in (None, plan.version):
-        raise RefusedError(
-            f"the cluster runs Ganeti {release} now, the commands of the {plan.noun} are those of {plan.version};"
-            " nothing was done",
-            hint=f"make a fresh {plan.noun}",
-        )
+        commands = f"the commands of the {plan.noun} are those of {plan.version}"
+        message = f"the cluster runs Ganeti {release} now, {commands}; nothing was done"
+        raise RefusedError(message, hint=f"make a fresh {plan.noun}")
 
 
 def suppositions_hold(
@@ -72,17 +70,13 @@ def suppositions_hold(
     expected, found = moved_residents(plan.residents, done), residents_of(sight.contents, plan.residents)
     targets = {node for effect in plan.outcome for node in {*words(effect.after)} - {*words(effect.before)}}
     differences = [
-        *(
-            LeafDifference(f"node/{name}", ("instances",), list(names), list(found[name]))
-            for name, names in expected.items()
-            if names != found[name]
-        ),
-        *(
-            LeafDifference(f"node/{name}", (), "usable", "offline, drained or not vm_capable")
-            for name in sorted(targets & state.nodes.keys())
-            if not state.nodes[name].is_usable
-        ),
+        LeafDifference(f"node/{name}", ("instances",), list(names), list(found[name]))
+        for name, names in expected.items()
+        if names != found[name]
     ]
+    unusable = [name for name in sorted(targets & state.nodes.keys()) if not state.nodes[name].is_usable]
+    why = "offline, drained or not vm_capable"
+    differences += [LeafDifference(f"node/{name}", (), "usable", why) for name in unusable]
     begun = "the cluster has changed since the last run; no further step was begun"
     refuse_differences(differences, begun if done else _CHANGED.format(plan.noun), plan.noun)
     return tuple(f"{what} cannot be read this way; assumed to be as the remedy supposes" for what in unseen)
@@ -98,11 +92,9 @@ def _was_applied(supposed: Supposed, sight: Sight) -> tuple[str, ...]:
     none = len(look.differences) == len(supposed.effects)
     how = "was not applied" if none else "was applied only in part, or the cluster has changed since"
     first = f"gpolicy apply {supposed.file}" if supposed.is_plan else "apply a plan of the policy"
-    raise RefusedError(
-        f"the remedy is for the cluster as {what} {how}; nothing was done",
-        differences=look.differences,
-        hint=f"first {first}, then apply the remedy; or make a remedy for the cluster as it is",
-    )
+    message = f"the remedy is for the cluster as {what} {how}; nothing was done"
+    hint = f"first {first}, then apply the remedy; or make a remedy for the cluster as it is"
+    raise RefusedError(message, differences=look.differences, hint=hint)
 
 
 def nothing_done(plan: Procedure, runner: Runner, state: ClusterState) -> tuple[str, ...]:
@@ -114,11 +106,9 @@ def nothing_done(plan: Procedure, runner: Runner, state: ClusterState) -> tuple[
     refuse_differences(differences, _CHANGED.format(plan.noun), plan.noun)
     for job in runner.marked_jobs(mark_start(plan.digest, "")):
         if job.status is JobStatus.PENDING:
-            raise RefusedError(
-                f"job {job.number} of this {plan.noun} is under way; nothing was done",
-                hint="continue with the journal of the run that began it (--resume, --journal FILE), or wait for"
-                f" its end and make a fresh {plan.noun}",
-            )
+            way = "continue with the journal of the run that began it (--resume, --journal FILE)"
+            hint = f"{way}, or wait for its end and make a fresh {plan.noun}"
+            raise RefusedError(f"job {job.number} of this {plan.noun} is under way; nothing was done", hint=hint)
     return tuple(notes)
 
 
@@ -145,10 +135,8 @@ def guards_now(plan: Plan, state: ClusterState, tell: Tell = silent, *, begun: b
         raise RefusedError(f"a guard fails on the cluster as it is now: {reasons}", hint=hint)
     for guard in verdicts:
         if guard.allowed and not begun and guard.message != allowed[guard.name]:
-            raise RefusedError(
-                f"guard {guard.name} was allowed when it said: {allowed[guard.name]}; now it says: {guard.message}",
-                hint=hint,
-            )
+            now = f"now it says: {guard.message}"
+            raise RefusedError(f"guard {guard.name} was allowed when it said: {allowed[guard.name]}; {now}", hint=hint)
     return tuple(verdicts)
 
 
@@ -161,7 +149,5 @@ def can_be_carried(plan: Procedure, runner: Runner, direction: Direction, histor
         what = "; ".join(f"step {task.key} ({task.title})" for task in stuck)
         other = "local: or ssh://" if runner.route == "rapi" else "rapi://"
         without = ", or take this out of the policy" if isinstance(plan, Plan) else ""
-        raise GpolicyError(
-            f"{runner.destination} cannot carry {what}; nothing was done",
-            hint=f"apply the {plan.noun} through {other}{without}",
-        )
+        message = f"{runner.destination} cannot carry {what}; nothing was done"
+        raise GpolicyError(message, hint=f"apply the {plan.noun} through {other}{without}")

@@ -88,14 +88,12 @@ class RapiRunner:
         """Return the jobs whose marks begin with `start`."""
         found = []
         for job in self._listed():
-            marks = [text for operation in job.items("ops") for text in _reasons(operation)]
+            marks = (text for operation in job.items("ops") for text in _reasons(operation))
             mark = next((text for text in marks if isinstance(text, str) and text.startswith(start)), None)
-            number = job_number(job.fields.get("id"))
-            if mark is None:
-                continue
-            if number is None:
-                raise InputError(f"{job.where}: the job with the mark {mark} has no number")
-            found.append(MarkedJob(number, mark, job_status(job.text_or_none("status"))))
+            if mark is not None:
+                if (number := job_number(job.fields.get("id"))) is None:
+                    raise InputError(f"{job.where}: the job with the mark {mark} has no number")
+                found.append(MarkedJob(number, mark, job_status(job.text_or_none("status"))))
         return sorted(found, key=lambda job: job.number)
 
     def failed_jobs(self, after: int) -> list[FailedJob]:

@@ -110,18 +110,14 @@ def compare_objects(plan: Procedure, sight: Sight, done: Sequence[Effect]) -> li
     expected = carried_out(done, {name: dict(item.values) for name, item in plan.observed.items()})
     found = compare_contents(expected, expected, sight.contents, (*plan.gaps, *sight.gaps), done)
     renamed = {effect.object for effect in done if effect.path == NAME}
-    made = {
-        f"group/{effect.after}": None
-        for step in plan.steps
-        for effect in step.command.effects
-        if effect.path == NAME and effect.after is not None
-    }
+    names = (effect.after for step in plan.steps for effect in step.command.effects if effect.path == NAME)
+    made = {f"group/{name}": None for name in names if name is not None}
     there = [name for name in made if name in sight.contents and name not in expected and name not in plan.observed]
     return [*found, *map(appeared, there), *_other_objects(plan, sight, renamed)]
 
 
 def compare_contents(
-    names: Iterable[str], expected: Contents, found: Contents, gaps: Iterable[Unreadable], done: Sequence[Effect]
+    names: Iterable[str], expected: Contents, found: Contents, gaps: Sequence[Unreadable], done: Sequence[Effect]
 ) -> list[LeafDifference]:
     """Return how objects differ, after the effects `done`; of one that is missing on one side, only that."""
     differences: list[LeafDifference] = []
@@ -145,10 +141,9 @@ def appeared(name: str) -> LeafDifference:
 
 
 def leaf_differences(
-    name: str, expected: Values, found: Values, gaps: Iterable[Unreadable] = ()
+    name: str, expected: Values, found: Values, gaps: Sequence[Unreadable] = ()
 ) -> list[LeafDifference]:
     """Return the leaves of one object that differ, as far as both were shown."""
-    gaps = tuple(gaps)
     return [
         LeafDifference(name, path, expected.get(path), found.get(path))
         for path in dict.fromkeys((*expected, *found))
@@ -266,9 +261,8 @@ def judge_restored(plan: Procedure, sight: Sight, effects: Sequence[Effect]) -> 
 
     Values that no command can restore are left out; the steps name them.
     """
-    unseen = dict.fromkeys(
-        f"{effect.object} {path_text(effect.path)}" for effect in effects if not sight.shows(effect.object, effect.path)
-    )
+    hidden = (effect for effect in effects if not sight.shows(effect.object, effect.path))
+    unseen = dict.fromkeys(f"{effect.object} {path_text(effect.path)}" for effect in hidden)
     return FinalLook(tuple(compare_objects(plan, sight, effects)), tuple(unseen))
 
 
@@ -292,9 +286,8 @@ class Task:
         argv, rapi = self.command.argv, self.command.rapi
         if argv is not None:
             return argv[0] != _MOVES and argv[1] not in _ONCE
-        return (
-            rapi is not None and (rapi.method == "PUT" or rapi.path.endswith("/modify")) and "/rename" not in rapi.path
-        )
+        sets = rapi is not None and (rapi.method == "PUT" or rapi.path.endswith("/modify"))
+        return rapi is not None and sets and "/rename" not in rapi.path
 
     def carried_by(self, route: Route) -> bool:
         """Return whether the command can go this way."""

@@ -18,7 +18,7 @@ from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Span, info_rule
 from gpolicy.opening import read_named, reason
 from gpolicy.policy.files import Boundary, boundary, relative_path
-from gpolicy.policy.source_file import Files, SourceFile, YamlMapping
+from gpolicy.policy.source_file import Files, YamlMapping
 
 FORMAT_VERSION: Final = "1.0"
 _MAX_BYTES: Final = 64 * 1024**2
@@ -49,10 +49,7 @@ class Baseline:
     def split(
         self, findings: Iterable[Finding], files: Files, acceptable: frozenset[str]
     ) -> tuple[list[Finding], list[Finding], Counter[Key]]:
-        """Return the findings that are new, those that are accepted, and how often each entry was met.
-
-        `acceptable` are the codes of rules whose findings can be accepted.
-        """
+        """Return findings that are new, that are accepted (of `acceptable` codes), and how often each entry was met."""
         met: Counter[Key] = Counter()
         new, accepted = [], []
         for finding in findings:
@@ -65,10 +62,7 @@ class Baseline:
         return new, accepted, met
 
     def stale(self, met: Mapping[Key, int], files: Iterable[str], ran: Callable[[str], bool]) -> Iterator[Finding]:
-        """Yield a finding for each entry of these files, or of a missing file, that accepts more than there is.
-
-        `ran` says of a rule, by its key, whether it has run.
-        """
+        """Yield a finding for each entry that accepts too much: of rules that `ran`, in these files or missing ones."""
         own = {relative_path(file, self.path.parent) for file in files}
         for key, count in self.counts.items():
             code, file, _ = key
@@ -108,10 +102,7 @@ def baseline_text(findings: Iterable[tuple[Finding, Key]]) -> str:
 
 
 def read_baseline(path: Path, *, named: bool = True) -> Baseline:
-    """Return the baseline in the file `path`: `named` by whoever runs us, or by the settings of a repository.
-
-    Raise InputError when it is none.
-    """
+    """Return the baseline in a file, `named` by whoever runs us, or by settings. Raise InputError if it is none."""
     within = boundary(path)
     text = _text(path, None if named else within)
     try:
@@ -126,8 +117,14 @@ def read_baseline(path: Path, *, named: bool = True) -> Baseline:
         raise InputError(f"{path}: `findings` is not a list", hint=_WRITE)
     result = Baseline(path, within)
     for number, entry in enumerate(entries):
-        key, count = _entry(entry, number, path)
-        result.counts[key] = result.counts.get(key, 0) + count
+        match entry:
+            case {"rule": str(code), "file": str(file), "fingerprint": str(mark), "count": int(count)} if (
+                type(count) is int and 0 < count <= _MAX_COUNT
+            ):
+                result.counts[code, file, mark] = result.counts.get((code, file, mark), 0) + count
+            case _:
+                message = f"{path}: findings[{number}] lacks rule, file, fingerprint or count"
+                raise InputError(message, hint=_WRITE)
     marks = reversed(list(_FINGERPRINT.finditer(text))) if len(text) < 1024**2 else ()  # of more nobody looks it up
     places = {found[1]: text.count("\n", 0, found.start()) + 1 for found in marks}  # the first of each
     result.lines = {key: places[key[2]] for key in result.counts if key[2] in places}
@@ -146,15 +143,6 @@ def _text(path: Path, within: Boundary | None) -> str:
         raise InputError(f"{path}: {reason(error)}", hint=_WRITE) from None
 
 
-def _entry(entry: Any, number: int, path: Path) -> tuple[Key, int]:
-    if isinstance(entry, dict):
-        code, file, mark, count = (entry.get(name) for name in ("rule", "file", "fingerprint", "count"))
-        words = isinstance(code, str) and isinstance(file, str) and isinstance(mark, str)
-        if words and isinstance(count, int) and not isinstance(count, bool) and 0 < count <= _MAX_COUNT:
-            return (str(code), str(file), str(mark)), count
-    raise InputError(f"{path}: findings[{number}] lacks rule, file, fingerprint or count", hint=_WRITE)
-
-
 def fingerprint(finding: Finding, files: Files) -> str:
     """Return 32 hex digits that stay the same while the text of the finding's line does.
 
@@ -167,7 +155,10 @@ def fingerprint(finding: Finding, files: Files) -> str:
         return _digest(finding.key, finding.message if span is None else "")
     line = " ".join(_COMMENT.sub("", file.line(span.line)).split())
     marked = file.written(span) if span.end_line == span.line else ""
-    return _digest(finding.key, _object_at(file, span.line), line, " ".join(marked.split()))
+    document = file.document_at(span.line)
+    root = document.root if document is not None and isinstance(document.root, YamlMapping) else ()
+    about = " ".join(document.written((key,)) for key in root if document and key in ("kind", "name"))
+    return _digest(finding.key, about, line, " ".join(marked.split()))
 
 
 def unique_fingerprints(findings: Iterable[Finding], files: Files, *, locate: Callable[[str], str] = str) -> list[str]:
@@ -183,14 +174,6 @@ def unique_fingerprints(findings: Iterable[Finding], files: Files, *, locate: Ca
         seen[plain] += 1
         result.append(_digest(plain, str(seen[plain])) if seen[plain] > 1 else plain)
     return result
-
-
-def _object_at(file: SourceFile, line: int) -> str:
-    """Return kind and name of the document around a line, as written."""
-    document = file.document_at(line)
-    if document is None or not isinstance(document.root, YamlMapping):
-        return ""
-    return " ".join(document.written((key,)) for key in document.root if key in ("kind", "name"))
 
 
 def _digest(*parts: str) -> str:

@@ -1,19 +1,19 @@
-"""All rules: each class with an `info` in a module below `gpolicy.rules`; what there is to know of each; and the words
+"""All rules: each `Rule` in a module below `gpolicy.rules`; what there is to know of each; and the words
 that name them: a code, a name, or a prefix of codes for a family (GP2, GP20).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pkgutil import walk_packages
 from types import ModuleType
 from typing import Final
 
-from gpolicy.checking import baseline, settings, suppressing, waiving
-from gpolicy.checking.rule import FleetRule, Rule
+from gpolicy.checking import accepting, baseline, settings
+from gpolicy.checking.rule import Rule, When
 from gpolicy.findings import HOUSE, HOUSE_CODE, Finding, RuleInfo, Severity, warning_rule
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy import structure
@@ -47,29 +47,17 @@ _LIKE_A_CODE: Final = re.compile(r"gp[0-9oil]+")
 _DIGITS: Final = str.maketrans("oil", "011")
 
 
-def _modules() -> Iterator[ModuleType]:
-    home = import_module(_HOME)
-    for found in walk_packages(home.__path__, f"{_HOME}."):
-        yield import_module(found.name)
+def rules_in(modules: Iterable[ModuleType]) -> tuple[Rule, ...]:
+    """Return the rules of modules, by code."""
+    rules = {id(item): item for module in modules for item in vars(module).values() if isinstance(item, Rule)}
+    return tuple(sorted(rules.values(), key=lambda rule: rule.info.code))
 
 
-def rules_in(modules: Iterator[ModuleType]) -> tuple[Rule | FleetRule, ...]:
-    """Return one of each class with an `info` of its own that is defined in one of `modules`, by code."""
-    classes = (
-        item
-        for module in modules
-        for item in vars(module).values()
-        if isinstance(item, type) and item.__module__ == module.__name__ and issubclass(item, (Rule, FleetRule))
-    )
-    rules = (kind() for kind in classes if "info" in vars(kind))
-    return tuple(sorted(rules, key=lambda rule: rule.info.code))
-
-
-_ALL: Final = rules_in(_modules())
-RULES: Final = tuple(rule for rule in _ALL if isinstance(rule, Rule))
+_ALL: Final = rules_in(import_module(found.name) for found in walk_packages(import_module(_HOME).__path__, f"{_HOME}."))
+RULES: Final = tuple(rule for rule in _ALL if When.FLEET not in rule.when)
 """The rules about one policy, in the order of their codes."""
 
-FLEET_RULES: Final = tuple(rule for rule in _ALL if isinstance(rule, FleetRule))
+FLEET_RULES: Final = tuple(rule for rule in _ALL if When.FLEET in rule.when)
 """The rules about several policies together, in the order of their codes."""
 
 
@@ -86,11 +74,10 @@ def catalogue(infos: Iterable[RuleInfo]) -> tuple[RuleInfo, ...]:
 CATALOGUE: Final = catalogue(
     (
         DRIFT,
-        *(rule.info for rule in RULES),
-        *(rule.info for rule in FLEET_RULES),
+        *(rule.info for rule in _ALL),
         *(
             item
-            for module in (structure, waiving, suppressing, baseline, settings)  # the engine itself finds these
+            for module in (structure, accepting, baseline, settings)  # the engine itself finds these
             for item in vars(module).values()
             if isinstance(item, RuleInfo)
         ),
@@ -199,10 +186,7 @@ def selects_nothing(select: Iterable[str], ignore: Iterable[str]) -> bool:
 
 
 def severities_by_code(words: Mapping[str, Severity]) -> dict[str, Severity]:
-    """Return severity by a rule's key; the most precise word about a rule decides, then the last.
-
-    Of a family, what can be no less than an error stays one.
-    """
+    """Return severity by a rule's key: the most precise word decides, then the last; what stays an error stays."""
     result: dict[str, Severity] = {}
     for word in sorted(words, key=_precision_of):
         for info in rules_named(word)[0]:
@@ -212,7 +196,6 @@ def severities_by_code(words: Mapping[str, Severity]) -> dict[str, Severity]:
 
 
 def _precision(words: Iterable[str]) -> dict[str, int]:
-    """Return how precisely the words name each rule."""
     result: dict[str, int] = {}
     for word in words:
         for info in rules_named(word)[0]:

@@ -9,15 +9,13 @@ from datetime import date
 from functools import partial
 from typing import Final
 
+from gpolicy.checking.accepting import Suppressions, Waivers, refusal
 from gpolicy.checking.baseline import Baseline
 from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule, rules_named
-from gpolicy.checking.consequences import is_said_better, is_silent, without_consequences
-from gpolicy.checking.context import Context
-from gpolicy.checking.forecast import NO_FORECAST, Forecast
-from gpolicy.checking.rule import Fleet, Hit, Rule
+from gpolicy.checking.consequences import is_said_better, without_consequences
+from gpolicy.checking.context import NO_FORECAST, Context, Forecast
+from gpolicy.checking.rule import Fleet, Hit, When
 from gpolicy.checking.settings import DEFAULT, Settings, idle_globs
-from gpolicy.checking.suppressing import Suppressions
-from gpolicy.checking.waiving import Waivers, can_be_waived
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import HOUSE, HOUSE_CODE, Accepted, Finding, Span, by_place
 from gpolicy.ganeti.releases import release_of
@@ -26,7 +24,7 @@ from gpolicy.policy.model import Policy
 WAIVER, COMMENT, BASELINE = "waiver", "comment", "baseline"
 """What may accept a finding."""
 _ALWAYS_RUN: Final = frozenset(info.code for info in CATALOGUE if info.code.startswith("GP0"))
-ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if can_be_waived(info))
+ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if not refusal(info))
 """Codes of the rules whose findings a waiver, a comment or a baseline may accept."""
 
 
@@ -63,10 +61,7 @@ class Examination:
     to_accept: bool = False
 
     def run(self) -> Checked:
-        """Return findings about the structure of the policy and of the rules, less those that something accepts.
-
-        An exception in a rule is a fault of gpolicy and not caught.
-        """
+        """Return findings of structure and rules, less the accepted. Exceptions in a rule are faults of gpolicy."""
         settings = self.settings
         if self.state is not None and settings.ganeti_version is None:
             settings = replace(settings, ganeti_version=release_of(self.state.software_version))
@@ -74,8 +69,7 @@ class Examination:
             self.policy, self.state, settings, self.today, self.forecast, {rule.info.code: rule for rule in RULES}
         )
         sieve = _Sieve.of(context)
-        codes = self._run_rules(context, sieve)
-        found = self._with_idle(context, sieve, codes)
+        found = self._with_idle(context, sieve, self._run_rules(context, sieve))
         if not self.to_accept:
             found = without_consequences(found, settings)  # of what is accepted nothing follows
         accepted = sorted(sieve.accepted, key=lambda item: item.finding.sort_key())
@@ -85,12 +79,15 @@ class Examination:
         """Sift what is found; return the codes of the rules that ran and could find all that they are for."""
         sieve.take(_structure_hits(self.policy))
         codes = set(_ALWAYS_RUN - context.settings.ignored)
-        for rule in sorted(RULES, key=lambda rule: rule.runs_last):
-            said_elsewhere = self.to_plan and rule.said_by_plan
-            if said_elsewhere or not _runs_in(rule, context) or is_silent(rule, sieve.kept):
+        for rule in sorted(RULES, key=lambda rule: When.LAST in rule.when):
+            said_elsewhere = self.to_plan and When.NO_PLAN in rule.when
+            is_silent = When.LAST in rule.when and any(map(rule.silent_after.silences, sieve.kept))
+            unfit = (When.STATE if context.state is None else When.NO_STATE) in rule.when
+            unfit = unfit or (When.WHOLE in rule.when and not context.whole)
+            if said_elsewhere or is_silent or unfit or not context.settings.can_count(rule.info):
                 continue
             code = rule.info.code
-            hits = rule.check_after(context, tuple(sieve.kept)) if rule.runs_last else context.found_by(code)
+            hits = rule.check(context, tuple(sieve.kept)) if When.LAST in rule.when else context.found_by(code)
             sieve.take(hit for hit in hits if not is_said_better(rule, hit, context))
             if rule.knows_enough(context):
                 codes.add(code)
@@ -122,37 +119,14 @@ class Examination:
         return found
 
 
-def find_mistakes(
-    policy: Policy,
-    *,
-    today: date,
-    state: ClusterState | None = None,
-    settings: Settings = DEFAULT,
-    fleet: Iterable[Hit] = (),
-    forecast: Forecast = NO_FORECAST,
-) -> list[Finding]:
-    """Return everything that is wrong with `policy` and not accepted, sorted by place. See `Examination`."""
-    examination = Examination(
-        policy=policy, today=today, state=state, settings=settings, fleet=fleet, forecast=forecast
-    )
-    return examination.run().findings
-
-
 def check_fleet(policies: Sequence[Policy]) -> list[list[Hit]]:
     """Return for each policy the findings that only several policies together show."""
     found: list[list[Hit]] = [[] for _ in policies]
     fleet = Fleet(policies)
     for rule in FLEET_RULES if len(policies) > 1 else ():
-        for hit in rule.check(fleet):
+        for hit in rule.check_fleet(fleet):
             found[hit.policy].append(hit)
     return found
-
-
-def _runs_in(rule: Rule, context: Context) -> bool:
-    if not context.settings.can_count(rule.info):
-        return False
-    fits_state = not (rule.needs_state if context.state is None else rule.only_without_state)
-    return fits_state and (context.whole or not rule.needs_whole_policy)
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ which they are silent, and which say the same better (`Rule`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -24,12 +24,11 @@ _EXPLAINS: Final = {rule.info.code: rule.explains for rule in RULES if rule.expl
 _ORDER: Final = {code: explains.order for code, explains in _EXPLAINS.items() if explains.order is not None}
 _FOLLOWING: Final = ("GP1", "GP2", "GP4", "GP6", *(rule.info.code for rule in RULES if rule.follows))
 """Families of rules whose findings may follow from a cause, and rules of others that say so of themselves."""
-_UNREAD: Final = ("GP012", "GP016")
-"""Rules whose findings are at a value that does not hold what was meant."""
-_USING: Final = "GP8"
-"""The family of guards and tests, which use what others declare."""
-_TAGS: Final = "GP5"
-"""The family that knows more of a tag than that it is mistyped."""
+_UNREAD: Final = ("GP012", "GP016")  # rules whose findings are at a value that does not hold what was meant
+_USING: Final = "GP8"  # the family of guards and tests, which use what others declare
+_TAGS: Final = "GP5"  # the family that knows more of a tag than that it is mistyped
+_ByPlace = dict[Span | None, Finding]
+_ByName = dict[tuple[Span | None, str], Finding]
 MOST_PLACES: Final = 50
 """The greatest number of places that one finding shows; the others are counted."""
 
@@ -46,7 +45,7 @@ def without_consequences(found: Sequence[Finding], settings: Settings) -> list[F
     found = [finding for finding in found if finding.code in _UNREAD or finding.span not in unread]
     causes = _causes_by_place(found)
     better = {finding.span for finding in found if finding.severity is Severity.ERROR or finding.code.startswith(_TAGS)}
-    named: dict[tuple[Span | None, str], Finding] = {
+    named: _ByName = {
         (related.span, related.message): finding
         for finding in found
         if _explains(finding).one_by_one
@@ -68,24 +67,22 @@ def without_consequences(found: Sequence[Finding], settings: Settings) -> list[F
             if cause in left_out or settings.severity_of(cause) or settings.severity_of(worst):
                 left_out.remove(worst)
             else:
-                raised[cause] = _as_severe(cause, worst.severity, same)
+                bad = (item for item in same if item.severity is worst.severity)
+                more = (Related(item.span, item.message) for item in bad if item.span)
+                places = [place for place in more if place not in cause.related][:MOST_PLACES]
+                raised[cause] = replace(cause, severity=worst.severity, related=(*cause.related, *places))
     return [raised.get(finding, finding) for finding in found if finding not in left_out]
 
 
-def _causes_by_place(found: Iterable[Finding]) -> dict[Span | None, Finding]:
+def _causes_by_place(found: Iterable[Finding]) -> _ByPlace:
     """Return the findings that explain others at their place, or at one that they name: the first in order of each."""
-    causes: dict[Span | None, Finding] = {}
+    causes: _ByPlace = {}
     for finding in sorted((item for item in found if item.code in _ORDER), key=lambda item: _ORDER[item.code]):
         if finding.span is not None:
             about = (related.span for related in finding.related) if _explains(finding).also_related else ()
             for span in (finding.span, *about):
                 causes.setdefault(span, finding)
     return causes
-
-
-def is_silent(rule: Rule, found: Iterable[Finding]) -> bool:
-    """Return whether a rule that runs last is not asked after what the others found."""
-    return rule.runs_last and any(map(rule.silent_after.silences, found))
 
 
 def is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
@@ -105,16 +102,7 @@ def is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
     return False
 
 
-def _as_severe(cause: Finding, severity: Severity, following: list[Finding]) -> Finding:
-    """Return a cause with the severity of what follows from it, and with the places of what makes it so severe."""
-    worst = [Related(item.span, item.message) for item in following if item.severity is severity and item.span]
-    more = tuple(related for related in worst if related not in cause.related)
-    return replace(cause, severity=severity, related=(*cause.related, *more[:MOST_PLACES]))
-
-
-def _first_cause(
-    finding: Finding, causes: Mapping[Span | None, Finding], named: Mapping[tuple[Span | None, str], Finding]
-) -> Finding | None:
+def _first_cause(finding: Finding, causes: _ByPlace, named: _ByName) -> Finding | None:
     """Return the finding that another one follows from in the end; None if it stands for itself."""
     seen = [finding]
     while (cause := _cause(seen[-1], causes, named)) is not None and cause not in seen:
@@ -122,9 +110,7 @@ def _first_cause(
     return seen[-1] if len(seen) > 1 else None
 
 
-def _cause(
-    finding: Finding, causes: Mapping[Span | None, Finding], named: Mapping[tuple[Span | None, str], Finding]
-) -> Finding | None:
+def _cause(finding: Finding, causes: _ByPlace, named: _ByName) -> Finding | None:
     """Return the finding that another one follows from; itself if it is a cause, None if it stands for itself."""
     if _explains(finding).one_by_one:
         return causes.get(finding.span)
@@ -141,7 +127,6 @@ def _cause(
 
 
 def _explains(finding: Finding) -> Explains:
-    """Return how a finding explains others: by default not at all."""
     return _EXPLAINS.get(finding.code, Explains())
 
 
@@ -149,9 +134,8 @@ def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Fin
     """Return the findings of policies, with those that each stands for: itself, or all of one missing name.
 
     The first of the worst severity stands for all, and shows the places of the others; what tests and guards say comes
-    last, since they only use the name. Each policy has names of its
-    own; a base is missing to all together. A finding with a fix stands for itself: a word that is mistyped is
-    corrected where it stands.
+    last, since they only use the name. Each policy has names of its own; a base is missing to all together. A finding
+    with a fix stands for itself: a word that is mistyped is corrected where it stands.
     """
     together: dict[object, list[Finding]] = defaultdict(list)
     for number, found in enumerate(policies):

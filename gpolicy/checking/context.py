@@ -1,20 +1,19 @@
-"""What rules see: the policy's leaves, declared and effective, and the cluster's state where it is known."""
+"""What rules see: the policy's leaves, declared and effective, the cluster's state where it is known, a forecast."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
-from gpolicy.checking.forecast import NO_FORECAST, Forecast
 from gpolicy.checking.pairs import Pair, pairs_of
 from gpolicy.checking.settings import Settings
 from gpolicy.checking.tags import Members, Tag, TaggedNode, declared_tags, tagged_entries, tagged_groups, tagged_nodes
-from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state import ClusterState, LiveGroup, LiveInstance
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
@@ -22,8 +21,14 @@ from gpolicy.policy.source_file import Pointer
 from gpolicy.resolve.desired import Desired, resolve
 
 if TYPE_CHECKING:
-    from gpolicy.checking.node_limits import Excess
+    from gpolicy.analysis.violations import PolicyViolation
     from gpolicy.checking.rule import Hit, Rule
+    from gpolicy.impact.impact import Impact
+    from gpolicy.plan.built_in_guards import GuardResult
+    from gpolicy.plan.change import Objection
+    from gpolicy.plan.projection import Prospect
+    from gpolicy.policy.scenario import Scenario, StageEdit
+    from gpolicy.testing.outcome import Outcome
 
 _Result = TypeVar("_Result")
 
@@ -32,6 +37,38 @@ MINMAX: Path = ("ipolicy", "minmax")
 DISK_TEMPLATES: Path = ("ipolicy", "disk-templates")
 ENABLED_TEMPLATES: Path = ("enabled_disk_templates",)
 ENABLED_HYPERVISORS: Path = ("enabled_hypervisors",)
+
+Bounds = tuple[Mapping[str, int], Mapping[str, int]]
+"""The least and the greatest values of a spec pair."""
+
+
+def _without_prospect(*_: object) -> NoReturn:
+    raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """By itself it tells nothing, and rules that ask find nothing. `gpolicy.forecast` has one that tells all."""
+
+    outcomes: Callable[[Policy], Sequence[Outcome]] = lambda _: ()
+    """The outcomes of the policy's small tests."""
+    idle_edits: Callable[[Policy], Iterable[tuple[Scenario, StageEdit]]] = lambda _: ()
+    """The edits of small tests that leave their cluster as it was."""
+    objections: Callable[[Policy, ClusterState], Mapping[str, Sequence[Objection]]] = lambda *_: {}
+    """What the built-in guards have against the plan that would make the cluster what the policy declares."""
+    prospect: Callable[[Policy, ClusterState], Prospect | None] = lambda *_: None
+    """What that plan would do; None where nobody can tell."""
+    verdicts: Callable[[Prospect], tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]] = _without_prospect
+    """The verdicts of the policy's guards on the plan, and those of the built-in one on its figures."""
+    impact: Callable[[Prospect, str], Impact] = _without_prospect
+    """A part of what the plan would do."""
+    breached_pair: Callable[[Sequence[Bounds], LiveGroup, LiveInstance, PolicyViolation], PolicyViolation | None] = (
+        lambda *_: None
+    )
+    """What an instance breaches of that one of the pairs which replaces the one it conforms to in its group."""
+
+
+NO_FORECAST = Forecast()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +100,8 @@ class Context:
     today: date
     forecast: Forecast = NO_FORECAST
     rules: Mapping[str, Rule] = field(default_factory=dict)
+    _found: dict[str, tuple[Hit, ...]] = field(default_factory=dict, init=False)
+    _done: dict[object, Any] = field(default_factory=dict, init=False)
 
     @property
     def version(self) -> str:
@@ -72,22 +111,19 @@ class Context:
     @cached_property
     def whole(self) -> bool:
         """Whether everything in the policy could be read."""
-        return not self._errors
-
-    @cached_property
-    def _errors(self) -> list[Finding]:
-        return [finding for finding in self.policy.findings if finding.severity is Severity.ERROR]
+        return not any(finding.severity is Severity.ERROR for finding in self.policy.findings)
 
     @cached_property
     def _leaves(self) -> dict[str, Leaves]:
-        is_sound = _Soundness(self._errors)
+        is_sound = _Soundness([item for item in self.policy.findings if item.severity is Severity.ERROR])
         return {
             item.label: {path: leaf for path, leaf in item.leaves.items() if is_sound(leaf)}
             for item in self.policy.objects
         }
 
     @cached_property
-    def _declared_at(self) -> dict[Path, list[tuple[Declared, Leaf]]]:
+    def declared_at(self) -> dict[Path, list[tuple[Declared, Leaf]]]:
+        """Each path that any object declares, with all explicit leaves there."""
         found: dict[Path, list[tuple[Declared, Leaf]]] = defaultdict(list)
         for declared, leaf in self.explicit():
             found[leaf.path].append((declared, leaf))
@@ -110,17 +146,9 @@ class Context:
         return self._found[code]
 
     @cached_property
-    def _found(self) -> dict[str, tuple[Hit, ...]]:
-        return {}
-
-    @cached_property
     def without_cluster(self) -> Context:
         """The same policy as rules see it where no cluster is given."""
         return self if self.state is None else replace(self, state=None)
-
-    @cached_property
-    def _done(self) -> dict[object, Any]:
-        return {}
 
     # --- objects -----------------------------------------------------------------------------------------------
 
@@ -184,13 +212,6 @@ class Context:
         there = self.state.groups.keys() - old_names if self.state else set()
         return frozenset((*(group.name for group in self.groups), *there))
 
-    @cached_property
-    def excesses(self) -> dict[str, tuple[Excess, ...]]:
-        """The bounds of specs that are above what the largest node of a group gives, by group."""
-        from gpolicy.checking.node_limits import excesses_by_group  # noqa: PLC0415 (it asks the context)
-
-        return excesses_by_group(self)
-
     # --- leaves ------------------------------------------------------------------------------------------------
 
     def leaves(self, declared: Declared) -> Leaves:
@@ -199,16 +220,13 @@ class Context:
 
     def own(self, declared: Declared, path: Path) -> Leaf | None:
         """Return the explicit own leaf at `path`, or None."""
-        if path not in self._declared_at:  # rules ask for far more than policies declare
+        if path not in self.declared_at:  # rules ask for far more than policies declare
             return None
         leaf = self._leaves[declared.label].get(path)
         return None if leaf is None or leaf.value is INHERIT else leaf
 
     def is_unknown(self, declared: Declared | None, path: Path) -> bool:
-        """Return whether the policy says something at `path` of an object that could not be read.
-
-        None: of the cluster, whose document may be missing only because it could not be read.
-        """
+        """Return whether what is said at `path` could not be read; None: of a cluster in a document that is broken."""
         if declared is None:
             roots = (document.root for document in self.policy.broken)
             return any(isinstance(root, dict) and root.get("kind") == "Cluster" for root in roots)
@@ -220,7 +238,7 @@ class Context:
 
     def effective(self, declared: Declared, path: Path) -> Leaf | None:
         """Return the explicit leaf that holds for a cluster or group: its own, else the cluster's; None if neither."""
-        if path not in self._declared_at:
+        if path not in self.declared_at:
             return None
         own = self.own(declared, path)
         inherits = own is None and declared.level is Level.GROUP and not self.is_unknown(declared, path)
@@ -235,9 +253,9 @@ class Context:
 
     def explicit_at(self, *paths: Path) -> Iterator[tuple[Declared, Leaf]]:
         """Yield the explicit leaves at one of `paths`, object by object."""
-        known = [path for path in paths if path in self._declared_at]
+        known = [path for path in paths if path in self.declared_at]
         if len(known) == 1:
-            yield from self._declared_at[known[0]]
+            yield from self.declared_at[known[0]]
         elif known:
             for declared in self.policy.objects:
                 for path in known:
@@ -245,19 +263,12 @@ class Context:
                     if leaf is not None:
                         yield declared, leaf
 
-    def explicit_by_path(self) -> Iterator[tuple[Path, list[tuple[Declared, Leaf]]]]:
-        """Yield each path that any object declares, with all explicit leaves there."""
-        yield from self._declared_at.items()
-
     def declares(self, *paths: Path) -> bool:
         """Return whether any object has an explicit leaf at one of `paths`."""
-        return any(path in self._declared_at for path in paths)
+        return any(path in self.declared_at for path in paths)
 
     def combined(self, *paths: Path) -> Iterator[tuple[ClusterPolicy | GroupPolicy, tuple[Leaf, ...]]]:
-        """Yield cluster and groups in which all `paths` have a known value, at least one of them their own.
-
-        What a group has wholly from the cluster is the cluster's matter, and yielded there.
-        """
+        """Yield cluster and groups in which all `paths` are known, and not all of them only from the cluster."""
         for declared in self.cluster_and_groups if self.declares(*paths) else ():
             leaves = tuple(self.effective(declared, path) for path in paths)
             if all(leaves) and any(self.own(declared, path) for path in paths):
@@ -354,7 +365,6 @@ class _Soundness:
         return self._known[key]
 
     def _holds_an_error(self, own: Span) -> bool:
-        """Return whether an error lies within a place."""
         for number in range(bisect_left(self._sorted, replace(own, end_line=0)), len(self._sorted)):
             place = self._sorted[number]
             if (place.file, place.line) > (own.file, own.end_line):

@@ -63,8 +63,7 @@ class _Rounds:
             batch = without_overlap(finding for finding in now.findings if self._is_wanted(finding, now))
             if not batch:
                 break
-            better = self._accept(batch, now)
-            now = better or now
+            now = self._accept(batch, now) or now
         return FixedPolicy(texts=self.texts, fixed=self.fixed, left=now)
 
     def _is_wanted(self, finding: Finding, now: CheckResult) -> bool:
@@ -80,15 +79,16 @@ class _Rounds:
             every = self.texts | applied(now.files, part)
             texts = {file: text for file, text in every.items() if text != self.original.get(file)}
             state = frozenset(texts.items())
-            then = None
             if state not in self.seen:
                 self.checks += 1
                 then = self.check(texts)
-            if then is not None and _is_no_worse(now, then):
-                self.seen.add(state)
-                self.texts = texts
-                self.fixed += part
-                return then
+                before, after = _errors(now), _errors(then)
+                # what becomes readable as a whole may show errors that nobody could see before
+                if after[0] <= before[0] and after[1:] <= before[1:]:
+                    self.seen.add(state)
+                    self.texts = texts
+                    self.fixed += part
+                    return then
             if len(part) == 1:
                 self.refused.add(_key(part[0]))
             else:
@@ -103,29 +103,14 @@ def _key(finding: Finding) -> tuple[object, ...]:
     return (finding.code, finding.message, *(edit.text for edit in edits))
 
 
-def _is_no_worse(before: CheckResult, after: CheckResult) -> bool:
-    """Return whether no file became unreadable and no errors were added.
-
-    What becomes readable as a whole may show errors that nobody could see before.
-    """
-    was, now = _errors(before), _errors(after)
-    return now[0] <= was[0] and now[1:] <= was[1:]
-
-
 def _errors(look: CheckResult) -> tuple[int, ...]:
     """Return how many findings say that a file cannot be read, that its structure is wrong, and all errors."""
     codes = [finding.code for finding in look.findings if finding.severity is Severity.ERROR]
     return tuple(sum(code.startswith(begin) for code in codes) for begin in ("GP00", "GP0", ""))
 
 
-# --- which fixes go together ----------------------------------------------------------------------------------------
-
-
 def without_overlap(findings: Iterable[Finding]) -> list[Finding]:
-    """Return of findings with a fix, in the order of their places, those whose edits do not meet an earlier one's.
-
-    Two findings with the very same edits can be fixed together.
-    """
+    """Return findings by place whose edits meet no earlier one's; two with the very same edits go together."""
     taken: dict[str, list[tuple[tuple[int, int], tuple[int, int]]]] = {}
     known: set[Edit] = set()
     chosen = []

@@ -90,10 +90,7 @@ def _readable(path: Path, value: Value) -> Value:
 
 
 def together(context: Context, *paths: Path) -> Iterator[tuple[ClusterPolicy | GroupPolicy, tuple[InForce, ...]]]:
-    """Yield cluster and groups with what holds at all `paths`, where it is known and at least one is declared there.
-
-    What a group has wholly from the cluster is the cluster's matter, and yielded there.
-    """
+    """Yield cluster and groups with what holds at all `paths`, where it is known and one is declared there."""
     for declared in context.cluster_and_groups if context.declares(*paths) else ():
         if not any(context.own(declared, path) for path in paths):
             continue

@@ -24,8 +24,7 @@ VCPU_RATIO: Final[Path] = ("ipolicy", "vcpu-ratio")
 MOST_COMPARED: Final = 20_000
 """Of the specs that are compared with what nodes give, group by group."""
 _ON_VOLUMES: Final = frozenset({"plain", "drbd"})
-_SPARED: Final = frozenset({"memory-size", "disk-size"})
-"""Of these the allocator requires some to stay free."""
+_SPARED: Final = frozenset({"memory-size", "disk-size"})  # of these the allocator requires some to stay free
 VOLUME_GROUP: Path = ("volume_group_name",)
 METAVG: Path = ("diskparams", "drbd", "metavg")
 
@@ -92,10 +91,7 @@ class Excess:
 
 
 def excesses_by_group(context: Context) -> dict[str, tuple[Excess, ...]]:
-    """Return the bounds of specs that are above what the largest node of a group gives, by group.
-
-    Groups beyond MOST_COMPARED specs are left out.
-    """
+    """Return the bounds of specs above what a group's largest node gives, by group; none beyond MOST_COMPARED specs."""
     found: dict[str, tuple[Excess, ...]] = {}
     compared = 0
     for group in context.groups:
@@ -130,10 +126,7 @@ def _excesses(context: Context, group: GroupPolicy) -> Iterator[Excess]:
 
 
 def _beyond_cpus(context: Context, group: GroupPolicy, pairs: list[Pair]) -> Iterator[Excess]:
-    """Yield the pairs whose largest instance has more virtual CPUs than the largest node has CPUs.
-
-    A vcpu-ratio above 1 allows it, but its CPUs then wait for one another.
-    """
+    """Yield pairs with more virtual CPUs than any node has CPUs: a ratio above 1 allows that, but these CPUs wait."""
     ratio = in_force(context, group, VCPU_RATIO)
     promised = group.hardware.cpus if group.hardware else None
     cpus = [node.resources.cpu_total or 0 for node in context.members.hosts_in(group)]
@@ -166,10 +159,9 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
         limit = _promised("cpu-count", hardware.cpus, () if exclusive else cpus_kept, times)
         yield replace(limit, figures=(*multiplied, *limit.figures))
     elif times:
-        for limit in _observed(
-            "cpu-count", nodes, lambda had: (times * (had.cpu_total or 0), max(cpus, had.cpu_node or 0))
-        ):
-            yield replace(limit, ratio=times)
+        yield from _observed(
+            "cpu-count", nodes, lambda had: (times * (had.cpu_total or 0), max(cpus, had.cpu_node or 0)), times
+        )
     allowed = context.effective(group, DISK_TEMPLATES)
     if allowed is not None and _ON_VOLUMES.isdisjoint(texts(allowed)):
         return
@@ -183,8 +175,7 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
     if exclusive and hardware and hardware.volume_count is not None:
         yield NodeLimit("spindle-use", hardware.volume_count, 0, hardware.span)
     elif exclusive and nodes and all(node.physical_volumes for node in nodes):
-        counts = [own_pool(context, group, node).count for node in nodes]
-        yield NodeLimit("spindle-use", max(counts), 0, None)
+        yield NodeLimit("spindle-use", max(own_pool(context, group, node).count for node in nodes), 0, None)
 
 
 def _promised(parameter: str, promised: Located[int], kept: tuple[Leaf, ...], times: float = 1) -> NodeLimit:
@@ -193,20 +184,17 @@ def _promised(parameter: str, promised: Located[int], kept: tuple[Leaf, ...], ti
 
 
 def _observed(
-    parameter: str, nodes: list[LiveNode], gives: Callable[[Resources], tuple[float | None, int]]
+    parameter: str, nodes: list[LiveNode], gives: Callable[[Resources], tuple[float | None, int]], times: float = 1
 ) -> Iterator[NodeLimit]:
     """Yield the limit of the largest of the nodes; none if one of them was not measured."""
     found = [gives(node.resources) for node in nodes]
     if found and all(total for total, _ in found):
         most, kept = max(((total or 0) - kept, kept) for total, kept in found)
-        yield NodeLimit(parameter, most, kept, None)
+        yield NodeLimit(parameter, most, kept, None, times)
 
 
 def total_disk(hardware: Hardware, exclusive: VolumeTerms | None = None) -> int | None:
-    """Return the MiB of all physical volumes of a node together, at most; None where it is not said.
-
-    Under exclusive storage the margin and reserve of its terms are taken off each volume.
-    """
+    """Return the MiB of a node's volumes at most, less margin and reserve if `exclusive`; None where not said."""
     sizes = [size.value for size in hardware.pv_sizes]
     count = hardware.volume_count
     if not sizes or count is None:

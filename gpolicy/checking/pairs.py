@@ -65,10 +65,7 @@ class Pair:
         return self.minimum == other.minimum and self.maximum == other.maximum
 
     def overlap(self, other: Pair) -> dict[str, tuple[int, int]] | None:
-        """Return the sizes that lie in both, lowest and highest per parameter; None if there are none.
-
-        Bounds are inclusive, so pairs that only touch share the sizes on the common bound.
-        """
+        """Return the sizes in both (bounds are inclusive), lowest and highest per parameter; None if there are none."""
         region = {}
         for name in SPEC_PARAMETERS:
             low = max(self.minimum[name], other.minimum[name])

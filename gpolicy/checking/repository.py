@@ -12,7 +12,7 @@ from pathlib import Path
 from gpolicy.checking.baseline import baseline_text, key_of, read_baseline
 from gpolicy.checking.checking import ACCEPTABLE, Checked, Examination, check_fleet
 from gpolicy.checking.consequences import one_for_each_missing
-from gpolicy.checking.forecast import NO_FORECAST, Forecast
+from gpolicy.checking.context import NO_FORECAST, Forecast
 from gpolicy.checking.rule import Hit
 from gpolicy.checking.settings_tables import NONE, Overrides, settings_of, settings_of_each
 from gpolicy.cluster.state import ClusterState

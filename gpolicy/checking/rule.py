@@ -1,17 +1,25 @@
-"""What a rule is: one small class with its documentation and a check of one policy, or of several together."""
+"""What a rule is: its documentation, and a function that checks one policy, or several together.
+
+A new one is a decorated function in a module below `gpolicy.rules`, and called as the rule is (GP104 image-location):
+
+    @error("GP104", "gnt-cluster(8)", stays=REFUSED)(summary="…", rationale="…", bad="…", good="…")
+    def image_location(context: Context) -> Iterator[Hit]:
+        yield hit(declared, message, span, hint)
+
+The first call has the code, where the fact comes from, `When` the rule runs, and why nobody can accept its findings.
+"""
 
 from __future__ import annotations
 
 import os
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum
-from functools import cached_property, lru_cache
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, Flag, auto
+from functools import cached_property, lru_cache, partial
+from typing import Final, TypedDict, Unpack, cast
 
 from gpolicy.checking.context import Context
-from gpolicy.findings import Finding, Fix, Related, RuleInfo, Severity, Span
+from gpolicy.findings import Finding, Fix, Related, RuleInfo, RuleParameter, Severity, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Declared, Policy
 
@@ -69,62 +77,147 @@ class SilentAfter:
         return finding.code in self.codes or (is_bad and finding.code.startswith(self.errors))
 
 
-class Rule:
-    """One rule. A new one is a subclass with `info` and `check` in a module below `gpolicy.rules`.
+class When(Flag):
+    """When a rule runs, and with what it finds more. Without one of these it always runs.
 
-    `needs_state`: the rule runs only where a cluster's state is given; `only_without_state`: only where none is, since
-    with one a rule of the cluster's own (GP7xx) finds the same mistake. `said_by_plan`: the rule does not run where a
-    plan follows, which says the same by its guards. `needs_whole_policy`: the rule judges by
-    what is absent; it does not run when a part of the policy could not be read. `runs_last`: the rule works out what
-    the whole policy comes to; it runs after the others.
-
-    One mistake makes one finding. By these the checker leaves out what only follows from another finding:
-    `explains` what follows from those of this rule; `follows`: its own may follow from one, though those of its family
-    do not; `silent_after` those after which it is not asked; `better` the codes of rules that say the same more
-    exactly, by what the hits share: `Same`, or the guard that they repeat.
+    STATE: only where a cluster's state is given. NO_STATE: only where none is, since with one a rule of the cluster's
+    own (GP7xx) finds the same mistake. MORE_WITH_STATE: it finds more where one is given. WHOLE: it judges by what is
+    absent, and does not run when a part of the policy could not be read. NO_PLAN: it does not run where a plan
+    follows, which says the same by its guards. LAST: it works out what the whole policy comes to, and runs after the
+    others. TOLD: it is given what they found. FLEET: it is about several policies together.
     """
 
-    info: ClassVar[RuleInfo]
-    needs_state: ClassVar[bool] = False
-    only_without_state: ClassVar[bool] = False
-    finds_more_with_state: ClassVar[bool] = False
-    said_by_plan: ClassVar[bool] = False
-    unless_declared: ClassVar[tuple[Path, ...]] = ()
-    needs_whole_policy: ClassVar[bool] = False
-    runs_last: ClassVar[bool] = False
-    explains: ClassVar[Explains | None] = None
-    follows: ClassVar[bool] = False
-    silent_after: ClassVar[SilentAfter] = SilentAfter()
-    better: ClassVar[tuple[tuple[Same | str, tuple[str, ...]], ...]] = ()
+    ALWAYS = 0
+    STATE = auto()
+    NO_STATE = auto()
+    MORE_WITH_STATE = auto()
+    WHOLE = auto()
+    NO_PLAN = auto()
+    LAST = auto()
+    TOLD = auto()
+    FLEET = auto()
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        """Yield what is wrong. Must not raise: an exception here is a fault of gpolicy and ends the run."""
-        raise NotImplementedError
 
-    def check_after(self, context: Context, found: Sequence[Finding]) -> Iterator[Hit]:  # noqa: ARG002
-        """Yield what is wrong, after other rules found this much. Asked of rules that run last."""
-        return self.check(context)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One rule: its documentation, and the function that yields what is wrong with a policy, or with a `Fleet`.
+
+    The function gets the parameters of the rule by name. One mistake makes one finding. By these the checker leaves
+    out what only follows from another finding: `explains` what follows from those of this rule; `follows`: its own may
+    follow from one, though those of its family do not; `silent_after` those after which a rule that runs last is not
+    asked; `better` the codes of rules that say the same more exactly, by what the hits share: `Same`, or the guard
+    that they repeat. `unless_declared`: where the policy declares all these, a state shows no more.
+    """
+
+    info: RuleInfo
+    find: Callable[..., Iterable[Hit]]
+    when: When
+    unless_declared: tuple[Path, ...] = ()
+    explains: Explains | None = None
+    follows: bool = False
+    silent_after: SilentAfter = SilentAfter()
+    better: tuple[tuple[Same | str, tuple[str, ...]], ...] = ()
+
+    def check(self, context: Context, found: Sequence[Finding] = ()) -> Iterator[Hit]:
+        """Yield what is wrong, after others found this much. An exception is a fault of gpolicy and ends the run."""
+        parameters = {item.name: context.settings.parameter(self.info, item.name) for item in self.info.parameters}
+        given = (context, found) if When.TOLD in self.when else (context,)
+        return map(self._named, self.find(*given, **parameters))
+
+    def check_fleet(self, fleet: Fleet) -> Iterator[Hit]:
+        """Yield what is wrong with policies that are checked together."""
+        return map(self._named, self.find(fleet))
+
+    def _named(self, hit: Hit) -> Hit:
+        """Return a hit whose finding is of this rule, unless it says itself of which it is."""
+        if hit.finding.code:
+            return hit
+        info = self.info
+        return replace(hit, finding=replace(hit.finding, code=info.code, name=info.name, severity=info.severity))
 
     def knows_enough(self, context: Context) -> bool:
         """Return whether the rule can find all that it is for: no state is missing that could show more."""
         declared = [context.cluster_leaf(path) is not None for path in self.unless_declared]
-        return context.state is not None or not self.finds_more_with_state or (declared != [] and all(declared))
+        has_state = context.state is not None or When.MORE_WITH_STATE not in self.when
+        return has_state or (declared != [] and all(declared))
 
-    def hit(
+
+_UNNAMED: Final = RuleInfo(code="", name="", severity=Severity.ERROR, summary="", rationale="")
+
+
+def hit(
+    subject: Declared | str,
+    message: str,
+    span: Span | None,
+    hint: str = "",
+    related: tuple[Related, ...] = (),
+    *,
+    fix: Fix | None = None,
+    missing: str = "",
+) -> Hit:
+    """Return what a rule finds about `subject` (an object, or its label). The rule adds its code, name and severity."""
+    label = subject if isinstance(subject, str) else subject.label
+    return Hit(label, _UNNAMED.finding(message, span, hint=hint, related=related, fix=fix, missing=missing))
+
+
+def see(span: Span | None, message: str) -> tuple[Related, ...]:
+    """Return another place of a hit, and its relation to it; none where that place is not known."""
+    return (Related(span, message),) if span is not None else ()
+
+
+class _How(TypedDict, total=False):
+    """What a rule may have beside its documentation: see `Rule`."""
+
+    unless_declared: tuple[Path, ...]
+    explains: Explains
+    follows: bool
+    silent_after: SilentAfter
+    better: tuple[tuple[Same | str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """The beginning of a rule: called with the rest of its documentation, it decorates the function of the rule."""
+
+    severity: Severity
+    code: str
+    source: str = "gpolicy"
+    when: When = When.ALWAYS
+    stays: str = ""
+
+    def __call__(
         self,
-        subject: Declared | str,
-        message: str,
-        span: Span | None,
         *,
-        hint: str = "",
-        related: tuple[Related, ...] = (),
-        fix: Fix | None = None,
-        missing: str = "",
-        guard: str = "",
-    ) -> Hit:
-        """Return a finding of this rule about `subject` (an object, or its label)."""
-        label = subject if isinstance(subject, str) else subject.label
-        return Hit(label, self.info.finding(message, span, hint=hint, related=related, fix=fix, missing=missing), guard)
+        summary: str,
+        rationale: str,
+        bad: str = "",
+        good: str = "",
+        fix: str = "",
+        parameters: tuple[RuleParameter, ...] = (),
+        **how: Unpack[_How],
+    ) -> Callable[[Callable[..., Iterable[Hit]]], Rule]:
+        def rule(find: Callable[..., Iterable[Hit]]) -> Rule:
+            info = RuleInfo(
+                code=self.code,
+                name=find.__name__.replace("_", "-"),
+                severity=self.severity,
+                summary=summary,
+                rationale=rationale,
+                source=self.source,
+                bad=bad,
+                good=good,
+                fix=fix,
+                stays=self.stays,
+                parameters=parameters,
+            )
+            return Rule(info=info, find=find, when=self.when, **how)
+
+        return rule
+
+
+error = partial(_Begun, Severity.ERROR)
+warning = partial(_Begun, Severity.WARNING)
+information = partial(_Begun, Severity.INFO)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,22 +229,14 @@ class Fleet:
     @cached_property
     def with_one_base(self) -> list[list[int]]:
         """The policies, by their places in the list, that share a base, directly or through others."""
-        leaders = list(range(len(self.policies)))  # the first of the policies that each is joined with
-
-        def leader(number: int) -> int:
-            while leaders[number] != number:
-                number = leaders[number]
-            return number
-
-        users: dict[object, int] = {}
+        joined: list[tuple[set[tuple[str, object]], list[int]]] = []  # bases, and the policies that have one of them
         for number, policy in enumerate(self.policies):
-            for base in _bases(policy):
-                one, other = sorted((leader(users.setdefault(base, number)), leader(number)))
-                leaders[other] = one
-        members = defaultdict(list)
-        for number in range(len(self.policies)):
-            members[leader(number)].append(number)
-        return [found for found in members.values() if len(found) > 1]
+            bases = _bases(policy)
+            near = [item for item in joined if not item[0].isdisjoint(bases)]
+            joined = [item for item in joined if item[0].isdisjoint(bases)]
+            members = [*(member for _, members in near for member in members), number]
+            joined.append((bases.union(*(theirs for theirs, _ in near)), members))
+        return sorted(sorted(members) for _, members in joined if len(members) > 1)
 
     def name(self, number: int) -> str:
         """Return how messages name a policy: by its cluster, else by its first file."""
@@ -159,41 +244,22 @@ class Fleet:
         return policy.cluster.name if policy.cluster else ", ".join(policy.paths[:1])
 
 
-class FleetRule:
-    """One rule about several policies. A new one is a subclass with `info` and `check`, below `gpolicy.rules`."""
-
-    info: ClassVar[RuleInfo]
-
-    def check(self, fleet: Fleet) -> Iterator[Hit]:
-        """Yield what is wrong. Must not raise."""
-        raise NotImplementedError
-
-    def hit(
-        self, policy: int, label: str, message: str, span: Span, hint: str, related: tuple[Related, ...] = ()
-    ) -> Hit:
-        """Return a finding of this rule in the files of one policy."""
-        return Hit(label, self.info.finding(message, span, hint=hint, related=related), policy=policy)
-
-
 def place_of(span: Span) -> tuple[str, int, int]:
     """Return a key of a place that is the same for each policy that reads the file."""
-    return (real_file(span.file), span.line, span.column)
+    return (_real(span.file), span.line, span.column)
 
 
 def _bases(policy: Policy) -> set[tuple[str, object]]:
     """Return the documents outside of a policy's own that its objects take values from."""
-    own = {real_file(document.file) for document in policy.documents}
+    own = {_real(document.file) for document in policy.documents}
     documents = {
         id(leaf.document): leaf.document
         for declared in policy.objects
         for top in declared.leaves.values()
         for leaf in (top, *top.overridden)
     }
-    found = ((real_file(document.file), document.mark) for document in documents.values())
+    found = ((_real(document.file), document.mark) for document in documents.values())
     return {(file, mark) for file, mark in found if file not in own}
 
 
-@lru_cache(maxsize=4096)
-def real_file(file: str) -> str:
-    """Return the path of a file without links."""
-    return os.path.realpath(file)
+_real: Final = lru_cache(maxsize=4096)(cast(Callable[[str], str], os.path.realpath))

@@ -20,8 +20,7 @@ from jsonschema.exceptions import ValidationError
 
 _MEMORY: Final = 512 * 1024**2
 Breach = tuple[int, list[str | int], str, Any, Any]
-_MOST_BREACHES: Final = 20
-"""What of one value is told at most."""
+_MOST_BREACHES: Final = 20  # what of one value is told at most
 
 
 def serve() -> None:

@@ -17,10 +17,7 @@ from gpolicy.policy.model import Policy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerFile:
-    """Rules (their keys) that do not count in files that match `glob`, whose path is taken from `directory`.
-
-    `span` is where the settings say so.
-    """
+    """Rules (their keys) that do not count in files that match `glob`, below `directory`. `span`: where that stands."""
 
     glob: str
     codes: frozenset[str]
@@ -32,10 +29,7 @@ class PerFile:
         return self.matches_path(relative_path(file, self.directory))
 
     def matches_path(self, path: str) -> bool:
-        """Return whether the glob names the file of a path from the directory.
-
-        By its whole path, by the end of it, or by a directory above it. As in other linters, `*` goes over slashes.
-        """
+        """Return whether the glob names a path, its end, or a directory above it. As elsewhere, `*` takes slashes."""
         glob = self.glob.removeprefix("./").rstrip("/")
         return any(fnmatchcase(path, pattern) for pattern in (glob, f"*/{glob}", f"{glob}/*"))
 
@@ -92,7 +86,6 @@ class Settings:
 
 DEFAULT: Final = Settings()
 
-
 _MOST_GLOBS: Final = 100
 _MOST_FILES: Final = 50_000
 _LONGEST: Final = 1000
@@ -105,20 +98,16 @@ IDLE_GLOB: Final = warning_rule("GP916", "ignored-files-missing")(
 
 
 def idle_globs(settings: Settings, policy: Policy) -> Iterator[Finding]:
-    """Yield a finding for each glob of the settings that matches neither a file of the policy nor any other policy's.
-
-    None in a tree that is too large to be looked through.
-    """
+    """Yield a finding for each glob of the settings that matches no file of any policy; none in too large a tree."""
     idle = [item for item in settings.per_file[:_MOST_GLOBS] if len(item.glob) < _LONGEST]
     idle = [item for item in idle if not any(item.matches(file) for file in policy.paths)]
-    if not idle:
+    if not idle or (files := _yaml_below(idle[0].directory)) is None:
         return
-    top = idle[0].directory
-    files = _yaml_below(top)
-    for item in idle if files is not None else ():
-        if not any(map(item.matches_path, files or ())):
-            known = {part for path in files or () for part in (path, f"{Path(path).parent.as_posix()}/*")}
-            hint = did_you_mean(item.glob, known, f"write the path from {top.name}/, the directory of this file")
+    for item in idle:
+        if not any(map(item.matches_path, files)):
+            known = {part for path in files for part in (path, f"{Path(path).parent.as_posix()}/*")}
+            otherwise = f"write the path from {item.directory.name}/, the directory of this file"
+            hint = did_you_mean(item.glob, known, otherwise)
             yield IDLE_GLOB.finding(f"{item.glob!r} matches no file of a policy", item.span, hint=hint)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.checking.catalogue import (
     EVERY_RULE,
@@ -29,7 +29,8 @@ from gpolicy.settings.settings_file import CHECK_KEYS, Place, SettingsFile, name
 _MAX_WORDS: Final = 10_000
 
 NEVER: Final = "never"
-FAIL_ON: Final = (*map(str, Severity), NEVER)
+_LEAST_FAILING: Final[dict[str, Severity | None]] = {**{str(item): item for item in Severity}, NEVER: None}
+FAIL_ON: Final = tuple(_LEAST_FAILING)
 
 
 def settings_for(root: Path) -> Settings:
@@ -63,7 +64,7 @@ def _settings_in(file: SettingsFile) -> Settings:
         kept=house_rules_kept(select, ignored),
         severities=severities_by_code(_written_severities(file, given.get("severity"))),
         per_file=tuple(_per_file(file, given.get("per-file-ignores"))),
-        fail_on=_written_fail_on(file, given["fail-on"]) if "fail-on" in given else Severity.ERROR,
+        fail_on=_LEAST_FAILING[_fail_on(file, given["fail-on"])] if "fail-on" in given else Severity.ERROR,
         baseline=_baseline(file, given["baseline"]) if "baseline" in given else None,
         parameters=dict(_parameters(file, file.table("rules"))),
         source=file.path,
@@ -88,11 +89,9 @@ def _refuse_if_always_on(word: str, what: str, error: _Error) -> None:
 
 
 def _rules(file: SettingsFile, place: Place) -> list[str]:
-    """Return the words of a list of rules, each of which is known."""
     words = place.value
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        message = f"must be a list of rules, not {shown(words)}"
-        raise file.error(place, message, 'write ["GP201", "spec-order"]')
+        raise file.error(place, f"must be a list of rules, not {shown(words)}", 'write ["GP201", "spec-order"]')
     if len(words) > _MAX_WORDS:
         raise file.error(place, f"names {len(words)} rules", f"there are fewer than {_MAX_WORDS}")
     for word in words:
@@ -125,17 +124,16 @@ def _per_file(file: SettingsFile, place: Place | None) -> Iterator[PerFile]:
         yield PerFile(glob=item.path[-1], codes=codes, directory=file.path.parent.resolve(), span=file.span(item))
 
 
-def _written_fail_on(file: SettingsFile, place: Place) -> Severity | None:
+def _fail_on(file: SettingsFile, place: Place) -> str:
     if place.value not in FAIL_ON:
         raise file.error(place, f"cannot be {shown(place.value)}", f"write {listed(FAIL_ON, 'or')}")
-    return None if place.value == NEVER else Severity(place.value)
+    return str(place.value)
 
 
 def _baseline(file: SettingsFile, place: Place) -> Path:
     if not isinstance(place.value, str) or not place.value.strip() or "\0" in place.value:
         raise file.error(place, f"cannot be {shown(place.value)}", "write the name of a file")
-    hint = "keep it in the repository, or name it with --baseline"
-    return file.path_in_tree(place, place.value, hint)
+    return file.path_in_tree(place, place.value, "keep it in the repository, or name it with --baseline")
 
 
 def _parameters(file: SettingsFile, place: Place | None) -> Iterator[tuple[str, dict[str, float]]]:
@@ -148,15 +146,12 @@ def _parameters(file: SettingsFile, place: Place | None) -> Iterator[tuple[str, 
         if not known:
             raise error(f"{info.code} {info.name} has no parameters", f"see `gpolicy explain {info.code}`")
         for key, number in file.keys_in(item, known).items():
-            parameter = known[key]
-            if not _is_number(number.value) or not parameter.least <= number.value <= parameter.most:
+            parameter, value = known[key], number.value
+            is_number = (isinstance(value, float) and math.isfinite(value)) or type(value) is int
+            if not is_number or not parameter.least <= value <= parameter.most:
                 hint = f"write a number from {parameter.least:g} to {parameter.most:g}; the default is "
                 raise file.error(number, f"cannot be {shown(number.value)}", f"{hint}{parameter.default:g}")
         yield info.code, {key: float(value) for key, value in item.value.items()}
-
-
-def _is_number(value: Any) -> bool:
-    return (isinstance(value, float) and math.isfinite(value)) or type(value) is int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,21 +205,21 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
         given.pop(word, None)  # so that the last one stands last
         given[word] = severity
     release, fail_on = overrides.ganeti_version, overrides.fail_on
+    version = settings.ganeti_version if release is None else release_of(check_release(release, "ganeti-version"))
+    if fail_on is not None and fail_on not in FAIL_ON:
+        raise ArgumentError(f"fail-on cannot be {fail_on[:60]!r}", hint=f"write one of {', '.join(FAIL_ON)}")
     return replace(
         settings,
         ignored=ignored,
         kept=house_rules_kept(select, ignored) if select else settings.kept,
         severities={**settings.severities, **severities_by_code(given)},
         baseline=overrides.baseline or settings.baseline,
-        ganeti_version=settings.ganeti_version
-        if release is None
-        else release_of(check_release(release, "ganeti-version")),
-        fail_on=settings.fail_on if fail_on is None else _fail_on(fail_on),
+        ganeti_version=version,
+        fail_on=settings.fail_on if fail_on is None else _LEAST_FAILING[fail_on],
     )
 
 
 def _words(option: str, given: Iterable[str]) -> Iterator[str]:
-    """Yield the words of an option, each of which names rules."""
     for word in (part.strip() for text in given for part in text.split(",")):
         if not word:
             raise ArgumentError(f"{option} names no rule", hint="write codes, names or families: GP201,spec-order,GP3")
@@ -248,9 +243,3 @@ def _severities(given: Iterable[str]) -> Iterator[tuple[str, Severity]]:
             if level.strip() != Severity.ERROR:
                 _refuse_if_always_on(name, "less than an error", partial(_option_error, "severity"))
             yield name, Severity(level.strip())
-
-
-def _fail_on(word: str) -> Severity | None:
-    if word not in FAIL_ON:
-        raise ArgumentError(f"fail-on cannot be {word[:60]!r}", hint=f"write one of {', '.join(FAIL_ON)}")
-    return None if word == NEVER else Severity(word)

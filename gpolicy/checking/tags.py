@@ -60,8 +60,7 @@ class Members:
         return self.state is not None and not names.issuperset(self.state.groups)
 
 
-_ANY: Final = "\0"
-"""A letter that no pattern lists: only a wildcard matches it."""
+_ANY: Final = "\0"  # a letter that no pattern lists: only a wildcard matches it
 _MOST_EXAMPLES: Final = 100
 _ANY_BUT: Final = re.compile(r"\[![^][]++\]|\?")
 
@@ -78,11 +77,6 @@ def takes_in(wide: str, narrow: str) -> bool:
     return bool(examples) and all(matches(wide, name) for name in examples)
 
 
-def an_example(entry: str) -> str:
-    """Return a name that a pattern matches, as far as one is known; else the entry, as of a name."""
-    return next(iter(_examples(entry)), entry) if is_glob(entry) else entry
-
-
 def share_nodes(one: str, other: str) -> bool:
     """Return whether two patterns surely mean common nodes: one takes all, or some written out, of the other."""
     first, second = written_out(one), written_out(other)
@@ -97,10 +91,7 @@ def share_nodes(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _examples(pattern: str) -> tuple[str, ...]:
-    """Return names that a pattern matches: each listed letter, and for wildcards a letter that no pattern lists.
-
-    None of a pattern that lists too many.
-    """
+    """Return names that a pattern matches, for wildcards with a letter that none lists; none if it lists too many."""
     found: dict[str, None] = {}
     for letters in ("", _ANY * 2):
         found.update(dict.fromkeys(written_out(_ANY_BUT.sub(_ANY, pattern).replace("*", letters)) or ()))
@@ -111,8 +102,7 @@ HTOOLS: Final = "htools:"
 _WILDCARD: Final = re.compile(r"[*?\[]")
 _MOST_PROMISED: Final = 100_000
 """Nodes of groups that are looked at one by one; those of further groups are taken for unknown."""
-_MOST_COMPARED: Final = 500_000
-"""Entries of node sets, compared with each pattern."""
+_MOST_COMPARED: Final = 500_000  # entries of node sets, compared with each pattern
 _Owner = TypeVar("_Owner")
 _LETTERS: Final = 8
 
@@ -148,8 +138,6 @@ def declared_tags(policy: Policy) -> tuple[Tag, ...]:
 
 
 def _family(text: str) -> str:
-    if not text.startswith(HTOOLS):
-        return ""
     return next((name for name, prefix in TAG_FAMILIES.items() if text.startswith(prefix)), "")
 
 
@@ -196,12 +184,13 @@ def tagged_nodes(policy: Policy, members: Members) -> dict[str, tuple[TaggedNode
                 left -= len(names)
         return promised
     found: dict[str, list[TaggedNode]] = {}
+    owned = tuple(item.prefix for item in policy.owned if Level.NODE in item.levels)
     groups_of = members.group_of
     for node in members.state.nodes.values():
         group = groups_of.get(node.name, node.group)
         wanted = members.desired.nodes.get(node.name)
         managed = wanted is not None and wanted.tags is not None
-        kept = [tag for tag in node.tags if not (managed and _owned(policy, tag))]
+        kept = [tag for tag in node.tags if not (managed and tag.startswith(owned))]
         found.setdefault(group, []).append(
             TaggedNode(node.name, {**dict.fromkeys(kept), **sets.tags(node.name, group)})
         )
@@ -233,16 +222,12 @@ def tagged_entries(policy: Policy, known: Collection[str]) -> Iterator[TaggedNod
 
 @dataclass(slots=True)
 class _Patterns(Generic[_Owner]):
-    """Patterns with whose they are, by letters that each name that they match has: others need not be compared.
-
-    They have an order: by the number of letters that they begin with, then by place.
-    """
+    """Patterns with their owners, ordered by their literal beginnings, by letters that all matching names have."""
 
     by_letters: dict[str, list[tuple[tuple[int, int], str, _Owner]]] = field(default_factory=dict)
     all: list[str] = field(default_factory=list)
 
     def add(self, pattern: str, owner: _Owner) -> None:
-        """Add a pattern of `owner`."""
         parts = _WILDCARD.split(pattern.partition("[")[0])
         order = len(parts[0]), len(self.all)
         self.all.append(pattern)
@@ -250,7 +235,7 @@ class _Patterns(Generic[_Owner]):
 
     def taking_in(self, entry: str) -> Iterator[_Owner]:
         """Yield whose patterns surely match all that a name or pattern matches."""
-        text = an_example(entry)
+        text = next(iter(_examples(entry)), entry) if is_glob(entry) else entry
         ends = range(1, len(text) + 1)
         parts = {text[begin:end] for end in ends for begin in range(max(0, end - _LETTERS), end)}
         near = [item for letters in {"", *parts} & self.by_letters.keys() for item in self.by_letters[letters]]
@@ -294,7 +279,3 @@ class _Sets:
         for node_set in (*self.by_group.get(group, ()), *by_pattern, *self.by_name.get(node, ())):
             found |= {tag.value: (node_set.label, tag.span) for tag in node_set.tags or ()}
         return found
-
-
-def _owned(policy: Policy, tag: str) -> bool:
-    return any(Level.NODE in owned.levels and tag.startswith(owned.prefix) for owned in policy.owned)

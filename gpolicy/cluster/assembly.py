@@ -6,10 +6,13 @@ number is held against the bounds in `gpolicy.ganeti.amounts`.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any, Final, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
+from enum import StrEnum
+from functools import cache
+from typing import Any, Final, TypeVar
 
 from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.cluster.state import ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Resources
@@ -20,47 +23,27 @@ from gpolicy.ganeti.parameters import FAMILIES, fill, flatten, parameter_at, par
 from gpolicy.ganeti.vocabulary import ALLOC_POLICIES
 from gpolicy.printable import some
 
-
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-_T = TypeVar("_T", bound=_Named)
-
-
+_T = TypeVar("_T")
 _Listed = TypeVar("_Listed", LiveGroup, LiveNode, LiveInstance)
 
 
-def numbered(objects: Iterable[_Listed]) -> Iterator[_Listed]:
-    """Yield the objects with their position, for a source whose order matters."""
+def by_name(objects: Iterable[_Listed], where: str, *, in_order: bool = False) -> dict[str, _Listed]:
+    """Return the objects by name; `in_order` with their positions, for a source whose order matters.
+
+    Raise InputError when two have the same name.
+    """
+    named: dict[str, _Listed] = {}
     for position, item in enumerate(objects):
-        yield replace(item, position=position)
-
-
-def by_name(objects: Iterable[_T], where: str) -> dict[str, _T]:
-    """Return the objects by name. Raise InputError when two have the same name."""
-    named: dict[str, _T] = {}
-    for item in objects:
         if item.name in named:
             raise InputError(f"{where}: {item.name!r} occurs twice")
-        named[item.name] = item
+        named[item.name] = replace(item, position=position) if in_order else item
     return dict(sorted(named.items()))
-
-
-def identity(record: Record) -> Identity:
-    """Return uuid, serial number and modification time (seconds since 1970) of an object of Ganeti."""
-    return Identity(
-        uuid=record.text_or_none("uuid"),
-        serial_no=record.whole_or_none("serial_no"),
-        mtime=record.number_or_none("mtime"),
-    )
 
 
 def filled_group(name: str, own: Values, cluster: Values, record: Record) -> LiveGroup:
     """Return a group with its effective values filled from those of the cluster."""
     effective = fill(own, cluster, Level.GROUP)
-    return LiveGroup(name=name, own=own, effective=effective, tags=record.tags(), identity=identity(record))
+    return LiveGroup(name=name, own=own, effective=effective, tags=record.tags(), identity=read_part(Identity, record))
 
 
 def instance_of(record: Record, beparams: Record, **more: Any) -> LiveInstance:
@@ -76,7 +59,7 @@ def instance_of(record: Record, beparams: Record, **more: Any) -> LiveInstance:
         admin_state=record.text("admin_state"),
         hypervisor=record.text_or_none("hypervisor"),
         tags=record.tags(),
-        identity=identity(record),
+        identity=read_part(Identity, record),
         forthcoming=record.flag("forthcoming", default=False),
         **more,
     )
@@ -164,15 +147,13 @@ def check_numbers(state: ClusterState, where: str) -> None:
 
 def _check_node(node: LiveNode, where: str) -> None:
     _check_values(node.own, where)
-    for name in Resources.__slots__:
-        _check(where, name, name, getattr(node.resources, name))
+    _check_all(where, node.resources, Resources.__slots__)
     for name in ("disk", "spindles"):
         total, free = getattr(node.resources, f"{name}_total"), getattr(node.resources, f"{name}_free")
         if None not in (total, free) and free > total + 1:  # figures are rounded
             raise InputError(f"{where}: {name}_free is {free}, but {name}_total {total}", hint=_CORRECT)
     for volume in node.physical_volumes or ():
-        for name in _OF_VOLUME:
-            _check(f"{where}: physical volume {shown(volume.name)}", name, name, getattr(volume, name))
+        _check_all(f"{where}: physical volume {shown(volume.name)}", volume, _OF_VOLUME)
         if volume.free > volume.size + 1:  # LVM's figures are rounded
             message = f"physical volume {shown(volume.name)} has {volume.free} MiB free of {volume.size} MiB"
             raise InputError(f"{where}: {message}", hint=_CORRECT)
@@ -186,29 +167,27 @@ def _check_node(node: LiveNode, where: str) -> None:
 
 
 def _check_instance(instance: LiveInstance, where: str) -> None:
-    for name in _OF_INSTANCE:
-        _check(where, name, name, getattr(instance, name))
+    _check_all(where, instance, _OF_INSTANCE)
     for place, disk in enumerate(instance.disks):
-        for name in _OF_DISK:
-            _check(where, f"{name} of disk {place}", name, getattr(disk, name))
-    for name in _OF_DISK if instance.summed_disk else ():
-        _check(where, f"{name} of all disks", name, getattr(instance.summed_disk, name))
+        _check_all(where, disk, _OF_DISK, f" of disk {place}")
+    if instance.summed_disk:
+        _check_all(where, instance.summed_disk, _OF_DISK, " of all disks")
 
 
 def _check_values(values: Values, where: str) -> None:
     for path, value in values.items():
         if path == ("ipolicy", "minmax"):
-            for title, name, number in _spec_numbers(value):
-                _check(where, f"ipolicy.minmax: {title}: {name}", name, number)
+            for place, pair in enumerate(value if isinstance(value, list) else [], start=1):
+                for end, spec in (pair if isinstance(pair, dict) else {}).items():
+                    for name, number in (spec if isinstance(spec, dict) else {}).items():
+                        _check(where, f"ipolicy.minmax: {end} of pair {place}: {name}", name, number)
         elif path[0] in BOUNDED_FAMILIES and path[-1] in BOUNDS:
             _check(where, ".".join(map(shown, path)), path[-1], value)
 
 
-def _spec_numbers(pairs: Value) -> Iterator[tuple[str, str, Value]]:
-    for place, pair in enumerate(pairs if isinstance(pairs, list) else [], start=1):
-        for end, spec in (pair if isinstance(pair, dict) else {}).items():
-            for name, number in (spec if isinstance(spec, dict) else {}).items():
-                yield f"{end} of pair {place}", name, number
+def _check_all(where: str, item: object, names: Iterable[str], of: str = "") -> None:
+    for name in names:
+        _check(where, f"{name}{of}", name, getattr(item, name))
 
 
 def _check(where: str, field: str, name: str, number: Value) -> None:
@@ -246,9 +225,8 @@ def own_values(stored: Mapping[str, Value], where: str) -> Values:
         if value is None:
             continue
         if parameter and not _fits(path, parameter.type, value):
-            raise InputError(
-                f"{where}: {shown('.'.join(path))} should be of type {parameter.type}, but is {kind_of(value)}"
-            )
+            name = shown(".".join(path))
+            raise InputError(f"{where}: {name} should be of type {parameter.type}, but is {kind_of(value)}")
         if path == ("alloc_policy",) and value not in ALLOC_POLICIES:  # the allocator needs a known policy
             raise InputError(f"{where}: alloc_policy should be {', '.join(ALLOC_POLICIES)}, but is {shown(str(value))}")
         values[path] = value
@@ -285,15 +263,12 @@ def _fits(path: Path, kind: Type, value: Value) -> bool:
         case Type.UID_RANGES:
             return isinstance(value, list) and all(isinstance(item, list) and _are_whole(item) for item in value)
         case Type.MINMAX:
-            return isinstance(value, list) and all(_is_pair(pair) for pair in value)
-
-
-def _is_pair(pair: Value) -> bool:
-    return (
-        isinstance(pair, dict)
-        and pair.keys() == {"min", "max"}
-        and all(isinstance(spec, dict) and _are_whole(spec.values()) for spec in pair.values())
-    )
+            return isinstance(value, list) and all(
+                isinstance(pair, dict)
+                and pair.keys() == {"min", "max"}
+                and all(isinstance(spec, dict) and _are_whole(spec.values()) for spec in pair.values())
+                for pair in value
+            )
 
 
 def _are_whole(values: Iterable[Value]) -> bool:
@@ -302,3 +277,66 @@ def _are_whole(values: Iterable[Value]) -> bool:
 
 def _is_whole(value: Value) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+# --- parts by their types -------------------------------------------------------------------------------------------
+
+
+def _sizes(record: Record, key: str) -> tuple[int, ...]:
+    sizes = record.items(key)
+    whole = [size for size in sizes if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**63]
+    if len(whole) != len(sizes):
+        record.refuse(key, "a list of sizes")
+    return tuple(whole)
+
+
+_Reader = Callable[[Record, str], object]
+_READERS: dict[str, _Reader] = {
+    "str": Record.text,
+    "int": Record.whole,
+    "float": Record.number_or_none,
+    "bool": Record.flag,
+    "frozenset[str]": lambda record, key: frozenset(record.texts(key)),
+    "tuple[str, ...]": Record.texts,
+    "Path": Record.texts,
+    "tuple[int, ...]": _sizes,
+    "Mapping[str, tuple[str, ...]]": lambda record, key: (
+        {name: record.record(key).texts(name) for name in record.record(key).fields}
+    ),
+    "Values": lambda record, key: own_values(record.record(key).fields, record.where),
+}
+"""The reader of a field, by its type in the model; of parts, and of what may be none, `_reader` makes one."""
+
+
+def _reader(kind: type, written: str) -> _Reader | None:
+    """Return the reader of a field of `kind` whose type is `written` so; None if something else reads it."""
+    if written in _READERS:
+        return _READERS[written]
+    if written.endswith(" | None"):
+        inner = _reader(kind, written.removesuffix(" | None"))
+        return inner and (lambda record, key: None if record.fields.get(key) is None else inner(record, key))
+    one = written.removeprefix("tuple[").removesuffix(", ...]")
+    part: Any = vars(sys.modules[kind.__module__]).get(one)
+    if part is None:
+        return None
+    if issubclass(part, StrEnum):
+        return lambda record, key: record.choice(key, part)
+    if one != written:
+        return lambda record, key: tuple(read_part(part, item) for item in record.objects(key))
+    return lambda record, key: read_part(part, record.record(key))
+
+
+@cache
+def _fields(kind: Any) -> dict[str, _Reader | None]:
+    return {item.name: _reader(kind, str(item.type)) for item in fields(kind)}
+
+
+def read_part(kind: type[_T], record: Record, **known: object) -> _T:
+    """Return a value from a record with its fields, by their types; `known` are fields that are already read.
+
+    Raise InputError, which names the place.
+    """
+    plain: Any = kind
+    read = {name: reader(record, name) for name, reader in _fields(plain).items() if reader and name not in known}
+    found: _T = plain(**known, **read)
+    return found

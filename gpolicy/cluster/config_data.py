@@ -17,13 +17,13 @@ from gpolicy.cluster.assembly import (
     cluster_values,
     default_of,
     filled_group,
-    identity,
     instance_of,
     own_values,
+    read_part,
 )
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, kind_of
-from gpolicy.cluster.state import ClusterObject, ClusterState, LiveDisk, LiveInstance, LiveNode
+from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveDisk, LiveInstance, LiveNode
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.releases import RELEASE_FILE, is_release, release_of
@@ -61,7 +61,7 @@ def parse_config(data: bytes, *, where: str, source: str) -> ClusterState:
         source=source,
         name=cluster.name("cluster_name"),
         software_version=None if version is None else f"{version // 1_000_000}.{version // 10_000 % 100}",
-        cluster=ClusterObject(own=own, tags=cluster.tags(), identity=identity(cluster)),
+        cluster=ClusterObject(own=own, tags=cluster.tags(), identity=read_part(Identity, cluster)),
         groups=by_name(groups.values(), f"{where}: node groups"),
         nodes=by_name(nodes, f"{where}: nodes"),
         instances=by_name(instances, f"{where}: instances"),
@@ -124,7 +124,7 @@ def _node(node: Record, group_names: dict[str, str], *, is_master: bool) -> Live
         group=group_names[group],
         own=_own(node, Level.NODE),
         tags=node.tags(),
-        identity=identity(node),
+        identity=read_part(Identity, node),
         offline=node.flag("offline", default=False),
         drained=node.flag("drained", default=False),
         master=is_master,

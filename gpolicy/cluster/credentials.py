@@ -67,19 +67,15 @@ def find_login(host: str, login: str, environ: Mapping[str, str]) -> Credentials
     kind, _, rest = login.partition(":")
     if kind == "netrc":
         return _from_netrc(host, {**environ, "NETRC": rest} if rest else environ)
-    user, password, hosts = (
-        f"{name}_{rest}" if rest else name for name in (USER_VARIABLE, PASSWORD_VARIABLE, HOSTS_VARIABLE)
-    )
+    variables = (USER_VARIABLE, PASSWORD_VARIABLE, HOSTS_VARIABLE)
+    user, password, hosts = (f"{name}_{rest}" if rest else name for name in variables)
     missing = [name for name in (user, password, hosts) if not environ.get(name)]
     if missing:
-        raise RequestError(
-            f"{missing[0]} is not set, which `credentials` of the settings names", hint=f"set {missing[0]}"
-        )
+        message = f"{missing[0]} is not set, which `credentials` of the settings names"
+        raise RequestError(message, hint=f"set {missing[0]}")
     if not any(fnmatchcase(host, glob.strip()) for glob in environ[hosts].split(",")):
-        raise RequestError(
-            f"{hosts} does not list {host}: the password in {password} is not for it",
-            hint=f"if it is, add the host to {hosts}",
-        )
+        message = f"{hosts} does not list {host}: the password in {password} is not for it"
+        raise RequestError(message, hint=f"if it is, add the host to {hosts}")
     return _checked(Credentials(environ[user], environ[password]), f"{user} and {password}")
 
 

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any, Final
 
-from gpolicy.cluster.assembly import by_name, checked, numbered, own_values
+from gpolicy.cluster.assembly import by_name, checked, own_values
 from gpolicy.cluster.json_input import decode_text, read_bytes
 from gpolicy.cluster.record import shown
 from gpolicy.cluster.state import (
@@ -82,15 +82,9 @@ def simulated_state(text: str, *, source: str | None = None) -> ClusterState:
         name = group_name(number)
         groups[name] = LiveGroup(name=name, own=own, effective=fill(own, cluster, Level.GROUP), position=number - 1)
         for place in range(1, count + 1):
-            node = node_name(number, place)
-            nodes[node] = LiveNode(
-                name=node,
-                group=name,
-                own={("ndparams", "spindle_count"): resources.spindles_total},
-                master=not nodes,
-                resources=resources,
-                position=len(nodes),
-            )
+            spindles: Values = {("ndparams", "spindle_count"): resources.spindles_total}
+            node = LiveNode(name=node_name(number, place), group=name, own=spindles, resources=resources)
+            nodes[node.name] = replace(node, master=not nodes, position=len(nodes))
     return ClusterState(
         source=source or f"sim:{text}",
         name="",
@@ -227,7 +221,6 @@ class _Line:
         return _number(getattr(self.words, name), self._column(name))
 
     def is_yes(self, name: str) -> bool:
-        """Return whether a column says Y and not N."""
         found: str = getattr(self.words, name)
         if found not in ("Y", "N"):
             raise InputError(f"{self._column(name)} should be Y or N, but is {found!r}")
@@ -264,9 +257,9 @@ def parse_text(text: str, *, where: str, source: str) -> ClusterState:
         name="",
         software_version=None,
         cluster=ClusterObject(own=cluster, tags=frozenset(line.partition("|")[0] for _, line in tag_lines)),
-        groups=by_name(numbered(_group(line, policies) for line in groups), f"{where}: groups"),
-        nodes=by_name(numbered(_node(line, uuids) for line in nodes), f"{where}: nodes"),
-        instances=by_name(numbered(_instance(line) for line in instances), f"{where}: instances"),
+        groups=by_name((_group(line, policies) for line in groups), f"{where}: groups", in_order=True),
+        nodes=by_name((_node(line, uuids) for line in nodes), f"{where}: nodes", in_order=True),
+        instances=by_name(map(_instance, instances), f"{where}: instances", in_order=True),
         unreadable=hidden_in_text(cluster_policy=bool(cluster)),
         notes=_NOTES,
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import NoReturn
 
 from gpolicy.cluster.record import LARGEST_FILE, LONGEST_QUOTE, refuse_too_many_values, shown
 from gpolicy.errors import InputError
@@ -58,7 +57,7 @@ def parse_json(data: bytes, where: str) -> Value:
     if not text.strip():
         raise InputError(f"{where}: empty")
     try:
-        value: Value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)
+        value: Value = json.loads(text, parse_constant=_finite, parse_float=_finite, object_pairs_hook=_unique)
         if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
@@ -105,12 +104,10 @@ def _unique(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
     return found
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise _RefusedError(f"holds {name}, which is not a JSON number")
-
-
 def _finite(text: str) -> float:
     number = float(text)
+    if text in ("NaN", "Infinity", "-Infinity"):
+        raise _RefusedError(f"holds {text}, which is not a JSON number")
     if not math.isfinite(number):
         raise _RefusedError(f"holds the number {text[:LONGEST_QUOTE]}, which is too large")
     return number

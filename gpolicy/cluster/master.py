@@ -54,17 +54,6 @@ class Master(Protocol):
         """Run a command to its end."""
 
 
-class Workplace(Master, Protocol):
-    """A master on which programs can be started and watched while they run."""
-
-    @property
-    def environ(self) -> Mapping[str, str]:
-        """The environment of what is started here."""
-
-    def argv(self, command: Sequence[str]) -> list[str]:
-        """Return the argv of the program to start here so that `command` runs there."""
-
-
 @dataclass(frozen=True, slots=True)
 class LocalMaster:
     """This machine is the master. `GANETI_ROOTDIR` in `environ` moves the file, as it does for Ganeti itself."""
@@ -184,16 +173,12 @@ def read_master(master: Master) -> ClusterState:
     except GpolicyError as error:
         notes.append(f"it is unknown whether instances run: {error.message}")
     else:
-        instances = {
-            name: replace(
-                instance,
-                status=_value(row, "status"),
-                running={"Y": True, "N": False}.get(_value(row, "oper_state") or ""),
-                oper_ram=_whole(row, "oper_ram", f"{master.source} gnt-instance list"),
-            )
-            for name, instance in state.instances.items()
-            for row in (run_time.get(name, {}),)
-        }
+        instances = {}
+        for name, instance in state.instances.items():
+            row = run_time.get(name, {})
+            running = {"Y": True, "N": False}.get(_value(row, "oper_state") or "")
+            memory = _whole(row, "oper_ram", f"{master.source} gnt-instance list")
+            instances[name] = replace(instance, status=_value(row, "status"), running=running, oper_ram=memory)
         state = replace(state, instances=instances)
     check_numbers(state, master.source)
     return replace(state, notes=tuple(notes))
@@ -207,18 +192,16 @@ def read_master_configuration(master: Master) -> ClusterState:
 
 def _table(master: Master, command: str, columns: Sequence[str]) -> dict[str, dict[str, str]]:
     """Return what `command list` says: by name, by column. Raise GpolicyError if it fails or makes no sense."""
-    output = master.run(
-        [command, "list", "--no-headers", "--units=m", f"--separator={_SEPARATOR}", "-o", ",".join(columns)]
-    )
+    options = ["--no-headers", "--units=m", f"--separator={_SEPARATOR}", "-o", ",".join(columns)]
+    output = master.run([command, "list", *options])
     if output.code:
         raise UnreachableError(f"{command} list failed: {_reason(output) or f'exit code {output.code}'}")
     rows: dict[str, dict[str, str]] = {}
     for line in decode_text(output.stdout, f"{command} list").splitlines():
         cells = line.split(_SEPARATOR)
         if len(cells) != len(columns):
-            raise InputError(
-                f"{command} list: {len(cells)} columns, not {len(columns)}, in: {one_line(line, _LONGEST_REASON)}"
-            )
+            wrong = f"{len(cells)} columns, not {len(columns)}"
+            raise InputError(f"{command} list: {wrong}, in: {one_line(line, _LONGEST_REASON)}")
         rows[cells[0]] = dict(zip(columns, cells, strict=True))
     return rows
 

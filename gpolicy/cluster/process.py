@@ -74,14 +74,8 @@ def start(
     Raise UnreachableError if it cannot be started.
     """
     try:
-        return subprocess.Popen(
-            list(argv),
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            env=child_environment(environ),
-            start_new_session=True,
-        )
+        env, stdout = child_environment(environ), subprocess.PIPE
+        return subprocess.Popen(list(argv), stdin=stdin, stdout=stdout, stderr=stderr, env=env, start_new_session=True)
     except (OSError, ValueError) as error:
         raise _cannot_be_run(argv[0], error) from None
 
@@ -97,10 +91,9 @@ def show_in_pager(argv: Sequence[str], data: bytes, environ: Mapping[str, str]) 
     Raise UnreachableError if it cannot be started.
     """
     settings = {key: value for key, value in environ.items() if key in _FOR_PAGERS}
+    env = _PAGER_DEFAULTS | settings | child_environment(environ)
     try:
-        process = subprocess.Popen(
-            list(argv), stdin=subprocess.PIPE, env=_PAGER_DEFAULTS | settings | child_environment(environ)
-        )
+        process = subprocess.Popen(list(argv), stdin=subprocess.PIPE, env=env)
     except (OSError, ValueError) as error:
         raise _cannot_be_run(argv[0], error) from None
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the pager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from gpolicy.cluster.assembly import (
     CLUSTER_SINGLES,
@@ -18,11 +18,10 @@ from gpolicy.cluster.assembly import (
     cluster_values,
     default_of,
     filled_group,
-    identity,
     instance_of,
     missing_notes,
-    numbered,
     own_values,
+    read_part,
     resources,
 )
 from gpolicy.cluster.config_data import forthcoming_note
@@ -33,6 +32,7 @@ from gpolicy.cluster.state import (
     HIDDEN_OWN,
     ClusterObject,
     ClusterState,
+    Identity,
     LiveDisk,
     LiveGroup,
     LiveInstance,
@@ -84,26 +84,25 @@ def state_of(answers: Answers, source: str) -> ClusterState:
     by_uuid = {group.identity.uuid: group for group in frame.groups.values()}
     node_own: dict[str, tuple[int, Values]] | None = None  # serial number and own parameters
     if answers.node_own is not None:
-        where, node_own = f"{source}: /2/query/node", {}
-        for row in _rows(answers.node_own, NODE_OWN_FIELDS, where):
-            own = own_values({"ndparams": row.record("custom_ndparams").fields}, where)
-            node_own[row.name("name")] = row.whole("serial_no"), own
+        where = f"{source}: /2/query/node"
+        rows = _rows(answers.node_own, NODE_OWN_FIELDS, where)
+        node_own = {row.name("name"): (row.whole("serial_no"), _node_values(row, where)) for row in rows}
     nodes = [_node(record, by_uuid, node_own) for record in records_of(answers.nodes, f"{source}: /2/nodes")]
     records = records_of(answers.instances, f"{source}: /2/instances")
     placed = [record for record in records if _has_place(record)]
     state = replace(
         frame,
-        nodes=by_name(numbered(nodes), f"{source}: /2/nodes"),
-        instances=by_name(numbered(_instance(record) for record in placed), f"{source}: /2/instances"),
+        nodes=by_name(nodes, f"{source}: /2/nodes", in_order=True),
+        instances=by_name(map(_instance, placed), f"{source}: /2/instances", in_order=True),
         unreadable=(*frame.unreadable, *(() if node_own is not None else (HIDDEN_OWN,))),
-        notes=(*(() if node_own is not None else (NO_NODE_OWN,)), *forthcoming_note(len(records) - len(placed))),
     )
     try:
         check_references(state, source)
     except InputError as error:
         raise ChangedError(error.message) from None
     check_numbers(state, source)
-    notes = [*state.notes]
+    notes = [] if node_own is not None else [NO_NODE_OWN]
+    notes += forthcoming_note(len(records) - len(placed))
     if mixed := [name for name, instance in state.instances.items() if instance.disk_template == "mixed"]:
         notes.append(f"the disks of {some(mixed)} have several templates; the remote API does not tell which")
     return replace(state, notes=(*notes, *missing_notes(state)))
@@ -121,20 +120,12 @@ def configuration_of(
     by_uuid = {group.identity.uuid: group for group in frame.groups.values()}
     where = f"{source}: /2/query/node"
     nodes = _rows(nodes_answer, CONFIGURATION_FIELDS, where)
-    state = replace(frame, nodes=by_name((_configured(record, by_uuid) for record in nodes), where))
+    configured = (_configured(record, _group_of(record, by_uuid), _node_values(record, where)) for record in nodes)
+    state = replace(frame, nodes=by_name(configured, where))
     if instances_answer is not None:
         where = f"{source}: /2/query/instance"
         placed = [record for record in _rows(instances_answer, PLACE_FIELDS, where) if _has_place(record)]
-        instances = (
-            instance_of(
-                record,
-                record.record("beparams"),
-                primary_node=record.text("pnode"),
-                secondary_nodes=record.texts("snodes"),
-                disk_template=record.name("disk_template"),
-            )
-            for record in placed
-        )
+        instances = (_placed(record, record.name("disk_template")) for record in placed)
         state = replace(state, instances=by_name(instances, where))
     check_numbers(state, source)
     return state
@@ -146,9 +137,13 @@ def _has_place(instance: Record) -> bool:
 
 
 def _frame(info_answer: Value, groups_answer: Value, source: str) -> ClusterState:
-    """Return the cluster and its groups, without nodes and instances."""
-    info = _Answer.of(info_answer, f"{source}: /2/info")
-    own, where = _cluster_own(info), f"{source}: /2/groups"
+    info, where = _Answer.of(info_answer, f"{source}: /2/info"), f"{source}: /2/groups"
+    families = {
+        family: default_of(info, family) if family in ("beparams", "nicparams") else info.record(family).fields
+        for family in _SENT_FAMILIES
+        if family in info.fields
+    }
+    own = cluster_values(info, families)
     groups = records_of(groups_answer, where)
     # the parameters that no server sends, or not this one, perhaps of an older release
     absent = (key for key in (*CLUSTER_SINGLES, *_SENT_FAMILIES) if key not in {*info.fields, "modify_etc_hosts"})
@@ -159,24 +154,29 @@ def _frame(info_answer: Value, groups_answer: Value, source: str) -> ClusterStat
         source=source,
         name=info.name("name"),
         software_version=info.text_or_none("software_version"),
-        cluster=ClusterObject(own=own, tags=info.tags(), identity=identity(info)),
-        groups=by_name(numbered(_group(record, own) for record in groups), where),
+        cluster=ClusterObject(own=own, tags=info.tags(), identity=read_part(Identity, info)),
+        groups=by_name((_group(record, own) for record in groups), where, in_order=True),
         nodes={},
         instances={},
         unreadable=gaps,
     )
 
 
-def _configured(record: Record, groups: dict[str | None, LiveGroup]) -> LiveNode:
+def _node_values(record: Record, where: str) -> Values:
+    return own_values({"ndparams": record.record("custom_ndparams").fields}, where)
+
+
+def _configured(record: Record, group: LiveGroup, own: Values) -> LiveNode:
+    """Return what every answer says of a node."""
     return LiveNode(
         name=record.name("name"),
-        group=_group_of(record, groups).name,
-        own=own_values({"ndparams": record.record("custom_ndparams").fields}, record.where),
+        group=group.name,
+        own=own,
         tags=record.tags(),
-        identity=identity(record),
+        identity=read_part(Identity, record),
         offline=record.flag("offline"),
         drained=record.flag("drained"),
-        vm_capable=record.flag("vm_capable"),
+        vm_capable=record.flag("vm_capable", default=True),
     )
 
 
@@ -190,16 +190,6 @@ def records_of(value: Value, where: str) -> list[Record]:
 
 _OF_GROUPS = ("ipolicy", "diskparams", "ndparams")
 _SENT_FAMILIES = sorted(FAMILIES - {"hv_state", "disk_state"})
-
-
-def _cluster_own(info: Record) -> Values:
-    families: dict[str, Value] = {
-        family: info.record(family).fields for family in _SENT_FAMILIES if family in info.fields
-    }
-    defaults: dict[str, Value] = {
-        family: default_of(info, family) for family in ("beparams", "nicparams") if family in families
-    }
-    return cluster_values(info, {**families, **defaults})
 
 
 def _group(record: Record, cluster: Values) -> LiveGroup:
@@ -236,22 +226,14 @@ def _node(
         serial, own = node_own.get(name, (-1, {}))
         if serial != record.whole("serial_no"):
             raise ChangedError(f"{record.where}: changed while it was read")
-    role = record.text_or_none("role")
-    offline, vm_capable = record.flag("offline"), record.flag("vm_capable", default=True)
-    return LiveNode(
-        name=name,
-        group=group.name,
-        own=own,
-        tags=record.tags(),
-        identity=identity(record),
-        offline=offline,
-        drained=record.flag("drained"),
-        master=role == "M",
+    node = _configured(record, group, own)
+    return replace(
+        node,
+        master=record.text_or_none("role") == "M",
         master_candidate=record.flag_or_none("master_candidate"),
         master_capable=record.flag_or_none("master_capable"),
-        vm_capable=vm_capable,
         # figures of a node that may hold no instance count for nothing (htools, Rapi: `eitherLive`)
-        resources=Resources() if offline or not vm_capable else resources(record),
+        resources=resources(record) if node.is_measured else Resources(),
     )
 
 
@@ -262,18 +244,20 @@ def _group_of(node: Record, groups: dict[str | None, LiveGroup]) -> LiveGroup:
     return groups[uuid]
 
 
+def _placed(record: Record, template: str, **more: Any) -> LiveInstance:
+    """Return an instance with its nodes; `more` is what this answer has besides."""
+    nodes = {"primary_node": record.text("pnode"), "secondary_nodes": record.texts("snodes")}
+    return instance_of(record, record.record("beparams"), disk_template=template, **nodes, **more)
+
+
 def _instance(record: Record) -> LiveInstance:
-    beparams = record.record("beparams")
     template = record.name("disk_template")
     sizes = Record(record.where, {f"disk {number}": size for number, size in enumerate(record.items("disk.sizes"))})
     counts = record.items("disk.spindles") if "disk.spindles" in record.fields else []  # releases before 2.9: none
     spindles = Record(record.where, dict(zip(sizes.fields, counts, strict=False)))
-    return instance_of(
+    return _placed(
         record,
-        beparams,
-        primary_node=record.text("pnode"),
-        secondary_nodes=record.texts("snodes"),
-        disk_template=template,
+        template,
         disks=tuple(
             LiveDisk(size=sizes.whole(key), template=template, spindles=spindles.whole_or_none(key))
             for key in sizes.fields
@@ -321,10 +305,8 @@ def read_rapi(client: Client, *, insecure: bool = False) -> ClusterState:
                 notes = ("the server's TLS certificate was not verified",) if insecure else ()
                 return replace(state, notes=(*notes, *state.notes))
         first = last
-    raise UnreachableError(
-        f"{source}: the cluster changed while it was read, {_ATTEMPTS} times in a row{why}",
-        hint="try again when fewer jobs are running",
-    )
+    message = f"{source}: the cluster changed while it was read, {_ATTEMPTS} times in a row{why}"
+    raise UnreachableError(message, hint="try again when fewer jobs are running")
 
 
 def read_rapi_configuration(client: Client, *, instances: bool = False) -> ClusterState:

@@ -304,18 +304,15 @@ class Client:
         where = self._where(path)
         match answer.status:
             case 401 if self.credentials is None:
-                return UnreachableError(
-                    f"{where}: requires a user and a password (HTTP 401)",
-                    hint=f"give --rapi-credentials FILE, or {USER_VARIABLE} and {PASSWORD_VARIABLE}, or a netrc entry",
-                )
+                hint = f"give --rapi-credentials FILE, or {USER_VARIABLE} and {PASSWORD_VARIABLE}, or a netrc entry"
+                return UnreachableError(f"{where}: requires a user and a password (HTTP 401)", hint=hint)
             case 401:
                 return UnreachableError(f"{where}: refuses the user or the password (HTTP 401)")
             case 403:
                 return UnreachableError(f"{where}: this user may not read it (HTTP 403)")
             case 404:
-                return NotFoundError(
-                    f"{where}: not found (HTTP 404)", hint="is this the remote API of a Ganeti cluster, version 2?"
-                )
+                hint = "is this the remote API of a Ganeti cluster, version 2?"
+                return NotFoundError(f"{where}: not found (HTTP 404)", hint=hint)
             case status if 300 <= status < 400:
                 return UnreachableError(f"{where}: answers with a redirect (HTTP {status}), which is not followed")
             case status:

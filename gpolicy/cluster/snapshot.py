@@ -9,37 +9,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import fields
-from enum import StrEnum
-from functools import cache
+from functools import partial
 from pathlib import Path as FilePath
-from typing import Any, TypeVar
 
-from gpolicy.cluster.assembly import checked, own_values
+from gpolicy.cluster.assembly import checked, own_values, read_part
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
-from gpolicy.cluster.state import (
-    ClusterObject,
-    ClusterState,
-    LiveGroup,
-    LiveInstance,
-    LiveNode,
-    Snapshot,
-    Unreadable,
-)
+from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance, LiveNode, Snapshot, Unreadable
 from gpolicy.errors import GpolicyError, InputError, about
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import fill, position, unflatten
+from gpolicy.json_values import plain
 from gpolicy.opening import write_private
 from gpolicy.provenance import is_time
 
 KIND = "gpolicy-snapshot"
 FORMAT_VERSION = "1.3"
 DIGEST_PREFIX = "sha256:"
-
-_T = TypeVar("_T")
 
 
 def write_snapshot(state: ClusterState, path: FilePath, *, taken_at: str | None = None) -> None:
@@ -119,11 +107,8 @@ def state_digest(state: ClusterState, *, besides: Iterable[Unreadable] = ()) -> 
     gaps = (*state.unreadable, *besides)
 
     def own(values: Values, level: Level) -> list[Value]:
-        return [
-            [list(path), value]
-            for path, value in sorted(values.items())
-            if not any(gap.covers(level, path) for gap in gaps)
-        ]
+        shown = (item for item in sorted(values.items()) if not any(gap.covers(level, item[0]) for gap in gaps))
+        return [[list(path), value] for path, value in shown]
 
     content = {
         "name": state.name,
@@ -151,20 +136,15 @@ _NOT_IN_DIGEST = (
 _IN_DIGEST = tuple(item.name for item in fields(LiveInstance) if item.name not in {"name", *_NOT_IN_DIGEST})
 
 
-def _plain(value: Any) -> Any:
-    """Return a part of the state as JSON types: own values nested, tags sorted."""
-    if value is None or isinstance(value, str | int | float):
-        return value
-    if isinstance(value, dict):
-        return unflatten(dict(sorted(value.items(), key=lambda item: position(item[0]))))
-    if isinstance(value, frozenset):
-        return sorted(value)
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+def _nested(values: Values) -> dict[str, Value]:
+    return unflatten(dict(sorted(values.items(), key=lambda item: position(item[0]))))
 
 
-def _nameless(item: Any) -> dict[str, Value]:
+_plain = partial(plain, forms={dict: _nested, frozenset: sorted})
+"""Makes JSON types of a part of the state: own values nested, tags sorted."""
+
+
+def _nameless(item: object) -> dict[str, Value]:
     """Return an object without its name, which is the key that it stands under."""
     return {key: value for key, value in _plain(item).items() if key != "name"}
 
@@ -175,66 +155,6 @@ def read_time(record: Record, key: str) -> str | None:
     if written is not None and not is_time(written):
         record.refuse(key, "YYYY-MM-DDThh:mm:ssZ", f"is {shown(written)!r}")
     return written
-
-
-def _sizes(record: Record, key: str) -> tuple[int, ...]:
-    sizes = record.items(key)
-    whole = [size for size in sizes if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**63]
-    if len(whole) != len(sizes):
-        record.refuse(key, "a list of sizes")
-    return tuple(whole)
-
-
-_Reader = Callable[[Record, str], object]
-_READERS: dict[str, _Reader] = {
-    "str": Record.text,
-    "int": Record.whole,
-    "float": Record.number_or_none,
-    "bool": Record.flag,
-    "frozenset[str]": lambda record, key: frozenset(record.texts(key)),
-    "tuple[str, ...]": Record.texts,
-    "Path": Record.texts,
-    "tuple[int, ...]": _sizes,
-    "Mapping[str, tuple[str, ...]]": lambda record, key: (
-        {name: record.record(key).texts(name) for name in record.record(key).fields}
-    ),
-    "Values": lambda record, key: own_values(record.record(key).fields, record.where),
-}
-"""The reader of a field, by its type in the model; of parts, and of what may be none, `_reader` makes one."""
-
-
-def _reader(kind: type, written: str) -> _Reader | None:
-    """Return the reader of a field of `kind` whose type is `written` so; None if something else reads it."""
-    if written in _READERS:
-        return _READERS[written]
-    if written.endswith(" | None"):
-        inner = _reader(kind, written.removesuffix(" | None"))
-        return inner and (lambda record, key: None if record.fields.get(key) is None else inner(record, key))
-    one = written.removeprefix("tuple[").removesuffix(", ...]")
-    part: Any = vars(sys.modules[kind.__module__]).get(one)
-    if part is None:
-        return None
-    if issubclass(part, StrEnum):
-        return lambda record, key: record.choice(key, part)
-    if one != written:
-        return lambda record, key: tuple(read_part(part, item) for item in record.objects(key))
-    return lambda record, key: read_part(part, record.record(key))
-
-
-@cache
-def _fields(kind: Any) -> dict[str, _Reader | None]:
-    return {item.name: _reader(kind, str(item.type)) for item in fields(kind)}
-
-
-def read_part(kind: type[_T], record: Record, **known: object) -> _T:
-    """Return a value from a record with its fields, by their types; `known` are fields that are already read.
-
-    Raise InputError, which names the place.
-    """
-    plain: Any = kind
-    read = {name: reader(record, name) for name, reader in _fields(plain).items() if reader and name not in known}
-    found: _T = plain(**known, **read)
-    return found
 
 
 def _read_group(name: str, record: Record, cluster: Values) -> LiveGroup:

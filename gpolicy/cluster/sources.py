@@ -157,12 +157,11 @@ def open_rapi(address: str, options: SourceOptions) -> Client:
     from gpolicy.cluster.rapi_client import open_client, parse_address  # noqa: PLC0415
 
     host, _ = parse_address(address)
-    environ = _environ(options)
+    environ, insecure = _environ(options), options.rapi_insecure
     if options.login is not None:
         credentials = find_login(host, options.login, environ)
     else:
         credentials = find_credentials(host, file=options.rapi_credentials, environ=environ)
-    insecure = options.rapi_insecure
     return open_client(address, credentials, ca_file=options.rapi_ca, insecure=insecure, timeout=options.timeout)
 
 

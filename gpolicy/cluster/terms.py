@@ -176,9 +176,8 @@ class LimitsInForce:
     @property
     def sentence(self) -> str:
         """The limits in words, with where they come from."""
-        shown = [
-            f"{words} ({'option' if key in self.options else 'policy'})" for key, words in self.limits.words.items()
-        ]
+        said = self.limits.words.items()
+        shown = [f"{words} ({'option' if key in self.options else 'policy'})" for key, words in said]
         title = "group" if len(self.groups) == 1 else "groups"
         small = f"; no more nodes than may fail: {', '.join(self.too_small)}" if self.too_small else ""
         return f"limits of {title} {', '.join(self.groups)}: {', '.join(shown)}{small}"
@@ -194,12 +193,11 @@ def limits_in_force(state: ClusterState, asked: Limits, group: str | None = None
     options = tuple(asked.words)
     nodes = Counter(node.group for node in state.nodes.values())
 
-    def too_small(names: list[str], limits: Limits) -> tuple[str, ...]:
-        return tuple(name for name in names if 0 < nodes[name] <= (limits.max_node_failures or 0))
-
-    return tuple(
-        LimitsInForce(tuple(names), limits, options, too_small(names, limits)) for limits, names in by_limits.items()
-    )
+    found = []
+    for limits, names in by_limits.items():
+        too_small = tuple(name for name in names if 0 < nodes[name] <= (limits.max_node_failures or 0))
+        found.append(LimitsInForce(tuple(names), limits, options, too_small))
+    return tuple(found)
 
 
 def limited(state: ClusterState, asked: Limits) -> ClusterState:
@@ -227,25 +225,18 @@ def under_terms(state: ClusterState, terms: Terms, new_names: Mapping[str, str] 
         hidden = {path: item for path, item in said.items() if path[0] in COUNTED and not state.readable(level, path)}
         return {**shown, **hidden} if hidden else shown
 
-    cluster = replace(state.cluster, own=own(Level.CLUSTER, "cluster", state.cluster.own))
-    groups = {}
-    for name, group in state.groups.items():
-        values = own(Level.GROUP, f"group/{names[name]}", group.own)
-        groups[name] = group if values is group.own else replace(group, own=values)
-    nodes = {}
-    for name, node in state.nodes.items():
-        values = own(Level.NODE, f"node/{name}", node.own)
-        nodes[name] = node if values is node.own else replace(node, own=values)
-    by_group = {name: terms.groups.get(new, terms.others) for name, new in names.items()}
+    of_groups = {f"group/{name}": terms.values.get(f"group/{new}", {}) for name, new in names.items()}
     return replace(
         state,
-        cluster=cluster,
-        groups=groups,
-        nodes=nodes,
-        terms=by_group,
-        declared_release=terms.release or state.declared_release,
-        declared={
-            **terms.values,
-            **{f"group/{name}": terms.values.get(f"group/{new}", {}) for name, new in names.items()},
+        cluster=replace(state.cluster, own=own(Level.CLUSTER, "cluster", state.cluster.own)),
+        groups={
+            name: replace(group, own=own(Level.GROUP, f"group/{names[name]}", group.own))
+            for name, group in state.groups.items()
         },
+        nodes={
+            name: replace(node, own=own(Level.NODE, f"node/{name}", node.own)) for name, node in state.nodes.items()
+        },
+        terms={name: terms.groups.get(new, terms.others) for name, new in names.items()},
+        declared_release=terms.release or state.declared_release,
+        declared={**terms.values, **of_groups},
     )

@@ -137,9 +137,8 @@ def volume_pools(volumes: Iterable[PhysicalVolume], terms: VolumeTerms, own_grou
             members[next(named, own_group)].append(volume)
     pools = {name: VolumePool(volumes=tuple(found), terms=terms) for name, found in members.items()}
     own = pools.pop(own_group)
-    return VolumePools(
-        own=own, others={name: pool for name, pool in pools.items() if name is not None}, excluded=tuple(excluded)
-    )
+    others = {name: pool for name, pool in pools.items() if name is not None}
+    return VolumePools(own=own, others=others, excluded=tuple(excluded))
 
 
 def pools_of(state: ClusterState, node: LiveNode) -> VolumePools | None:
@@ -211,9 +210,7 @@ def from_rapi(state: ClusterState, client: Client, *, seconds: float) -> Cluster
             path = f"/2/nodes/{quote(name, safe='')}/storage?storage_type=lvm-pv&output_fields={','.join(COLUMNS)}"
             job = client.get_if_allowed(path, until=until)
             if job is None:
-                return _noted(
-                    state, "physical volumes are not known: the remote API shows them to users with a password"
-                )
+                raise UnreachableError("the remote API shows them to users with a password")
             if (number := job_number(job)) is None:
                 where = f"storage of node {shown(name)}"
                 raise InputError(f"{where}: should be the number of a job, but is {kind_of(job)}")
@@ -226,12 +223,10 @@ def from_rapi(state: ClusterState, client: Client, *, seconds: float) -> Cluster
 
 def _with_volumes(state: ClusterState, found: Mapping[str, Sequence[PhysicalVolume]]) -> ClusterState:
     """Return `state` with the volumes of each node. A node without any may have none, or may not have answered."""
-    nodes = {
-        name: replace(node, physical_volumes=tuple(sorted(found[name], key=lambda item: item.name)) or None)
-        if name in found
-        else node
-        for name, node in state.nodes.items()
-    }
+    nodes = dict(state.nodes)
+    for name in nodes.keys() & found.keys():
+        volumes = tuple(sorted(found[name], key=lambda item: item.name))
+        nodes[name] = replace(nodes[name], physical_volumes=volumes or None)
     state = replace(state, nodes=nodes)
     check_numbers(state, state.source)
     silent = [node.name for node in state.nodes.values() if node.is_measured and node.name not in found]
@@ -246,16 +241,14 @@ def _volume_of_line(line: str) -> tuple[str, PhysicalVolume]:
     cells = line.split(_SEPARATOR)
     if len(cells) != len(COLUMNS) + 1:
         raise InputError(f"gnt-node list-storage: {len(cells)} columns, not {len(COLUMNS) + 1}, in: {shown(line)}")
-    node, name, size, used, free, allocatable = cells
-    if not all(cell.isascii() and cell.isdigit() and len(cell) < 19 for cell in (size, used, free)):
+    node, name, *sizes, allocatable = cells
+    if not all(cell.isascii() and cell.isdigit() and len(cell) < 19 for cell in sizes):
         raise InputError(f"gnt-node list-storage: sizes should be whole numbers, in: {shown(line)}")
-    return node, PhysicalVolume(
-        name=name, size=int(size), used=int(used), free=int(free), allocatable=allocatable == "Y"
-    )
+    size, used, free = map(int, sizes)
+    return node, PhysicalVolume(name=name, size=size, used=used, free=free, allocatable=allocatable == "Y")
 
 
 def _volumes_of_job(client: Client, job: int, node: str, until: float) -> list[PhysicalVolume]:
-    """Wait for a job and return what it found."""
     asked = 0
     while True:
         answer = Record.of(client.get(f"/2/jobs/{job}", until=until), f"job {job}")

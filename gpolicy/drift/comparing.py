@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
+from gpolicy.checking.accepting import Waivers
 from gpolicy.checking.catalogue import DRIFT, find_rule
 from gpolicy.checking.rule import Hit
 from gpolicy.checking.settings import DEFAULT, Settings
-from gpolicy.checking.waiving import Waivers
 from gpolicy.cluster.state import ClusterState, Identity, Snapshot
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.parameter import Level, Path, Value

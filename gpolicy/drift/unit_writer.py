@@ -70,11 +70,8 @@ class Proof:
     def __init__(
         self, before: Looked, state: ClusterState, today: date, *, others: Sequence[Policy], in_bases: bool
     ) -> None:
-        self._state = state
-        self._today = today
-        self._in_bases = in_bases
-        self._others = others
-        self._first = before
+        self._first, self._state, self._today = before, state, today
+        self._others, self._in_bases = others, in_bases
         self.changed_elsewhere: tuple[str, ...] = ()
 
     def fault(self, draft: Draft, keys: frozenset[Key], may_change: frozenset[Key]) -> str:
@@ -88,32 +85,29 @@ class Proof:
         except GpolicyError as error:
             return error.message
         after = look(policy, self._state, self._today)
-        elsewhere, fault = self._elsewhere(draft)
-        self.changed_elsewhere = elsewhere
+        self.changed_elsewhere, fault = self._elsewhere(draft)
         return (
             _worse(self._first.findings, after.findings)
-            or self._other_change(after, keys, may_change)
+            or ("" if self._in_bases else self._other_change(after, keys, may_change))
             or self._other_drift(after, keys)
             or fault
         )
 
     def _other_change(self, after: Looked, keys: frozenset[Key], may_change: frozenset[Key]) -> str:
-        if self._in_bases:
-            return ""
         before, now = (_said_of_nodes(item.difference.desired) for item in (self._first, after))
         changed = _without(_changes(_said(self._first.policy), _said(after.policy)), may_change)
         changed |= _without(_changes(before, now), keys)
         return f"{_named(changed)} would change as well" if changed else ""
 
     def _other_drift(self, after: Looked, keys: frozenset[Key]) -> str:
-        left = after.drift & keys
-        if left:
+        if left := after.drift & keys:
             return f"{_named(left)} would still differ"
-        more = after.drift - self._first.drift
-        if more and not self._in_bases:
+        if self._in_bases:
+            return ""
+        if more := after.drift - self._first.drift:
             return f"{_named(more)} would differ then"
         gone = self._first.drift - after.drift - keys
-        return f"{_named(gone)} would be written as well" if gone and not self._in_bases else ""
+        return f"{_named(gone)} would be written as well" if gone else ""
 
     def _elsewhere(self, draft: Draft) -> tuple[tuple[str, ...], str]:
         """Return what changes in other policies, and that as a fault unless it may be."""
@@ -156,7 +150,6 @@ def _changes(before: Said, after: Said) -> frozenset[Key]:
 
 
 def _said(policy: Policy) -> Said:
-    """Return what the documents of a policy say of Ganeti's objects."""
     said: dict[Key, object] = {("cluster", TAGS): _values(policy.cluster_tags)}
     for item in policy.objects:
         said |= {(item.label, path): leaf.value for path, leaf in item.leaves.items()}
@@ -172,7 +165,6 @@ def _said(policy: Policy) -> Said:
 
 
 def _said_of_nodes(desired: Desired) -> Said:
-    """Return what a policy says of each node of the cluster."""
     said: dict[Key, object] = {}
     for name, node in desired.nodes.items():
         said |= {(f"node/{name}", path): leaf.value for path, leaf in node.leaves.items()}

@@ -101,7 +101,6 @@ class ValueUnits:
         return Unit(_keys(items), (WayToWrite(How.IN_PLACE, write, may_change),), parts)
 
     def _override(self, item: Drift, leaf: Leaf, others: Iterable[Key]) -> Unit:
-        """Return the unit that writes a value for one object alone."""
         keys = _keys([item])
         level, _, name = item.object.partition("/")
         declared: Declared | None = self._policy.groups[name] if level == Level.GROUP else None
@@ -195,34 +194,31 @@ class TagUnits:
             level, _, name = item.object.partition("/")
             if level == Level.NODE:
                 nodes[_difference(item)].append(item)
-            elif level == Level.GROUP:
+                continue
+            how, write = How.IN_PLACE, partial(_write_cluster_tags, policy=self._policy, difference=_difference(item))
+            if level == Level.GROUP:
                 group = self._policy.groups[name]
                 how = How.IN_PLACE if "tags" in group.document.root else How.OVERRIDE
                 write = partial(_write_list, declared=group, difference=_difference(item))
-                yield Unit(frozenset({item.key}), (WayToWrite(how, write, frozenset({(group.label, TAGS)})),))
-            else:
-                write = partial(_write_cluster_tags, policy=self._policy, difference=_difference(item))
-                keys = frozenset({("cluster", TAGS)})
-                yield Unit(keys, (WayToWrite(How.IN_PLACE, write, keys),))
+            yield Unit(_keys([item]), (WayToWrite(how, write, _keys([item])),))
         for (extra, missing), items in nodes.items():
             yield from self._nodes(items, extra, missing)
 
     def _nodes(self, items: Sequence[Drift], extra: _Tags, missing: _Tags) -> Iterator[Unit]:
         """Yield the units of nodes that all have the same tags too many and too few."""
         names = frozenset(item.object.partition("/")[2] for item in items)
-        keys = frozenset(item.key for item in items)
         near = [(item, who) for item, who in self._members if who & names]
         giving = [(item, who) for item, who in near if any(tag.value in missing for tag in item.tags or ())]
         whole = [item for item, who in self._members if item.tags is not None and who == names]
         if all(who <= names for _, who in giving) and (whole or not extra):
             lists = [item for item, _ in giving]
             lists += [item for item in whole[:1] if item not in lists]
-            yield Unit(keys, (_in_sets(lists, whole[:1], (extra, missing)),))
+            yield Unit(_keys(items), (_in_sets(lists, whole[:1], (extra, missing)),))
         elif len(names) > 1:
             for item in items:
                 yield from self._nodes([item], extra, missing)
         else:
-            yield self._node(keys, next(iter(names)), giving, extra)
+            yield self._node(_keys(items), next(iter(names)), giving, extra)
 
     def _node(
         self, keys: frozenset[Key], name: str, giving: Sequence[tuple[NodeSetPolicy, _Tags]], extra: _Tags
@@ -277,11 +273,9 @@ def _write_cluster_tags(draft: Draft, policy: Policy, difference: _Difference) -
     own = {tag.value for tag in (policy.cluster.tags if policy.cluster else None) or ()}
     for rules in policy.tag_rules:
         wrote += [_remove_rule(draft, rules, item) for item in rules.tags if item.value in missing]
-    plain: set[str] = set()
-    for tag in sorted(extra):
-        added = _add_rule(draft, policy, tag)
-        wrote += [added] if added else []
-        plain |= set() if added else {tag}
+    added = {tag: _add_rule(draft, policy, tag) for tag in sorted(extra)}
+    wrote += [place for place in added.values() if place]
+    plain = {tag for tag, place in added.items() if not place}
     if plain or own & missing:
         if policy.cluster is None:
             raise UnwritableError(f"no document declares a cluster that the tag {min(plain)} could be added to")
@@ -344,9 +338,8 @@ class ObjectUnits:
 
     def group(self, item: Drift, all_drift: Collection[Drift]) -> Unit:
         """Return the unit of a group that is missing, is there although it should not be, or has another name."""
-        name = item.object.partition("/")[2]
+        name, keys = item.object.partition("/")[2], _keys([item])
         group = self._policy.groups[name]
-        keys = frozenset({item.key})
         label = frozenset({(group.label, REMOVED)})
         if item.action is ChangeAction.RENAME:
             reason = "its new name is declared; only a plan can give it that, or you take `renamed_from` out"
@@ -368,10 +361,9 @@ class ObjectUnits:
             node = item.object.partition("/")[2]
             source = self._policy.groups[str(item.declared)]
             target = self._desired.current_groups.get(str(item.found))
-            changed = [group for group in (source, target) if group is not None]
             write = partial(_move, node=node, source=source, target=target)
-            way = WayToWrite(How.IN_PLACE, write, frozenset((group.label, NODES) for group in changed))
-            yield Unit(frozenset({item.key}), (way,))
+            may_change = frozenset((group.label, NODES) for group in (source, target) if group is not None)
+            yield Unit(_keys([item]), (WayToWrite(How.IN_PLACE, write, may_change),))
 
 
 def _declare_again(draft: Draft, group: GroupPolicy) -> ValuePlace:

@@ -118,7 +118,6 @@ def write_back(
 
 
 def _drift_of(policy: Policy, state: ClusterState, today: date) -> tuple[Drift, ...]:
-    """Return what has drifted from a policy, and is not accepted."""
     return find_drift(policy, state, today=today, settings=settings_of(policy.root or Path())).drift
 
 

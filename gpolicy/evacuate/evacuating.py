@@ -8,7 +8,7 @@ groups they move in one request (change-group).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -19,6 +19,7 @@ from gpolicy.allocator.evacuation import (
     EvacuationError,
     EvacuationMode,
     EvacuationResult,
+    Observer,
     change_group,
     evacuate_nodes,
 )
@@ -78,7 +79,6 @@ def find_evacuation(
 
 
 def _ends(report: EvacuationReport) -> set[tuple[str, tuple[str, ...]]]:
-    """Return where each instance is in the end."""
     return {(item.instance, item.after) for item in report.moved} | {(i.instance, i.nodes) for i in report.stays}
 
 
@@ -92,11 +92,9 @@ def _find(state: ClusterState, request: EvacuationRequest, tell: Tell, stop: Sto
         leaving = matching("", request.nodes or "", state.nodes, "node")
     targets = [name for word in request.targets for name in matching("to", word, state.groups, "group")]
     state, unknown = _known(state, frozenset(leaving), targets, declared=request.declared)
-    evacuation = _Evacuation(
-        state, request, frozenset(leaving), group, tuple(dict.fromkeys(targets)), tell, stop, unknown
-    )
-    evacuation.check()
-    for mode in _modes(request, to_groups=evacuation.to_groups):
+    to = tuple(dict.fromkeys(targets))
+    evacuation = _Evacuation(state, state, request, frozenset(leaving), group, to, tell, stop, unknown)
+    for mode in evacuation.modes():
         evacuation.ask(mode)
     return evacuation.report()
 
@@ -118,19 +116,11 @@ def _known(
     return settled.state, dict(settled.unknown)
 
 
-def _modes(request: EvacuationRequest, *, to_groups: bool) -> tuple[EvacuationMode | None, ...]:
-    if to_groups:
-        return (None,)
-    if request.mode is EvacuationMode.SECONDARY:
-        return (EvacuationMode.SECONDARY,)
-    first = (EvacuationMode.ALL, EvacuationMode.PRIMARY)
-    return first if request.mode is EvacuationMode.PRIMARY else (*first, EvacuationMode.SECONDARY)
-
-
 @dataclass(slots=True)
 class _Evacuation:
-    """The requests so far: `state` is the cluster after them."""
+    """The requests so far: `observed` is the cluster before them, `state` after them."""
 
+    observed: ClusterState
     state: ClusterState
     asked: EvacuationRequest
     leaving: frozenset[str]
@@ -144,23 +134,25 @@ class _Evacuation:
     stays: dict[str, StayingInstance] = field(default_factory=dict)
     objections: dict[str, None] = field(default_factory=dict)
     work: int = 0
-    observed: ClusterState = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.observed = self.state
 
     def _load(self, state: ClusterState) -> tuple[Settled, Cluster]:
         return hails_cluster(state, declared=self.asked.declared)
 
     @property
     def to_groups(self) -> bool:
-        """Whether instances move to other groups."""
         return self.group is not None or bool(self.targets)
 
-    def check(self) -> None:
-        """Raise RequestError where no group is left to move to."""
-        if not self.to_groups:
-            return
+    def modes(self) -> tuple[EvacuationMode | None, ...]:
+        """Return the modes of the requests, None for change-group. Raise RequestError if there is no group to go to."""
+        if self.to_groups:
+            self._check_targets()
+            return (None,)
+        if self.asked.mode is EvacuationMode.SECONDARY:
+            return (EvacuationMode.SECONDARY,)
+        first = (EvacuationMode.ALL, EvacuationMode.PRIMARY)
+        return first if self.asked.mode is EvacuationMode.PRIMARY else (*first, EvacuationMode.SECONDARY)
+
+    def _check_targets(self) -> None:
         if self.group in self.targets:
             raise ArgumentError(f"to: group {self.group} is the one to be emptied", hint="name another group")
         wanted = self._wanted(None)
@@ -170,9 +162,8 @@ class _Evacuation:
         homes = self._homes(wanted)
         filled = {node.group for node in self.state.nodes.values()} - homes
         if not filled & set(self.targets or self.state.groups):
-            raise RequestError(
-                "no other group has nodes", hint="name nodes instead: their instances stay in their group"
-            )
+            hint = "name nodes instead: their instances stay in their group"
+            raise RequestError("no other group has nodes", hint=hint)
 
     def ask(self, mode: EvacuationMode | None) -> None:
         """Ask hail to move what a request of this mode moves, None for change-group; go on from the state after it."""
@@ -231,19 +222,12 @@ class _Evacuation:
         hail: HailParameters,
         mode: EvacuationMode | None,
         wanted: list[int],
-        observer: Callable[[Departure], None],
+        observer: Observer,
     ) -> EvacuationResult:
         nodes, instances = cluster.nodes, cluster.instances
         if mode is not None:
-            return evacuate_nodes(
-                nodes,
-                instances,
-                mode,
-                wanted,
-                force=self.asked.ignore_soft_errors or hail.ignore_soft_errors,
-                observer=observer,
-                stop=self.stop,
-            )
+            force, stop = self.asked.ignore_soft_errors or hail.ignore_soft_errors, self.stop
+            return evacuate_nodes(nodes, instances, mode, wanted, force=force, observer=observer, stop=stop)
         targets = [group.index for name in self.targets for group in cluster.groups.values() if group.name == name]
         return change_group(
             cluster.groups,
@@ -295,13 +279,9 @@ class _Evacuation:
 
     def _wanted(self, mode: EvacuationMode | None) -> list[str]:
         """Return the instances of a request in the order of the cluster."""
-        chosen = [
-            item
-            for item in self.state.instances.values()
-            if item.name not in self.stays and _concerns(item, mode, self.leaving)
-        ]
-        order = {item.name: place for place, item in enumerate(cluster_data(self.state).instances)}
-        return sorted((item.name for item in chosen), key=order.__getitem__)
+        instances = self.state.instances.values()
+        chosen = {item.name for item in instances if _concerns(item, mode, self.leaving)} - self.stays.keys()
+        return [item.name for item in cluster_data(self.state).instances if item.name in chosen]
 
     def _to_drain(self, mode: EvacuationMode | None, names: Iterable[str]) -> list[str]:
         """Return the nodes to be emptied that hail would use: those that no instance of the request is to leave."""
@@ -328,7 +308,6 @@ class _Evacuation:
         return "gnt-node", "evacuate", "--force", *soft, f"--{mode.value}", *hail, *self.leaving
 
     def report(self) -> EvacuationReport:
-        """Return the report on all requests."""
         before, cluster_before = self._load(self.observed)
         _, cluster_after = self._load(self.state)
         sets = job_sets(self.moved, lambda item: item.touched)
@@ -362,7 +341,6 @@ class _Evacuation:
 
 
 def _concerns(instance: LiveInstance, mode: EvacuationMode | None, leaving: frozenset[str]) -> bool:
-    """Return whether an instance is part of a request of this mode."""
     runs = instance.primary_node in leaving
     mirrored = instance.disk_template == _MIRRORED and not leaving.isdisjoint(instance.secondary_nodes)
     match mode:
@@ -426,19 +404,10 @@ def explained(asked: Departure, groups: Mapping[int, Group]) -> tuple[Candidate,
             if chosen is None or not (chosen.score or 0.0) < score:  # as hail: of equal ones the later, or NaN
                 chosen = possible[-1]
             continue
-        assert moved.nodes is not None and moved.refused is not None and moved.reason is not None  # noqa: S101, PT018
-        why = of_move(moved.nodes, moved.refused, moved.reason, force=asked.force)
-        refused.append(
-            Candidate(
-                group=group,
-                nodes=nodes,
-                ok=False,
-                reason=why.cause.key,
-                explanation=why.cause.sentence,
-                detail=why.detail,
-                htools_reason=why.reason.title,
-            )
-        )
+        assert moved.refused is not None  # noqa: S101
+        why = of_move(*moved.refused, force=asked.force)
+        asked_of = Candidate(group, nodes, ok=False, htools_reason=why.reason.title)
+        refused.append(asked_of.refused(why.cause, why.detail))
     best_first = sorted_by_score(possible[::-1], lambda item: item.score or 0.0)
     best_first.sort(key=lambda item: item is not chosen)
     return (*best_first, *refused)

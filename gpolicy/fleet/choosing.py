@@ -75,9 +75,7 @@ def changed_clusters(clusters: Sequence[NamedCluster], reference: str) -> list[N
     clusters if the settings file itself changed. Raise InputError if git does not know the commit.
     """
     trees = {cluster.source.parent: work_tree(real_path(cluster.source.parent)) for cluster in clusters}
-    changed: dict[Path, frozenset[Path]] = {}
-    for known in {tree for tree in trees.values() if tree is not None}:
-        changed[known] = _changed_files(known, reference)
+    changed = {tree: _changed_files(tree, reference) for tree in {*trees.values()} if tree is not None}
     found = []
     for cluster in clusters:
         tree = trees[cluster.source.parent]
@@ -141,10 +139,7 @@ _TIME: Final = "%Y%m%dT%H%M%SZ.json"
 
 
 def snapshot_file(directory: Path, cluster: str, taken_at: time.struct_time) -> Path:
-    """Return the file for a new snapshot (UTC) of a cluster; make its directory.
-
-    Raise InputError if there is a later one: it would count as the newest, and `prune_snapshots` keep it instead.
-    """
+    """Return the file for a new snapshot (UTC), in its new directory. InputError for a later one: it would count."""
     file = directory / cluster / time.strftime(_TIME, taken_at)
     if later := [path for path in snapshots_of(directory, cluster) if path.name > file.name]:
         hint = "correct the clock, or remove the snapshots that a wrong clock has named"

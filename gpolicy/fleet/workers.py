@@ -39,10 +39,7 @@ class Watcher:
 def work_side_by_side(
     jobs: Sequence[Callable[[], _Result]], *, most: int, seconds: float, watcher: Watcher
 ) -> list[_Result | Failed]:
-    """Do the jobs, at most `most` at once and each within `seconds`; return their results in their order.
-
-    Results pass through pickle. An interrupt ends all processes.
-    """
+    """Do the jobs, at most `most` at once and each within `seconds`; return their pickled results in order."""
     results = dict(results_as_they_come(jobs, most=most, seconds=seconds, watcher=watcher))
     return [results[number] for number in range(len(jobs))]
 
@@ -97,7 +94,6 @@ class _Worker(Generic[_Result]):
 
     @property
     def age(self) -> float:
-        """Seconds since it began."""
         return time.monotonic() - self._began
 
     def result(self) -> _Result | Failed:
@@ -123,7 +119,6 @@ class _Worker(Generic[_Result]):
 
 
 def _do(job: Callable[[], object], answers: Connection) -> None:
-    """Do a job in a process of its own, and send what it returns."""
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that began it
         signal.signal(signal.SIGTERM, _interrupt)  # so that programs that it started are ended as well

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.checking.forecast import Bounds, Forecast
+from gpolicy.checking.context import Bounds, Forecast
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import PolicyViolation

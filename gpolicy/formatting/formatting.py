@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.findings import Finding
-from gpolicy.formatting.reading import read_file
+from gpolicy.formatting.reading import CannotFormatError, File, read_file
 from gpolicy.formatting.rendering import render
-from gpolicy.formatting.tree import CannotFormatError, File
 from gpolicy.policy.source_file import SourceFile
 from gpolicy.policy.yaml_reader import read_yaml
 
@@ -62,7 +62,7 @@ def _formatted(source: SourceFile) -> str:
 def _prove(result: str, before: SourceFile, tree: File) -> None:
     """Raise CannotFormatError unless the result means the same as the file before and is formatted."""
     after = read_yaml(result, "formatted")
-    if after.findings or not same(_roots(after), _roots(before)):
+    if after.findings or _values(after) != _values(before):
         has_alias = re.search(r"(?:^|[\s,\[{])\*\S", result) is not None
         raise CannotFormatError("an anchor would come behind its alias" if has_alias else "its values would change")
     again = read_file(after)
@@ -72,21 +72,10 @@ def _prove(result: str, before: SourceFile, tree: File) -> None:
         raise CannotFormatError("formatting it twice would differ from formatting it once")
 
 
-def _roots(source: SourceFile) -> list[Any]:
-    """Return the values of the documents, without empty ones."""
-    return [document.root for document in source.documents if document.root is not None]
+def _values(source: SourceFile) -> str:
+    """Return the values of the documents, without empty ones, as text that differs for 1, 1.0 and true."""
+    return json.dumps([item.root for item in source.documents if item.root is not None], sort_keys=True)
 
 
 def _comment_lines(tree: File) -> Counter[str]:
     return Counter(text for comment in tree.comments for text in comment.texts)
-
-
-def same(one: Any, other: Any) -> bool:
-    """Return whether two values of the reader are equal, also in type: 1 is neither 1.0 nor true."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other or (one != one and other != other))  # noqa: PLR0124 (not a number)

@@ -6,7 +6,16 @@ import re
 from functools import cache
 from typing import Any, Final
 
-from gpolicy.formatting.tree import CannotFormatError, Collection, CommentLines, Document, File, Node, Scalar, TreeEntry
+from gpolicy.formatting.reading import (
+    CannotFormatError,
+    Collection,
+    CommentLines,
+    Document,
+    File,
+    Node,
+    Scalar,
+    TreeEntry,
+)
 from gpolicy.policy.conformance import schema_of
 from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.writing.yaml_text import BELOW, LAST, TOP_LEVEL, WIDTH, is_ambiguous_word, quoted, scalar
@@ -55,7 +64,6 @@ class _Renderer:
         self.comments(root.after, 0)
 
     def comments(self, comments: list[CommentLines], indent: int) -> None:
-        """Write comments on lines of their own."""
         self._comment_lines(comments, indent, first=not self.lines)
 
     def _comment_lines(self, comments: list[CommentLines], indent: int, *, first: bool) -> None:
@@ -97,8 +105,7 @@ class _Renderer:
         """Return the value of an entry if it stands on the line of its key."""
         value = entry.value
         if isinstance(value, Scalar):
-            several = value.is_block or "\n" in value.body
-            return None if several else _written(value)
+            return None if value.is_block or "\n" in value.body else _written(value)
         if not value.flow:
             return None
         text = _flow(value, order)
@@ -115,21 +122,19 @@ class _Renderer:
             self.lines += _with_comment(_joined(start, header), value.behind)
             self.lines += lines
             return
-        first, *lines = _written_lines(value, indent)
-        self.lines += [_joined(start, first), *lines]
+        first, *others = value.body.split("\n")  # of a plain or quoted scalar
+        lines = [f"{' ' * indent}{line.strip()}".rstrip() for line in others]
+        self.lines += [_joined(start, value.prefix, first.rstrip()), *lines]
         self.lines[-1:] = _with_comment(self.lines[-1], entry.behind)
 
     def _block(self, entry: TreeEntry, value: Collection, start: str, indent: int, order: KeyOrder) -> None:
-        opening, after = entry.opening, list(value.after)
-        if entry.behind is not None and opening is None:
-            opening = entry.behind
-        elif entry.behind is not None:
-            after.append(entry.behind)
-        head = _joined(start, value.prefix) if value.prefix else start
+        opening, after = entry.opening or entry.behind, value.after
+        if entry.opening is not None and entry.behind is not None:
+            after = [*after, entry.behind]
+        head = _joined(start, value.prefix)
         entries = _sorted(value, order)
         inside = indent + _INDENT
-        compact = entry.key is None and opening is None and not value.prefix
-        if compact:
+        if entry.key is None and opening is None and not value.prefix:
             mark = len(self.lines)
             self._entries(entries, inside, order)
             while self.lines[mark].lstrip(" ")[:1] in ("#", ""):  # comments of the first key come before the dash
@@ -148,10 +153,7 @@ def _sorted(collection: Collection, order: KeyOrder) -> list[TreeEntry]:
 
 
 def _part_head(document: Document, first: TreeEntry, new_first: TreeEntry) -> None:
-    """Separate the comments at the top from those of the first key, which will move.
-
-    The empty line after the top stays there.
-    """
+    """Separate the comments at the top, with the empty line after them, from those of the first key, which moves."""
     new_first.blank, first.blank = first.blank, False
     if new_first.blank:
         return
@@ -162,9 +164,7 @@ def _part_head(document: Document, first: TreeEntry, new_first: TreeEntry) -> No
 
 
 def _start(entry: TreeEntry) -> str:
-    if entry.key is None:
-        return "-"
-    return f"{_written(entry.key)}:"
+    return "-" if entry.key is None else f"{_written(entry.key)}:"
 
 
 def _joined(*parts: str) -> str:
@@ -172,10 +172,7 @@ def _joined(*parts: str) -> str:
 
 
 def _with_comment(line: str, comment: CommentLines | None) -> list[str]:
-    """Return a line with the comment behind it, in the original column if there is room.
-
-    Further lines of the comment follow.
-    """
+    """Return a line with the comment behind it, in its own column if there is room, and the comment's other lines."""
     if comment is None:
         return [line]
     aligned = comment.column if comment.gap > _APART else 0
@@ -205,7 +202,6 @@ def _flow_entry(entry: TreeEntry, order: KeyOrder) -> str | None:
 
 
 def _written(value: Scalar, *, flow: bool = False) -> str:
-    """Return a scalar of one line, in the form for a block or for braces and brackets."""
     return _joined(value.prefix, _without_prefix(value, flow=flow))
 
 
@@ -220,13 +216,6 @@ def _without_prefix(value: Scalar, *, flow: bool) -> str:
     if value.style == "'" and value.text.isprintable() and not {'"', "\\"} & set(value.text):
         return quoted(value.text)
     return value.body
-
-
-def _written_lines(value: Scalar, indent: int) -> list[str]:
-    """Return the lines of a plain or quoted scalar that runs over several; all but the first are indented."""
-    first, *others = value.body.split("\n")
-    lines = [f"{' ' * indent}{line.strip()}".rstrip() for line in others]
-    return [_joined(value.prefix, first.rstrip()), *lines]
 
 
 def _block_lines(value: Scalar, indent: int) -> list[str]:
@@ -307,10 +296,7 @@ def _resolved(nodes: list[Schema], schema: Schema) -> tuple[Schema, ...]:
 
 def _ranks(path: tuple[str | int, ...], keys: list[str]) -> Ranks:
     if path == ():
-        keys = [*TOP_LEVEL, *keys]
+        keys = [*TOP_LEVEL, *(key for key in keys if key != LAST), *(key for key in keys if key == LAST)]
     elif len(path) == 1:
         keys = [*BELOW.get(str(path[0]), ()), *keys]
-    ordered = list(dict.fromkeys(keys))
-    if path == () and LAST in ordered:
-        ordered = [key for key in ordered if key != LAST] + [LAST]
-    return {key: place for place, key in enumerate(ordered)}
+    return {key: place for place, key in enumerate(dict.fromkeys(keys))}

@@ -1,9 +1,8 @@
 """Sizes as Ganeti's command line reads them, the numbers that gpolicy refuses, and those that make no sense.
 
-Ganeti's own unit parser takes a number and one of m/mb/mib, g/gb/gib, t/tb/tib in any case (all of them
-powers of 1024, MiB when there is none), rounds up to a whole MiB and then up to a multiple of 4 MiB.
-RAPI takes whole MiB as they are. gpolicy rounds once, when a policy is loaded, so that both ways of
-applying it end in the same stored value.
+Ganeti's own unit parser takes a number and one of m/mb/mib, g/gb/gib, t/tb/tib in any case (all of them powers of 1024,
+MiB when there is none), rounds up to a whole MiB and then up to a multiple of 4 MiB. RAPI takes whole MiB as they are.
+gpolicy rounds once, when a policy is loaded, so that both ways of applying it end in the same stored value.
 
 The bounds of numbers are generous: no hardware and no hypervisor comes near them. They keep out typing errors and
 hostile input, with which counting would take hours. The sensible ranges are wide as well (Ganeti takes far more): from
@@ -30,10 +29,7 @@ _LARGEST_MIB = 2**53  # what a JSON number carries exactly
 
 
 def parse_size_exact(text: str | float) -> Fraction | int:
-    """Return the size that `text` names, in MiB, unrounded. Raise ValueError with a readable reason.
-
-    A number without a fraction may be written as a float (8.0): to JSON Schema it is an integer.
-    """
+    """Return the size in MiB, unrounded, of a text or a whole number (8.0, too). Raise ValueError with a reason."""
     size: Fraction | int
     if isinstance(text, int):
         size = text
@@ -127,10 +123,7 @@ def rate_text(kib: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The least and the most that a number may be; `unit` is for people.
-
-    A number that is not 0 is at least `finest` away from it.
-    """
+    """The least and the most that a number may be, 0 or at least `finest` away from it; `unit` is for people."""
 
     least: int
     most: int
@@ -204,10 +197,7 @@ BOUNDED_FAMILIES: Final = frozenset({"ipolicy", "ndparams", "beparams", "hv_stat
 
 
 def parse_bounded_size(text: str | float, name: str) -> Fraction | int:
-    """Return the size in MiB, unrounded, that `text` names as the value of `name`.
-
-    Raise ValueError with a readable reason if it is no size, or more than `BOUNDS` has for this name.
-    """
+    """Return the unrounded MiB of `text` for the value of `name`. Raise ValueError if none, or beyond `BOUNDS`."""
     size = parse_size_exact(text)
     bound = BOUNDS.get(name)
     if bound is not None and size > bound.most:
@@ -221,7 +211,6 @@ _TENTHS: Final = "tenths of a second"
 _G: Final = 1024
 _T: Final = 1024**2
 _P: Final = 1024**3
-
 
 _OF_ONE: Final = {"bits": "bit", "sectors": "sector", "tenths of a second": "tenth of a second"}
 """Units that are words, for the number 1."""
@@ -275,10 +264,7 @@ class SensibleRange:
         return f"{f'0 ({self.zero}), or ' if self.zero else ''}{ranges}"
 
     def meant(self, number: float, usual: float = 0) -> str:
-        """Return how the number is written if it was meant in another unit; nothing where no unit fits.
-
-        If several fit, it is the one whose number is nearest to the `usual` one, where there is one.
-        """
+        """Return how a number is written if meant in another unit, that nearest to `usual`; nothing where none fits."""
         found = [
             (number * factor, unit)
             for factor, unit in _OTHER_UNITS.get(self.unit, ())

@@ -39,10 +39,7 @@ def escape(text: str) -> str:
 
 
 def escaped_list(items: Iterable[str]) -> str:
-    """Return a comma list whose items may hold any character (`--reserved-lvs`, `--ipolicy-disk-templates`).
-
-    No item at all is the empty text, hence an empty item cannot be written.
-    """
+    """Return a comma list whose items may hold any character, but are not empty: no item at all is the empty text."""
     items = list(items)
     if "" in items:
         raise ValueError("a list cannot hold an empty item")
@@ -111,10 +108,7 @@ def seconds(microseconds: int) -> str:
 
 
 def shell_line(argv: Sequence[str]) -> str:
-    """Return one POSIX shell command that runs `argv`, whatever characters it holds (newlines stay in quotes).
-
-    Raise ValueError for an empty `argv` and for NUL, which no argument of a process can hold.
-    """
+    """Return one POSIX shell command that runs `argv`, newlines in quotes. Raise ValueError for none, and for NUL."""
     if not argv:
         raise ValueError("no command to write")
     if any("\0" in word for word in argv):
@@ -196,8 +190,7 @@ def _items(path: Path, value: Value | Reset) -> str:
     if isinstance(value, Reset):
         return DEFAULT_WORD
     assert isinstance(value, list)  # noqa: S101 (checked before)
-    join = plain_list if path in _SPLIT_WITHOUT_ESCAPES else escaped_list
-    return join([str(item) for item in value])
+    return (plain_list if path in _SPLIT_WITHOUT_ESCAPES else escaped_list)([str(item) for item in value])
 
 
 def _single(path: Path, value: Value | Reset) -> tuple[str, str]:
@@ -290,10 +283,7 @@ _COLLECTIONS: Final = {Level.GROUP: "groups", Level.NODE: "nodes"}
 
 
 def only_route(path: Path, *, version: str) -> Route | None:
-    """Return the one route by which a cluster parameter can be set, or None if both can.
-
-    Parameters with different routes do not fit into one `cluster_modify`.
-    """
+    """Return the one route that sets a cluster parameter, None if both can; one `cluster_modify` takes one route."""
     if path[0] == "compression_tools":
         return Route.ARGV
     if path[0] == "data_collector_interval" and release_key(version) >= (3, 0):
@@ -310,12 +300,8 @@ def cluster_modify(assignments: Assignments, *, version: str) -> Command:
     values = _checked(assignments, Level.CLUSTER, version)
     routes = {only_route(path, version=version) for path in values} - {None}
     if len(routes) > 1:
-        raise InexpressibleError(
-            (),
-            sorted(".".join(path) for path in values),
-            "some of these can be set on the command line only, others through RAPI only",
-            "set them in separate commands",
-        )
+        reason = "some of these can be set on the command line only, others through RAPI only"
+        raise InexpressibleError((), sorted(map(".".join, values)), reason, "set them in separate commands")
     return _command(
         ["gnt-cluster", "modify", *options(values)] if Route.RAPI not in routes else None,
         call("PUT", ("modify",), fields(values)) if Route.ARGV not in routes else None,
@@ -344,10 +330,6 @@ def object_modify(level: Level, name: str, assignments: Assignments, *, version:
     )
 
 
-group_modify: Final = partial(object_modify, Level.GROUP)
-node_modify: Final = partial(object_modify, Level.NODE)
-
-
 def group_rename(old: str, new: str) -> Command:
     """Return the command that renames a group; its nodes, tags and networks stay with it."""
     check_name("group", old)
@@ -364,10 +346,7 @@ def group_remove(name: str) -> Command:
 
 
 def assign_nodes(group: str, nodes: Iterable[str]) -> Command:
-    """Return the command that moves nodes into a group.
-
-    No node at all is refused: Ganeti would take that for every node of the cluster.
-    """
+    """Return the command that moves nodes into a group: at least one, as Ganeti would take none for every node."""
     check_name("group", group)
     names = [check_name("node", node) for node in nodes]
     if not names:

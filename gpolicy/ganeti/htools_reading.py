@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     _Named = TypeVar("_Named", bound=Enum)
 
 _INT64 = 2**64
-_CHUNK = 4000
-"""Digits that are converted at once: the time grows with the square of their number."""
-_BLANKS = r"[\t-\r \xa0\u1680\u2000-\u200a\u202f\u205f\u3000]*+"
-"""Haskell's blanks; Python's `\\s` has some more."""
+_CHUNK = 4000  # digits that are converted at once: the time grows with the square of their number
+_BLANKS = r"[\t-\r \xa0\u1680\u2000-\u200a\u202f\u205f\u3000]*+"  # Haskell's blanks; Python's `\s` has more
 _NUMBER = re.compile(
     rf"{_BLANKS}(?P<sign>-{_BLANKS})?"
     r"(?P<number>0[xX][0-9a-fA-F]++|0[oO][0-7]++|[0-9]++(?P<fraction>\.[0-9]++)?(?P<exponent>[eE][-+]?[0-9]++)?)"
@@ -46,10 +44,7 @@ def wrapped(value: int) -> int:
 
 
 def parse_int(who: str, text: str) -> int:
-    """Return the only number in `text`. Raises InputError that names `who`.
-
-    Numbers of any length are read, and wrap to 64 bits (htools, Utils: `read` of an Int).
-    """
+    """Return the only number in `text`, wrapped to 64 bits (htools, Utils: `read`). InputError names `who`."""
     if _is_plain(text):
         return int(text)
     match = _NUMBER.match(text)
@@ -81,10 +76,7 @@ def _is_plain(text: str) -> bool:
 
 
 def parse_size(who: str, text: str) -> int:
-    """Return a size in MiB; the unit is optional (MiB), decimal units are rounded toward zero.
-
-    The number wraps before it is scaled (htools, Utils: `parseUnit`).
-    """
+    """Return a size in MiB, rounded toward zero; the number wraps before it is scaled (htools, Utils: `parseUnit`)."""
     from gpolicy.ganeti.htools_formats import MIB, bytes_of  # noqa: PLC0415 - only what is needed
 
     match = _NUMBER.match(text)
@@ -198,7 +190,6 @@ class _Reading:
     errors: list[str]
 
     def long(self, word: str) -> None:
-        """Read a word that began with two dashes."""
         name, equals, value = word.partition("=")
         exact = [option for option in self.options if option.long == name]
         matching = exact or [option for option in self.options if option.long.startswith(name)]
@@ -220,7 +211,6 @@ class _Reading:
             self.given.append((option.long, value if equals else None))
 
     def short(self, word: str) -> None:
-        """Read a word of short options."""
         while word:
             letter, word = word[0], word[1:]
             option = next((option for option in self.options if option.short == letter), None)

@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from typing import Final
 
 VERSIONS: Final = ("2.15", "2.16", "3.0", "3.1", "3.2")
-_READ: Final = {"3.2": "3.2.0~alpha1"}
-"""Releases that nobody has run yet, and which source of them was read."""
+_READ: Final = {"3.2": "3.2.0~alpha1"}  # releases that nobody has run yet, and which source of them was read
 DEFAULT_VERSION: Final = "3.0"
 RELEASE_VARIABLE: Final = "GPOLICY_GANETI_VERSION"
 """Environment variable with the release by which is counted where nothing else says it."""

@@ -33,10 +33,7 @@ def usable_size(smallest: int, margin: float = MARGIN, reserve: float = RESERVED
 
 
 def volumes_needed(size: int, smallest: int, margin: float = MARGIN, reserve: float = RESERVED) -> int:
-    """Return how many volumes a disk takes.
-
-    Of the smallest volume at least 1 MiB must be usable: in Ganeti, `smallest` must be at least 2.
-    """
+    """Return how many volumes a disk takes. Of the smallest 1 MiB must be usable: it has at least 2 in Ganeti."""
     return math.ceil(float(size) / float(usable_size(smallest, margin, reserve)))
 
 

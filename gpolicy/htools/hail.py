@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable, Mapping, Sequence
 
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.merge import Cluster, merge
+from gpolicy.allocator.node import Node
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_reading import HAIL_OPTIONS
@@ -16,13 +19,6 @@ from gpolicy.htools.iallocator import IallocatorDocument, parse_document
 from gpolicy.htools.json_fields import Fields
 from gpolicy.htools.program_options import Options
 from gpolicy.light_dataclasses import dataclass
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.node import Node
 
 PREFIX = "invalid request dict: "
 

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.evacuation import EvacuationMode, EvacuationResult, change_group, evacuate_nodes, relocate
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
+from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.errors import InputError
 from gpolicy.htools.hail import HailAnswer, HailRequest, names_of
 from gpolicy.htools.haskell_text import shown_argument, shown_ints
-from gpolicy.htools.json_fields import as_named
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.node import Node
-    from gpolicy.allocator.request_options import RequestOptions
-    from gpolicy.htools.json_fields import Fields
+from gpolicy.htools.json_fields import Fields, as_named
 
 
 def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:
     """Read a request of one of the four kinds."""
     if kind == "relocate":
         index, count = _exact(cluster, fields.text("name")), fields.whole("required_nodes")
-        leaving = _nodes(cluster, fields.texts("relocate_from"))
+        facts = [node.facts for node in cluster.nodes.values()]
+        leaving = _find(fields.texts("relocate_from"), ((own.index, own.name, own.alias) for own in facts))
         shown = f"Relocate {index} {shown_argument(count)} {shown_ints(leaving)}"
         return HailRequest((index,), lambda: shown, partial(_relocate, index, count, leaving))
     if kind == "allocate-secondary":
@@ -37,7 +33,8 @@ def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:
         mode = fields.get("evac_mode", as_named(EvacuationMode, "EvacMode"))
         shown = f"NodeEvacuate {shown_ints(instances)} Change{mode.name.capitalize()}"
         return HailRequest(instances, lambda: shown, partial(_evacuate, instances, mode))
-    targets = _groups(cluster, fields.texts("target_groups"))
+    groups = ((group.index, group.name, group.uuid) for group in cluster.groups.values())
+    targets = _find(fields.texts("target_groups"), groups)
     shown = f"ChangeGroup {shown_ints(instances)} {shown_ints(targets)}"
     return HailRequest(instances, lambda: shown, partial(_change_group, instances, targets))
 
@@ -123,15 +120,7 @@ def _find(names: Iterable[str], things: Iterable[tuple[int, str, str]]) -> tuple
     return tuple(indices)
 
 
-def _nodes(cluster: Cluster, names: Iterable[str]) -> tuple[int, ...]:
-    return _find(names, ((index, node.facts.name, node.facts.alias) for index, node in cluster.nodes.items()))
-
-
 def _instances(cluster: Cluster, names: Iterable[str]) -> tuple[int, ...]:
     suffix = cluster.common_suffix
     things = ((index, item.name, item.name.removesuffix(suffix)) for index, item in cluster.instances.items())
     return _find(names, things)
-
-
-def _groups(cluster: Cluster, names: Iterable[str]) -> tuple[int, ...]:
-    return _find(names, ((group.index, group.name, group.uuid) for group in cluster.groups.values()))

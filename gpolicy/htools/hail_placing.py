@@ -83,7 +83,6 @@ def _allocate(
 
 
 def _allocate_many(wanted: Sequence[Wanted], cluster: Cluster, options: RequestOptions) -> HailAnswer:
-    """Choose the nodes of each instance."""
     nodes = cluster.nodes
     many = allocate_many(cluster.groups, nodes, cluster.instances, wanted, options)
     info = f"{len(many.failed)} instances failed to allocate and {len(many.placed)} were allocated successfully"

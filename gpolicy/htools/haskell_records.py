@@ -44,7 +44,7 @@ _RECORDS: Mapping[type, str] = {
     ),
     Node: (
         "Node name=facts.name alias=facts.alias tMem=facts.total_memory nMem=facts.node_memory iMem=instance_memory"
-        " fMem=facts.reported_free_memory fMemForth=forth_free_memory xMem=facts.unaccounted_memory"
+        " fMem=facts.free_memory fMemForth=forth_free_memory xMem=facts.unaccounted_memory"
         " tDsk=facts.total_disk fDsk=free_disk fDskForth=forth_free_disk tCpu=facts.total_cpus"
         " tCpuSpeed=facts.cpu_speed nCpu=facts.node_cpus uCpu=used_cpus uCpuForth=forth_used_cpus"
         " tSpindles=facts.spindles fSpindles=free_spindles fSpindlesForth=forth_free_spindles pList=primaries"

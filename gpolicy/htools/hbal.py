@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from functools import partial
+from math import isnan
 
-from gpolicy.allocator.balancing import Goal, balance, engine_search
+from gpolicy.allocator.balancing import Balanced, Goal, balance, engine_search
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, least_reserved
 from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
 from gpolicy.allocator.ghc_numbers import fixed, general
 from gpolicy.allocator.instance_moves import MoveKind, is_split
+from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.native.library import MoveRules
+from gpolicy.allocator.node import Node
 from gpolicy.errors import InputError
 from gpolicy.htools import backends, hbal_loading
 from gpolicy.htools.hbal_commands import command_lines, job_sets, touched_nodes
 from gpolicy.htools.program_options import HBAL_OPTIONS, Options
 from gpolicy.htools.tables import aligned, score_table
 from gpolicy.light_dataclasses import dataclass
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from gpolicy.allocator.balancing import Balanced
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.node import Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +95,6 @@ def _load(options: Options) -> Cluster:
 
 
 def _chosen_group(options: Options, cluster: Cluster, nodes: Mapping[int, Node]) -> _Group:
-    """Return the group to balance. Raises InputError."""
     groups = list(cluster.groups.values())
     if options.group is None:
         populated = {node.facts.group for node in nodes.values()}
@@ -122,7 +117,6 @@ def _listed(title: str, names: Sequence[str]) -> str:
 
 
 def _initial_check(group: _Group, options: Options) -> str:
-    """Return the lines on nodes that fail N+1 or break their policy."""
     bad = [node for node in group.nodes.values() if node.fails_n1 and not node.facts.offline]
     good = [node for node in group.nodes.values() if not node.fails_n1 or node.facts.offline or _has_nan(node)]
     concerned = {number for node in bad for number in (*node.primaries, *node.secondaries)}
@@ -152,8 +146,7 @@ def _initial_check(group: _Group, options: Options) -> str:
 def _has_nan(node: Node) -> bool:
     """Return whether a node, such as one without memory, is not equal to itself: htools takes it off no list."""
     ratios = (node.ratio_memory, node.ratio_disk, node.ratio_reserved, node.ratio_cpu)
-    with_forthcoming = (node.forth_ratio_memory, node.forth_ratio_disk, node.forth_ratio_cpu)
-    return any(ratio != ratio for ratio in (*ratios, *with_forthcoming))  # noqa: PLR0124 (NaN)
+    return any(map(isnan, (*ratios, node.forth_ratio_memory, node.forth_ratio_disk, node.forth_ratio_cpu)))
 
 
 def _broken_policy(node: Node) -> str:
@@ -163,9 +156,8 @@ def _broken_policy(node: Node) -> str:
 
 
 def _show_tables(options: Options, when: str, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> None:
-    """Print the tables of instances and nodes, if the options ask for them."""
     if options.print_instances:
-        headings = (
+        headings = [
             "F",
             "Name",
             "Pri_node",
@@ -178,7 +170,7 @@ def _show_tables(options: Options, when: str, nodes: Mapping[int, Node], instanc
             "lMem",
             "lDsk",
             "lNet",
-        )
+        ]
         rows = [headings, *(_instance_row(nodes, instance) for instance in instances.values())]
         lines = (f" {line}\n" for line in aligned(rows, [False] * 5 + [True] * 7))
         sys.stderr.write(f"\n{when} instance map:\n{''.join(lines)}")
@@ -212,47 +204,36 @@ def _balance(options: Options, group: _Group, movable: frozenset[int], optimum: 
     goal = Goal(optimum, options.limit, options.min_score, options.min_gain, options.min_gain_limit)
     candidates = [index for index in group.instances if index in movable]
     search = engine_search(group.nodes, group.instances, candidates, rules)
-    lines = _MoveLines(group)
     moves: list[Balanced] = []
     for done in balance(group.nodes, group.instances, rules, goal, search):
         moves.append(done)
-        sys.stdout.write(lines.line(len(moves), done))
+        sys.stdout.write(_move_line(group, len(moves), done))
         sys.stdout.flush()
     return moves
 
 
-class _MoveLines:
-    """The lines of moves, in columns as wide as the longest names of the group."""
+def _move_line(group: _Group, number: int, done: Balanced) -> str:
+    """Return the line of move `number`, in columns as wide as the longest names of the group."""
 
-    def __init__(self, group: _Group) -> None:
-        self._group = group
-        self._node_width = 2 * max((len(node.facts.alias) for node in group.nodes.values()), default=0) + 1
-        self._instance_width = max(map(len, group.aliases.values()), default=0)
+    def alias(index: int) -> str:
+        return "" if index == NO_NODE else group.nodes[index].facts.alias
 
-    def line(self, number: int, done: Balanced) -> str:
-        """Return the line of move `number`."""
-        alias = self._group.aliases[done.instance.index]
-        old, new = self._places(done.move.instance), self._places(done.instance)
-        target = self._alias(done.move.target)
-        what = {
-            MoveKind.FAILOVER: "f",
-            MoveKind.FAILOVER_TO: f"fa:{target}",
-            MoveKind.REPLACE_SECONDARY: f"r:{target}",
-            MoveKind.REPLACE_AND_FAILOVER: f"r:{target} f",
-            MoveKind.REPLACE_PRIMARY: f"f r:{target} f",
-            MoveKind.FAILOVER_AND_REPLACE: f"f r:{target}",
-        }[done.move.kind]
-        return (
-            f"  {number:3d}. {alias:{self._instance_width}} {old:{self._node_width}} => {new:{self._node_width}}"
-            f" {fixed(done.score, 8):>12} a={what}\n"
-        )
+    def places(instance: Instance) -> str:
+        return ":".join(filter(None, (alias(instance.primary), alias(instance.secondary))))
 
-    def _places(self, instance: Instance) -> str:
-        primary, secondary = self._alias(instance.primary), self._alias(instance.secondary)
-        return f"{primary}:{secondary}" if secondary else primary
-
-    def _alias(self, index: int) -> str:
-        return "" if index == NO_NODE else self._group.nodes[index].facts.alias
+    target = alias(done.move.target)
+    what = {
+        MoveKind.FAILOVER: "f",
+        MoveKind.FAILOVER_TO: f"fa:{target}",
+        MoveKind.REPLACE_SECONDARY: f"r:{target}",
+        MoveKind.REPLACE_AND_FAILOVER: f"r:{target} f",
+        MoveKind.REPLACE_PRIMARY: f"f r:{target} f",
+        MoveKind.FAILOVER_AND_REPLACE: f"f r:{target}",
+    }[done.move.kind]
+    name = group.aliases[done.instance.index].ljust(max(map(len, group.aliases.values())))
+    width = 2 * max(len(node.facts.alias) for node in group.nodes.values()) + 1
+    old, new = places(done.move.instance).ljust(width), places(done.instance).ljust(width)
+    return f"  {number:3d}. {name} {old} => {new} {fixed(done.score, 8):>12} a={what}\n"
 
 
 def _finish(options: Options, cluster: Cluster, group: _Group, moves: Sequence[Balanced]) -> None:
@@ -272,10 +253,7 @@ def _finish(options: Options, cluster: Cluster, group: _Group, moves: Sequence[B
     if options.print_commands is not None:
         _write_commands(options.print_commands, group, moves, only_first=options.first_job_group)
     for label, state in (("Original:", group.nodes), ("Final:", nodes)) if options.verbosity > 3 else ():
-        memory, disk = (
-            sum(node.unallocated_memory for node in state.values()),
-            sum(n.free_disk for n in state.values()),
-        )
+        memory, disk = sum(n.unallocated_memory for n in state.values()), sum(n.free_disk for n in state.values())
         write(f"{label:9} mem={memory} disk={disk}\n")
     backends.save_cluster(options, "balanced", "after balancing", cluster, nodes, instances)
     _show_tables(options, "Final", nodes, instances)

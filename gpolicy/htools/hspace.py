@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from gpolicy.allocator.cluster_data import Instance, Spec
@@ -12,6 +13,7 @@ from gpolicy.allocator.engines import Usable, usable_groups
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide, fixed, shown_float, truncate
 from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import Candidates, NoCandidatesError, PairCandidates, SingleCandidates, candidate_nodes
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.errors import InputError
@@ -19,13 +21,6 @@ from gpolicy.ganeti.htools_reading import wrapped
 from gpolicy.htools.backends import load_cluster, node_status, run_program, save_cluster, warnings, with_node_options
 from gpolicy.htools.program_options import HSPACE_OPTIONS, Options
 from gpolicy.light_dataclasses import dataclass
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from gpolicy.allocator.node import Node
-
 
 _MOST_STEPS = 400_000_000
 """Of one run, which hspace does not bound: some 20 seconds. A thousand nodes take a twentieth of it."""
@@ -92,10 +87,7 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
 def _tiered(
     allocator: Allocator, state: AllocationState, wanted: Sequence[Instance], limit: int | None
 ) -> AllocationState:
-    """Run the tiered allocation for each size in turn, at most `limit` instances in all.
-
-    The instances of one size reduce the limit of the next (htools, Program/Hspace).
-    """
+    """Run the tiered allocation for each size in turn, at most `limit` instances in all (htools, Program/Hspace)."""
     for instance in wanted:
         placed = len(state.placed)
         if limit is None or limit > placed:
@@ -121,10 +113,7 @@ def _show_bad(cluster: Cluster, nodes: Mapping[int, Node], options: Options) -> 
 
 
 def _allocator(nodes: Mapping[int, Node], count: int, usable: Usable, options: Options) -> Allocator | None:
-    """Return the allocator, or None if the state of the cluster forbids any allocation.
-
-    Raises NoCandidatesError.
-    """
+    """Return the allocator, or None if the state of the cluster forbids any allocation. Raises NoCandidatesError."""
     candidates: Candidates = SingleCandidates(()) if count == 1 else PairCandidates(())
     missing = None
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, Nic, NodeData
-from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
+from gpolicy.allocator.enumerations import BY_ADMIN_STATE, NO_NODE, InstanceStatus
 from gpolicy.errors import InputError
 from gpolicy.htools import json_fields
 from gpolicy.htools.json_fields import Fields, as_list, plain_object
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 NIC_MODES = frozenset({"bridged", "routed", "openvswitch"})
 _UNMANAGED = Nic()
-_STATES = {"up": InstanceStatus.RUNNING, "down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def parse_instance(
         disk=disk,
         disks=tuple(map(Disk, sizes, spindles)),
         vcpus=vcpus,
-        status=_STATES.get(state, InstanceStatus.RUNNING) if isinstance(state, str) else InstanceStatus.RUNNING,
+        status=BY_ADMIN_STATE.get(state, InstanceStatus.RUNNING) if isinstance(state, str) else InstanceStatus.RUNNING,
         template=template,
         primary=primary,
         secondary=secondary,
@@ -122,7 +121,7 @@ def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> Node
     free_spindles = fields.whole("free_spindles") if live else 0
     if not exclusive:
         spindles = parameters.whole("spindle_count")
-    storage: dict[str, Any] = {"spindles": spindles, "free_spindles": free_spindles, "exclusive_storage": exclusive}
+    storage: dict[str, Any] = {"spindles": spindles, "free_spindles": free_spindles, "exclusive": exclusive}
     if not live:
         return NodeData(index, name, groups[uuid], node_cpus=0, offline=True, tags=tags, **storage)
     return NodeData(
@@ -163,12 +162,7 @@ def _placed_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int
 
 def _nic(instance: str, values: dict[str, Json]) -> Nic:
     fields = Fields("", values)
-    fields.text_or_none("mac")
-    fields.text_or_none("ip")
-    mode = fields.text_or_none("mode")
-    fields.text_or_none("link")
-    fields.text_or_none("bridge")
-    network = fields.text_or_none("network")
+    _, _, mode, _, _, network = map(fields.text_or_none, ("mac", "ip", "mode", "link", "bridge", "network"))
     if mode is not None and mode not in NIC_MODES:
         raise InputError(f"invalid NIC mode in instance {instance}")
     return _UNMANAGED if network is None else Nic(network)

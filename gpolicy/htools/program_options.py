@@ -99,7 +99,6 @@ class Stop:
 
 
 def _with_value(short: str, long: str, argument: str, completion: str, text: str) -> Option:
-    """Return an option that must have a value."""
     return Option(long, text, short, Takes.REQUIRED, argument, completion)
 
 
@@ -181,8 +180,7 @@ HBAL_OPTIONS = (
     *(_MAX_CPU, _MIN_DISK),
     _with_value("g", "min-gain", "DELTA", "float", "minimum gain to aim for in a balancing step before giving up"),
     _with_value(
-        *("", "min-gain-limit", "SCORE", "float"),
-        "minimum cluster score for which we start checking the min-gain",
+        *("", "min-gain-limit", "SCORE", "float"), "minimum cluster score for which we start checking the min-gain"
     ),
     Option(
         "no-disk-moves",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Final
 
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, NodeData
 from gpolicy.analysis.allocator_input import cluster_data
@@ -20,10 +21,6 @@ from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.vocabulary import RAPI_READS
 from gpolicy.htools.json_fields import Fields, as_hypervisor, as_policy
 from gpolicy.light_dataclasses import replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Final
 
 CERTIFICATE_VARIABLE = "GPOLICY_RAPI_CA"
 """Environment variable with the name of a file (PEM) with the trusted certificate: htools has no option for it."""
@@ -83,7 +80,7 @@ def _node(node: NodeData, fields: Fields, master: str) -> NodeData:
     """Return a node as htools reads it: over RAPI it does not ask for its `cpu_speed`."""
     _require(fields.record("ndparams"), ("exclusive_storage", "spindle_count"))
     if not fields.flag("offline") and fields.flag("vm_capable", default=True):
-        figures = (*_MEASURED, "sptotal") if node.exclusive_storage else _MEASURED
+        figures = (*_MEASURED, "sptotal") if node.exclusive else _MEASURED
         _require(fields, figures, "Ganeti cannot measure this node; mark it offline if it is down")
     return replace(node, master=node.name == master, cpu_speed=1.0, tags=fields.texts("tags"))
 

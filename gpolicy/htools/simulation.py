@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpolicy.allocator.cluster_data import ClusterData, Group, NodeData
 from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, group_name, node_name, specification_in
 from gpolicy.ganeti.htools_reading import named, parse_int, parse_size
 from gpolicy.light_dataclasses import replace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def simulate(specs: Sequence[str]) -> ClusterData:
@@ -50,4 +48,4 @@ def _parse(spec: str) -> tuple[AllocPolicy, int, NodeData]:
         raise InputError(f"exclusive storage: cannot parse string '{found.exclusive}'")
     node = NodeData(0, "", 0, total_memory=float(memory), free_memory=memory, total_disk=float(disk), free_disk=disk)
     exclusive = found.exclusive == "True"
-    return policy, count, replace(node, total_cpus=float(cpus), spindles=spindles, exclusive_storage=exclusive)
+    return policy, count, replace(node, total_cpus=float(cpus), spindles=spindles, exclusive=exclusive)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.cluster_score import COMPONENTS, component_values, statistics, total_score
 from gpolicy.allocator.ghc_numbers import fixed, shown_float
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import Candidates, SingleCandidates
 from gpolicy.htools.backends import node_name
 from gpolicy.htools.haskell_text import shown_ints, shown_peers
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
 
 DEFAULT_FIELDS = (
     *("status", "name", "tmem", "nmem", "imem", "xmem", "fmem", "umem", "rmem", "tdsk", "fdsk", "pcpu", "vcpu", "pcnt"),
@@ -24,12 +21,6 @@ Field = tuple[str, bool, Callable[[Node], str]]
 """Heading, whether the column holds numbers (aligned right), and the text of a node."""
 
 
-def _status(node: Node) -> str:
-    if node.facts.offline:
-        return "-"
-    return "*" if node.fails_n1 else " "
-
-
 def _tags(node: Node) -> str:
     return ",".join(f"{tag}={count}" for tag, count in sorted(node.exclusion_tags.items()))
 
@@ -38,11 +29,11 @@ FIELDS: Mapping[str, Field] = {
     "idx": ("Index", True, lambda node: str(node.index)),
     "name": ("Name", False, lambda node: node.facts.alias),
     "fqdn": ("Name", False, lambda node: node.facts.name),
-    "status": ("F", False, _status),
+    "status": ("F", False, lambda node: "-" if node.facts.offline else "*" if node.fails_n1 else " "),
     "tmem": ("t_mem", True, lambda node: fixed(node.facts.total_memory, 0)),
     "nmem": ("n_mem", True, lambda node: str(node.facts.node_memory)),
     "xmem": ("x_mem", True, lambda node: str(node.facts.unaccounted_memory)),
-    "fmem": ("f_mem", True, lambda node: str(node.facts.reported_free_memory)),
+    "fmem": ("f_mem", True, lambda node: str(node.facts.free_memory)),
     "umem": ("u_mem", True, lambda node: str(node.unallocated_memory)),
     "imem": ("i_mem", True, lambda node: str(node.instance_memory)),
     "rmem": ("r_mem", True, lambda node: str(node.reserved_memory)),

@@ -109,7 +109,7 @@ def _node(index: int, text: str, groups: Mapping[str, int]) -> NodeData:
         cpu_speed=parse_float(name, line.cpu_speed),
         offline=line.role == "Y",
         master=line.role == "M",
-        exclusive_storage=line.exclusive_storage == "Y",
+        exclusive=line.exclusive_storage == "Y",
         tags=tuple(split(",", line.tags)),
     )
 
@@ -194,7 +194,6 @@ def format_cluster(cluster: Cluster, nodes: Mapping[int, Node], instances: Mappi
 
 
 def _line(*cells: str | bool | tuple[str, ...] | int) -> str:
-    """Return the columns of a line."""
     texts = (("Y" if cell else "N") if isinstance(cell, bool) else cell for cell in cells)
     return "|".join(",".join(text) if isinstance(text, tuple) else str(text) for text in texts)
 
@@ -203,7 +202,7 @@ def _format_node(node: Node, group: str) -> str:
     own = node.facts
     flag: str | bool = "M" if own.master and not own.offline else own.offline
     return _line(
-        *(own.name, fixed(own.total_memory, 0), own.node_memory, own.reported_free_memory, fixed(own.total_disk, 0)),
+        *(own.name, fixed(own.total_memory, 0), own.node_memory, own.free_memory, fixed(own.total_disk, 0)),
         *(node.free_disk, fixed(own.total_cpus, 0), flag, group, own.spindles, own.tags, own.exclusive),
         *(node.free_spindles, own.node_cpus, shown_float(own.cpu_speed)),
     )

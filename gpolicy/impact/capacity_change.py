@@ -180,11 +180,7 @@ def matched_pairs(old: Sequence[SpecPair], new: Sequence[SpecPair]) -> list[Pair
 
 def _distance(left: SpecPair, right: SpecPair) -> float:
     """Return how many doublings lie between the greatest sizes: memory, CPUs and disk added up."""
-    values = (
-        (left.max.memory, right.max.memory),
-        (left.max.cpus, right.max.cpus),
-        (left.max.disk_size, right.max.disk_size),
-    )
+    values = ((getattr(left.max, name), getattr(right.max, name)) for name in ("memory", "cpus", "disk_size"))
     return sum(abs(log2(max(1, a)) - log2(max(1, b))) for a, b in values)
 
 
@@ -229,7 +225,6 @@ def _too_slow(sides: CountedSides) -> str:
 def _group_change(
     sides: CountedSides, before: GroupCapacity | None, after: GroupCapacity | None, names: PairNames
 ) -> GroupCapacityChange:
-    """Compare one group, or the whole cluster."""
     match = sides.match
     before = before and replace(before, group=match.before)
     after = after and after.called(match.after, names)
@@ -294,7 +289,6 @@ def _standard(
     counted: CountedCluster | None,
     templates: tuple[str, ...],
 ) -> FitChange:
-    """Return the row of the standard size."""
     was, will = (side.standard if side else None for side in (before, after))
     old_size = None
     if was and was.spec and will and counted is not None and (was.spec != will.spec or templates):
@@ -310,7 +304,7 @@ def _vectors(
         return None
     old, new = sides.before.policy, sides.after.policy
     nodes = [*sides.before.data.nodes, *sides.after.data.nodes]
-    if not sides.before.data.nodes or not sides.after.data.nodes or not all(node.exclusive_storage for node in nodes):
+    if not sides.before.data.nodes or not sides.after.data.nodes or not all(node.exclusive for node in nodes):
         return None
     if any(max(p.min.memory, p.min.disk_size, p.min.cpus) <= 0 for p in (*old.minmax, *new.minmax)):
         return None

@@ -41,15 +41,9 @@ _PARTS: Final = {
     Measure.NODE_FAILURES: "redundancy",
 }
 """The part of the impact that a guard limits."""
+_Figure = tuple[bool, str]
+"""Whether a guard accepts one measured figure, and what it is: its name, and where it comes from."""
 _Part = TypeVar("_Part", CapacityChange, RedundancyChange)
-
-
-@dataclass(frozen=True, slots=True)
-class _Figure:
-    """One measured figure: `text` names it and where it comes from."""
-
-    ok: bool
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +110,9 @@ def declared_guards(
     found = []
     for guard in guards:
         figures = list(_figures(guard, changes, impact, extent))
-        wrong = [figure for figure in figures if not figure.ok]
+        wrong = [figure for figure in figures if not figure[0]]
         shown = wrong or figures
-        message = "; ".join(figure.text for figure in shown[:_MOST_REASONS]) or "nothing to measure"
+        message = "; ".join(text for _, text in shown[:_MOST_REASONS]) or "nothing to measure"
         if len(shown) > _MOST_REASONS:
             message += f"; and {len(shown) - _MOST_REASONS} more"
         override = bool(wrong) and guard.name.value in allowed
@@ -245,14 +239,14 @@ def _figures(
 ) -> Iterator[_Figure]:
     if guard.measure is Measure.MAX_CHANGES:
         made = len(changes)
-        yield _Figure(made <= guard.limit, f"{count(made, 'change')}, {_compared(made, guard)}")
+        yield made <= guard.limit, f"{count(made, 'change')}, {_compared(made, guard)}"
         return
     if extent is not None and (reason := extent.nothing_for(guard)):
-        yield _Figure(ok=True, text=reason)
+        yield True, reason
         return
     if impact is None:
         reason = "nothing changes" if not changes else "cannot be measured: the impact of the plan was not computed"
-        yield _Figure(ok=not changes, text=reason)
+        yield not changes, reason
         return
     match guard.measure:
         case Measure.NEWLY_VIOLATING if impact.violations:
@@ -266,13 +260,13 @@ def _figures(
         case _:
             part = _PARTS[guard.measure]
             reason = impact.unavailable.get(part, f"{part} is not known")
-            yield _Figure(ok=False, text=f"cannot be measured: {reason}")
+            yield False, f"cannot be measured: {reason}"
 
 
 def _unmeasured_groups(unavailable: Mapping[str, str], wanted: str | None) -> Iterator[_Figure]:
     for name, reason in unavailable.items():
         if name and wanted in (None, name):
-            yield _Figure(ok=False, text=f"group {name}: cannot be measured: {reason}")
+            yield False, f"group {name}: cannot be measured: {reason}"
 
 
 def _compared(count: int, guard: Guard) -> str:
@@ -287,7 +281,7 @@ def _capacity(guard: Guard, capacity: CapacityChange, basis: Mapping[str, BasisK
     yield from _unmeasured_groups(capacity.unavailable, wanted)
     groups = [item for item in capacity.groups if wanted in (None, item.group)]
     if not groups and wanted is not None and wanted not in capacity.unavailable:
-        yield _Figure(ok=False, text=f"cannot be measured: there is no group {wanted}")
+        yield False, f"cannot be measured: there is no group {wanted}"
     measured = False
     for group in groups:
         for row in _rows(guard, group):
@@ -297,12 +291,12 @@ def _capacity(guard: Guard, capacity: CapacityChange, basis: Mapping[str, BasisK
     if groups and not measured and guard.spec is not None:
         where = f"group {wanted}" if wanted else "no group"
         spec = f"{'no' if wanted else 'a'} spec {pair_title(guard.spec.value)}"
-        yield _Figure(ok=False, text=f"cannot be measured: {where} has {spec}")
+        yield False, f"cannot be measured: {where} has {spec}"
     elif not measured and not capacity.unavailable and groups:
-        yield _Figure(ok=True, text="no spec to measure")
+        yield True, "no spec to measure"
     elif guard.measure is Measure.CAPACITY_LOSS and measured and not any(group.most_before for group in groups):
         where = f"group {wanted}" if wanted else "any group"
-        yield _Figure(ok=False, text=f"measures nothing: nothing fits in {where} now, so nothing can be lost")
+        yield False, f"measures nothing: nothing fits in {where} now, so nothing can be lost"
 
 
 def _rows(guard: Guard, group: GroupCapacityChange) -> list[FitChange]:
@@ -327,11 +321,11 @@ def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: Basis
         if after is None:
             gone = "the group is removed" if group.after is None else "the spec is removed"
             text = f"{spec}{on}: none fits after ({gone}), at least {guard.shown_limit}"
-            yield _Figure(ok=guard.limit <= 0, text=text)
+            yield guard.limit <= 0, text
             return
         limit = f"{'at least' if after >= guard.limit else 'fewer than'} {guard.shown_limit}"
         why = f" (bound by {row.after.binding.cause.key})" if row.after and after < guard.limit else ""
-        yield _Figure(after >= guard.limit, f"{spec}{on}: {after} fit after, {limit}{why}")
+        yield after >= guard.limit, f"{spec}{on}: {after} fit after, {limit}{why}"
         return
     if row.before is None:
         return  # a new spec: nothing can be lost
@@ -346,7 +340,7 @@ def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: Basis
     if old is not None:
         why = f" (bound by {old.binding.cause.key})"
         of_old_size = _loss(guard, of_size, row.before.fits, old.fits, why)
-        yield from [of_old_size] if not of_old_size.ok else []
+        yield from [of_old_size] if not of_old_size[0] else []
 
 
 def _loss(
@@ -358,7 +352,7 @@ def _loss(
     if lost > 0:
         share = f"{100 * lost / before:.3g} %" if guard.percent else str(lost)
         loss = f"a loss of {share}, {'at most' if ok else 'more than'} {guard.shown_limit}"
-    return _Figure(ok, f"{title}: {before}{sizes[0]} fit now, {then}{sizes[1]} after{why}, {loss}")
+    return ok, f"{title}: {before}{sizes[0]} fit now, {then}{sizes[1]} after{why}, {loss}"
 
 
 def _size(row: FitChange, side: int) -> str:
@@ -386,12 +380,12 @@ def _newly_violating(guard: Guard, violations: ViolationChange) -> Iterator[_Fig
     unknown = violations.uncertain(wanted)
     if newly > guard.limit or newly + len(unknown) <= guard.limit:
         text = f"{where}{who} newly {'violate' if newly > 1 else 'violates'} the policy{names}"
-        yield _Figure(newly <= guard.limit, f"{text}, {_compared(newly, guard)}")
+        yield newly <= guard.limit, f"{text}, {_compared(newly, guard)}"
     else:
         why = "; ".join(dict.fromkeys(unknown.values()))
         verb = "violate" if len(unknown) > 1 else "violates"
         text = f"{where}cannot be measured: whether {some(list(unknown))} {verb} the policy is unknown: {why}"
-        yield _Figure(ok=False, text=text)
+        yield False, text
 
 
 # --- redundancy --------------------------------------------------------------------------------------------------
@@ -403,7 +397,7 @@ def _node_failures(guard: Guard, redundancy: RedundancyChange, basis: Mapping[st
     found = [item for item in redundancy.groups if wanted in (None, item.group) and item.after is not None]
     if not found and (wanted not in redundancy.unavailable if wanted else not redundancy.unavailable):
         missing = f"there is no group {wanted}" if wanted else "there is no group"
-        yield _Figure(ok=False, text=f"cannot be measured: {missing}")
+        yield False, f"cannot be measured: {missing}"
     for item in found:
         if item.after is not None and (item.after.nodes or wanted is not None):
             yield _survival(guard, item, item.after, basis.get(item.group))
@@ -412,23 +406,23 @@ def _node_failures(guard: Guard, redundancy: RedundancyChange, basis: Mapping[st
 def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundancy, basis: BasisKind | None) -> _Figure:
     title = f"group {change.group}{_on(basis)}"
     if not after.nodes:
-        return _Figure(ok=False, text=f"{title}: cannot be measured: it has no nodes")
+        return False, f"{title}: cannot be measured: it has no nodes"
     survives = f"{title}: survives {count(after.survives, 'node failure')} after"
     if after.survives >= guard.limit:
-        return _Figure(ok=True, text=f"{survives}, at least {guard.shown_limit}")
+        return True, f"{survives}, at least {guard.shown_limit}"
     if after.unavailable is not None or (after.asked < guard.limit <= after.nodes and not after.not_absorbed):
         reason = (
             after.unavailable
             or f"only {count(after.asked, 'failure')} at once {'was' if after.asked == 1 else 'were'} examined"
         )
-        return _Figure(ok=False, text=f"{title}: cannot be measured: {reason}")
+        return False, f"{title}: cannot be measured: {reason}"
     text = f"{survives}, fewer than {guard.shown_limit}"
     if change.before is not None:
         text += " (as now)" if change.before.survives == after.survives else f" (now {change.before.survives})"
     for loss in after.not_absorbed[:1]:
         first = loss.homeless[0]
         text += f": without {some(loss.nodes)} {first.instance} has no place ({first.key})"
-    return _Figure(ok=False, text=text)
+    return False, text
 
 
 def _on(basis: BasisKind | None) -> str:

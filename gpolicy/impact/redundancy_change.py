@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import nan
 
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.node_losses import GroupRedundancy, Loss, group_redundancy, loaded_score
-from gpolicy.analysis.shown_score import Score
+from gpolicy.analysis.node_losses import GroupRedundancy, Loss, group_redundancy
+from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.impact.comparison import LoadedSides, measure_sides
 from gpolicy.progress import Tell
 
@@ -75,6 +76,9 @@ def redundancy_change(compared: LoadedSides, failures: int, tell: Tell) -> Redun
         for sides, (before, after) in zip(compared.groups, measure_sides(compared.groups, examine), strict=True)
     )
     notes = ["the cluster score is not known for the same reason"] if compared.unavailable else []
-    scores = (loaded_score(compared.before), loaded_score(compared.after))
+    now, then = (
+        Score(nan, ()) if side.unknown else score_of(side.whole.as_hspace.cluster.nodes.values())
+        for side in (compared.before, compared.after)
+    )
     most = max([failures, *(side.asked for item in groups for side in (item.before, item.after) if side is not None)])
-    return RedundancyChange(most, groups, *scores, (*notes, *compared.notes), compared.unavailable)
+    return RedundancyChange(most, groups, now, then, (*notes, *compared.notes), compared.unavailable)

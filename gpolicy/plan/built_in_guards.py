@@ -182,9 +182,8 @@ def _groups_empty(view: Outlook) -> Iterator[Objection]:
     for name in sorted(removed):
         nodes = sorted(node.name for node in view.after.nodes_of(name))
         if nodes:
-            yield view.object_to(
-                f"group {name} is not empty: {some(nodes)} must go to another group first", NAME, group=name
-            )
+            text = f"group {name} is not empty: {some(nodes)} must go to another group first"
+            yield view.object_to(text, NAME, group=name)
     if removed and not view.after.groups.keys() - removed:
         yield view.object_to("the last group cannot be removed", NAME, group=min(removed))
 
@@ -193,13 +192,9 @@ def _pairs_together(view: Outlook) -> Iterator[Objection]:
     def are_apart(state: ClusterState, one: str, other: str) -> bool:
         return one in state.nodes and other in state.nodes and state.nodes[one].group != state.nodes[other].group
 
-    split = {
-        instance.name: (instance.primary_node, secondary)
-        for instance in view.state.instances.values()
-        for secondary in instance.secondary_nodes
-        if are_apart(view.after, instance.primary_node, secondary)
-        and not are_apart(view.state, instance.primary_node, secondary)
-    }
+    instances = view.state.instances.values()
+    pairs = ((item.name, (item.primary_node, other)) for item in instances for other in item.secondary_nodes)
+    split = {name: pair for name, pair in pairs if are_apart(view.after, *pair) and not are_apart(view.state, *pair)}
     if split:
         moved = {node for nodes in split.values() for node in nodes}
         moves = [item.span for item in view.changes if item.path == MEMBERSHIP and item.object_name in moved]
@@ -235,12 +230,9 @@ def _exclusive_storage(view: Outlook) -> Iterator[Objection]:
         if before is not True and after is True:
             new.setdefault(view.after.nodes[node.name].group, set()).add(node.name)
     for name, nodes in sorted(new.items()):
-        users = sorted(
-            instance.name
-            for instance in view.state.instances.values()
-            if nodes & {instance.primary_node, *instance.secondary_nodes}
-            and any(disk.template != "plain" for disk in instance.disks)
-        )
+        instances = view.state.instances.values()
+        there = (item for item in instances if nodes & {item.primary_node, *item.secondary_nodes})
+        users = sorted(item.name for item in there if any(disk.template != "plain" for disk in item.disks))
         if users:
             text = f"nodes of group {name} get exclusive storage, but {some(users)} have disks there that are not plain"
             yield view.object_to(text, _EXCLUSIVE, group=name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
@@ -41,6 +41,11 @@ class Objection:
 
     text: str
     span: Span | None = None
+
+
+def label_of(level: Level, name: str | None) -> str:
+    """Return an object as plans write it."""
+    return level.value if name is None else f"{level.value}/{name}"
 
 
 NAME: Path = ("name",)
@@ -98,7 +103,7 @@ class Change:
     @property
     def object(self) -> str:
         """The object as plans write it: cluster, group/NAME, node/NAME."""
-        return self.level.value if self.object_name is None else f"{self.level.value}/{self.object_name}"
+        return label_of(self.level, self.object_name)
 
     @property
     def makes_own(self) -> bool:
@@ -114,6 +119,11 @@ class NotCompared:
     path: Path
     wanted: Value
     span: Span | None = None
+
+
+def new_names(changes: Iterable[Change]) -> dict[str, str]:
+    """Return the new names of the groups that are renamed, by their old ones."""
+    return {str(change.before): str(change.after) for change in changes if change.action is ChangeAction.RENAME}
 
 
 def words(value: Value) -> list[str]:
@@ -205,31 +215,27 @@ def contains(outer: Value, inner: Value) -> bool:
     """Return whether a disk template is the same, or every size of a spec pair (`inner`) is one of another pair."""
     if not isinstance(outer, dict) or not isinstance(inner, dict):
         return outer == inner
-    low, high = ([_spec(pair, bound) for pair in (outer, inner)] for bound in ("min", "max"))
+
+    def number(pair: Mapping[str, Value], bound: str, name: str, otherwise: float) -> float:
+        spec = pair.get(bound)
+        found = spec.get(name) if isinstance(spec, dict) else None
+        return found if isinstance(found, int) else otherwise
+
     return all(
-        low[0].get(name, inf) <= low[1].get(name, -inf) and high[1].get(name, inf) <= high[0].get(name, -inf)
+        number(outer, "min", name, inf) <= number(inner, "min", name, -inf)
+        and number(inner, "max", name, inf) <= number(outer, "max", name, -inf)
         for name in SPEC_PARAMETERS
     )
 
 
-def _spec(pair: Mapping[str, Value], bound: str) -> dict[str, int]:
-    """Return the numbers of one bound of a pair."""
-    spec = pair.get(bound)
-    return {name: value for name, value in spec.items() if isinstance(value, int)} if isinstance(spec, dict) else {}
-
-
 def instances_with(state: ClusterState, template: str, level: Level, name: str | None) -> list[str]:
     """Return the instances with disks of `template` on the nodes of an object (cluster, group or node)."""
-    return sorted(
-        instance.name
-        for instance in state.instances.values()
-        if any(disk.template == template for disk in instance.disks)
-        and (
-            level is Level.CLUSTER
-            or (level is Level.NODE and instance.primary_node == name)
-            or (level is Level.GROUP and group_of(state, instance.primary_node) == name)
-        )
-    )
+    users = (item for item in state.instances.values() if any(disk.template == template for disk in item.disks))
+    if level is Level.NODE:
+        users = (item for item in users if item.primary_node == name)
+    elif level is Level.GROUP:
+        users = (item for item in users if group_of(state, item.primary_node) == name)
+    return sorted(item.name for item in users)
 
 
 def group_of(state: ClusterState, node: str) -> str | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Final
 
-from gpolicy.cluster.state import ClusterState, LiveGroup, LiveNode
+from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import as_word, canonical, fill, parameter_at, position
@@ -22,15 +23,23 @@ from gpolicy.plan.change import (
     ChangeAction,
     NotCompared,
     Risk,
+    label_of,
     risk_of,
     risk_when_new,
 )
 from gpolicy.plan.part import Key, without
 from gpolicy.policy.model import INHERIT, Leaves, OwnedPrefix, Policy
+from gpolicy.policy.source_file import Located
 from gpolicy.resolve.desired import Desired, DesiredGroup, DesiredNode, resolve
 
 TOOL_TAGS = ("ganeti:watcher:autorepair:pending:", "ganeti:watcher:autorepair:result:", "htools:standby:auto")
 """Tags that Ganeti's own tools set and remove; never pruned, even if a policy owns them."""
+
+
+_Seen = Mapping[Path, Value]
+_Pair = tuple[Value, Value]
+_Risk = tuple[Risk, str]
+_LOW: Final[_Risk] = (Risk.LOW, "")
 
 
 @dataclass(slots=True)
@@ -65,27 +74,23 @@ class _Diff:
         self.groups_after: dict[str, Values] = {}
 
     def run(self) -> Difference:
-        self._cluster()
-        for name in sorted(self.desired.groups):
-            self._group(self.desired.groups[name])
-        for name in sorted(self.desired.nodes):
-            self._node(self.desired.nodes[name])
+        own = self.state.cluster.own
+        self._leaves(Level.CLUSTER, None, self.cluster_leaves, own, own, self.cluster_after)
+        self._tags(Level.CLUSTER, None, _places(self.cluster_tags), self.state.cluster.tags)
+        for _, group in sorted(self.desired.groups.items()):
+            self._group(group)
+        for _, node in sorted(self.desired.nodes.items()):
+            self._node(node)
         return self.result
 
     # --- objects -------------------------------------------------------------------------------------------------
-
-    def _cluster(self) -> None:
-        before, after = self.state.cluster.own, self.cluster_after
-        self._leaves(Level.CLUSTER, None, self.cluster_leaves, self.state.cluster.own, before, after)
-        wanted = None if self.cluster_tags is None else {tag.value: tag.span for tag in self.cluster_tags}
-        self._tags(Level.CLUSTER, None, wanted, self.state.cluster.tags)
 
     def _group(self, desired: DesiredGroup) -> None:
         policy = desired.policy
         if policy.removed is not None:
             if desired.current is not None:
                 risk = RISK_OF_ACTION[ChangeAction.REMOVE], ""
-                self._add(Level.GROUP, policy.name, NAME, (desired.current, None), policy.removed.span, risk=risk)
+                self._add(Level.GROUP, policy.name, NAME, (desired.current, None), policy.removed.span, risk)
             return
         current = self.state.groups[desired.current] if desired.current else None
         if current is None:
@@ -97,27 +102,22 @@ class _Diff:
         before: Mapping[Path, Value] = current.effective if current else {}
         after = fill(self._own_after(own, policy.leaves), self.cluster_after, Level.GROUP)
         self.groups_after[policy.name] = after
-        self._leaves(Level.GROUP, policy.name, policy.leaves, own, before, after, current=current)
-        wanted = None if policy.tags is None else {tag.value: tag.span for tag in policy.tags}
-        self._tags(Level.GROUP, policy.name, wanted, current.tags if current else frozenset())
+        self._leaves(Level.GROUP, policy.name, policy.leaves, own, before, after)
+        self._tags(Level.GROUP, policy.name, _places(policy.tags), current.tags if current else frozenset())
 
     def _node(self, desired: DesiredNode) -> None:
         node = self.state.nodes[desired.name]
         group_after = desired.group.value if desired.group else self.desired.name_after(node.group)
         own_after = self._own_after(node.own, desired.leaves)
         before = self.state.effective_of_node(node)
-        after = fill(own_after, self.groups_after.get(group_after) or self._effective(group_after), Level.NODE)
+        known = self.state.groups.get(group_after)
+        of_group = fill(known.own, self.cluster_after, Level.GROUP) if known else self.cluster_after
+        after = fill(own_after, self.groups_after.get(group_after) or of_group, Level.NODE)
         if desired.group is not None and self.desired.name_after(node.group) != desired.group.value:
             risk = RISK_OF_ACTION[ChangeAction.MOVE], _silent_changes(before, after, desired.leaves)
-            move = (node.group, group_after)
-            self._add(Level.NODE, node.name, MEMBERSHIP, move, desired.group.span, risk=risk)
+            self._add(Level.NODE, node.name, MEMBERSHIP, (node.group, group_after), desired.group.span, risk)
         self._leaves(Level.NODE, node.name, desired.leaves, node.own, before, after)
         self._tags(Level.NODE, node.name, desired.tags, node.tags)
-
-    def _effective(self, group: str) -> Values:
-        """Return the effective values of a group that the policy says nothing about, under the new cluster values."""
-        known = self.state.groups.get(group)
-        return fill(known.own, self.cluster_after, Level.GROUP) if known else dict(self.cluster_after)
 
     # --- leaves --------------------------------------------------------------------------------------------------
 
@@ -132,23 +132,14 @@ class _Diff:
                 after[path] = self.cluster_after.get(path)
         return after
 
-    def _leaves(
-        self,
-        level: Level,
-        name: str | None,
-        leaves: Leaves,
-        own: Mapping[Path, Value],
-        before: Mapping[Path, Value],
-        after: Mapping[Path, Value],
-        *,
-        current: LiveGroup | None = None,
-    ) -> None:
+    def _leaves(self, level: Level, name: str | None, leaves: Leaves, own: _Seen, before: _Seen, after: _Seen) -> None:
+        now = self.desired.groups[name].current if level is Level.GROUP and name else name
+        is_new = level is Level.GROUP and now is None
         for path in sorted(leaves, key=position):
             leaf = leaves[path]
-            if not self.state.readable(level, path) and not (level is Level.GROUP and current is None):
-                label = level.value if name is None else f"{level.value}/{name}"
+            if not self.state.readable(level, path) and not is_new:
                 wanted = "inherit" if leaf.value is INHERIT else leaf.value
-                self.result.unreadable.append(NotCompared(label, path, wanted, leaf.span))
+                self.result.unreadable.append(NotCompared(label_of(level, name), path, wanted, leaf.span))
                 continue
             own_before = canonical(path, own.get(path)) if path in own else None
             own_after = None if leaf.value is INHERIT else canonical(path, leaf.value)
@@ -158,13 +149,11 @@ class _Diff:
                 continue
             effective = before.get(path), after.get(path)
             affects = self._followers(level, name, path) if effective[0] != effective[1] else ()
-            now = self.desired.groups[name].current if level is Level.GROUP and name else name
-            is_new = level is Level.GROUP and now is None
             risk = risk_when_new(path) if is_new else risk_of(self.state, level, now, path, *effective)
             if leaf.value is INHERIT and own_after is not None:
                 risk = risk[0], STANDS_IN
-            own_values = own_before, own_after
-            self._add(level, name, path, own_values, leaf.span, effective=effective, risk=risk, affects=affects)
+            follows = {"effective_before": effective[0], "effective_after": effective[1], "affects": affects}
+            self._add(level, name, path, (own_before, own_after), leaf.span, risk, **follows)
 
     def _followers(self, level: Level, name: str | None, path: Path) -> tuple[str, ...]:
         """Return the groups (of the cluster) or nodes (of a group) that have no own value at `path`."""
@@ -202,28 +191,14 @@ class _Diff:
         level: Level,
         name: str | None,
         path: Path,
-        own: tuple[Value, Value],
+        own: _Pair,
         span: Span | None,
-        *,
-        effective: tuple[Value, Value] | None = None,
-        risk: tuple[Risk, str] = (Risk.LOW, ""),
-        affects: tuple[str, ...] = (),
+        risk: _Risk = _LOW,
+        **more: Any,
     ) -> None:
-        """Add a change of own values, and of `effective` ones where these are others: (before, after)."""
-        effective = own if effective is None else effective
-        change = Change(
-            level=level,
-            object_name=name,
-            path=path,
-            before=own[0],
-            after=own[1],
-            effective_before=effective[0],
-            effective_after=effective[1],
-            risk=risk[0],
-            reason=risk[1],
-            affects=affects,
-            span=span,
-        )
+        """Add a change of own values (before, after); `more` says whom it affects, and of other effective values."""
+        values = {"before": own[0], "after": own[1], "effective_before": own[0], "effective_after": own[1], **more}
+        change = Change(level=level, object_name=name, path=path, span=span, risk=risk[0], reason=risk[1], **values)
         self.result.changes.append(change)
 
     def _tags(self, level: Level, name: str | None, wanted: dict[str, Span] | None, have: frozenset[str]) -> None:
@@ -236,6 +211,10 @@ class _Diff:
         before: list[Value] = [*sorted(have)]
         after: list[Value] = [*sorted((have - extra) | missing)]
         self._add(level, name, TAGS, (before, after), wanted[min(missing)] if missing else None)
+
+
+def _places(tags: Iterable[Located[str]] | None) -> dict[str, Span] | None:
+    return None if tags is None else {tag.value: tag.span for tag in tags}
 
 
 def owned(tag: str, level: Level, prefixes: tuple[OwnedPrefix, ...]) -> bool:

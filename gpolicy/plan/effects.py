@@ -87,9 +87,8 @@ def touched(changes: Iterable[Change]) -> dict[str, None]:
             created.add(change.object)
         if change.makes_own and change.object not in created:
             names["cluster"] = None
-        names[
-            f"group/{change.before}" if change.action in (ChangeAction.RENAME, ChangeAction.REMOVE) else change.object
-        ] = None
+        gone = change.action in (ChangeAction.RENAME, ChangeAction.REMOVE)
+        names[f"group/{change.before}" if gone else change.object] = None
         if change.action is ChangeAction.MOVE:  # a move writes the group that is left and the one that is joined
             names |= {f"group/{change.before}": None, f"group/{change.after}": None}
     return names
@@ -195,10 +194,9 @@ def effects_between(before: Contents, after: Contents) -> Iterator[Effect]:
     """Yield what makes `after` of `before`, leaf by leaf. A group with another name is another group."""
     for name in dict.fromkeys((*before, *after)):
         old, new = before.get(name, {}), after.get(name, {})
-        paths = dict.fromkeys((*old, *new)) if name in after else (NAME,)
-        yield from (
-            Effect(name, path, old.get(path), new.get(path)) for path in paths if old.get(path) != new.get(path)
-        )
+        for path in dict.fromkeys((*old, *new)) if name in after else (NAME,):
+            if old.get(path) != new.get(path):
+                yield Effect(name, path, old.get(path), new.get(path))
 
 
 def written(effects: Collection[Effect]) -> set[str]:
@@ -206,13 +204,8 @@ def written(effects: Collection[Effect]) -> set[str]:
 
     For a node that moves, Ganeti writes the group that it leaves and the one that it joins as well.
     """
-    groups = {
-        f"group/{group}"
-        for effect in effects
-        if effect.path == MEMBERSHIP
-        for group in (effect.before, effect.after)
-        if group is not None
-    }
+    moves = [effect for effect in effects if effect.path == MEMBERSHIP]
+    groups = {f"group/{group}" for move in moves for group in (move.before, move.after) if group is not None}
     return {effect.object for effect in effects} | groups
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -54,12 +54,6 @@ def key_of(change: Change) -> Key:
     return change.object, change.path
 
 
-def check_part(part: Part, policy: Policy, state: ClusterState) -> None:
-    """Raise RequestError for a word of `part` that names no object of the policy or the cluster, or no value of one."""
-    for option, words in (("only", part.only), ("exclude", part.exclude)):
-        check_words(option, words, policy, state)
-
-
 def check_words(option: str, words: Iterable[str], policy: Policy, state: ClusterState) -> None:
     """Raise RequestError for a word of an option that names no object of the policy or the cluster, or no value."""
     groups = {*state.groups, *policy.groups}
@@ -80,13 +74,9 @@ def check_words(option: str, words: Iterable[str], policy: Policy, state: Cluste
 
 def without_change(part: Part, changes: Collection[Change]) -> tuple[str, ...]:
     """Return a sentence for each word of `part` that names no change."""
-    options = (("--only", part.only), ("--exclude", part.exclude))
-    return tuple(
-        f"{option} {word} names nothing that changes"
-        for option, words in options
-        for word in words
-        if not any(_is_named(change, (word,)) for change in changes)
-    )
+    options = [*(("--only", word) for word in part.only), *(("--exclude", word) for word in part.exclude)]
+    futile = (item for item in options if not any(_is_named(change, item[1:]) for change in changes))
+    return tuple(f"{option} {word} names nothing that changes" for option, word in futile)
 
 
 @cache
@@ -120,21 +110,18 @@ def select(changes: Sequence[Change], part: Part) -> tuple[set[Key], list[str]]:
     return keys, along
 
 
-def contradiction(part: Part, changes: Iterable[Change], missing: Collection[LeftOut]) -> str:
-    """Return why no plan of a part has these changes and leaves out the `missing` ones; nothing if one may."""
-    changes = list(changes)
+def contradictions_of_part(part: Part, changes: Sequence[Change], missing: Collection[LeftOut]) -> Iterator[str]:
+    """Yield why no plan of a part has these changes and leaves out the `missing` ones; nothing if one may."""
     if part.is_whole and missing:
-        return "a whole plan leaves nothing out"
+        yield "a whole plan leaves nothing out"
     made = {key_of(change) for change in changes}
-    both = next((item for item in missing if (item.object, item.path) in made), None)
-    if both is not None:
-        return f"{both.object} {'.'.join(both.path)} is changed and left out"
-    excluded = next((change for change in changes if _is_named(change, part.exclude)), None)
-    if excluded is not None:
-        return f"{_words(excluded)} is changed, and --exclude leaves it out"
+    both = (item for item in missing if (item.object, item.path) in made)
+    yield from (f"{item.object} {'.'.join(item.path)} is changed and left out" for item in both)
+    excluded = (change for change in changes if _is_named(change, part.exclude))
+    yield from (f"{_words(change)} is changed, and --exclude leaves it out" for change in excluded)
     named, _ = select(changes, part)
-    other = next((change for change in changes if key_of(change) not in named), None)
-    return "" if other is None else f"{_words(other)} is changed, and --only does not name it"
+    others = (change for change in changes if key_of(change) not in named)
+    yield from (f"{_words(change)} is changed, and --only does not name it" for change in others)
 
 
 def left_out(changes: Iterable[Change], keys: Collection[Key]) -> tuple[LeftOut, ...]:
@@ -189,11 +176,8 @@ def _is_named(change: Change, words: Iterable[str]) -> bool:
 def is_chosen(words: Iterable[str], name: str, path: Path) -> bool:
     """Return whether one of the words (OBJECT or OBJECT:PATH, globs) names this value of an object."""
     dotted = ".".join(path)
-    for word in words:
-        _, colon, glob = word.partition(":")
-        if _is_object(word, name) and (not colon or fnmatchcase(dotted, glob) or fnmatchcase(dotted, f"{glob}.*")):
-            return True
-    return False
+    globs = (word.partition(":")[1:] for word in words if _is_object(word, name))
+    return any(not colon or fnmatchcase(dotted, glob) or fnmatchcase(dotted, f"{glob}.*") for colon, glob in globs)
 
 
 def _is_object(word: str, name: str) -> bool:
@@ -201,6 +185,4 @@ def _is_object(word: str, name: str) -> bool:
 
 
 def _words(change: Change) -> str:
-    if change.path == NAME:
-        return f"{change.object} ({change.action})"
-    return f"{change.object}:{'.'.join(change.path)}"
+    return f"{change.object} ({change.action})" if change.path == NAME else f"{change.object}:{'.'.join(change.path)}"

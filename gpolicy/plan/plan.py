@@ -18,12 +18,12 @@ from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed, judge, obj
 from gpolicy.plan.change import Change, NotCompared, Objection
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.plan.effects import Effect, Observed, net_effects, observed, touched
-from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, check_part, key_of, left_out, select, without_change
-from gpolicy.plan.step import Procedure
-from gpolicy.plan.steps import StepBasis, Stepping, make_steps, nodes_that_stay
+from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, check_words, key_of, left_out, select, without_change
+from gpolicy.plan.step import Procedure, Step
+from gpolicy.plan.steps import StepBasis, make_steps, nodes_that_stay
 from gpolicy.policy.kinds import Guard
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
-from gpolicy.resolve.rules import OTHER_CLUSTER
+from gpolicy.resolve.desired import OTHER_CLUSTER
 from gpolicy.resolve.terms import terms_of
 
 
@@ -102,14 +102,14 @@ def _misfits(difference: Difference) -> list[Finding]:
 
 def _stepping(
     policy: Policy, state: ClusterState, difference: Difference
-) -> tuple[Stepping, dict[str, Observed], frozenset[str]]:
-    """Return the steps, the objects that they touch as they were read, and the nodes that cannot be moved back."""
+) -> tuple[list[Step], list[Objection], dict[str, Observed], frozenset[str]]:
+    """Return the steps, what none can do, the objects that they touch as read, and the nodes that cannot go back."""
     changes, seen = difference.changes, observed(state, touched(difference.changes))
     objects, staying = {name: item.values for name, item in seen.items()}, nodes_that_stay(changes, state)
     basis = StepBasis(objects=objects, gaps=state.unreadable, staying=staying)
     errors = any(finding.severity is Severity.ERROR for finding in _misfits(difference))
     release = release_of(state.software_version) or policy.version
-    return make_steps([] if errors else changes, basis, release), seen, staying
+    return *make_steps([] if errors else changes, basis, release), seen, staying
 
 
 def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part, keys: set[Key]) -> Difference:
@@ -130,8 +130,8 @@ def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part,
 def objections_to_plan(policy: Policy, state: ClusterState) -> dict[str, list[Objection]]:
     """Return what the built-in guards have against the plan that would make `state` what `policy` declares."""
     difference = diff(policy, state)
-    stepping, _, _ = _stepping(policy, state, difference)
-    return objections(outlook(policy, state, difference.changes, stepping.impossible))
+    _, impossible, _, _ = _stepping(policy, state, difference)
+    return objections(outlook(policy, state, difference.changes, impossible))
 
 
 def make_plan(
@@ -144,10 +144,11 @@ def make_plan(
     difference = whole = diff(policy, state)
     taken_along: list[str] = []
     if not part.is_whole:
-        check_part(part, policy, state)
+        check_words("only", part.only, policy, state)
+        check_words("exclude", part.exclude, policy, state)
         keys, taken_along = select(whole.changes, part)
         difference = _partial(policy, state, whole, part, keys)
-    stepping, seen, staying = _stepping(policy, state, difference)
+    steps, impossible, seen, staying = _stepping(policy, state, difference)
     return replace(
         refused_plan(policy, state, _misfits(difference)),
         state_digest_rapi=state_digest(state, besides=HIDDEN_BY_RAPI),
@@ -155,9 +156,9 @@ def make_plan(
         staying=tuple(sorted(staying)),
         gaps=state.unreadable,
         changes=tuple(difference.changes),
-        steps=tuple(stepping.steps),
+        steps=tuple(steps),
         terms=terms_of(policy, whole.desired),
-        guards=tuple(judge(outlook(policy, state, difference.changes, stepping.impossible), allowed)),
+        guards=tuple(judge(outlook(policy, state, difference.changes, impossible), allowed)),
         unreadable=tuple(difference.unreadable),
         part=part,
         left_out=left_out(whole.changes, set(map(key_of, difference.changes))),

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Final, TypeVar
 
 from gpolicy import __version__
+from gpolicy.cluster.assembly import read_part
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
-from gpolicy.cluster.snapshot import read_part, read_time
+from gpolicy.cluster.snapshot import read_time
 from gpolicy.cluster.state import Identity, Snapshot, Unreadable
 from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.errors import InputError
@@ -26,7 +27,7 @@ from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
 from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
 from gpolicy.plan.change import Change, ChangeAction, NotCompared, Objection, Risk
 from gpolicy.plan.effects import Effect, Observed, level_of
-from gpolicy.plan.part import LeftOut, Part, contradiction
+from gpolicy.plan.part import LeftOut, Part, contradictions_of_part
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_json import FORMAT_VERSION, plan_as_json
 from gpolicy.plan.rebuilding import contradictions, first_difference, rebuilt
@@ -111,6 +112,11 @@ def _way_out(written: Record) -> str:
     return f"gpolicy {shown(made_by)} made the plan, this is {__version__}: {_REMAKE}"
 
 
+def _refuse(written: Record, contradictions: Iterable[str]) -> None:
+    for wrong in contradictions:
+        raise InputError(f"{written.where}: {wrong}", hint=_way_out(written))
+
+
 def rebuilt_plan(written: Record) -> Plan:
     """Return the plan that follows from what the file says of changes, objects and guards."""
     version = written.text("ganeti_version")
@@ -124,22 +130,18 @@ def rebuilt_plan(written: Record) -> Plan:
     claimed = tuple(map(_change, written.objects("changes")))
     findings = tuple(map(_finding, written.objects("findings")))
     errors = any(finding.severity is Severity.ERROR for finding in findings)
-    if not errors and (wrong := next(contradictions(claimed, basis), None)):
-        raise InputError(f"{written.where}: {wrong}", hint=_way_out(written))
+    _refuse(written, () if errors else contradictions(claimed, basis))
     changes = rebuilt(claimed, basis)
-    stepping = make_steps([] if errors else changes, basis, version)
+    steps, impossible = make_steps([] if errors else changes, basis, version)
     guards = tuple(map(_guard, written.objects("guards")))
     declared = tuple(map(_declared, written.objects("declared_guards")))
     if [guard.name for guard in guards if guard.name not in BUILT_IN] != [guard.name.value for guard in declared]:
-        message = f"{written.where}: the guards that are declared are not those that have a verdict"
-        raise InputError(message, hint=_way_out(written))
-    _check_guards(guards, claimed, basis, stepping.impossible, written.where)
+        _refuse(written, ["the guards that are declared are not those that have a verdict"])
+    _check_guards(guards, claimed, basis, impossible, written.where)
     part = read_part(Part, written.record("part"))
-    left = tuple(
-        LeftOut(_object(item), _keys(item), item.choice("action", ChangeAction)) for item in written.objects("left_out")
-    )
-    if wrong := contradiction(part, claimed, left):
-        raise InputError(f"{written.where}: {wrong}", hint=_way_out(written))
+    items = written.objects("left_out")
+    left = tuple(LeftOut(_object(item), _keys(item), item.choice("action", ChangeAction)) for item in items)
+    _refuse(written, contradictions_of_part(part, claimed, left))
     return Plan(
         cluster=check_text(written, "cluster"),
         cluster_uuid=written.text_or_none("cluster_uuid"),
@@ -154,7 +156,7 @@ def rebuilt_plan(written: Record) -> Plan:
         gaps=gaps,
         staying=tuple(sorted(set(staying))),
         changes=changes,
-        steps=tuple(stepping.steps),
+        steps=tuple(steps),
         guards=guards,
         declared_guards=declared,
         pair_names={name: _names(written.record("pair_names"), name) for name in written.record("pair_names").fields},
@@ -231,11 +233,7 @@ def _names(written: Record, name: str) -> tuple[str | None, ...]:
 
 
 def _check_guards(
-    guards: tuple[GuardResult, ...],
-    changes: tuple[Change, ...],
-    basis: StepBasis,
-    impossible: list[Objection],
-    where: str,
+    guards: Sequence[GuardResult], changes: Sequence[Change], basis: StepBasis, impossible: list[Objection], where: str
 ) -> None:
     """Raise InputError for verdicts that no guard gives, or that are not those of guards that can be judged here."""
     if len({guard.name for guard in guards}) != len(guards):
@@ -243,9 +241,8 @@ def _check_guards(
     for guard in guards:
         built_in = guard.name in BUILT_IN
         if (guard.allowed and not guard.ok) or (built_in and guard.ok != guard.allowed):
-            raise InputError(
-                f"{where}: guard {shown(guard.name)} passes without being allowed, or is allowed and fails"
-            )
+            wrong = f"guard {shown(guard.name)} passes without being allowed, or is allowed and fails"
+            raise InputError(f"{where}: {wrong}")
         if built_in and guard.allowed and guard.name not in OVERRIDABLE:
             raise InputError(f"{where}: guard {guard.name} cannot be allowed: Ganeti would refuse the step half-way")
     allowed = frozenset(guard.name for guard in guards if guard.allowed)
@@ -355,19 +352,15 @@ def check_text(record: Record, key: str) -> str:
 
 def read_terms(written: Record) -> Terms:
     """Return what `terms_data` wrote. Raise InputError for a value that no policy can have."""
+    release = written.text_or_none("release")
+    if release is not None and not is_release(release):
+        written.refuse("release", "a release of Ganeti that gpolicy knows")
     return Terms(
         groups={name: _group_terms(item) for name, item in written.records("groups")},
         others=_group_terms(written.record("others")),
         values={label: _term_values(written.record("values"), label) for label in written.record("values").fields},
-        release=_release(written),
+        release=release,
     )
-
-
-def _release(written: Record) -> str | None:
-    release = written.text_or_none("release")
-    if release is not None and not is_release(release):
-        written.refuse("release", "a release of Ganeti that gpolicy knows")
-    return release
 
 
 def _group_terms(written: Record) -> GroupTerms:

@@ -16,13 +16,14 @@ from gpolicy.cluster.terms import Terms, under_terms
 from gpolicy.cluster.volume_pools import VolumePool, pools_of
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import fill
-from gpolicy.plan.change import MEMBERSHIP, NAME, NEW_GROUP, TAGS, Change, ChangeAction, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, NEW_GROUP, TAGS, Change, ChangeAction, new_names, words
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some
 from gpolicy.resolve.terms import terms_of
 
 _EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
+_ByObject = dict[tuple[Level, str | None], list[Change]]
 _NO_VALUES: Final = (NAME, MEMBERSHIP, TAGS)
 _ROUNDING: Final = 8  # MiB: by how much each volume may be counted larger or smaller than in its group
 
@@ -53,16 +54,15 @@ def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | Non
     A group that would be removed while nodes are in it stays, as Ganeti refuses to remove it. Where the source cannot
     show own values of groups, a group that has the cluster's value is taken to follow it. A new group is listed last.
     """
-    by_object: dict[tuple[Level, str | None], list[Change]] = {}
+    by_object: _ByObject = {}
     for change in changes:
         by_object.setdefault((change.level, change.object_name), []).append(change)
-    names = {str(item.before): str(item.after) for item in changes if item.action is ChangeAction.RENAME}
+    names = new_names(changes)
     mine = by_object.get((Level.CLUSTER, None), ())
     cluster = replace(state.cluster, own=_own(state.cluster.own, mine), tags=_tags(state.cluster.tags, mine))
-    nodes = {
-        node.name: _changed_node(node, by_object.get((Level.NODE, node.name), ()), names)
-        for node in state.nodes.values()
-    }
+    nodes = {}
+    for name, node in state.nodes.items():
+        nodes[name] = _changed_node(node, by_object.get((Level.NODE, name), ()), names)
     stays = {node.name: names.get(node.group, node.group) for node in state.nodes.values()}
     moved = [name for name, node in nodes.items() if node.group != stays[name]]
     of_groups = not state.readable(Level.GROUP, _EXCLUSIVE)
@@ -80,7 +80,7 @@ def undone(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
 
     A removed group comes back without values of its own: it had no nodes.
     """
-    old = {str(change.after): str(change.before) for change in changes if change.action is ChangeAction.RENAME}
+    old = {new: name for name, new in new_names(changes).items()}
     found = []
     for change in changes:
         made = str(change.after) in state.groups
@@ -91,23 +91,15 @@ def undone(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
         name = change.object_name
         if change.level is Level.GROUP and name is not None:
             name = old.get(name, name)
-        found.append(
-            replace(
-                change,
-                object_name=name,
-                before=change.after,
-                after=change.before,
-                effective_before=change.effective_after,
-                effective_after=change.effective_before,
-            )
-        )
+        back = replace(change, object_name=name, before=change.after, after=change.before)
+        was, becomes = change.effective_after, change.effective_before
+        found.append(replace(back, effective_before=was, effective_after=becomes))
     return projected(state, found)
 
 
 def before_and_after(state: ClusterState, changes: Sequence[Change], terms: Terms) -> tuple[ClusterState, ClusterState]:
     """Return the cluster as it is and as it will be, both under the terms of a policy."""
-    names = {str(change.before): str(change.after) for change in changes if change.action is ChangeAction.RENAME}
-    before = under_terms(state, terms, names)
+    before = under_terms(state, terms, new_names(changes))
     return before, projected(before, changes, terms)
 
 
@@ -115,13 +107,12 @@ def _measured(before: ClusterState, after: ClusterState) -> ClusterState:
     """Return `after` with the measurements of nodes whose exclusive storage changes; a note names those without any."""
     nodes, lost = dict(after.nodes), []
     for name, node in after.nodes.items():
-        on = after.in_force(node, _EXCLUSIVE) is True
-        if on == (before.in_force(before.nodes[name], _EXCLUSIVE) is True):
-            continue
-        pools = pools_of(after, node)
-        nodes[name] = replace(node, resources=resources_when_turned(node, pools.own if pools else None, on=on))
-        if node.resources.disk_free is not None and nodes[name].resources.disk_free is None:
-            lost.append(name)
+        on = after.has_exclusive_storage(node)
+        if on != before.has_exclusive_storage(before.nodes[name]):
+            pools = pools_of(after, node)
+            nodes[name] = replace(node, resources=resources_when_turned(node, pools.own if pools else None, on=on))
+            if node.resources.disk_free is not None and nodes[name].resources.disk_free is None:
+                lost.append(name)
     if not lost:
         return replace(after, nodes=nodes)
     note = (
@@ -132,13 +123,9 @@ def _measured(before: ClusterState, after: ClusterState) -> ClusterState:
 
 
 def _changed_node(node: LiveNode, changes: Sequence[Change], names: Mapping[str, str]) -> LiveNode:
-    group = next((str(change.after) for change in changes if change.path == MEMBERSHIP), None)
-    return replace(
-        node,
-        group=group or names.get(node.group, node.group),
-        own=_own(node.own, changes),
-        tags=_tags(node.tags, changes),
-    )
+    stays = names.get(node.group, node.group)
+    group = next((str(change.after) for change in changes if change.path == MEMBERSHIP), stays)
+    return replace(node, group=group, own=_own(node.own, changes), tags=_tags(node.tags, changes))
 
 
 def _give_flag_of_group(nodes: dict[str, LiveNode], moved: Sequence[str]) -> list[str]:
@@ -160,11 +147,7 @@ def _give_flag_of_group(nodes: dict[str, LiveNode], moved: Sequence[str]) -> lis
 
 
 def _groups(
-    state: ClusterState,
-    cluster: Values,
-    by_object: Mapping[tuple[Level, str | None], Sequence[Change]],
-    names: Mapping[str, str],
-    occupied: set[str],
+    state: ClusterState, cluster: Values, by_object: _ByObject, names: Mapping[str, str], occupied: set[str]
 ) -> dict[str, LiveGroup]:
     groups: dict[str, LiveGroup] = {}
     for group in state.groups.values():
@@ -179,15 +162,10 @@ def _groups(
     last = max((group.position for group in state.groups.values() if group.position is not None), default=None)
     for (level, new), changes in by_object.items():
         if level is Level.GROUP and new is not None and any(change.action is ChangeAction.CREATE for change in changes):
-            own = _own(NEW_GROUP, changes)
+            own, tags = _own(NEW_GROUP, changes), _tags(frozenset(), changes)
             last = None if last is None else last + 1
-            groups[new] = LiveGroup(
-                name=new,
-                own=own,
-                effective=fill(own, cluster, Level.GROUP),
-                tags=_tags(frozenset(), changes),
-                position=last,
-            )
+            effective = fill(own, cluster, Level.GROUP)
+            groups[new] = LiveGroup(name=new, own=own, effective=effective, tags=tags, position=last)
     return dict(sorted(groups.items()))
 
 
@@ -204,11 +182,9 @@ def _effective(state: ClusterState, group: LiveGroup, own: Values, cluster: Valu
 def _own(own: Mapping[Path, Value], changes: Sequence[Change]) -> Values:
     values = dict(own)
     for change in changes:
-        if change.path in _NO_VALUES:
-            continue
         if change.action is ChangeAction.RESET:
             values.pop(change.path, None)
-        else:
+        elif change.path not in _NO_VALUES:
             values[change.path] = change.after
     return values
 

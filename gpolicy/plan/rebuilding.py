@@ -27,6 +27,7 @@ from gpolicy.plan.change import (
     Change,
     ChangeAction,
     Risk,
+    label_of,
     redirects_disks,
     risk_when_new,
     risk_with,
@@ -43,14 +44,12 @@ def contradictions(changes: Sequence[Change], basis: StepBasis) -> Iterator[str]
     """Yield why no plan has these changes for the observed objects; nothing for the changes of a real plan."""
     times = Counter((change.object, change.path) for change in changes)
     yield from (f"{name} {'.'.join(path)} is changed twice" for (name, path), count in times.items() if count > 1)
-    names = _Names(changes)
+    names, needed = _Names(changes), touched(changes).keys()
     yield from names.contradictions(basis)
-    unseen = touched(changes).keys() - basis.objects.keys() - {f"group/{name}" for name in names.new}
+    unseen = needed - basis.objects.keys() - {f"group/{name}" for name in names.new}
     yield from (f"{name} is changed, but `observed` does not have it" for name in sorted(unseen))
-    yield from (
-        f"`observed` has {name}, which nothing changes"
-        for name in sorted(basis.objects.keys() - touched(changes).keys())
-    )
+    unchanged = sorted(basis.objects.keys() - needed)
+    yield from (f"`observed` has {name}, which nothing changes" for name in unchanged)
     yield from _misshapen(basis)
     moving = {change.object_name for change in changes if change.path == MEMBERSHIP}
     yield from (f"node {name} stays, but does not move" for name in sorted(basis.staying) if name not in moving)
@@ -77,8 +76,6 @@ def _misshapen(basis: StepBasis) -> Iterator[str]:
 
 
 class _Names:
-    """The renames of groups."""
-
     def __init__(self, changes: Sequence[Change]) -> None:
         mine = [change for change in changes if change.path == NAME]
         self.created = {change.object_name for change in mine if change.action is ChangeAction.CREATE}
@@ -113,7 +110,6 @@ class _Names:
 
 
 def _reason(change: Change, names: _Names, basis: StepBasis) -> str:
-    """Return the error of a change; empty if there is none."""
     name = change.object_name
     if change.path == NAME:
         if change.level is not Level.GROUP:
@@ -132,7 +128,7 @@ def _reason(change: Change, names: _Names, basis: StepBasis) -> str:
         target = change.after if isinstance(change.after, str) else None
         now = target if target is None or target in names.created else names.now(target)
         return "no group to move to" if now in (None, home) else ""
-    label = change.level.value if name is None else f"{change.level.value}/{name}"
+    label = label_of(change.level, name)
     seen = NEW_GROUP if is_new else basis.objects[label]
     before: Value = list(tags_of(seen)) if change.path == TAGS else seen.get(change.path)
     if as_text(change.before) != as_text(before):
@@ -166,15 +162,15 @@ def rebuilt(changes: Sequence[Change], basis: StepBasis) -> tuple[Change, ...]:
             return None
         return seen.get(path), cluster.get(path, seen.get(path))
 
-    return tuple(_rebuilt(change, change.object in created, above(change.path)) for change in changes)
-
-
-def _rebuilt(change: Change, is_new: bool, above: tuple[Value, Value] | None) -> Change:  # noqa: FBT001
-    before, after = _effective(change, is_new, above)
-    change = replace(change, effective_before=before, effective_after=after)
-    inherited = change.level is not Level.NODE and change.path[0] in INHERITED_FAMILIES and before != after
-    risk, reason = _risk(change, is_new)
-    return replace(change, risk=risk, reason=reason, affects=change.affects if inherited else ())
+    found = []
+    for claimed in changes:
+        is_new = claimed.object in created
+        before, after = _effective(claimed, is_new, above(claimed.path))
+        change = replace(claimed, effective_before=before, effective_after=after)
+        inherited = change.level is not Level.NODE and change.path[0] in INHERITED_FAMILIES and before != after
+        risk, reason = _risk(change, is_new)
+        found.append(replace(change, risk=risk, reason=reason, affects=change.affects if inherited else ()))
+    return tuple(found)
 
 
 def _effective(change: Change, is_new: bool, above: tuple[Value, Value] | None) -> tuple[Value, Value]:  # noqa: FBT001

@@ -17,7 +17,7 @@ from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.expressible import RESET, Assignments, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import default_in, parameter_at
-from gpolicy.plan.change import NODES
+from gpolicy.plan.change import NODES, label_of
 from gpolicy.plan.effects import Effect, Observed, assigned
 from gpolicy.provenance import UNKNOWN, Provenance
 
@@ -139,7 +139,7 @@ def inverse_of(
     values, lost = expressible(level, name, before, version)
     if not values:
         return Inverse((), lost)
-    label = level.value if name is None else f"{level.value}/{name}"
+    label = label_of(level, name)
     forward = {effect.path: effect for effect in assigned(label, {}, after)}
     effects = assigned(label, {path: effect.after for path, effect in forward.items()}, _stored(level, values, version))
     back = made([(partial(modify, level, name, values, version), effects)])
@@ -148,14 +148,11 @@ def inverse_of(
 
 def _stored(level: Level, values: Assignments, version: str) -> Assignments:
     """Return the stored form of `values`: own values of the cluster are reset to Ganeti's defaults, not removed."""
-    if level is not Level.CLUSTER:
-        return values
-    defaults = {
-        path: None if (known := parameter_at(path)) is None else default_in(known, version)
-        for path, value in values.items()
-        if value is RESET
-    }
-    return {path: value for path, value in {**values, **defaults}.items() if value is not None}
+    stored = dict(values)
+    for path in [path for path, value in values.items() if value is RESET and level is Level.CLUSTER]:
+        known = parameter_at(path)
+        stored[path] = None if known is None else default_in(known, version)
+    return {path: value for path, value in stored.items() if value is not None}
 
 
 def expressible(

@@ -7,7 +7,7 @@ modify, move nodes, remove) → nodes → tags added → tags removed → the ca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from gpolicy.cluster.state import ClusterState, Unreadable
@@ -15,12 +15,15 @@ from gpolicy.ganeti import commands
 from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Objection, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Objection, label_of, new_names, words
 from gpolicy.plan.effects import Contents, Effect, assigned, is_own_value, moved, tagged, tags_of
 from gpolicy.plan.step import Inverse, Step, Wave, expressible, inverse_of, made, modify, planned
 from gpolicy.printable import some
 
 Assignments = dict[Path, Value | Reset]
+_Back = Inverse | None
+_Effects = tuple[Effect, ...]
+_Make = Callable[[], Command]
 
 TEMPLATES: Path = ("enabled_disk_templates",)
 GROUP_TEMPLATES: Path = ("ipolicy", "disk-templates")
@@ -33,14 +36,6 @@ _STORAGE: tuple[Path, ...] = (
     ("shared_file_storage_dir",),
 )
 """Parameters that templates need: set before a template is enabled, emptied (a false value) after it is disabled."""
-
-
-@dataclass(slots=True)
-class Stepping:
-    """The steps of a plan, and what no command can do."""
-
-    steps: list[Step] = field(default_factory=list)
-    impossible: list[Objection] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +51,12 @@ class StepBasis:
     staying: frozenset[str] = frozenset()
 
 
-def make_steps(changes: Iterable[Change], basis: StepBasis, version: str) -> Stepping:
-    """Return the steps that make `changes` on the cluster that `basis` shows, for Ganeti `version`."""
-    return _Maker(list(changes), basis, version).run()
+def make_steps(changes: Iterable[Change], basis: StepBasis, version: str) -> tuple[list[Step], list[Objection]]:
+    """Return the steps that make `changes` on the cluster that `basis` shows, for Ganeti `version`; what none can do"""
+    maker = _Maker(list(changes), basis, version)
+    maker.run()
+    ordered = enumerate(sorted(maker.steps, key=lambda step: step.wave), start=1)
+    return [replace(step, id=str(number)) for number, step in ordered], maker.impossible
 
 
 def nodes_that_stay(changes: Iterable[Change], state: ClusterState) -> frozenset[str]:
@@ -90,10 +88,9 @@ def _arriving(changes: Iterable[Change]) -> dict[str, list[Change]]:
 class _Maker:
     def __init__(self, changes: list[Change], basis: StepBasis, version: str) -> None:
         self.changes, self.basis, self.version = changes, basis, version
-        self.result = Stepping()
-        self.renamed: dict[str, str] = {
-            str(change.before): str(change.after) for change in changes if change.action is ChangeAction.RENAME
-        }
+        self.steps: list[Step] = []
+        self.impossible: list[Objection] = []
+        self.renamed = new_names(changes)
         self.created = {change.object_name or "": None for change in changes if change.action is ChangeAction.CREATE}
         self.removed = [change.object_name or "" for change in changes if change.action is ChangeAction.REMOVE]
         self.emptied: list[str] = []
@@ -104,15 +101,14 @@ class _Maker:
         self.lasting = self._lasting()
         self.kept_names = self._kept_names()
 
-    def run(self) -> Stepping:
+    def run(self) -> None:
         cluster = self.leaves[Level.CLUSTER].get("", [])
         gone = {template for change in cluster if change.path == TEMPLATES for template in _gone(change)}
         letting_go = self._groups_letting_go(gone)
         lists = {name: self._group_seen(name).get(GROUP_TEMPLATES) for name in self.removed}
         self.emptied = [name for name, templates in lists.items() if gone & set(words(templates))]
-        self._cluster(
-            [change for change in cluster if change.path != POOL_SIZE], waits=bool(letting_go or self.emptied)
-        )
+        others = [change for change in cluster if change.path != POOL_SIZE]
+        self._cluster(others, waits=bool(letting_go or self.emptied))
         for name in letting_go:
             old_name = next((old for old, new in self.renamed.items() if new == name), name)
             self._group(old_name, self.leaves[Level.GROUP][name], Wave.LET_GO)
@@ -126,7 +122,9 @@ class _Maker:
             if name not in letting_go and name not in self.created:
                 self._group(name, leaves, Wave.GROUPS)
         self._moves()
-        self._removals()
+        for name in self.removed:
+            make, effect = partial(commands.group_remove, name), Effect(f"group/{name}", NAME, name, None)
+            self._step(Wave.GROUPS, f"group/{name}", f"remove group {name}", make, self._recreate(name), (effect,))
         for name, leaves in self.leaves[Level.NODE].items():
             before = {change.path: change.before for change in leaves}
             self._modify(Level.NODE, name, before, _assignments(leaves), Wave.NODES)
@@ -134,42 +132,24 @@ class _Maker:
         pool = [change for change in cluster if change.path == POOL_SIZE]
         # alone and last: on 3.0.2 a job that promotes nodes may fail with all its other changes
         self._cluster_step(Wave.POOL, _assignments(pool), {change.path: change.before for change in pool})
-        ordered = enumerate(sorted(self.result.steps, key=lambda step: step.wave), start=1)
-        self.result.steps = [replace(step, id=str(number)) for number, step in ordered]
-        return self.result
 
     def _group_seen(self, name: str) -> Values:
         return self.basis.objects[f"group/{name}"]
 
-    def _step(
-        self,
-        wave: Wave,
-        obj: str,
-        title: str,
-        make: Callable[[], Command],
-        inverse: Inverse,
-        effects: tuple[Effect, ...],
-    ) -> None:
+    def _step(self, wave: Wave, obj: str, title: str, make: _Make, inverse: Inverse, effects: _Effects) -> None:
         try:
             command = planned(make(), effects)
-            self.result.steps.append(Step(wave=wave, object=obj, title=title, command=command, inverse=inverse))
+            self.steps.append(Step(wave=wave, object=obj, title=title, command=command, inverse=inverse))
         except InexpressibleError as error:
             text = f"{obj}: {error.message}" + (f"; {error.hint}" if error.hint else "")
             causes = (change for change in self.changes if change.object == obj and change.path == error.path)
             cause = next(causes, None)
-            self.result.impossible.append(Objection(text, cause.span if cause else None))
+            self.impossible.append(Objection(text, cause.span if cause else None))
 
     def _modify(
-        self,
-        level: Level,
-        name: str | None,
-        before: Mapping[Path, Value],
-        after: Assignments,
-        wave: Wave,
-        inverse: Inverse | None = None,
+        self, level: Level, name: str | None, before: Values, after: Assignments, wave: Wave, inverse: _Back = None
     ) -> None:
-        """Add a step that sets or resets own values of an object."""
-        label, called = ("cluster", "the cluster") if name is None else (f"{level}/{name}", f"{level} {name}")
+        label, called = label_of(level, name), "the cluster" if name is None else f"{level} {name}"
         inverse = inverse or inverse_of(level, name, before, after, self.version)
         make = partial(modify, level, name, after, self.version)
         self._step(wave, label, f"modify {called}: {_paths(after)}", make, inverse, assigned(label, before, after))
@@ -182,12 +162,10 @@ class _Maker:
         Ganeti does not check groups when it disables a template; it cuts their lists later, without a word.
         """
         return [
-            change.object_name or ""
-            for change in self.changes
-            if change.level is Level.GROUP
-            and change.path == GROUP_TEMPLATES
-            and change.object_name not in self.created
-            and gone & set(words(change.before))
+            name
+            for name, leaves in self.leaves[Level.GROUP].items()
+            for change in leaves
+            if name not in self.created and change.path == GROUP_TEMPLATES and gone & set(words(change.before))
         ]
 
     def _cluster(self, changes: list[Change], *, waits: bool) -> None:
@@ -204,7 +182,7 @@ class _Maker:
             before[TEMPLATES] = both
         self._cluster_step(Wave.ENABLE if enables and not waits else Wave.CLUSTER, after, before)
 
-    def _cluster_step(self, wave: Wave, assignments: Assignments, before: Mapping[Path, Value]) -> None:
+    def _cluster_step(self, wave: Wave, assignments: Assignments, before: Values) -> None:
         """Add a step for what one opcode can do, and one for what has a route of its own."""
         routes: dict[commands.Route | None, Assignments] = {}
         for path, value in assignments.items():
@@ -296,12 +274,6 @@ class _Maker:
         stay = [name for name in nodes if name in self.basis.staying]
         lost = [f"node {name} stays: going back would split a DRBD pair" for name in stay]
         return replace(inverse, not_restored=(*inverse.not_restored, *lost))
-
-    def _removals(self) -> None:
-        for name in self.removed:
-            make = partial(commands.group_remove, name)
-            inverse, effect = self._recreate(name), Effect(f"group/{name}", NAME, name, None)
-            self._step(Wave.GROUPS, f"group/{name}", f"remove group {name}", make, inverse, (effect,))
 
     def _recreate(self, name: str) -> Inverse:
         seen = self._group_seen(name)

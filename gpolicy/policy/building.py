@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import partial
 from typing import Any, Final
 
 from gpolicy.findings import Finding, Span
@@ -11,23 +13,9 @@ from gpolicy.ganeti.amounts import parse_bounded_size, parse_rate, round_size
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import FAMILIES, as_word, canonical, parameter_at
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
-from gpolicy.policy import edits
-from gpolicy.policy.model import (
-    INHERIT,
-    ClusterPolicy,
-    GroupPolicy,
-    Hardware,
-    Inherit,
-    Leaf,
-    Leaves,
-    NodeSetPolicy,
-    OwnedPrefix,
-    Settings,
-    TagRulesPolicy,
-    Waiver,
-)
+from gpolicy.policy import edits, model
 from gpolicy.policy.schema_rules import RULES, TAG_FAMILIES
-from gpolicy.policy.source_file import Located, Pointer, YamlDocument, last_key, place_name
+from gpolicy.policy.source_file import Located, Pointer, T, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import NOT_PLAIN_TEXT, SIZE_ROUNDED, WRONG_VALUE
 
 Report = Callable[[Finding], None]
@@ -40,21 +28,46 @@ LEAST_WITHOUT_UNIT: Final = 128
 """MiB. A smaller number has most likely lost its unit, and nobody knows which: Ganeti's own least memory is 128."""
 
 
-class Builder:
-    """Builds the objects of one document; findings about its values go to `report`."""
+class DocumentReader:
+    """Reads the values of one document that conforms to its schema; findings about them go to `report`."""
 
     def __init__(self, document: YamlDocument, report: Report) -> None:
         self.document = document
         self.root: dict[str, Any] = document.root
-        self._report = report
+        self.report = report
 
-    def cluster(self) -> ClusterPolicy:
+    def at(self, pointer: Pointer) -> Span:
+        """Return the place of a value."""
+        return self.document.value_span(pointer)
+
+    def wrong(self, message: str, pointer: Pointer, hint: str = "", *, of_key: bool = False) -> None:
+        """Report a value, or its key, as wrong."""
+        span = self.document.key_span(pointer) if of_key else self.at(pointer)
+        self.report(WRONG_VALUE.finding(message, span, hint=hint))
+
+    def amount(self, parse: Callable[[Any], T], written: str | float, pointer: Pointer) -> T | None:
+        """Return the amount that somebody wrote; None, and a finding, where `parse` refuses it."""
+        try:
+            return parse(written)
+        except ValueError as error:
+            self.wrong(f"{place_name(pointer)}: {error}", pointer)
+            return None
+
+    def exact_size(self, written: str | float, pointer: Pointer) -> Fraction | int | None:
+        """Return a size in MiB, unrounded; None, and a finding, if it is none or too large."""
+        return self.amount(partial(parse_bounded_size, name=last_key(pointer)), written, pointer)
+
+
+class Builder(DocumentReader):
+    """Builds the objects of one document."""
+
+    def cluster(self) -> model.ClusterPolicy:
         """Return the cluster that the document describes."""
-        return ClusterPolicy(**self._common(Level.CLUSTER), ganeti_version=self.root.get("ganeti_version"))
+        return model.ClusterPolicy(**self._common(Level.CLUSTER), ganeti_version=self.root.get("ganeti_version"))
 
-    def group(self) -> GroupPolicy:
+    def group(self) -> model.GroupPolicy:
         """Return the group that the document describes."""
-        return GroupPolicy(
+        return model.GroupPolicy(
             **self._common(Level.GROUP),
             renamed_from=self._located("renamed_from"),
             removed=self._located("removed"),
@@ -62,34 +75,32 @@ class Builder:
             hardware=self._hardware() if "hardware" in self.root else None,
         )
 
-    def node_set(self) -> NodeSetPolicy:
+    def node_set(self) -> model.NodeSetPolicy:
         """Return the set of nodes that the document describes."""
-        return NodeSetPolicy(**self._common(Level.NODE), nodes=self._texts("nodes"), groups=self._texts("groups"))
+        return model.NodeSetPolicy(**self._common(Level.NODE), nodes=self._texts("nodes"), groups=self._texts("groups"))
 
-    def tag_rules(self) -> TagRulesPolicy:
+    def tag_rules(self) -> model.TagRulesPolicy:
         """Return the tag rules of the document, rendered to tags."""
-        return TagRulesPolicy(
+        return model.TagRulesPolicy(
             span=self.document.value_span(()),
             document=self.document,
             owns=tuple(self._owned()),
             tags=tuple(self._rule_tags()),
         )
 
-    def waivers(self) -> Iterator[Waiver]:
+    def waivers(self) -> Iterator[model.Waiver]:
         """Yield the waivers of the document."""
         for index, waiver in enumerate(self.root["waivers"]):
             span = self.document.value_span(("waivers", index))
             words = {key: str(value) for key, value in waiver.items()}
-            yield Waiver(**words, span=span, document=self.document, pointer=("waivers", index))
-
-    # --- what all objects have ---------------------------------------------------------------------------------
+            yield model.Waiver(**words, span=span, document=self.document, pointer=("waivers", index))
 
     def _common(self, level: Level) -> dict[str, Any]:
         extends = self.root.get("extends")
         return {
             "name": self._text(self.root["name"], ("name",)),
             "document": self.document,
-            "span": self._at(("name",)),
+            "span": self.at(("name",)),
             "leaves": self._leaves(level),
             "tags": self._texts("tags") if "tags" in self.root else None,
             "template": self.root.get("template", False),
@@ -98,26 +109,26 @@ class Builder:
             "physical_volumes": self._settings("physical_volumes"),
         }
 
-    def _settings(self, family: str) -> Settings:
+    def _settings(self, family: str) -> model.Settings:
         """Return the written keys of something that Ganeti does not know."""
         found: dict[str, Located[Any]] = {}
         for key, value in self.root.get(family, {}).items():
             if isinstance(value, float) and not math.isfinite(value):
-                self._wrong(f"{family}.{key} is {value}, which is not a ratio", (family, key))
+                self.wrong(f"{family}.{key} is {value}, which is not a ratio", (family, key))
             else:  # JSON Schema takes 2.0 for a whole number
                 whole = isinstance(value, float) and key == "max_node_failures"
-                found[key] = Located(int(value) if whole else value, self._at((family, key)))
+                found[key] = Located(int(value) if whole else value, self.at((family, key)))
         return found
 
     def _located(self, key: str) -> Located[Any] | None:
         if key not in self.root:
             return None
         value = self.root[key]
-        return Located(self._text(value, (key,)) if isinstance(value, str) else value, self._at((key,)))
+        return Located(self._text(value, (key,)) if isinstance(value, str) else value, self.at((key,)))
 
     def _texts(self, key: str) -> tuple[Located[str], ...]:
         items = enumerate(self.root.get(key, ()))
-        return tuple(Located(self._text(item, (key, index)), self._at((key, index))) for index, item in items)
+        return tuple(Located(self._text(item, (key, index)), self.at((key, index))) for index, item in items)
 
     def _text(self, value: str, pointer: Pointer) -> str:
         """Return `value`; report a character that breaks Ganeti's configuration."""
@@ -125,19 +136,17 @@ class Builder:
             bad = next(letter for letter in value if not (letter.isascii() and letter.isprintable()))
             message = f"{place_name(pointer)} contains {bad!a}, which is not printable ASCII"
             hint = "remove it: Ganeti stores it, and every later job fails"
-            self._report(NOT_PLAIN_TEXT.finding(message, self.document.value_span(pointer), hint=hint))
+            self.report(NOT_PLAIN_TEXT.finding(message, self.at(pointer), hint=hint))
         return value
 
-    # --- parameters --------------------------------------------------------------------------------------------
-
-    def _leaves(self, level: Level) -> Leaves:
-        leaves: Leaves = {}
+    def _leaves(self, level: Level) -> model.Leaves:
+        leaves: model.Leaves = {}
         for key, value in self.root.items():
             if key in FAMILIES or parameter_at((key,)) is not None:
                 for path, below in self._walk((key,), value):
                     parameter = parameter_at(path)
                     if parameter is not None:
-                        leaves[path] = Leaf(path, self._value(parameter, below, path, level), self.document, path)
+                        leaves[path] = model.Leaf(path, self._value(parameter, below, path, level), self.document, path)
         return leaves
 
     def _walk(self, path: Path, value: Any) -> Iterator[tuple[Path, Any]]:
@@ -147,9 +156,9 @@ class Builder:
         else:
             yield path, value
 
-    def _value(self, parameter: Parameter, written: Any, path: Path, level: Level) -> Value | Inherit:
+    def _value(self, parameter: Parameter, written: Any, path: Path, level: Level) -> Value | model.Inherit:
         if written == "inherit" and level is not Level.CLUSTER and path != ("alloc_policy",):
-            return INHERIT
+            return model.INHERIT
         match parameter.type:
             case Type.SIZE:
                 return self._size(written, path)
@@ -164,10 +173,10 @@ class Builder:
             case Type.UID_RANGES:
                 return [self._uid_range(text, (*path, n)) for n, text in enumerate(written)]
             case Type.FLOAT if not math.isfinite(written):
-                self._wrong(f"{parameter.name} is {written}, which is not a ratio", path)
+                self.wrong(f"{parameter.name} is {written}, which is not a ratio", path)
                 return parameter.default
             case Type.INT if isinstance(written, str):
-                return self._rate(written, path)
+                return self.amount(parse_rate, written, path) or 0
             case Type.STRING | Type.CHOICE:
                 self._word(parameter, written, path)
             case Type.LIST | Type.SET:
@@ -184,18 +193,16 @@ class Builder:
             return  # an ordinary value of this parameter, such as kvm's disk_cache
         if written in ("inherit", "default") and parameter.type is Type.STRING:
             message = f"{parameter.name} cannot be the word {written!r}: Ganeti would store or reset by it"
-            self._wrong(message, path, hint="at the cluster, write the value; a group or a node can `inherit`")
+            self.wrong(message, path, "at the cluster, write the value; a group or a node can `inherit`")
 
     def _spec(self, spec: dict[str, Any], pointer: Pointer) -> Value:
-        sizes = {name: self._size(value, (*pointer, name)) for name, value in spec.items() if name in SPEC_SIZES}
-        return {name: sizes[name] if name in sizes else int(value) for name, value in spec.items()}
+        return {
+            name: self._size(value, (*pointer, name)) if name in SPEC_SIZES else int(value)
+            for name, value in spec.items()
+        }
 
     def _size(self, written: str | int, pointer: Pointer, *, rounded: bool = True) -> int:
-        try:
-            exact = parse_bounded_size(written if isinstance(written, str) else int(written), last_key(pointer))
-        except ValueError as error:
-            self._wrong(f"{place_name(pointer)}: {error}", pointer)
-            return 0
+        exact = self.exact_size(written, pointer) or 0
         if not rounded:
             return int(-(-exact // 1))
         size = round_size(exact)
@@ -205,37 +212,28 @@ class Builder:
             fix = edits.fix(hint, edits.replace_value(self.document, pointer, str(size)))
             if exact < LEAST_WITHOUT_UNIT and not str(written)[-1:].isalpha():
                 hint, fix = f"write {written}G, if GiB are meant; a number without a unit is in MiB", None
-            self._report(SIZE_ROUNDED.finding(message, self.document.value_span(pointer), hint=hint, fix=fix))
+            self.report(SIZE_ROUNDED.finding(message, self.at(pointer), hint=hint, fix=fix))
         return size
-
-    def _rate(self, written: str, pointer: Pointer) -> int:
-        try:
-            return parse_rate(written)
-        except ValueError as error:
-            self._wrong(f"{place_name(pointer)}: {error}", pointer)
-            return 0
 
     def _uid_range(self, written: str | float, pointer: Pointer) -> Value:
         text = written if isinstance(written, str) else str(int(written))
         low, _, high = text.partition("-")
         first, last = int(low), int(high or low)
         if last < first:
-            self._wrong(f"{place_name(pointer)}: the range {text} ends before it begins", pointer)
+            self.wrong(f"{place_name(pointer)}: the range {text} ends before it begins", pointer)
         elif last > MAX_UID:
             message = f"{place_name(pointer)} goes up to {last}, which is not a user ID"
-            self._wrong(message, pointer, hint=f"the highest is {MAX_UID}")
+            self.wrong(message, pointer, f"the highest is {MAX_UID}")
         return [first, last]
 
-    def _hardware(self) -> Hardware:
+    def _hardware(self) -> model.Hardware:
         written = self.root["hardware"]
 
         def size(value: Any, *pointer: str | int) -> Located[int] | None:
             place: Pointer = ("hardware", *pointer)
-            try:  # hardware, not a setting: not rounded
-                return Located(int(parse_bounded_size(value, str(pointer[0]))), self._at(place))
-            except ValueError as error:
-                self._wrong(f"{place_name(place)}: {error}", place)
-                return None  # a refused value counts as not written, so that no other rule reports it
+            exact = self.exact_size(value, place)  # hardware, not a setting: not rounded
+            # a refused value counts as not written, so that no other rule reports it
+            return None if exact is None else Located(int(exact), self.at(place))
 
         pv_size = written.get("pv_size", [])
         items = enumerate(pv_size) if isinstance(pv_size, list) else ()
@@ -243,35 +241,20 @@ class Builder:
         volumes += [] if isinstance(pv_size, list) else [size(pv_size, "pv_size")]
         known = tuple(volume for volume in volumes if volume is not None)
         counts = {key: int(written[key]) for key in ("cpus", "pv_count") if key in written}
-        return Hardware(
-            span=self._at(("hardware",)),
+        return model.Hardware(
+            span=self.at(("hardware",)),
             memory=size(written["memory"], "memory") if "memory" in written else None,
             pv_sizes=known if len(known) == len(volumes) else (),  # of only some no sum would be right
-            **{key: Located(number, self._at(("hardware", key))) for key, number in counts.items()},
+            **{key: Located(number, self.at(("hardware", key))) for key, number in counts.items()},
         )
 
-    def _at(self, pointer: Pointer) -> Span:
-        return self.document.value_span(pointer)
-
-    def _wrong(self, message: str, pointer: Pointer, *, hint: str = "") -> None:
-        self._report(WRONG_VALUE.finding(message, self._at(pointer), hint=hint))
-
-    # --- tag rules ---------------------------------------------------------------------------------------------
-
-    def _owned(self) -> Iterator[Located[OwnedPrefix]]:
+    def _owned(self) -> Iterator[Located[model.OwnedPrefix]]:
         for index, item in enumerate(self.root.get("owns", ())):
-            span = self._at(("owns", index))
-            if isinstance(item, str):
-                yield Located(OwnedPrefix(TAG_FAMILIES[item], frozenset({Level.CLUSTER})), span)
-            else:
-                yield Located(OwnedPrefix(item["prefix"], frozenset(map(Level, item["on"]))), span)
+            is_family = isinstance(item, str)
+            prefix, levels = (TAG_FAMILIES[item], ["cluster"]) if is_family else (item["prefix"], item["on"])
+            yield Located(model.OwnedPrefix(prefix, frozenset(map(Level, levels))), self.at(("owns", index)))
 
     def _rule_tags(self) -> Iterator[Located[str]]:
-        """Yield the cluster tags with the meaning of the document.
-
-        Exclusion and desired-location suffixes are compared with the beginning of instance tags as they are;
-        only with a closing colon does `service` mean the tags service:… and not services as well.
-        """
         for family, pointer in RULES.items():
             items: Any = self.root
             for key in pointer:
@@ -282,7 +265,7 @@ class Builder:
                         pass
                     case {"from": source, "to": target}:
                         suffix = f"{source}::{target}"
-                    case _:
+                    case _:  # only with a closing colon does `service` mean the tags service:… and not services as well
                         suffix = f"{item.rstrip(':')}:" if family in ("iextags", "desiredlocation") else item
                 place: Pointer = (*pointer, index)
-                yield Located(self._text(f"{TAG_FAMILIES[family]}{suffix}", place), self._at(place))
+                yield Located(self._text(f"{TAG_FAMILIES[family]}{suffix}", place), self.at(place))

@@ -13,9 +13,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from functools import cache
-from operator import gt, le, lt
 from typing import Any, Final
 
 from gpolicy.data import data_directory
@@ -23,8 +22,7 @@ from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.schema_parameters import SHAPE, Schema
 from gpolicy.policy.source_file import YamlDocument
 
-_VALUE: Final = "value-"
-"""What the names of these definitions begin with."""
+_VALUE: Final = "value-"  # what the names of these definitions begin with
 
 _REFERENCE: Final = f"#/definitions/{_VALUE}"
 _SAID_AT_EACH_PLACE: Final = ("description", "examples")
@@ -32,8 +30,7 @@ _SAID_AT_EACH_PLACE: Final = ("description", "examples")
 
 def file_name(kind: str) -> str:
     """Return the file of a kind's schema: `NodeGroup` is in `node-group.json`."""
-    words = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in kind)
-    return f"{words.lstrip('-')}.json"
+    return f"{re.sub('(?<!^)(?=[A-Z])', '-', kind).lower()}.json"
 
 
 @cache
@@ -45,8 +42,12 @@ def schema_of(kind: str) -> dict[str, Any]:
 
 def share_shapes(schema: Schema) -> Schema:
     """Return `schema` with the named shapes that it has more than once as definitions."""
-    places = Counter[Any](_names(schema))
+    places = Counter[Any]()
     shared: Schema = {}
+
+    def count(part: Schema) -> Schema:
+        places[part.get(SHAPE)] += SHAPE in part
+        return part
 
     def change(part: Schema) -> Schema:
         own = {key: below for key, below in part.items() if key != SHAPE}
@@ -59,15 +60,9 @@ def share_shapes(schema: Schema) -> Schema:
             return own  # two parameters of one name take different values
         return {"$ref": f"{_REFERENCE}{name}", **said}
 
+    _rebuilt(schema, count)
     whole: Schema = _rebuilt(schema, change)
     return {**whole, "definitions": {**whole["definitions"], **shared}} if shared else whole
-
-
-def _names(value: Any) -> Iterator[str]:
-    if isinstance(value, dict) and SHAPE in value:
-        yield value[SHAPE]
-    for below in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _names(below)
 
 
 def with_own_shapes(schema: Schema) -> Schema:
@@ -127,12 +122,8 @@ def conforms(document: YamlDocument) -> bool:
     return has_head and _test_of(root["kind"])(root)
 
 
-class UnknownKeywordError(ValueError):
-    """A schema uses a keyword that this module does not know: a bug of gpolicy."""
-
-
 def compile_schema(schema: dict[str, Any]) -> Test:
-    """Return a function that tells whether a value conforms to `schema`. Raise `UnknownKeywordError`."""
+    """Return a function that tells whether a value conforms to `schema`; AttributeError for an unknown keyword."""
     return _Compiler(schema.get("definitions", {})).compile(schema)
 
 
@@ -142,10 +133,8 @@ class _Compiler:
         self._compiled: dict[str, Test] = {}
 
     def compile(self, schema: Any) -> Test:
-        if schema is False:
-            return lambda _: False
-        if schema is True:
-            return lambda _: True
+        if isinstance(schema, bool):
+            return lambda _: schema
         tests: list[Test] = []
         if "properties" in schema or "additionalProperties" in schema:
             tests.append(self._properties(schema))
@@ -155,13 +144,8 @@ class _Compiler:
             if keyword == "if":
                 tests.append(self._condition(schema))
                 continue
-            make = _PLAIN.get(keyword) or getattr(self, f"_{keyword.lstrip('$')}", None)
-            if keyword in _LIMITS:
-                tests.append(_within(keyword, argument))
-            elif make is None:
-                raise UnknownKeywordError(keyword)
-            else:
-                tests.append(make(argument))
+            make = _PLAIN.get(keyword) or getattr(self, f"_{keyword.lstrip('$')}")
+            tests.append(make(argument))
         return _all(tests)
 
     def _ref(self, reference: str) -> Test:
@@ -211,42 +195,33 @@ class _Compiler:
         return lambda value: sum(branch(value) for branch in branches) == 1
 
 
+def _one_of(choices: list[Any]) -> Test:
+    known = set(map(_hashable, choices))
+    return lambda value: _hashable(value) in known
+
+
 _PLAIN: Final[dict[str, Callable[[Any], Test]]] = {
     "type": lambda named: TYPES[named] if isinstance(named, str) else _any([TYPES[name] for name in named]),
-    "const": lambda wanted: lambda value: equal(value, wanted),
-    "enum": lambda choices: lambda value: any(equal(value, choice) for choice in choices),
+    "const": lambda wanted: _one_of([wanted]),
+    "enum": _one_of,
     "required": lambda names: lambda value: not isinstance(value, dict) or all(name in value for name in names),
     "uniqueItems": lambda asked: lambda value: not asked or not isinstance(value, list) or all_different(value),
     # compiled at the first value: few policies have values of all forms
     "pattern": lambda form: lambda value: not isinstance(value, str) or re.search(form, value) is not None,
+    # "not below": of what is no number (.nan) other checks tell
+    "minimum": lambda least: lambda value: not TYPES["number"](value) or not value < least,
+    "exclusiveMinimum": lambda below: lambda value: not TYPES["number"](value) or not value <= below,
+    "maximum": lambda most: lambda value: not TYPES["number"](value) or not value > most,
+    "minLength": lambda least: lambda value: not isinstance(value, str) or len(value) >= least,
+    "maxLength": lambda most: lambda value: not isinstance(value, str) or len(value) <= most,
+    "minItems": lambda least: lambda value: not isinstance(value, list) or len(value) >= least,
+    "maxItems": lambda most: lambda value: not isinstance(value, list) or len(value) <= most,
+    "minProperties": lambda least: lambda value: not isinstance(value, dict) or len(value) >= least,
 }
 """The keywords whose arguments hold no schema."""
 
 
-_LIMITS: Final[dict[str, tuple[type[Any], Callable[[float, float], bool]]]] = {
-    "minimum": (float, lt),
-    "exclusiveMinimum": (float, le),
-    "maximum": (float, gt),
-    "minLength": (str, lt),
-    "maxLength": (str, gt),
-    "minItems": (list, lt),
-    "maxItems": (list, gt),
-    "minProperties": (dict, lt),
-}
-"""What a limit is about: numbers (float), or the length of other values; and which comparison with it breaks it."""
-
-
-def _within(keyword: str, limit: float) -> Test:
-    kind, breaks = _LIMITS[keyword]
-    if kind is float:
-        return lambda value: not TYPES["number"](value) or not breaks(value, limit)
-    return lambda value: not isinstance(value, kind) or not breaks(len(value), limit)
-
-
 def _any(tests: list[Test]) -> Test:
-    if len(tests) == 2:
-        first, second = tests
-        return lambda value: first(value) or second(value)
     return lambda value: any(test(value) for test in tests)
 
 
@@ -265,15 +240,6 @@ def _all(tests: list[Test]) -> Test:
         return True
 
     return conjunction
-
-
-def equal(value: Any, other: Any) -> bool:
-    """JSON equality: true is not 1, at any depth."""
-    if isinstance(value, dict) and isinstance(other, dict):
-        return value.keys() == other.keys() and all(equal(below, other[key]) for key, below in value.items())
-    if isinstance(value, list) and isinstance(other, list):
-        return len(value) == len(other) and all(map(equal, value, other))
-    return value == other and isinstance(value, bool) == isinstance(other, bool)
 
 
 def first_double(items: list[Any]) -> int:

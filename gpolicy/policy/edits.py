@@ -34,10 +34,7 @@ def fix(message: str, *parts: Edits | None) -> Fix | None:
 
 
 def replace_value(document: YamlDocument, pointer: Pointer, yaml_text: str) -> Edits | None:
-    """Write `yaml_text` in place of the value at `pointer`. The caller quotes it as YAML requires.
-
-    A collection is replaced if it is written in braces or brackets with no comment inside.
-    """
+    """Write `yaml_text`, quoted by the caller, for a scalar, or for braces or brackets with no comment inside."""
     found = CollectionPlace.around(document, pointer)
     if found is None:
         return None
@@ -55,10 +52,7 @@ def replace_value(document: YamlDocument, pointer: Pointer, yaml_text: str) -> E
 
 
 def replace_word(policy: Policy, span: Span | None, old: str, new: str) -> Fix | None:
-    """Return the fix that replaces `old` by `new` inside its quotes; None if another text is at `span`.
-
-    For words that need no escapes in YAML. Without quotes, `new` must not need any.
-    """
+    """Return the fix that writes `new` for `old` in its quotes; None for another text. Neither needs escapes."""
     file = policy.files.get(span.file) if span else None
     if file is None or span is None:
         return None
@@ -166,10 +160,7 @@ class CollectionPlace:
         return self.file.offset(*first[:2]), last_end(self.file, value, mark)
 
     def last_line(self, number: int, column: int) -> int | None:
-        """Return the last line of an entry, with the comments below it that begin at `column`, from 0, or behind it.
-
-        None if its end is unknown or shares its line.
-        """
+        """Return an entry's last line, with comments below it from `column` on; None for an unknown or shared end."""
         stop = self.extent(number)[1]
         if stop is None or not _ONLY_COMMENT.fullmatch(self.file.behind(stop)):
             return None
@@ -177,8 +168,6 @@ class CollectionPlace:
         while _is_comment(deeper := self.file.line(line + 1)) and _indentation_of(deeper) >= column:
             line += 1
         return line
-
-    # --- in braces and brackets --------------------------------------------------------------------------------
 
     def without_in_flow(self, number: int) -> Edits | None:
         """Return the removal of an entry from braces or brackets."""
@@ -218,8 +207,6 @@ class CollectionPlace:
             return lines
         comma = re.compile(r"[ \t]*,").match(self.file.text, previous)
         return (self.file.edit(previous, comma.end(), ""), *lines) if comma else lines
-
-    # --- in lines ----------------------------------------------------------------------------------------------
 
     def without_lines(self, number: int) -> Edits | None:
         """Return the removal of an entry with its lines."""
@@ -277,10 +264,8 @@ def last_end(file: SourceFile, value: Any, mark: Mark) -> int | None:
 
 
 def _is_comment(line: str) -> bool:
-    """Return whether a line holds a comment only."""
     return line.lstrip().startswith("#")
 
 
 def _indentation_of(line: str) -> int:
-    """Return the number of blanks before the text of a line."""
     return len(line) - len(line.lstrip())

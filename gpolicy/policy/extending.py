@@ -40,17 +40,16 @@ class Bases:
             self._named.setdefault((type(item), item.name), []).append(item)
 
     def pick(self, declared: Declared, name: str | None) -> Declared | YamlDocument | None:
-        """Return the object of this kind and name, or the only one, but `declared` itself only if there is no other.
-
-        If there is none, return the broken document that may be meant.
-        """
+        """Return the object of this kind and name, or the only one, but `declared` itself last; else a broken one."""
         kind = type(declared)
         candidates = self._kinds.get(kind, []) if name is None else self._named.get((kind, name), [])
         others = [item for item in candidates if item.document is not declared.document]
-        if name is None:
-            return others[0] if len(others) == 1 else self._pick_broken(declared, None)
-        found = others or candidates  # an object that extends itself is a cycle, not unknown
-        return found[0] if found else self._pick_broken(declared, name)
+        if others and (name is not None or len(others) == 1):
+            return others[0]
+        if candidates and name is not None:
+            return candidates[0]  # an object that extends itself is a cycle, not unknown
+        word = declared.document.root["kind"]
+        return next((item for item in self._broken if _may_be(item, word, name)), None)
 
     def names(self, kind: type[Declared]) -> set[str]:
         """Return the names of the objects of a kind."""
@@ -61,16 +60,9 @@ class Bases:
         found = (self._named.get((kind, name), ()) for kind in self._kinds)
         return [item.document.root["kind"] for items in found for item in items]
 
-    def _pick_broken(self, declared: Declared, name: str | None) -> YamlDocument | None:
-        kind = declared.document.root["kind"]
-        return next((item for item in self._broken if _may_be(item, kind, name)), None)
-
 
 def _may_be(broken: YamlDocument, kind: str, name: str | None) -> bool:
-    """Return whether a broken document, or what follows it, may be the one of this kind and name.
-
-    What cannot be read there, because it is missing, misspelt or behind an error, may be anything.
-    """
+    """Return whether a broken document may be the one of this kind and name: what cannot be read may be anything."""
     if broken is broken.source.unfinished or not isinstance(broken.root, dict):
         return True
     written = broken.root.get("name")
@@ -79,10 +71,7 @@ def _may_be(broken: YamlDocument, kind: str, name: str | None) -> bool:
 
 
 class Extender:
-    """Adds to each object, once, the values of its bases and of their bases.
-
-    Unknown bases, cycles, conflicting bases and chains of more than MAX_DEPTH documents are reported.
-    """
+    """Adds to each object, once, the values of all its bases; reports unknown, circular, conflicting, too long ones."""
 
     def __init__(self, find: Find, unknown: Unknown, report: Callable[[Finding], None]) -> None:
         self._find = find
@@ -91,7 +80,6 @@ class Extender:
         self._whole: dict[int, tuple[Declared, int]] = {}
         """The extended object, by its document's identity, and the length of its longest chain."""
         self._taken = 0
-        self._weights: dict[tuple[int, Path], int] = {}  # the number of values in a leaf
 
     def extend(self, declared: Object) -> Object:
         """Return `declared` with inherited values; unchanged if its chain is too long."""
@@ -132,14 +120,9 @@ class Extender:
         if self._taken > MOST_TAKEN:
             return declared
         merged = _merge(declared, bases, self._report)
-        taken = [leaf for leaf in merged.leaves.values() if leaf.document is not declared.document]
-        for leaf in taken:
-            key = (id(leaf.document), leaf.path)
-            if key not in self._weights:
-                self._weights[key] = _count(leaf.value)
-            self._taken += self._weights[key]
+        taken = (leaf.value for leaf in merged.leaves.values() if leaf.document is not declared.document)
         lists = ((merged.tags, declared.tags), (_nodes_of(merged), _nodes_of(declared)))
-        self._taken += sum(len(now or ()) for now, own in lists if now is not own)
+        self._taken += sum(map(_count, taken)) + sum(len(now or ()) for now, own in lists if now is not own)
         if self._taken <= MOST_TAKEN:
             return merged
         message = f"the documents of this policy take over more than {MOST_TAKEN:,} values by `extends`"

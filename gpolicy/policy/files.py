@@ -21,21 +21,9 @@ from os.path import relpath
 from pathlib import Path
 from typing import Final
 
+from gpolicy import opening
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Span
-from gpolicy.opening import (
-    YAML_SUFFIXES,
-    FileToWrite,
-    OutsideError,
-    check_target,
-    is_common,
-    path_meant,
-    read_below,
-    real_path,
-    reason,
-    refuse_planted_links,
-)
-from gpolicy.opening import work_tree as work_tree_of
 from gpolicy.policy.source_file import SourceFile, YamlDocument
 from gpolicy.policy.structure import FILE_NOT_READ, UNREADABLE_FILE
 from gpolicy.policy.yaml_reader import MAX_BYTES, read_yaml
@@ -60,7 +48,7 @@ class Boundary:
     def read(self, name: str | Path, limit: int) -> bytes:
         """Return the content of a regular file of the policy's tree, at most `limit` bytes. Raise OSError."""
         real, root = self._checked(name)
-        return read_below(root, real, limit)
+        return opening.read_below(root, real, limit)
 
     def is_file(self, name: str | Path) -> bool:
         """Return whether a name leads to a regular file that may be read."""
@@ -69,13 +57,13 @@ class Boundary:
         except OSError:
             return False
 
-    def target(self, name: str | Path) -> FileToWrite:
+    def target(self, name: str | Path) -> opening.FileToWrite:
         """Return the place of a file of the tree for writing. Raise OSError if a link leads there."""
         real, plain = self._resolved(name)
-        target = FileToWrite(plain.parent, plain.name)
+        target = opening.FileToWrite(plain.parent, plain.name)
         if real != plain:
-            check_target(target)  # raises a clearer error if it is itself a link
-            raise OutsideError("a symbolic link leads there, and gpolicy does not write through links")
+            opening.check_target(target)  # raises a clearer error if it is itself a link
+            raise opening.OutsideError("a symbolic link leads there, and gpolicy does not write through links")
         self._checked(name)
         return target
 
@@ -85,9 +73,9 @@ class Boundary:
         root = self.root if real == plain else self.links
         if not real.is_relative_to(root):
             through = "leads out of" if real == plain else "is a symbolic link out of"
-            raise OutsideError(f"{through} {root}")
+            raise opening.OutsideError(f"{through} {root}")
         if ".git" in real.relative_to(root).parts:
-            raise OutsideError("leads to what git keeps for itself")
+            raise opening.OutsideError("leads to what git keeps for itself")
         return real, root
 
     def _resolved(self, name: str | Path) -> tuple[Path, Path]:
@@ -95,25 +83,22 @@ class Boundary:
         try:
             whole = os.path.abspath(name)  # noqa: PTH100 (links are not to be followed)
             common = os.path.commonpath((whole, self.named))
-            plain = real_path(common) / relpath(whole, common)
+            plain = opening.real_path(common) / relpath(whole, common)
         except ValueError as error:
-            raise OSError(reason(error)) from None
-        return real_path(whole), plain
+            raise OSError(opening.reason(error)) from None
+        return opening.real_path(whole), plain
 
 
 def boundary(path: Path) -> Boundary:
-    """Return the boundary of the policy at `path`, a directory or a file.
-
-    Raise InputError if a planted link is on the way there.
-    """
+    """Return the boundary of the policy at `path`, a file or directory. InputError for a planted link on the way."""
     try:
         named = path if path.is_dir() else path.parent
-        refuse_planted_links(named)
-        home = real_path(named)
+        opening.refuse_planted_links(named)
+        home = opening.real_path(named)
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: {reason(error)}", hint=NAME_ITSELF) from None
-    tree = work_tree_of(home)
-    root = tree or (home if is_common(home) or is_common(home.parent) else home.parent)
+        raise InputError(f"{path}: {opening.reason(error)}", hint=NAME_ITSELF) from None
+    tree = opening.work_tree(home)
+    root = tree or (home if opening.is_common(home) or opening.is_common(home.parent) else home.parent)
     whole = Path(os.path.abspath(named))  # noqa: PTH100 (links are not to be followed)
     return Boundary(named=whole, home=home, root=root, links=tree or home)
 
@@ -124,16 +109,11 @@ def relative_path(file: str, directory: Path) -> str:
     return Path(relpath(_real(path.parent) / path.name, _real(directory.absolute()))).as_posix()
 
 
-@cache
-def _real(directory: Path) -> Path:
-    return real_path(directory)
-
-
-SUFFIXES = YAML_SUFFIXES
+_real: Final = cache(opening.real_path)
+SUFFIXES = opening.YAML_SUFFIXES
 _FIRST_BYTES = 1024
 _FIRST_LETTERS = 4096
-_LARGEST_UNREAD = 256 * 1024
-"""Bytes of a file that is looked at because of its name."""
+_LARGEST_UNREAD = 256 * 1024  # bytes of a file that is looked at because of its name
 _MOST_UNREAD = 1000  # files that are looked at
 _LIKE_YAML: Final = re.compile(r"\.ya?ml|\.(?:yam|json|txt)$", re.IGNORECASE)
 _SET_ASIDE: Final = (
@@ -171,22 +151,17 @@ def policy_files(path: Path) -> list[Path]:
     if path.is_symlink() and not path.exists():
         raise InputError(f"{path}: a symbolic link that leads nowhere", hint="name the file or directory itself")
     if not path.exists():
-        raise InputError(f"{path}: no such file or directory", hint=path_meant(path))
+        raise InputError(f"{path}: no such file or directory", hint=opening.path_meant(path))
     if not path.is_dir():
         raise InputError(f"{path}: neither a file nor a directory")
-    files = sorted(_walk(path, lambda name: name.endswith(SUFFIXES)))
-    if not files:
-        unread = (f"{finding.span.file}: {finding.hint}" for finding in unread_files(path) if finding.span)
-        hint = next(unread, "`gpolicy init` writes a first policy")
-        raise InputError(f"{path}: no YAML files here", hint=hint)
-    return files
+    if files := sorted(_walk(path, lambda name: name.endswith(SUFFIXES))):
+        return files
+    unread = (f"{finding.span.file}: {finding.hint}" for finding in unread_files(path) if finding.span)
+    raise InputError(f"{path}: no YAML files here", hint=next(unread, "`gpolicy init` writes a first policy"))
 
 
 def unread_files(directory: Path) -> Iterator[Finding]:
-    """Yield findings about files below a directory that begin as a policy does, and have another ending than YAML.
-
-    What its ending sets aside is none of them, nor a copy beside the file that it is a copy of.
-    """
+    """Yield findings about files that begin as a policy does, and have another ending than YAML's or a copy's."""
     within = boundary(directory)
     for file in sorted(itertools.islice(_walk(directory, _may_be_meant, most=None), _MOST_UNREAD)):
         originals = (f"{file.name.partition(suffix)[0]}{suffix}" for suffix in SUFFIXES if suffix in file.name)
@@ -255,10 +230,7 @@ def is_part(path: Path) -> bool:
 
 
 def _walk(directory: Path, is_wanted: Callable[[str], bool], *, most: int | None = MAX_FILES) -> Iterator[Path]:
-    """Yield the files below a directory with wanted names, except hidden ones.
-
-    Raise InputError for more than `most`.
-    """
+    """Yield the files below a directory with wanted names, hidden ones aside. Raise InputError for more than `most`."""
     seen = 0
     for parent, directories, names in os.walk(directory, onerror=_unreadable):
         directories[:] = sorted(name for name in directories if not name.startswith("."))
@@ -275,14 +247,13 @@ def _walk(directory: Path, is_wanted: Callable[[str], bool], *, most: int | None
 
 
 def _unreadable(error: OSError) -> None:
-    raise InputError(f"{error.filename}: {reason(error)}", hint="a policy that is not read as a whole is not judged")
+    raise InputError(
+        f"{error.filename}: {opening.reason(error)}", hint="a policy that is not read as a whole is not judged"
+    )
 
 
 def read_files(paths: Iterable[Path], within: Boundary, texts: Mapping[str, str] | None = None) -> FileSet:
-    """Read `paths`, which must lie in the boundary. Unreadable files are findings, not errors.
-
-    `texts` replace the content of the files of these names.
-    """
+    """Read `paths` in the boundary, or `texts` in place of files of these names. Unreadable files are findings."""
     result = FileSet()
     for path in paths:
         text = read_text(path, within, texts, result)
@@ -302,13 +273,13 @@ def read_text(path: Path, within: Boundary, texts: Mapping[str, str] | None, res
     except OSError as error:
         refused = isinstance(error, PermissionError)
         hint = "make it readable for you" if refused else "put a file with YAML in its place, or remove it"
-        result.findings.append(UNREADABLE_FILE.finding(reason(error), Span(str(path), 1, 1, 1, 1), hint=hint))
+        result.findings.append(UNREADABLE_FILE.finding(opening.reason(error), Span(str(path), 1, 1, 1, 1), hint=hint))
         return None
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         result.findings.append(_encoding_finding(str(path), error, result))
-    return None
+        return None
 
 
 def _encoding_finding(name: str, error: UnicodeDecodeError, result: FileSet) -> Finding:

@@ -8,10 +8,9 @@ from enum import StrEnum
 from typing import Any, Final
 
 from gpolicy.findings import HOUSE, Severity, Span
-from gpolicy.policy.building import Builder, Report
+from gpolicy.policy.building import Builder, DocumentReader, Report
 from gpolicy.policy.scenario_building import build_scenarios
 from gpolicy.policy.source_file import Located, Pointer, YamlDocument
-from gpolicy.policy.structure import WRONG_VALUE
 
 
 class Measure(StrEnum):
@@ -100,6 +99,7 @@ class Guard:
 
 def build_guards(document: YamlDocument, report: Report) -> Iterator[Guard]:
     """Yield the guards of a document that conforms to its schema; findings about values go to `report`."""
+    reader = DocumentReader(document, report)
     for index, written in enumerate(document.root["guards"]):
         place: Pointer = ("guards", index)
         measure = next(item for item in Measure if item.value in written)
@@ -110,23 +110,13 @@ def build_guards(document: YamlDocument, report: Report) -> Iterator[Guard]:
         percent = isinstance(value, str)
         limit = float(value.rstrip("% ")) if percent else int(value)
         if percent and limit > 100:
-            message = f"a loss of {value} is more than 100%"
-            report(WRONG_VALUE.finding(message, document.value_span(where), hint="write a share of at most 100%"))
-        group, spec = (document.located((*place, key)) if key in written else None for key in ("group", "spec"))
-        for key, named, fits in (("group", group, ABOUT_GROUPS), ("spec", spec, ABOUT_SPECS)):
-            if named is not None and measure not in fits:
-                message = f"{measure} has no {key}: it is about the whole {'group' if key == 'spec' else 'plan'}"
-                span = document.key_span((*place, key))
-                report(WRONG_VALUE.finding(message, span, hint=f"leave {key} out"))
-        yield Guard(
-            name=document.located((*place, "name")),
-            measure=measure,
-            limit=limit,
-            percent=percent,
-            span=document.value_span(where),
-            group=group,
-            spec=spec,
-        )
+            reader.wrong(f"a loss of {value} is more than 100%", where, "write a share of at most 100%")
+        for key, fits, about in (("group", ABOUT_GROUPS, "plan"), ("spec", ABOUT_SPECS, "group")):
+            if key in written and measure not in fits:
+                message = f"{measure} has no {key}: it is about the whole {about}"
+                reader.wrong(message, (*place, key), f"leave {key} out", of_key=True)
+        named = {key: document.located((*place, key)) for key in ("name", "group", "spec") if key in written}
+        yield Guard(**named, measure=measure, limit=limit, percent=percent, span=document.value_span(where))
 
 
 SCHEMA: Final = "schema"
@@ -134,10 +124,7 @@ SCHEMA: Final = "schema"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HouseRule:
-    """One house rule: `schema` must hold of the effective values of all objects of `kind`.
-
-    `names` and `tags` are globs that restrict the objects; none: all of them.
-    """
+    """One house rule: `schema` holds of effective values of objects of `kind`, all or those of `names` and `tags`."""
 
     name: Located[str]
     kind: Located[str]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
@@ -18,7 +18,6 @@ from gpolicy.policy.conformance import conforms
 from gpolicy.policy.extending import Bases, Extender
 from gpolicy.policy.files import (
     SUFFIXES,
-    FileSet,
     boundary,
     is_part,
     policy_files,
@@ -27,7 +26,7 @@ from gpolicy.policy.files import (
     read_text,
     unread_files,
 )
-from gpolicy.policy.kinds import HOUSE_RULES, KINDS, OBJECTS, HouseRule
+from gpolicy.policy.kinds import HOUSE_RULES, KINDS, OBJECTS
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.source_file import Located, SourceFile, YamlDocument
@@ -46,8 +45,7 @@ LARGEST_SNAPSHOT = 64 * 1024**2
 
 _Named = TypeVar("_Named", GroupPolicy, NodeSetPolicy)
 
-_MOST_COMPARED: Final = 300_000
-"""Names that are compared with unknown ones, to say what may be meant: about a second."""
+_MOST_COMPARED: Final = 300_000  # names that are compared with unknown ones, to say what may be meant: about a second
 
 
 def load_policy(path: Path, texts: Mapping[str, str] | None = None) -> Policy:
@@ -81,23 +79,22 @@ class _Loader:
         self._texts = texts
         self._boundary = boundary(root)
         self._files = read_files(paths, self._boundary, self._texts)
-        self._findings: list[Finding] = [*self._files.findings]
+        self._findings = self._files.findings
         self._broken = [file.unfinished for file in self._files.files.values() if file.unfinished]
         self._bases: dict[Path, Bases] = {}
         self._named: dict[tuple[str, str], Bases | None] = {}
-        self._compared = 0  # names that were compared with unknown ones
         """The bases in each file that `extends` names, by the file that names it; None if it may not be read."""
+        self._compared = 0  # names that were compared with unknown ones
         self._objects: list[Declared] = []
-        self._made: dict[str, list[Any]] = {kind.field: [] for kind in KINDS.values()} | {OBJECTS: self._objects}
+        self._made: dict[str, list[Any]] = {}
         self._here = Bases((), ())
         self._separate = False
         """Whether the files are most likely those of several clusters."""
 
     def policy(self, paths: tuple[str, ...]) -> Policy:
         documents = tuple(self._files.documents)
-        for document in documents:
-            if document.root is not None:  # else an empty document between two ---
-                self._add(document)
+        self._made = read_documents(documents, self._findings, self._broken, {kind.field for kind in KINDS.values()})
+        self._objects = self._made.pop(OBJECTS)
         if paths and not self._findings and all(document.root is None for document in documents):
             hint = "write its documents (`gpolicy init` writes a first policy), or name another file"
             message = "the policy declares nothing: there is no document in it"
@@ -109,13 +106,12 @@ class _Loader:
         clusters = [declared for declared in kept if isinstance(declared, ClusterPolicy)]
         self._report_several(clusters)
         self._made["scenarios"] = list(map(self._with_snapshot, self._made["scenarios"]))
-        others = {field: tuple(made) for field, made in self._made.items() if field != OBJECTS}
         return Policy(
             paths=paths,
             cluster=clusters[0] if clusters else None,
             groups=self._by_name([declared for declared in kept if isinstance(declared, GroupPolicy)]),
             node_sets=tuple(self._by_name([item for item in kept if isinstance(item, NodeSetPolicy)]).values()),
-            **others,
+            **{field: tuple(made) for field, made in self._made.items()},
             documents=documents,
             broken=tuple(self._broken),
             findings=tuple(sorted(self._findings, key=Finding.sort_key)),
@@ -123,13 +119,6 @@ class _Loader:
             root=self._root,
             is_part=is_part(self._root),
         )
-
-    def _add(self, document: YamlDocument) -> None:
-        if _conforms(document, self._findings):
-            kind = KINDS[document.root["kind"]]
-            self._made[kind.field] += kind.read(document, self._findings.append)
-        else:
-            self._broken.append(document)
 
     def _with_snapshot(self, scenario: Scenario) -> Scenario:
         """Return the test with the path of its snapshot made whole; report a file that it may not read."""
@@ -149,8 +138,7 @@ class _Loader:
             first = result.setdefault(declared.name, declared)
             elsewhere = self._separate and declared.document.file != first.document.file
             if first is not declared and not elsewhere:
-                kind = declared.document.root["kind"]
-                message = f"the {kind} {declared.name!r} is described twice"
+                message = f"the {declared.document.root['kind']} {declared.name!r} is described twice"
                 related = (Related(first.span, "first here"),)
                 hint = "put what belongs to one object into one document, or use extends"
                 missing = copied(declared.span, first.span)
@@ -159,32 +147,23 @@ class _Loader:
         return result
 
     def _report_several(self, clusters: list[ClusterPolicy]) -> None:
-        bases = [cluster for cluster in clusters if self._extending(cluster, clusters)]
-        for base in bases if len(clusters) > 1 else ():
-            others = self._extending(base, clusters)
-            self._separate = True
+        extending = [[other for other in clusters if self._extends(other, base)] for base in clusters]
+        self._separate = any(extending)
+        for base, others in ((base, others) for base, others in zip(clusters, extending, strict=True) if others):
             verb = "extends" if len(others) == 1 else "extend"
             message = f"{base.name!r} is no template, but {some([repr(other.name) for other in others])} {verb} it"
             related = tuple(Related(other.span, "extends it") for other in others)
             hint = "write `template: true` in it: else this is a second cluster in one policy"
             self._findings.append(SEVERAL_CLUSTERS.finding(message, base.span, hint=hint, related=related))
-        for cluster in clusters[1:] if not bases else ():
+        for cluster in clusters[1:] if not self._separate else ():
             message = f"a second cluster, {cluster.name!r}, in one policy"
             related = (Related(clusters[0].span, "the first"),)
             hint = "keep each cluster in a directory of its own and name that; a base for extends is `template: true`"
             self._findings.append(SEVERAL_CLUSTERS.finding(message, cluster.span, hint=hint, related=related))
 
-    def _extending(self, base: ClusterPolicy, clusters: list[ClusterPolicy]) -> list[ClusterPolicy]:
-        """Return the clusters that extend another one."""
-
-        def extends(cluster: ClusterPolicy, name: Located[str]) -> bool:
-            found = self._find(cluster, name)
-            return isinstance(found, ClusterPolicy) and found.document is base.document
-
-        others = (cluster for cluster in clusters if cluster.document is not base.document)
-        return [other for other in others if any(extends(other, name) for name in other.extends)]
-
-    # --- extends -----------------------------------------------------------------------------------------------
+    def _extends(self, cluster: ClusterPolicy, base: ClusterPolicy) -> bool:
+        found = [self._find(cluster, name) for name in cluster.extends if cluster.document is not base.document]
+        return any(isinstance(item, ClusterPolicy) and item.document is base.document for item in found)
 
     def _find(self, declared: Declared, name: Located[str]) -> Declared | YamlDocument | None:
         file, _, wanted = name.value.partition("#")
@@ -249,18 +228,15 @@ class _Loader:
         return self._bases[resolved]
 
     def _load_base(self, path: Path) -> list[Declared]:
-        unreadable = FileSet()
-        text = read_text(path, self._boundary, self._texts, unreadable)
+        text = read_text(path, self._boundary, self._texts, self._files)
         if text is None:
-            self._findings += unreadable.findings
-            self._files.files |= unreadable.files
             return []
         base = _base_file(str(path), text)
         self._findings += base.findings
         self._broken += base.broken
         self._files.files[base.file.name] = base.file
-        self._made[HOUSE_RULES] += base.house_rules  # who extends a shared file takes its house rules as well
-        return base.objects
+        self._made[HOUSE_RULES] += base.made[HOUSE_RULES]  # who extends a shared file takes its house rules as well
+        return base.made[OBJECTS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,42 +244,38 @@ class _BaseFile:
     """A file that documents of other files extend: what others may take from it, and what is wrong with it."""
 
     file: SourceFile
+    made: dict[str, list[Any]]
     findings: list[Finding]
     broken: list[YamlDocument]
-    objects: list[Declared] = field(default_factory=list)
-    house_rules: list[HouseRule] = field(default_factory=list)
 
 
 @lru_cache(maxsize=64)  # hundreds of policies may extend one file
 def _base_file(name: str, text: str) -> _BaseFile:
     file = read_yaml(text, name)
-    base = _BaseFile(file, findings=list(file.findings), broken=[file.unfinished] if file.unfinished else [])
-    for document in file.documents:
-        if document.root is None:
+    findings, broken = [*file.findings], [file.unfinished] if file.unfinished else []
+    return _BaseFile(file, read_documents(file.documents, findings, broken, {OBJECTS, HOUSE_RULES}), findings, broken)
+
+
+def read_documents(
+    documents: Iterable[YamlDocument], findings: list[Finding], broken: list[YamlDocument], fields: Collection[str]
+) -> dict[str, list[Any]]:
+    """Return what documents declare, by the `fields` of a policy; add to the findings and to the broken documents."""
+    made: dict[str, list[Any]] = {field: [] for field in fields}
+    for document in documents:
+        if document.root is None:  # an empty document between two ---
             continue
-        if not _conforms(document, base.findings):
-            base.broken.append(document)
-            continue
-        kind = KINDS[document.root["kind"]]
-        if kind.field in (OBJECTS, HOUSE_RULES):
-            taken: list[Any] = base.objects if kind.field == OBJECTS else base.house_rules
-            taken.extend(kind.read(document, base.findings.append))
-    return base
+        if not conforms(document):
+            from gpolicy.policy.schema_errors import shape_findings  # noqa: PLC0415 (most documents are sound)
+
+            findings += shape_findings(document)
+            broken.append(document)
+        elif (kind := KINDS[document.root["kind"]]).field in fields:
+            made[kind.field] += kind.read(document, findings.append)
+    return made
 
 
 def _beside(declared: Declared, file: str) -> Path:
-    """Return the path of a file that a document names from its own place."""
     return Path(os.path.normpath(Path(declared.document.file).parent / PurePosixPath(file)))
-
-
-def _conforms(document: YamlDocument, findings: list[Finding]) -> bool:
-    """Return whether a document has the shape of its kind; add what is wrong with it to `findings`."""
-    if conforms(document):
-        return True
-    from gpolicy.policy.schema_errors import shape_findings  # noqa: PLC0415 (most documents are sound)
-
-    findings += shape_findings(document)
-    return False
 
 
 def _snapshot(path: Path, home: Path) -> tuple[Path, str]:

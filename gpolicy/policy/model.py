@@ -75,17 +75,13 @@ class Leaf:
 
 Leaves = dict[Path, Leaf]
 
-
 Settings = Mapping[str, Located[Any]]
 """The written keys of `limits` or of `physical_volumes`, which Ganeti does not know (`gpolicy.cluster.terms`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """The common part of all documents about objects. `tags` is None if tags are not managed.
-
-    `limits` and `physical_volumes` are empty for node sets.
-    """
+    """The common part of documents about objects. `tags`: None if not managed. Node sets have no limits and volumes."""
 
     name: str
     document: YamlDocument
@@ -183,8 +179,8 @@ class Waiver:
     reason: str
     until: str
     span: Span
-    document: YamlDocument | None = None
-    pointer: Pointer = ()
+    document: YamlDocument
+    pointer: Pointer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,7 +235,6 @@ MOST_NODES: Final = 1000
 """The greatest number of nodes of a group that are listed."""
 
 _PART = re.compile(r"\[([^\]!][^\]]{0,250})\]|([^\[\]*?]++)")
-
 
 _LETTERS: Final = re.compile(r"[A-Za-z0-9._*?!\[\]-]+")
 _RANGE: Final = re.compile(r"([^\[\]!-])-([^\]])")
@@ -305,12 +300,10 @@ def written_out(pattern: str) -> list[str] | None:
 
 def _letters(text: str) -> list[str]:
     """Return the letters of a set, as `fnmatch` reads it: `1-4` is a range."""
-    letters: dict[str, None] = {}
+    letters: list[str] = []
     while text:
-        if len(text) > 2 and text[1] == "-":
-            letters.update(dict.fromkeys(map(chr, islice(range(ord(text[0]), ord(text[2]) + 1), MOST_NODES + 1))))
-            text = text[3:]
-        else:
-            letters[text[0]] = None
-            text = text[1:]
-    return list(letters)
+        is_range = len(text) > 2 and text[1] == "-"
+        last = ord(text[2 if is_range else 0])
+        letters += map(chr, islice(range(ord(text[0]), last + 1), MOST_NODES + 1))
+        text = text[3 if is_range else 1 :]
+    return list(dict.fromkeys(letters))

@@ -117,10 +117,7 @@ class SimulatedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageEdit:
-    """One change of the cluster. Exactly one of `node`, `instance`, `add`, `removed_*` and the last three is given.
-
-    `more`, `upgrade` and `lost` are words of `gpolicy.what_if`.
-    """
+    """One change of the cluster, of one kind. `more`, `upgrade` and `lost` are words of `gpolicy.what_if`."""
 
     span: Span
     node: Located[str] | None = None

@@ -6,30 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gpolicy.findings import Span
-from gpolicy.ganeti.amounts import parse_bounded_size
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.policy.building import Report
-from gpolicy.policy.scenario import (
-    FILLINGS,
-    MOST_NODES,
-    Action,
-    CapacityQuestion,
-    DiskSize,
-    Existing,
-    Expectation,
-    Machine,
-    Number,
-    RedundancyQuestion,
-    Scenario,
-    SimulatedGroup,
-    SimulatedNode,
-    Sizes,
-    Stage,
-    StageEdit,
-    Wanted,
-)
-from gpolicy.policy.source_file import Located, Pointer, YamlDocument, last_key, place_name
+from gpolicy.policy import scenario
+from gpolicy.policy.building import DocumentReader, Report
+from gpolicy.policy.source_file import Located, Pointer, YamlDocument
 from gpolicy.policy.structure import WRONG_VALUE
 
 _SIZES: Final = frozenset({"memory", "memory_node", "disk", "memory-size", "minmem"})
@@ -44,40 +24,37 @@ _FIELDS: Final = {
 """The fields of keys that have another name."""
 
 
-def build_scenarios(document: YamlDocument, report: Report) -> Iterator[Scenario]:
+def build_scenarios(document: YamlDocument, report: Report) -> Iterator[scenario.Scenario]:
     """Yield the tests of a document; findings about values go to `report`."""
     builder = _Builder(document, report)
     for index, written in enumerate(document.root["tests"]):
-        yield builder.scenario(written, ("tests", index))
+        yield builder.build(written, ("tests", index))
 
 
-class _Builder:
-    def __init__(self, document: YamlDocument, report: Report) -> None:
-        self._document = document
-        self._report = report
-
-    def scenario(self, written: dict[str, Any], at: Pointer) -> Scenario:
-        action = next(item for item in Action if item.value in written)
+class _Builder(DocumentReader):
+    def build(self, written: dict[str, Any], at: Pointer) -> scenario.Scenario:
+        action = next(item for item in scenario.Action if item.value in written)
         question, place = written[action.value], (*at, action.value)
-        instance = action in (Action.PLACE, Action.CHECK_INSTANCE)
-        return Scenario(
-            name=Located(written["name"], self._span((*at, "name"))),
+        instance = action in (scenario.Action.PLACE, scenario.Action.CHECK_INSTANCE)
+        is_redundancy = action is scenario.Action.REDUNDANCY
+        asked = self._plain(question, place, *question) if is_redundancy else {}
+        return scenario.Scenario(
+            name=Located(written["name"], self.at((*at, "name"))),
             action=action,
-            span=self._span((*at, "name")),
-            stage=self._stage(written["on"], (*at, "on")) if "on" in written else Stage(),
+            span=self.at((*at, "name")),
+            stage=self._stage(written["on"], (*at, "on")) if "on" in written else scenario.Stage(),
             expectations=tuple(self._expectations(written["expect"], (*at, "expect"))),
             sizes=self._sizes(question, place) if instance else None,
-            capacity=self._capacity(question, place) if action is Action.CAPACITY else None,
-            redundancy=self._redundancy(question, place) if action is Action.REDUNDANCY else None,
+            capacity=self._capacity(question, place) if action is scenario.Action.CAPACITY else None,
+            redundancy=scenario.RedundancyQuestion(**asked) if is_redundancy else None,
         )
 
     # --- the cluster -----------------------------------------------------------------------------------------------
 
-    def _stage(self, written: dict[str, Any], at: Pointer) -> Stage:
+    def _stage(self, written: dict[str, Any], at: Pointer) -> scenario.Stage:
         if "snapshot" in written and "simulate" in written:
             message = "a test runs on a snapshot or on simulated hardware, not on both"
-            hint = "leave one of them out; `edits` change either"
-            self._wrong(message, (*at, "simulate"), hint, of_key=True)
+            self.wrong(message, (*at, "simulate"), "leave one of them out; `edits` change either", of_key=True)
         parts = written.get("simulate", [])
         several = isinstance(parts, list)
         numbered = Counter[str]()
@@ -89,23 +66,22 @@ class _Builder:
         edits = tuple(self._edit(item, (*at, "edits", n)) for n, item in enumerate(written.get("edits", ())))
         if "simulate" in written:
             self._check_instances(groups, edits)
-        return Stage(simulated=tuple(groups), edits=edits, **self._plain(written, at, "snapshot"))
+        return scenario.Stage(simulated=tuple(groups), edits=edits, **self._plain(written, at, "snapshot"))
 
-    def _check_nodes(self, groups: list[SimulatedGroup]) -> None:
+    def _check_nodes(self, groups: list[scenario.SimulatedGroup]) -> None:
         seen: set[str] = set()
         for group in groups:
             for node in group.nodes:
                 if node.name in seen:
                     hint = "give it another name; a number of nodes makes node-1, node-2 and so on"
                     message = f"a second node {node.name!r}"
-                    self._report(WRONG_VALUE.finding(message, node.span, hint=hint, missing=f"names at {node.span}"))
+                    self.report(WRONG_VALUE.finding(message, node.span, hint=hint, missing=f"names at {node.span}"))
                 seen.add(node.name)
-        if len(seen) > MOST_NODES:
-            message = f"{len(seen)} simulated nodes; a test has at most {MOST_NODES}"
-            self._report(WRONG_VALUE.finding(message, groups[0].span))
+        if len(seen) > scenario.MOST_NODES:
+            message = f"{len(seen)} simulated nodes; a test has at most {scenario.MOST_NODES}"
+            self.report(WRONG_VALUE.finding(message, groups[0].span))
 
-    def _check_instances(self, groups: list[SimulatedGroup], edits: tuple[StageEdit, ...]) -> None:
-        """Report instances that are there twice, and those of edits that are not there."""
+    def _check_instances(self, groups: list[scenario.SimulatedGroup], edits: tuple[scenario.StageEdit, ...]) -> None:
         known: set[str] = set()
         for existing in [item for group in groups for item in group.instances]:
             self._add(existing, known)
@@ -118,212 +94,185 @@ class _Builder:
                 if name is not None and name.value not in known:
                     message = f"the cluster of this test has no instance {name.value!r}"
                     hint = did_you_mean_one_of(name.value, "instances", known) if known else "simulate the instance"
-                    self._report(WRONG_VALUE.finding(message, name.span, hint=hint))
+                    self.report(WRONG_VALUE.finding(message, name.span, hint=hint))
             if edit.removed_instance is not None:
                 known.discard(edit.removed_instance.value)
 
-    def _add(self, existing: Existing, known: set[str]) -> None:
+    def _add(self, existing: scenario.Existing, known: set[str]) -> None:
         taken = sorted(known.intersection(existing.names))
         if taken:
             message = f"a second instance {taken[0]!r}"
-            self._report(WRONG_VALUE.finding(message, existing.name.span, hint="give it another name"))
+            self.report(WRONG_VALUE.finding(message, existing.name.span, hint="give it another name"))
         known.update(existing.names)
 
-    def _simulated(self, written: dict[str, Any], at: Pointer, numbered: Counter[str]) -> SimulatedGroup:
+    def _simulated(self, written: dict[str, Any], at: Pointer, numbered: Counter[str]) -> scenario.SimulatedGroup:
         instances = enumerate(written.get("instances", ()))
-        return SimulatedGroup(
-            span=self._span(at),
-            group=self._document.located((*at, "group")) if "group" in written else None,
+        return scenario.SimulatedGroup(
+            span=self.at(at),
+            group=self.document.located((*at, "group")) if "group" in written else None,
             machine=self._machine(written, at),
             nodes=tuple(self._nodes(written["nodes"], (*at, "nodes"), numbered)),
             instances=tuple(self._existing(item, (*at, "instances", index)) for index, item in instances),
         )
 
-    def _nodes(self, written: Any, at: Pointer, numbered: Counter[str]) -> Iterator[SimulatedNode]:
+    def _nodes(self, written: Any, at: Pointer, numbered: Counter[str]) -> Iterator[scenario.SimulatedNode]:
         """Yield the nodes of a group. `numbered` are the names that the groups before it took."""
         if isinstance(written, list):
             for index, node in enumerate(written):
-                yield self._node(node, (*at, index))
+                place = (*at, index)
+                yield scenario.SimulatedNode(
+                    name=node["name"],
+                    span=self.at((*place, "name")),
+                    machine=self._machine(node, place),
+                    filled=scenario.FILLINGS[node.get("filled", "empty")],
+                    **self._plain(node, place, "offline", "drained", "tags"),
+                )
         elif isinstance(written, dict):
             for filling, count in written.items():
-                span = self._span((*at, filling))
+                span = self.at((*at, filling))
                 for name in _names(filling, int(count), numbered, is_filling=True):
-                    yield SimulatedNode(name=name, span=span, filled=FILLINGS[filling])
+                    yield scenario.SimulatedNode(name=name, span=span, filled=scenario.FILLINGS[filling])
         else:
             for name in _names("node", int(written), numbered):
-                yield SimulatedNode(name=name, span=self._span(at))
+                yield scenario.SimulatedNode(name=name, span=self.at(at))
 
-    def _node(self, written: dict[str, Any], at: Pointer) -> SimulatedNode:
-        return SimulatedNode(
-            name=written["name"],
-            span=self._span((*at, "name")),
-            machine=self._machine(written, at),
-            filled=FILLINGS[written.get("filled", "empty")],
-            **self._plain(written, at, "offline", "drained", "tags"),
-        )
-
-    def _machine(self, written: dict[str, Any], at: Pointer) -> Machine:
+    def _machine(self, written: dict[str, Any], at: Pointer) -> scenario.Machine:
         plain = self._plain(written, at, "memory", "memory_node", "cpus", "disk", "spindles")
-        return Machine(pv_sizes=self._volumes(written, at), **plain)
+        return scenario.Machine(pv_sizes=self._volumes(written, at), **plain)
 
     def _volumes(self, written: dict[str, Any], at: Pointer) -> tuple[int, ...] | None:
         if "pvs" in written:
             if "pv_size" in written or "pv_count" in written:
-                self._wrong("pvs are all physical volumes: no pv_size or pv_count beside them", (*at, "pvs"))
+                self.wrong("pvs are all physical volumes: no pv_size or pv_count beside them", (*at, "pvs"))
             return tuple(self._mib(size, (*at, "pvs", index)) for index, size in enumerate(written["pvs"]))
         if ("pv_size" in written) != ("pv_count" in written):
-            self._wrong("pv_size and pv_count belong together", at, "write both, or neither")
+            self.wrong("pv_size and pv_count belong together", at, "write both, or neither")
         if "pv_size" not in written or "pv_count" not in written:
             return None
         if written["pv_count"] > 1000:
-            self._wrong("a node has at most 1000 physical volumes here", (*at, "pv_count"))
+            self.wrong("a node has at most 1000 physical volumes here", (*at, "pv_count"))
             return None
         return (self._mib(written["pv_size"], (*at, "pv_size")),) * int(written["pv_count"])
 
-    def _edit(self, written: dict[str, Any], at: Pointer) -> StageEdit:
-        edit = StageEdit(
-            span=self._span(at),
+    def _edit(self, written: dict[str, Any], at: Pointer) -> scenario.StageEdit:
+        edit = scenario.StageEdit(
+            span=self.at(at),
             add=self._existing(written["add_instance"], (*at, "add_instance")) if "add_instance" in written else None,
             **self._plain(written, at, *(key for key in written if key != "add_instance")),
         )
         of_nodes = [key for key in ("offline", "drained", "group") if key in written]
         tags = [key for key in ("add_tags", "remove_tags") if key in written]
-        extra = [
-            *(of_nodes if edit.node is None else ()),
-            *(tags if edit.node is None and edit.instance is None else ()),
-        ]
+        extra = [*of_nodes, *(tags if edit.instance is None else ())] if edit.node is None else []
         if extra:
-            self._wrong(f"{extra[0]} does not belong to this edit", (*at, extra[0]), of_key=True)
+            self.wrong(f"{extra[0]} does not belong to this edit", (*at, extra[0]), of_key=True)
         if not extra and (edit.node or edit.instance) and not of_nodes and not tags:
-            self._wrong("this edit changes nothing", at, "say what is different: offline, drained, group, tags")
+            self.wrong("this edit changes nothing", at, "say what is different: offline, drained, group, tags")
         return edit
 
     # --- instances -------------------------------------------------------------------------------------------------
 
-    def _existing(self, written: dict[str, Any], at: Pointer) -> Existing:
-        nodes = tuple(self._document.located((*at, "nodes", number)) for number in range(len(written["nodes"])))
+    def _existing(self, written: dict[str, Any], at: Pointer) -> scenario.Existing:
+        nodes = tuple(self.document.located((*at, "nodes", number)) for number in range(len(written["nodes"])))
         sizes = self._sizes(written, at)
         if sizes.template is not None and (sizes.template.value == "drbd") != (len(nodes) == 2):
-            self._wrong(
-                f"an instance on {sizes.template.value} has {'two nodes' if len(nodes) < 2 else 'one node'}",
-                (*at, "nodes"),
-            )
-        return Existing(
+            needed = "two nodes" if len(nodes) < 2 else "one node"
+            self.wrong(f"an instance on {sizes.template.value} has {needed}", (*at, "nodes"))
+        return scenario.Existing(
             nodes=nodes,
             sizes=sizes,
             running=written.get("running", True) and not written.get("offline", False),
             **self._plain(written, at, "name", "offline", "count"),
         )
 
-    def _sizes(self, written: dict[str, Any], at: Pointer) -> Sizes:
+    def _sizes(self, written: dict[str, Any], at: Pointer) -> scenario.Sizes:
         if "bound" in written and "spec" not in written:
-            self._wrong("bound is an end of a spec, and there is no spec here", (*at, "bound"), of_key=True)
+            self.wrong("bound is an end of a spec, and there is no spec here", (*at, "bound"), of_key=True)
         keys = ("group", "spec", "memory-size", "minmem", "cpu-count", "spindle-use", "nic-count", "disk-template")
-        return Sizes(
-            span=self._span(at),
+        sizes: list[tuple[str, Any, Pointer]] = []
+        sizes += [(key, written[key], (*at, key)) for key in ("memory-size", "minmem") if key in written]
+        disks: list[scenario.DiskSize] = []
+        for index, item in enumerate(written.get("disks", ())):
+            place: Pointer = (*at, "disks", index)
+            disk = item if isinstance(item, dict) else {"size": item}
+            place = (*place, "size") if disk is item else place
+            disks.append(scenario.DiskSize(self._mib(disk["size"], place), _count(disk, "spindles")))
+            sizes.append(("disk-size", disk["size"], place))
+        has_units = any(isinstance(size, str) and size[-1:].isalpha() for _, size, _ in sizes)
+        bare = [(key, Located(size, self.at(where))) for key, size, where in sizes if isinstance(size, int)]
+        return scenario.Sizes(
+            span=self.at(at),
             bound=written.get("bound", "min"),
-            disks=self._disks(written, at),
-            bare=tuple(self._bare(written, at)),
+            disks=tuple(disks) if "disks" in written else None,
+            bare=tuple(bare) if has_units else (),
             **self._plain(written, at, *keys, "tags", "ignore_ipolicy"),
         )
 
-    def _bare(self, written: dict[str, Any], at: Pointer) -> Iterator[tuple[str, Located[int]]]:
-        """Yield the sizes of an instance that have no unit, where another one has."""
-        sizes: list[tuple[str, Any, Pointer]] = []
-        sizes += [(key, written[key], (*at, key)) for key in ("memory-size", "minmem") if key in written]
-        for index, item in enumerate(written.get("disks", ())):
-            place: Pointer = (*at, "disks", index)
-            size, place = (item["size"], (*place, "size")) if isinstance(item, dict) else (item, place)
-            sizes.append(("disk-size", size, place))
-        if any(isinstance(size, str) and size[-1:].isalpha() for _, size, _ in sizes):
-            yield from ((key, Located(size, self._span(place))) for key, size, place in sizes if isinstance(size, int))
-
-    def _disks(self, written: dict[str, Any], at: Pointer) -> tuple[DiskSize, ...] | None:
-        if "disks" not in written:
-            return None
-        disks = []
-        for index, item in enumerate(written["disks"]):
-            place = (*at, "disks", index)
-            if isinstance(item, dict):
-                disks.append(DiskSize(self._mib(item["size"], (*place, "size")), _count(item, "spindles")))
-            else:
-                disks.append(DiskSize(self._mib(item, place)))
-        return tuple(disks)
-
     # --- questions -------------------------------------------------------------------------------------------------
 
-    def _capacity(self, written: dict[str, Any], at: Pointer) -> CapacityQuestion:
+    def _capacity(self, written: dict[str, Any], at: Pointer) -> scenario.CapacityQuestion:
         standard = written.get("standard", {})
         where = (*at, "standard")
         ratio = written.get("oversubscription")
         keys = ("group", "disk-template", "without", "max_node_failures", "resource_model", "cpus_after_failure")
-        return CapacityQuestion(
+        return scenario.CapacityQuestion(
             standard=tuple((key, self._mib(value, (*where, key))) for key, value in standard.items()),
             weights=tuple((name, float(weight)) for name, weight in written.get("weights", {}).items()),
             oversubscription=None if ratio is None else float(ratio),
             **self._plain(written, at, *keys),
         )
 
-    def _redundancy(self, written: dict[str, Any], at: Pointer) -> RedundancyQuestion:
-        return RedundancyQuestion(**self._plain(written, at, *written))
-
     # --- what must come out ----------------------------------------------------------------------------------------
 
-    def _expectations(self, written: dict[str, Any], at: Pointer) -> Iterator[Expectation]:
+    def _expectations(
+        self, written: dict[str, Any], at: Pointer, above: tuple[str, ...] = ()
+    ) -> Iterator[scenario.Expectation]:
         for key, value in written.items():
-            place = (*at, key)
+            place, path = (*at, key), (*above, key)
             match key, value:
                 case "tiered", dict() if "specs" in value:
-                    yield from self._each(value["specs"], (key,), (*place, "specs"))
+                    yield from self._each(value["specs"], path, (*place, "specs"))
                 case "lost_allocations" | "specs", dict():
-                    yield from self._each(value, (key,), place)
+                    yield from self._each(value, path, place)
                 case "binding", dict():
-                    yield from (self._one((key, name), item, (*place, name)) for name, item in value.items())
+                    yield from (self._one((*path, name), item, (*place, name)) for name, item in value.items())
                 case "candidates", dict():
                     for node, about in value.items():
-                        yield from self._about_candidate(about, (key, node), (*place, node))
+                        yield from self._expectations(about, (*place, node), (*path, node))
                 case "failing", _:
                     pairs = value.items() if isinstance(value, dict) else value
-                    yield Expectation((key,), tuple(sorted(pairs)), self._span(place))
+                    yield scenario.Expectation(path, tuple(sorted(pairs)), self.at(place))
                 case _:
-                    yield self._one((key,), value, place)
+                    yield self._one(path, value, place)
 
-    def _about_candidate(self, written: dict[str, Any], path: tuple[str, ...], at: Pointer) -> Iterator[Expectation]:
-        for what, item in written.items():
-            if what == "lost_allocations":
-                yield from self._each(item, (*path, what), (*at, what))
-            else:
-                yield self._one((*path, what), item, (*at, what))
-
-    def _each(self, written: dict[str, Any], path: tuple[str, ...], at: Pointer) -> Iterator[Expectation]:
+    def _each(self, written: dict[str, Any], path: tuple[str, ...], at: Pointer) -> Iterator[scenario.Expectation]:
         for name, value in written.items():
-            yield Expectation((*path, name), self._number(value, (*at, name)), self._span((*at, name)))
+            yield scenario.Expectation((*path, name), self._number(value, (*at, name)), self.at((*at, name)))
 
-    def _one(self, path: tuple[str, ...], value: Any, at: Pointer) -> Expectation:
-        wanted: Wanted
+    def _one(self, path: tuple[str, ...], value: Any, at: Pointer) -> scenario.Expectation:
+        wanted: scenario.Wanted
         if isinstance(value, bool):
             wanted = value
         elif isinstance(value, list):
             wanted = tuple(value)
         elif path[-1] == "disk_left":
             size = self._mib(value, at)
-            wanted = Number(size, size)
+            wanted = scenario.Number(size, size)
         elif isinstance(value, str):
             wanted = value
         else:
             wanted = self._number(value, at)
-        return Expectation(path, wanted, self._span(at))
+        return scenario.Expectation(path, wanted, self.at(at))
 
-    def _number(self, value: Any, at: Pointer) -> Number:
+    def _number(self, value: Any, at: Pointer) -> scenario.Number:
         if not isinstance(value, dict):
-            return Number(int(value), int(value))
+            return scenario.Number(int(value), int(value))
         exactly = _count(value, "exactly")
         least, most = _count(value, "at_least"), _count(value, "at_most")
         if exactly is not None and (least is not None or most is not None):
-            self._wrong("exactly stands alone: no at_least or at_most beside it", at)
+            self.wrong("exactly stands alone: no at_least or at_most beside it", at)
         if least is not None and most is not None and least > most:
-            self._wrong(f"no number is at least {least} and at most {most}", at)
-        return Number(least, most) if exactly is None else Number(exactly, exactly)
+            self.wrong(f"no number is at least {least} and at most {most}", at)
+        return scenario.Number(least, most) if exactly is None else scenario.Number(exactly, exactly)
 
     # --- values ----------------------------------------------------------------------------------------------------
 
@@ -333,7 +282,7 @@ class _Builder:
         return {field: self._value(key, (*at, key)) for key, field in fields.items()}
 
     def _value(self, key: str, at: Pointer) -> Any:
-        found = self._document.located(at)
+        found = self.document.located(at)
         if key in _SIZES:
             return self._mib(found.value, at)
         match found.value:
@@ -346,18 +295,7 @@ class _Builder:
         return int(found.value)
 
     def _mib(self, value: Any, at: Pointer) -> int:
-        try:
-            return int(parse_bounded_size(value if isinstance(value, str) else int(value), last_key(at)))
-        except ValueError as error:
-            self._wrong(f"{place_name(at)}: {error}", at)
-            return 0
-
-    def _wrong(self, message: str, at: Pointer, hint: str = "", *, of_key: bool = False) -> None:
-        span = self._document.key_span(at) if of_key else self._span(at)
-        self._report(WRONG_VALUE.finding(message, span, hint=hint))
-
-    def _span(self, at: Pointer) -> Span:
-        return self._document.value_span(at)
+        return int(self.exact_size(value, at) or 0)
 
 
 def _names(word: str, count: int, numbered: Counter[str], *, is_filling: bool = False) -> list[str]:
@@ -367,7 +305,7 @@ def _names(word: str, count: int, numbered: Counter[str], *, is_filling: bool = 
         return [word]
     begin = f"{word}-"
     first = numbered[begin] + 1
-    numbered[begin] += min(count, MOST_NODES + 1)  # more are refused, however many
+    numbered[begin] += min(count, scenario.MOST_NODES + 1)  # more are refused, however many
     return [f"{begin}{number}" for number in range(first, numbered[begin] + 1)]
 
 

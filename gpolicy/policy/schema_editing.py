@@ -88,15 +88,6 @@ PAIR_SNIPPET: Final[Schema] = {
 }
 
 
-def document_snippet(kind: str, description: str, body: str) -> Schema:
-    """Return the snippet of a whole document of `kind`: `body` stands below its head."""
-    return {
-        "label": kind,
-        "description": description,
-        "bodyText": f"gpolicy: v1\nkind: {kind}\n{body}",
-    }
-
-
 def filled(body: str) -> str:
     """Return the text of a snippet with what stands at its places for the cursor."""
     return re.sub(r"\$\{[0-9]+:([^}]*)\}", r"\1", body)

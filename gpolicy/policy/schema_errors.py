@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any, Final
@@ -63,12 +63,6 @@ _IN_KIND: Final = {
 _BELOW: Final = {("beparams", "memory"): "Ganeti sets minmem and maxmem by it: write these two"}
 
 
-def known_elsewhere(kind: str, pointer: Pointer, key: str) -> str:
-    """Return the right place or name of `key`, unknown in the mapping at `pointer`; empty if there is none."""
-    parent = pointer[-1] if pointer else ""
-    return _BELOW.get((str(parent), key)) or _IN_KIND.get((kind, key)) or _ANYWHERE.get(key, "")
-
-
 _MOST_FINDINGS = 200  # of one document; with more it is another sort of file
 _MOST_ERRORS = 1000  # of the validator; several may be one finding
 
@@ -79,7 +73,6 @@ def shape_findings(document: YamlDocument) -> list[Finding]:
 
 
 def _explained(document: YamlDocument) -> list[Finding]:
-    """Return findings about a document that does not conform to the schema of its kind."""
     from jsonschema import Draft7Validator, validators  # noqa: PLC0415 (takes longer to import than most policies)
 
     schema = schema_of(document.root["kind"])
@@ -94,7 +87,7 @@ def _explained(document: YamlDocument) -> list[Finding]:
     for error in everything:
         if any(tuple(error.absolute_path)[: len(pointer)] == pointer for pointer in (*unclear, *explained)):
             continue
-        for finding in _explain(error, document):
+        for finding in _Fault(error, document).explain():
             findings[finding.sort_key()] = finding
             if len(findings) == _MOST_FINDINGS:
                 return list(findings.values())
@@ -110,7 +103,6 @@ def _unique_items(_: Any, is_asked: bool, instance: Any, __: Any) -> Iterator[Va
 
 
 def _head_findings(document: YamlDocument) -> list[Finding]:
-    """Return findings about the first keys of every document: its version and its kind."""
     root = document.root
     if not isinstance(root, dict):
         message = f"a document of a policy is a mapping, this is {_describe(root)}"
@@ -153,244 +145,217 @@ _PARAMETERS_OF: Final = {
 }
 
 
-def _explain(error: ValidationError, document: YamlDocument) -> Iterator[Finding]:
-    pointer: Pointer = tuple(error.absolute_path)
-    instance: Any = error.instance
-    argument: Any = error.validator_value
-    place = place_name(pointer) or "the document"
-    if document.value_span(pointer) in document.source.reported:
-        return  # an alias that stands for nothing
-    if instance is None:
-        hint = _empty_hint(error, document)
-        yield EMPTY_VALUE.finding(f"{place} has no value", document.key_span(pointer), hint=hint)
-    elif error.validator == "additionalProperties" and isinstance(instance, dict):
-        known = dict[str, Any](_schema(error).get("properties", {}))
-        unknown = islice((str(key) for key in instance if key not in known), _MOST_FINDINGS)
-        meant = {key: surely_meant(key, known) for key in unknown}
-        times = Counter(meant.values())
-        for key, word in meant.items():
-            sure = word if times[word] == 1 else None  # otherwise the meaning is ambiguous
-            yield _unknown_key(document, pointer, key, known, sure)
-    elif error.validator == "required" and isinstance(instance, dict):
-        missing = [name for name in argument if name not in instance and name not in _misspelt(error)]
-        if missing and error.message.startswith(f"'{missing[0]}'"):  # one finding for all, not one each
-            message = f"{place} lacks {listed(missing)}"
-            yield MISSING_KEY.finding(message, document.key_span(pointer), hint=_missing_hint(error, pointer, missing))
-    elif error.validator in ("anyOf", "oneOf"):
-        yield from _explain_branches(error, document)
-    else:
-        yield _wrong_value(error, document, place)
+class _Fault:
+    """One error of the validator, with its place in the document."""
 
+    def __init__(self, error: ValidationError, document: YamlDocument) -> None:
+        self._error = error
+        self._document = document
+        self._keyword = error.validator
+        self._instance: Any = error.instance
+        self._pointer: Pointer = tuple(error.absolute_path)
+        self._schema: dict[str, Any] = error.schema if isinstance(error.schema, dict) else {}
+        self._known: dict[str, Any] = self._schema.get("properties", {})
+        self._branches: list[dict[str, Any]] = self._schema.get("anyOf", [self._schema])
 
-def _explain_branches(error: ValidationError, document: YamlDocument) -> Iterator[Finding]:
-    """Explain the branch that the author most likely meant: the one that got furthest, or fits the type."""
-    pointer: Pointer = tuple(error.absolute_path)
-    context = list(error.context or ())
-    if error.validator == "oneOf" and not isinstance(error.instance, dict):
-        return  # each branch only asks for keys; that it is no mapping is an error of its own
-    if error.validator == "oneOf" and all(branch.validator == "required" for branch in context):
-        options = [option["required"][0] for option in _schema(error)["oneOf"]]
-        instance: Any = error.instance
-        given = [name for name in options if name in instance]
-        if not given and _misspelt(error).intersection(options):
+    def explain(self) -> Iterator[Finding]:
+        document, pointer, keyword, instance = self._document, self._pointer, self._keyword, self._instance
+        if document.value_span(pointer) in document.source.reported:
+            return  # an alias that stands for nothing
+        place = place_name(pointer) or "the document"
+        if instance is None:
+            hint = self._empty_hint()
+            yield EMPTY_VALUE.finding(f"{place} has no value", document.key_span(pointer), hint=hint)
+        elif keyword == "additionalProperties" and isinstance(instance, dict):
+            meant = {key: surely_meant(key, self._known) for key in self._unknown}
+            times = Counter(meant.values())
+            for key, word in meant.items():
+                yield self._unknown_key(key, word if times[word] == 1 else None)  # otherwise the meaning is ambiguous
+        elif keyword == "required" and isinstance(instance, dict):
+            wanted: Any = self._error.validator_value
+            given = {*instance, *self._misspelt}
+            missing = [name for name in wanted if name not in given]
+            if missing and self._error.message.startswith(f"'{missing[0]}'"):  # one finding for all, not one each
+                message, hint = f"{place} lacks {listed(missing)}", self._missing_hint(missing)
+                yield MISSING_KEY.finding(message, document.key_span(pointer), hint=hint)
+        elif keyword in ("anyOf", "oneOf"):
+            yield from self._explain_branches()
+        else:
+            yield self._wrong_value(place)
+
+    def _explain_branches(self) -> Iterator[Finding]:
+        """Explain the branch that the author most likely meant: the one that got furthest, or fits the type."""
+        pointer, instance = self._pointer, self._instance
+        context = list(self._error.context or ())
+        if self._keyword == "oneOf" and not isinstance(instance, dict):
+            return  # each branch only asks for keys; that it is no mapping is an error of its own
+        if self._keyword == "oneOf" and all(branch.validator == "required" for branch in context):
+            options = [option["required"][0] for option in self._schema["oneOf"]]
+            given = [name for name in options if name in instance]
+            if given or self._misspelt.isdisjoint(options):
+                what = f"has {listed(given)} at once" if given else "has none of them"
+                message = f"exactly one of {listed(options, 'or')} belongs here; this {what}"
+                yield WRONG_VALUE.finding(message, self._document.value_span(pointer))
             return
-        what = f"has {listed(given)} at once" if given else "has none of them"
-        message = f"exactly one of {listed(options, 'or')} belongs here; this {what}"
-        yield WRONG_VALUE.finding(message, document.value_span(pointer))
-        return
-    deepest = max((len(branch.absolute_path) for branch in context), default=0)
-    if deepest > len(pointer):
-        for branch in context:
-            if len(branch.absolute_path) == deepest:
-                yield from _explain(branch, document)
-        return
-    other = ("type", "const", "enum") if isinstance(error.instance, dict) else ("type", "const")
-    same_type = [branch for branch in context if branch.validator not in other]
-    if len(same_type) == 1 and same_type[0].validator not in ("enum", "pattern"):
-        yield from _explain(same_type[0], document)
-        return
-    place = place_name(pointer)
-    message = f"{place} cannot be {_quote(error.instance)}: expected {_expected(_schema(error))}"
-    fix = _value_fix(error, document)
-    yield WRONG_VALUE.finding(message, document.value_span(pointer), hint=_value_hint(error, document), fix=fix)
+        deepest = max((len(branch.absolute_path) for branch in context), default=0)
+        others = ("type", "const", "enum") if isinstance(instance, dict) else ("type", "const")
+        meant = [branch for branch in context if branch.validator not in others]
+        if deepest > len(pointer):
+            meant = [branch for branch in context if len(branch.absolute_path) == deepest]
+        elif len(meant) != 1 or meant[0].validator in ("enum", "pattern"):
+            yield self._wrong_value(place_name(pointer))
+            return
+        for branch in meant:
+            yield from _Fault(branch, self._document).explain()
 
+    def _unknown_key(self, key: str, meant: str | None) -> Finding:
+        """Return the finding of an unknown key, a slip of `meant`; keys that lack one key above are one mistake."""
+        document, pointer, known = self._document, self._pointer, self._known
+        place = place_name(pointer)
+        kind, parent = document.root["kind"], str(pointer[-1]) if pointer else ""
+        where = f"in {place}" if place else f"in a {kind}"
+        elsewhere = _BELOW.get((parent, key)) or _IN_KIND.get((kind, key)) or _ANYWHERE.get(key, "")
+        above = [name for name, schema in known.items() if key in schema.get("properties", {})]
+        lost = f"it belongs below {listed(above, 'or')}" if above else ""
+        near = closest(key, known)
+        all_known = f"known here: {', '.join(known)}" if len(known) <= 12 else ""
+        hint = elsewhere or lost or (f"Did you mean `{near}`?" if near else all_known)
+        if near and near in document.value(pointer) and not (elsewhere or lost):
+            line = document.key_span((*pointer, near)).line
+            hint = f"Did you mean `{near}`, which line {line} has already? Keep one of them"
+        fix = None
+        if meant and not elsewhere:
+            fix = edits.fix(f"write {meant}", edits.rename_key(document, (*pointer, key), meant))
+        message = f"unknown key {_quote(key)} {where}"
+        missing = f"a key in {document.value_span(pointer)}" if above and pointer and not elsewhere else ""
+        return UNKNOWN_KEY.finding(message, document.key_span((*pointer, key)), hint=hint, fix=fix, missing=missing)
 
-def _unknown_key(
-    document: YamlDocument, pointer: Pointer, key: str, known: Mapping[str, Any], meant: str | None
-) -> Finding:
-    """Return the finding of a key that is not known; `meant` is the one that it can only be a slip of.
+    @property
+    def _unknown(self) -> Iterator[str]:
+        return islice((str(key) for key in self._instance if key not in self._known), _MOST_FINDINGS)
 
-    Keys that lack the same key above them, as those of `kvm` written into `hvparams` itself, are one mistake.
-    """
-    place = place_name(pointer)
-    where = f"in {place}" if place else f"in a {document.root['kind']}"
-    elsewhere = known_elsewhere(document.root["kind"], pointer, key)
-    above = [name for name, schema in known.items() if key in schema.get("properties", {})]
-    lost = f"it belongs below {listed(above, 'or')}" if above else ""
-    near = closest(key, known)
-    all_known = f"known here: {', '.join(known)}" if len(known) <= 12 else ""
-    hint = elsewhere or lost or (f"Did you mean `{near}`?" if near else all_known)
-    if near and near in document.value(pointer) and not (elsewhere or lost):
-        line = document.key_span((*pointer, near)).line
-        hint = f"Did you mean `{near}`, which line {line} has already? Keep one of them"
-    fix = None
-    if meant and not elsewhere:
-        fix = edits.fix(f"write {meant}", edits.rename_key(document, (*pointer, key), meant))
-    message = f"unknown key {_quote(key)} {where}"
-    missing = f"a key in {document.value_span(pointer)}" if above and pointer and not elsewhere else ""
-    return UNKNOWN_KEY.finding(message, document.key_span((*pointer, key)), hint=hint, fix=fix, missing=missing)
+    @property
+    def _misspelt(self) -> set[str | None]:
+        """The known keys that unknown keys of a mapping look like: those are reported, and not as missing, too."""
+        return {closest(key, list(self._known)) for key in self._unknown}
 
+    def _missing_hint(self, missing: list[str]) -> str:
+        if self._pointer and self._pointer[-1] in ("min", "max"):
+            return "Ganeti replaces the whole list: all six parameters must stand in every min and max"
+        forms = {name: PATTERNS.get(self._known.get(name, {}).get("pattern", "")) for name in missing}
+        keys = [f"`{name}:` with {form.expected}" if form else f"`{name}:`" for name, form in forms.items()]
+        return f"add {listed(keys)}"
 
-def _misspelt(error: ValidationError) -> set[str | None]:
-    """Return the known keys that unknown keys of a mapping look like: those are reported, and not as missing, too."""
-    known = list(_schema(error).get("properties", {}))
-    unknown = islice((str(key) for key in error.instance if key not in known), _MOST_FINDINGS)  # type: ignore[union-attr]
-    return {closest(key, known) for key in unknown}
+    def _empty_hint(self) -> str:
+        if self._is_required():
+            return "write the value"
+        if self._pointer and isinstance(self._pointer[-1], int):
+            return "write the value, or remove the item"
+        choices = ["leave the key out (not managed)", "write the value"]
+        choices += ["write `[]` for none"] if self._schema.get("type") == "array" else []
+        choices += ["write `inherit`"] if any(item.get("const") == "inherit" for item in self._branches) else []
+        return f"{', '.join(choices[:-1])}, or {choices[-1]}"
 
+    def _is_required(self) -> bool:
+        schema = whole = schema_of(self._document.root["kind"])
+        around: dict[str, Any] = {}
+        for step in list(self._error.absolute_schema_path)[:-1]:  # the last one is the keyword that failed
+            if "$ref" in schema and isinstance(schema["$ref"], str):  # else it is the name of a property
+                schema = whole["definitions"][schema["$ref"].removeprefix("#/definitions/")]
+            if step == "properties":
+                around = schema
+            if step != "$ref":  # only some releases of jsonschema put it in the path
+                schema = schema[step]  # type: ignore[index]
+        return bool(self._pointer) and self._pointer[-1] in around.get("required", ())
 
-def _missing_hint(error: ValidationError, pointer: Pointer, missing: list[str]) -> str:
-    """Return what to add, with the form of its values if they have one."""
-    if pointer and pointer[-1] in ("min", "max"):
-        return "Ganeti replaces the whole list: all six parameters must stand in every min and max"
-    known = _schema(error).get("properties", {})
-    forms = {name: PATTERNS.get(known.get(name, {}).get("pattern", "")) for name in missing}
-    return (
-        f"add {listed([f'`{name}:` with {form.expected}' if form else f'`{name}:`' for name, form in forms.items()])}"
-    )
+    def _wrong_value(self, place: str) -> Finding:
+        instance, limit = self._instance, self._error.validator_value
+        span = self._document.value_span(self._pointer)
+        hint = self._value_hint()
+        match self._keyword:
+            case "minimum" | "exclusiveMinimum":
+                bound = "above" if self._keyword == "exclusiveMinimum" else "at least"
+                message = f"{place} is {instance}, it must be {bound} {limit}"
+            case "maximum":
+                message = f"{place} is {_quote(instance)}, it must be at most {limit}"
+                hint = hint or ("no cluster has more" if last_key(self._pointer) in BOUNDS else "")
+            case "maxItems":
+                message = f"{place} has {count(len(instance), 'entry', 'entries')}, it may have {limit}"
+            case "minItems" | "minLength" | "minProperties":
+                message = f"{place} is empty"
+                hint = hint or ("" if self._is_required() else "leave it out if it is not to be managed")
+            case "uniqueItems":
+                double = first_double(instance)
+                span = self._document.value_span((*self._pointer, double))
+                message, hint = f"{place} names {_quote(instance[double])} twice", hint or "remove one of them"
+            case _:
+                expected = listed(list(map(_expected, self._branches)), "or")
+                message = f"{place} cannot be {_quote(instance)}: expected {expected}"
+        return WRONG_VALUE.finding(message, span, hint=hint, fix=self._value_fix())
 
+    def _value_hint(self) -> str:
+        instance, pattern = self._instance, self._schema.get("pattern")
+        if instance == "inherit" and self._document.root["kind"] == "Cluster":
+            return "only a group or a node can inherit; write the value"
+        if instance == "inherit":
+            stays = self._is_required() or isinstance(self._pointer[-1], int)
+            return "this is not inherited: write the value" + ("" if stays else ", or leave the key out")
+        if isinstance(instance, str) and instance.endswith(":") and self._fits(instance.rstrip(":")):
+            return f"write the prefix without its colon: {instance.rstrip(':')}"
+        types = [schema.get("type") for schema in self._branches]
+        if "boolean" in types and isinstance(instance, str) and instance.lower() in _BOOLEANS:
+            return "YAML 1.2 and Ganeti write true and false"
+        choices = self._choices
+        if choices and isinstance(instance, int | float) and str(instance) in choices:
+            return f'quote it: "{instance}"'
+        choices += [str(schema["const"]) for schema in self._branches if "const" in schema]
+        if instance == "virtio" and "paravirtual" in choices:
+            return "Ganeti's word for it is paravirtual"
+        if isinstance(instance, dict) and "array" in types:
+            return "begin each item of the list with a dash: `- `"
+        is_number = isinstance(instance, str) and instance.isdigit() and pattern is None
+        if is_number and self._document.written(self._pointer)[:1] in ('"', "'"):
+            return "write the number without quotes"
+        meant = did_you_mean(str(instance), choices)
+        if meant or pattern not in PATHS or not isinstance(instance, str) or "://" in instance:
+            return meant
+        return f"write {normpath(instance)}" if instance.startswith("/") else "write the whole path, starting with /"
 
-def _empty_hint(error: ValidationError, document: YamlDocument) -> str:
-    inherits = any(option.get("const") == "inherit" for option in _schema(error).get("anyOf", ()))
-    if _is_required(error, document):
-        return "write the value"
-    if error.absolute_path and isinstance(error.absolute_path[-1], int):
-        return "write the value, or remove the item"
-    choices = ["leave the key out (not managed)", "write the value"]
-    choices += ["write `[]` for none"] if _schema(error).get("type") == "array" else []
-    choices += ["write `inherit`"] if inherits else []
-    return f"{', '.join(choices[:-1])}, or {choices[-1]}"
+    @property
+    def _choices(self) -> list[str]:
+        return [str(choice) for schema in self._branches for choice in schema.get("enum", ())]
 
+    def _fits(self, word: str) -> bool:
+        """Return whether a word has the required letters and parts that another one lacks."""
+        patterns = [schema["pattern"] for schema in self._branches if "pattern" in schema]
+        return any(_only_letters(pattern) and re.match(pattern, word) for pattern in patterns)
 
-def _is_required(error: ValidationError, document: YamlDocument) -> bool:
-    """Return whether the value of the error belongs to a required key."""
-    schema = whole = schema_of(document.root["kind"])
-    around: dict[str, Any] = {}
-    for step in list(error.absolute_schema_path)[:-1]:  # the last one is the keyword that failed
-        if "$ref" in schema and isinstance(schema["$ref"], str):  # else it is the name of a property
-            schema = whole["definitions"][schema["$ref"].removeprefix("#/definitions/")]
-        if step == "properties":
-            around = schema
-        if step != "$ref":  # only some releases of jsonschema put it in the path
-            schema = schema[step]  # type: ignore[index]
-    return bool(error.absolute_path) and error.absolute_path[-1] in around.get("required", ())
-
-
-def _wrong_value(error: ValidationError, document: YamlDocument, place: str) -> Finding:
-    instance: Any = error.instance
-    span = document.value_span(tuple(error.absolute_path))
-    hint = _value_hint(error, document)
-    match error.validator:
-        case "minimum" | "exclusiveMinimum":
-            bound = "above" if error.validator == "exclusiveMinimum" else "at least"
-            message = f"{place} is {instance}, it must be {bound} {error.validator_value}"
-        case "maximum":
-            message = f"{place} is {_quote(instance)}, it must be at most {error.validator_value}"
-            hint = hint or ("no cluster has more" if last_key(tuple(error.absolute_path)) in BOUNDS else "")
-        case "maxItems":
-            message = f"{place} has {count(len(instance), 'entry', 'entries')}, it may have {error.validator_value}"
-        case "minItems" | "minLength" | "minProperties":
-            message = f"{place} is empty"
-            hint = hint or ("" if _is_required(error, document) else "leave it out if it is not to be managed")
-        case "uniqueItems":
-            double = first_double(instance)
-            span = document.value_span((*error.absolute_path, double))
-            message, hint = f"{place} names {_quote(instance[double])} twice", hint or "remove one of them"
-        case _:
-            message = f"{place} cannot be {_quote(instance)}: expected {_expected(_schema(error))}"
-    return WRONG_VALUE.finding(message, span, hint=hint, fix=_value_fix(error, document))
+    def _value_fix(self) -> Fix | None:
+        """Return the fix of a word that can only mean one thing: a slip, a yes for true, quotes too few or too many."""
+        document, pointer, instance, choices = self._document, self._pointer, self._instance, self._choices
+        types = {str(schema.get("type")) for schema in self._branches}
+        meant: str | None = None
+        if isinstance(instance, str) and "boolean" in types:
+            meant = _BOOLEANS.get(instance.lower())
+        elif isinstance(instance, str) and types & {"integer", "number"} and _PLAIN_NUMBER.fullmatch(instance):
+            meant = instance
+        elif isinstance(instance, str) and choices:
+            meant = surely_meant(instance, choices)
+            meant = f'"{meant}"' if meant and not meant[:1].isalpha() else meant
+        elif isinstance(instance, int | float) and document.written(pointer) in choices:
+            meant = f'"{document.written(pointer)}"'
+        return edits.fix(f"write {meant}", edits.replace_value(document, pointer, meant)) if meant is not None else None
 
 
 _BOOLEANS = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
-
-
-def _value_hint(error: ValidationError, document: YamlDocument) -> str:
-    instance: Any = error.instance
-    if instance == "inherit" and document.root["kind"] == "Cluster":
-        return "only a group or a node can inherit; write the value"
-    if instance == "inherit":
-        stays = _is_required(error, document) or isinstance(error.absolute_path[-1], int)
-        return "this is not inherited: write the value" + ("" if stays else ", or leave the key out")
-    if isinstance(instance, str) and instance.endswith(":") and _fits(instance.rstrip(":"), error):
-        return f"write the prefix without its colon: {instance.rstrip(':')}"
-    branches = _branches(_schema(error))
-    types = [schema.get("type") for schema in branches]
-    if "boolean" in types and isinstance(instance, str) and instance.lower() in _BOOLEANS:
-        return "YAML 1.2 and Ganeti write true and false"
-    choices = [str(choice) for schema in branches for choice in schema.get("enum", ())]
-    if choices and isinstance(instance, int | float) and str(instance) in choices:
-        return f'quote it: "{instance}"'
-    choices += [str(schema["const"]) for schema in branches if "const" in schema]
-    if instance == "virtio" and "paravirtual" in choices:
-        return "Ganeti's word for it is paravirtual"
-    if isinstance(instance, dict) and "array" in types:
-        return "begin each item of the list with a dash: `- `"
-    pointer: Pointer = tuple(error.absolute_path)
-    quoted_number = isinstance(instance, str) and instance.isdigit() and "pattern" not in _schema(error)
-    if quoted_number and document.written(pointer)[:1] in ('"', "'"):
-        return "write the number without quotes"
-    meant = did_you_mean(str(instance), choices)
-    if meant or _schema(error).get("pattern") not in PATHS or not isinstance(instance, str) or "://" in instance:
-        return meant
-    return f"write {normpath(instance)}" if instance.startswith("/") else "write the whole path, starting with /"
-
-
-def _fits(word: str, error: ValidationError) -> bool:
-    """Return whether a word has the required letters and parts that another one lacks."""
-    patterns = [schema["pattern"] for schema in _branches(_schema(error)) if "pattern" in schema]
-    return any(_only_letters(pattern) and re.match(pattern, word) for pattern in patterns)
-
-
-def _value_fix(error: ValidationError, document: YamlDocument) -> Fix | None:
-    """Return the fix of a word that can only mean one thing: a slip, a yes for true, quotes too few or too many."""
-    instance: Any = error.instance
-    branches = _branches(_schema(error))
-    choices = [str(choice) for schema in branches for choice in schema.get("enum", ())]
-    types = {str(schema.get("type")) for schema in branches}
-    pointer: Pointer = tuple(error.absolute_path)
-    meant: str | None = None
-    if isinstance(instance, str) and "boolean" in types:
-        meant = _BOOLEANS.get(instance.lower())
-    elif isinstance(instance, str) and types & {"integer", "number"} and re.fullmatch("0|[1-9][0-9]{0,18}", instance):
-        meant = instance
-    elif isinstance(instance, str) and choices:
-        meant = surely_meant(instance, choices)
-        meant = f'"{meant}"' if meant and not meant[:1].isalpha() else meant
-    elif isinstance(instance, int | float) and document.written(pointer) in choices:
-        meant = f'"{document.written(pointer)}"'
-    if meant is None:
-        return None
-    return edits.fix(f"write {meant}", edits.replace_value(document, pointer, meant))
-
-
-def _schema(error: ValidationError) -> dict[str, Any]:
-    schema: Any = error.schema
-    return schema if isinstance(schema, dict) else {}
-
-
-def _branches(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    return list(schema.get("anyOf", [schema]))
+_PLAIN_NUMBER: Final = re.compile("0|[1-9][0-9]{0,18}")
 
 
 def _expected(schema: dict[str, Any]) -> str:
-    return listed([_expected_one(branch) for branch in _branches(schema)], "or")
-
-
-def _expected_one(schema: dict[str, Any]) -> str:
     if "const" in schema:
         return f"`{str(schema['const']).lower() if isinstance(schema['const'], bool) else schema['const']}`"
     if "enum" in schema:
-        words = [str(word) or '""' for word in schema["enum"]]
-        return f"one of {', '.join(words)}"
+        return "one of " + ", ".join(str(word) or '""' for word in schema["enum"])
     if "pattern" in schema:
         pattern: str = schema["pattern"]
         return _PATTERNS.get(pattern) or _only_letters(pattern) or f"text like {pattern}"

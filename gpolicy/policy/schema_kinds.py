@@ -15,7 +15,7 @@ from gpolicy.ganeti.releases import POINT_RELEASE, VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.conformance import file_name
 from gpolicy.policy.kinds import KINDS, Measure
-from gpolicy.policy.schema_editing import document_snippet, filled, for_editors
+from gpolicy.policy.schema_editing import filled, for_editors
 from gpolicy.policy.schema_parameters import (
     DAY_PATTERN,
     NAME,
@@ -23,7 +23,10 @@ from gpolicy.policy.schema_parameters import (
     SIZE,
     TAG,
     Schema,
+    amount_of,
+    closed,
     count_of,
+    described,
     flag,
     list_of,
     name_of,
@@ -33,7 +36,7 @@ from gpolicy.policy.schema_parameters import (
     whole,
 )
 from gpolicy.policy.schema_rules import rule_properties, tag_rule_properties, value_schema
-from gpolicy.policy.schema_tests import MOST_TESTS, definitions, test_items
+from gpolicy.policy.schema_tests import MOST_TESTS, existing_instance, simulated_group, test_items
 
 MOST_BASES: Final = 100
 """The greatest number of direct bases of a document: all of them are compared."""
@@ -57,35 +60,37 @@ class _KindSchema:
 
 def schemas() -> dict[str, Schema]:
     """Return all schemas by file name: one per kind, and `policy.json` of any document, which refers to the others."""
-    by_kind = {kind: _document(kind, _KINDS[kind]) for kind in KINDS}
-    whole = _any_kind({kind: (schema, file_name(kind)) for kind, schema in by_kind.items()})
-    return {file_name(kind): for_editors(schema) for kind, schema in by_kind.items()} | {WHOLE: for_editors(whole)}
+    by_kind = {kind: _document(kind) for kind in KINDS}
+    files = {file_name(kind): schema for kind, schema in by_kind.items()} | {WHOLE: _any_kind(file_name)}
+    return {name: for_editors(schema) for name, schema in files.items()}
 
 
 def whole_schema() -> Schema:
     """Return the schema of any document of a policy, which needs no other file."""
-    by_kind = {kind: _document(kind, _KINDS[kind]) for kind in KINDS}
     definitions: Schema = {}
-    for kind, schema in by_kind.items():
+    for kind in KINDS:
+        schema = _document(kind)
         definitions |= schema["definitions"]
         definitions[kind] = {key: value for key, value in schema.items() if key not in ("$schema", "definitions")}
-    whole = _any_kind({kind: (schema, f"#/definitions/{kind}") for kind, schema in by_kind.items()})
-    return for_editors({**whole, "definitions": definitions})
+    return for_editors({**_any_kind("#/definitions/{}".format), "definitions": definitions})
 
 
 def example_document(kind: str) -> str:
     """Return a small document of a kind."""
     body = filled(_KINDS[kind].body).replace("YYYY-MM-DD", "2027-12-31")
-    return f"gpolicy: v1\nkind: {kind}\n{body}"
+    return f"{_head(kind)}{body}"
 
 
-def _any_kind(by_kind: dict[str, tuple[Schema, str]]) -> Schema:
-    """Return the schema of a document of any kind, from the schema of each and the reference to it."""
+def _any_kind(reference: Callable[[str], str]) -> Schema:
+    """Return the schema of a document of any kind; `reference` names the schema of a kind."""
     rules: list[Schema] = []
-    for kind, (_, reference) in by_kind.items():
+    for kind in KINDS:
         condition = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
-        rules.append({"if": condition, "then": {"$ref": reference}})
-    whole = [document_snippet(kind, schema["description"], _KINDS[kind].body) for kind, (schema, _) in by_kind.items()]
+        rules.append({"if": condition, "then": {"$ref": reference(kind)}})
+    whole = [
+        {"label": kind, "description": of.description, "bodyText": f"{_head(kind)}{of.body}"}
+        for kind, of in _KINDS.items()
+    ]
     rules.append({"if": {"required": ["kind"]}, "else": {"defaultSnippets": whole}})
     return {
         "$schema": DRAFT,
@@ -94,8 +99,8 @@ def _any_kind(by_kind: dict[str, tuple[Schema, str]]) -> Schema:
         "properties": {
             "gpolicy": _VERSION_KEY,
             "kind": {
-                "enum": list(by_kind),
-                "enumDescriptions": [schema["description"] for schema, _ in by_kind.values()],
+                "enum": list(KINDS),
+                "enumDescriptions": [_KINDS[kind].description for kind in KINDS],
                 "description": "What this document describes.",
             },
         },
@@ -104,7 +109,12 @@ def _any_kind(by_kind: dict[str, tuple[Schema, str]]) -> Schema:
     }
 
 
-def _document(kind: str, of: _KindSchema) -> Schema:
+def _head(kind: str) -> str:
+    return f"gpolicy: v1\nkind: {kind}\n"
+
+
+def _document(kind: str) -> Schema:
+    of = _KINDS[kind]
     schema: Schema = {
         "$schema": DRAFT,
         "title": f"gpolicy {kind}",
@@ -129,20 +139,13 @@ def _document(kind: str, of: _KindSchema) -> Schema:
 
 def _definitions() -> Schema:
     return {
-        "spec": {
-            "type": "object",
-            "description": "All six parameters of one bound.",
-            "properties": {
-                name: {
-                    **(SIZE if name in SPEC_SIZES else count_of(name)),
-                    "description": f"{text[0].upper()}{text[1:]}{', MiB' if name in SPEC_SIZES else ''}.",
-                }
-                for name, text in SPEC_PARAMETERS.items()
-            },
-            "required": list(SPEC_PARAMETERS),
-            "additionalProperties": False,
-        },
-        **definitions(),
+        "spec": closed(
+            {name: amount_of(name, ", MiB" if name in SPEC_SIZES else "") for name in SPEC_PARAMETERS},
+            "All six parameters of one bound.",
+            required=SPEC_PARAMETERS,
+        ),
+        "simulatedGroup": simulated_group(),
+        "existingInstance": existing_instance(),
         "valueSchema": value_schema(),
     }
 
@@ -158,17 +161,13 @@ def _tags(of: str) -> Schema:
 def _object(kind: str, name: str) -> Schema:
     """Return the first keys of a document about an object, whose name has this description."""
     base = name_of(f"Name of another {kind} of this policy, or a relative path: file.yaml#NAME.")
-    bases = {"type": "array", "items": base, "minItems": 1, "maxItems": MOST_BASES}
+    bases = list_of(base, least=1, most=MOST_BASES)
     text = f"{kind} document(s) to take values from; own values win, later bases win over earlier ones."
     return {
         "name": name_of(name),
         "template": flag(f"True: only a base for `extends`, not a {kind} of its own."),
         "extends": {"anyOf": [NAME, bases], "description": text},
     }
-
-
-def _nodes(text: str) -> Schema:
-    return list_of(NAME, text, unique=True)
 
 
 def _cluster() -> Schema:
@@ -194,22 +193,20 @@ def _node_group() -> Schema:
         "renamed_from": name_of("The old name of the group. Ganeti renames the group, which keeps its nodes."),
         "removed": {"const": True, "description": "Remove this group. It must be empty by then."},
         **parameter_properties(Level.GROUP),
-        "nodes": _nodes("Nodes that belong in this group: names or globs (node*.example.org)."),
-        "hardware": {
-            "type": "object",
-            "description": "What each node of the group has. Promised here, checked against the specs, and against"
-            " the cluster where its state is known.",
-            "properties": {
+        "nodes": list_of(NAME, "Nodes that belong in this group: names or globs (node*.example.org).", unique=True),
+        "hardware": closed(
+            {
                 "memory": size_of("Memory of a node."),
                 "cpus": count_of("cpus", "Logical CPUs of a node.", least=1),
                 "pv_size": {
-                    "anyOf": [*SIZE["anyOf"], {"type": "array", "items": SIZE, "minItems": 1}],
+                    "anyOf": [*SIZE["anyOf"], list_of(SIZE, least=1)],
                     "description": "Size of each physical volume, or the list of sizes where they differ.",
                 },
                 "pv_count": count_of("pv_count", "Physical volumes (spindles) of a node.", least=1),
             },
-            "additionalProperties": False,
-        },
+            "What each node of the group has. Promised here, checked against the specs, and against the cluster where"
+            " its state is known.",
+        ),
         **term_properties("the group"),
         "tags": _tags("the group"),
     }
@@ -218,8 +215,8 @@ def _node_group() -> Schema:
 def _node_set() -> Schema:
     return {
         **_object("NodeSet", "Name of this set, for people."),
-        "nodes": _nodes("Nodes in this set: names or globs (node*.example.org)."),
-        "groups": _nodes("Groups whose nodes are in this set."),
+        "nodes": list_of(NAME, "Nodes in this set: names or globs (node*.example.org).", unique=True),
+        "groups": list_of(NAME, "Groups whose nodes are in this set.", unique=True),
         **parameter_properties(Level.NODE),
         "tags": _tags("each node of the set"),
     }
@@ -240,20 +237,17 @@ def _guards() -> Schema:
                     "group": name_of("Only this group (default: each group)."),
                     "spec": name_of("Only this named spec pair (default: each)."),
                     "at_least": whole("Least number of instances of the spec that must still fit."),
-                    "capacity_loss": {
-                        "type": "object",
-                        "description": "How much capacity a change may cost: how many fit of the largest size of"
-                        " each spec, and of today's size where the change sets another. Standard and tiered"
-                        " instances do not count.",
-                        "properties": {
+                    "capacity_loss": closed(
+                        {
                             "at_most": {
                                 "anyOf": [percent, {"type": "integer", "minimum": 0}],
                                 "description": "Greatest loss: a share (5%) or a number of instances.",
                             }
                         },
-                        "required": ["at_most"],
-                        "additionalProperties": False,
-                    },
+                        "How much capacity a change may cost: how many fit of the largest size of each spec, and of"
+                        " today's size where the change sets another. Standard and tiered instances do not count.",
+                        required=("at_most",),
+                    ),
                     "newly_violating": whole(
                         "Most instances and nodes that may newly violate the policy: instances that it does not allow,"
                         " and nodes above vcpu-ratio or spindle-ratio."
@@ -286,34 +280,24 @@ def _test() -> Schema:
 
 
 def _waiver() -> Schema:
+    text = {"type": "string"}
+    properties: Schema = {
+        "rule": described(text, "Code or name of the rule (GP201, spec-overlap, house/NAME)."),
+        "where": described(
+            text,
+            "What the finding is about: cluster, group/NAME, node-set/NAME, guard/NAME, test/NAME or a file name; for"
+            " the rule drift also node/NAME, and one value as OBJECT:PATH (group/gold:ipolicy.vcpu-ratio). Globs are"
+            " allowed.",
+        ),
+        "reason": {**text, "minLength": 1, "description": "Why it is accepted."},
+        "until": {**text, "pattern": DAY_PATTERN, "description": "Last day of the waiver, YYYY-MM-DD."},
+    }
     return {
         "waivers": {
             "type": "array",
             "minItems": 1,
             "description": "Each waiver silences one rule in one place.",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "rule": {
-                        "type": "string",
-                        "description": "Code or name of the rule (GP201, spec-overlap, house/NAME).",
-                    },
-                    "where": {
-                        "type": "string",
-                        "description": "What the finding is about: cluster, group/NAME, node-set/NAME, guard/NAME,"
-                        " test/NAME or a file name; for the rule drift also node/NAME, and one value as OBJECT:PATH"
-                        " (group/gold:ipolicy.vcpu-ratio). Globs are allowed.",
-                    },
-                    "reason": {"type": "string", "minLength": 1, "description": "Why it is accepted."},
-                    "until": {
-                        "type": "string",
-                        "pattern": DAY_PATTERN,
-                        "description": "Last day of the waiver, YYYY-MM-DD.",
-                    },
-                },
-                "required": ["rule", "where", "reason", "until"],
-                "additionalProperties": False,
-            },
+            "items": closed(properties, required=properties),
         },
     }
 

@@ -5,6 +5,7 @@ Terms are what a policy says of resources that Ganeti has no parameter for.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from gpolicy.ganeti.amounts import BOUNDS, GREATEST_OVERSUBSCRIPTION, LEAST_RATI
 from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, RATE_UNIT, parameters_of
 from gpolicy.ganeti.releases import POINT_RELEASE
-from gpolicy.ganeti.vocabulary import DISK_TEMPLATES
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, SPEC_PARAMETERS, SPEC_SIZES
 
 Schema = dict[str, Any]
 
@@ -82,16 +83,12 @@ SHAPE: Final = "$shape"
 
 SIZE: Final[Schema] = {
     SHAPE: "size",
-    "anyOf": [
-        {"type": "string", "pattern": SIZE_PATTERN},
-        {"type": "integer", "minimum": 0},
-    ],
+    "anyOf": [{"type": "string", "pattern": SIZE_PATTERN}, {"type": "integer", "minimum": 0}],
 }
 
 TAG: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z0-9_.+*/:@-]{1,128}$"}
 COUNT: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": 1_000_000}
 """A number that a test expects."""
-NODES: Final[Schema] = {"type": "array", "items": NAME, "minItems": 1, "maxItems": 2, "uniqueItems": True}
 
 
 def described(schema: Schema, text: str) -> Schema:
@@ -114,6 +111,12 @@ def count_of(name: str, text: str = "", *, least: int = 0) -> Schema:
     return described({"type": "integer", "minimum": least, "maximum": BOUNDS[name].most}, text)
 
 
+def amount_of(name: str, unit: str = "") -> Schema:
+    """Return the schema of a parameter of a spec; `unit` ends its description."""
+    text = SPEC_PARAMETERS[name]
+    return {**(SIZE if name in SPEC_SIZES else count_of(name)), "description": f"{text[0].upper()}{text[1:]}{unit}."}
+
+
 def whole(text: str, *, least: int = 0, most: int | None = None) -> Schema:
     """Return the schema of a whole number with this description."""
     return {"type": "integer", "minimum": least, **({} if most is None else {"maximum": most}), "description": text}
@@ -125,11 +128,20 @@ def flag(text: str) -> Schema:
 
 
 def list_of(
-    items: Schema, text: str, *, least: int | None = None, most: int | None = None, unique: bool = False
+    items: Schema, text: str = "", *, least: int | None = None, most: int | None = None, unique: bool = False
 ) -> Schema:
     """Return the schema of a list with this description."""
     bounds = {"minItems": least, "maxItems": most, "uniqueItems": unique or None}
-    return {"type": "array", "items": items, **{k: v for k, v in bounds.items() if v is not None}, "description": text}
+    return described({"type": "array", "items": items, **{k: v for k, v in bounds.items() if v is not None}}, text)
+
+
+NODES: Final[Schema] = list_of(NAME, least=1, most=2, unique=True)
+
+
+def closed(properties: Schema, text: str = "", required: Iterable[str] = ()) -> Schema:
+    """Return the schema of a mapping with only these keys, as `object_of`, in another order of keywords."""
+    head = described({"type": "object"}, text) | {"properties": properties}
+    return head | ({"required": [*required]} if required else {}) | {"additionalProperties": False}
 
 
 def object_of(properties: Schema, text: str = "", *, required: tuple[str, ...] = (), minimum: int = 0) -> Schema:
@@ -248,17 +260,16 @@ def _number(parameter: Parameter) -> Schema:
 
 
 def _pair() -> Schema:
-    return {
-        "type": "object",
-        "description": "One pair of bounds: an instance fits when it lies inside min and max for all six parameters.",
-        "properties": {
+    bound = {"$ref": "#/definitions/spec"}
+    return closed(
+        {
             "name": name_of("For people, guards and tests; Ganeti does not store it."),
-            "min": {"$ref": "#/definitions/spec", "description": "The lower bound, with all six parameters."},
-            "max": {"$ref": "#/definitions/spec", "description": "The upper bound, with all six parameters."},
+            "min": described(bound, "The lower bound, with all six parameters."),
+            "max": described(bound, "The upper bound, with all six parameters."),
         },
-        "required": ["min", "max"],
-        "additionalProperties": False,
-    }
+        "One pair of bounds: an instance fits when it lies inside min and max for all six parameters.",
+        required=("min", "max"),
+    )
 
 
 _FAMILY_TEXT: Final = {
@@ -297,12 +308,7 @@ def parameter_properties(level: Level) -> Schema:
             name = {SHAPE: f"hypervisor-figures-of-{level}"} if depth and parameter.family == "hv_state" else {}
             entry = below.setdefault(key, {**name, "type": "object", "description": text})
             if parameter.path[depth + 1] == "*":
-                names = {
-                    "type": "object",
-                    "description": "Figures of the volume group of this name.",
-                    "properties": {},
-                    "additionalProperties": False,
-                }
+                names = closed({}, "Figures of the volume group of this name.")
                 below = entry.setdefault("additionalProperties", names)["properties"]
             else:
                 entry.setdefault("additionalProperties", False)
@@ -353,13 +359,10 @@ def term_properties(of: str) -> Schema:
                     "Volumes that instances never get: names or globs (/dev/sda*), such as the one"
                     " of the root file system.",
                 ),
-                "volume_groups": {
-                    "type": "object",
-                    "additionalProperties": names,
-                    "minProperties": 1,
-                    "description": "Volumes (names or globs) by the volume group that they are in. Others are in"
-                    " the cluster's own.",
-                },
+                "volume_groups": described(
+                    map_of(names),
+                    "Volumes (names or globs) by the volume group that they are in. Others are in the cluster's own.",
+                ),
                 "margin": described(
                     share, "How far the sizes of volumes may differ under exclusive storage. Ganeti: 1%."
                 ),

@@ -6,7 +6,7 @@ from typing import Final
 
 from gpolicy.findings import Severity
 from gpolicy.policy.model import LEVELS
-from gpolicy.policy.schema_parameters import NAME, SHAPE, Schema, described, list_of, name_of, object_of
+from gpolicy.policy.schema_parameters import NAME, SHAPE, Schema, closed, described, list_of, name_of, object_of
 
 _PREFIX: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z0-9_.+*/:@-]{1,100}$"}
 
@@ -31,40 +31,35 @@ RULES: Final[dict[str, tuple[str, ...]]] = {
 
 def tag_rule_properties() -> Schema:
     """Return the properties of a TagRules document."""
+    name = {**_PREFIX, "pattern": "^[A-Za-z0-9_.+*/@-]+(:[A-Za-z0-9_.+*/@-]+)*$"}
     marker: Schema = {
         SHAPE: "prefix",
         "anyOf": [
             described(_PREFIX, "`service` means tags service:…"),
-            {
-                "type": "object",
-                "properties": {"raw": described(_PREFIX, "All tags that begin with these characters.")},
-                "required": ["raw"],
-                "additionalProperties": False,
-                "description": "A bare prefix, as Ganeti stores it: `raw: a` also means tags abc and a:b.",
-            },
+            described(
+                closed({"raw": described(_PREFIX, "All tags that begin with these characters.")}, required=("raw",)),
+                "A bare prefix, as Ganeti stores it: `raw: a` also means tags abc and a:b.",
+            ),
         ],
+    }
+    levels = {"enum": ["cluster", "group", "node"]}
+    own_prefix: Schema = {
+        "prefix": described(_PREFIX, "Tags that begin with these characters."),
+        "on": list_of(levels, "Objects on which the prefix is owned.", least=1, unique=True),
     }
     owned: Schema = {
         "anyOf": [
             {"enum": list(TAG_FAMILIES), "description": "All cluster tags of this htools family."},
-            {
-                "type": "object",
-                "properties": {
-                    "prefix": described(_PREFIX, "Tags that begin with these characters."),
-                    "on": list_of(
-                        {"enum": ["cluster", "group", "node"]},
-                        "Objects on which the prefix is owned.",
-                        least=1,
-                        unique=True,
-                    ),
-                },
-                "required": ["prefix", "on"],
-                "additionalProperties": False,
-                "description": "Own the tags with this prefix on objects whose `tags` the policy declares.",
-            },
+            described(
+                closed(own_prefix, required=own_prefix),
+                "Own the tags with this prefix on objects whose `tags` the policy declares.",
+            ),
         ]
     }
-    name = {**_PREFIX, "pattern": "^[A-Za-z0-9_.+*/@-]+(:[A-Za-z0-9_.+*/@-]+)*$"}
+    exception: Schema = {
+        "from": described(name, "Tag of the source node that the target may lack if it has `to`."),
+        "to": described(name, "Tag that the target has instead."),
+    }
     return {
         "name": name_of("Name of these rules, for people."),
         "owns": list_of(
@@ -78,29 +73,19 @@ def tag_rule_properties() -> Schema:
             "`rack` means: nodes with the same tag rack:… may fail together; redundant instances avoid sharing one.",
             unique=True,
         ),
-        "migration": {
-            "type": "object",
-            "description": "Where instances may migrate.",
-            "properties": {
+        "migration": closed(
+            {
                 "domains": list_of(
                     name, "`hv` means: node tags hv:… restrict migration; the target must carry them too.", unique=True
                 ),
                 "allow": {
                     "type": "array",
                     "description": "One-way exceptions.",
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "from": described(name, "Tag of the source node that the target may lack if it has `to`."),
-                            "to": described(name, "Tag that the target has instead."),
-                        },
-                        "required": ["from", "to"],
-                        "additionalProperties": False,
-                    },
+                    "items": closed(exception, required=exception),
                 },
             },
-            "additionalProperties": False,
-        },
+            "Where instances may migrate.",
+        ),
         "desired_location": list_of(
             marker, "Instance tags that name the failure domain where the instance should be.", unique=True
         ),
@@ -117,7 +102,7 @@ _TEXT: Final[Schema] = {"type": "string"}
 
 def rule_properties() -> Schema:
     """Return the properties of a Rule document."""
-    globs: Schema = {"type": "array", "items": NAME, "minItems": 1, "uniqueItems": True}
+    globs = list_of(NAME, least=1, unique=True)
     return {
         "name": {
             **NAME,
@@ -160,7 +145,7 @@ def value_schema() -> Schema:
     """Return the schema of a schema: the keywords of draft 7 that a Rule may use."""
     schemas: Schema = {"type": "array", "minItems": 1, "items": _SCHEMA}
     by_name: Schema = {"type": "object", "additionalProperties": _SCHEMA}
-    name_list: Schema = {"type": "array", "items": _TEXT}
+    name_list = list_of(_TEXT)
     type_name: Schema = {"enum": list(_TYPES)}
     keywords: dict[str, tuple[str, Schema]] = {
         "title": ("For people; it has no effect.", _TEXT),
@@ -169,10 +154,7 @@ def value_schema() -> Schema:
             "The schema of this name below `definitions`.",
             {"type": "string", "pattern": "^#/definitions/[^/~%]+$"},
         ),
-        "type": (
-            "The type of the value, or a list of types.",
-            {"anyOf": [type_name, {"type": "array", "items": type_name, "minItems": 1}]},
-        ),
+        "type": ("The type of the value, or a list of types.", {"anyOf": [type_name, list_of(type_name, least=1)]}),
         "const": ("The only value.", {}),
         "enum": ("The values to choose from.", {"type": "array", "minItems": 1, "items": {}}),
         "minimum": ("The least number. Sizes are MiB.", _NUMBER),

@@ -14,6 +14,7 @@ from gpolicy.policy.schema_parameters import (
     SIZE,
     TAG,
     Schema,
+    amount_of,
     count_of,
     described,
     flag,
@@ -66,18 +67,12 @@ def test_items() -> Schema:
     }
 
 
-def definitions() -> dict[str, Schema]:
-    """Return the parts of the schema that are used in several places, by name."""
-    return {"simulatedGroup": simulated_group(), "existingInstance": _existing_instance()}
-
-
 def _capacity() -> Schema:
+    standard = {name: amount_of(name) for name in ("memory-size", "cpu-count", "disk-size", "spindle-use")}
     properties: Schema = {
         "group": name_of("Count in this group alone. Default: the only one; else the whole cluster."),
         "disk-template": TEMPLATE,
-        "standard": object_of(
-            _standard(), "The standard instance of this test. Default: the policy's `std`.", minimum=1
-        ),
+        "standard": object_of(standard, "The standard instance of this test. Default: the policy's `std`.", minimum=1),
         "without": list_of(
             {"enum": list(SCORE_COMPONENTS)},
             "Components of the cluster score that do not count, to see their influence.",
@@ -110,17 +105,6 @@ def _capacity() -> Schema:
     return object_of(properties, "Count how many instances fit: what hail accepts one after another.")
 
 
-def _standard() -> Schema:
-    return {
-        name: {
-            **(SIZE if name.endswith("-size") else count_of(name)),
-            "description": f"{SPEC_PARAMETERS[name][0].upper()}{SPEC_PARAMETERS[name][1:]}.",
-        }
-        for name in SPEC_PARAMETERS
-        if name in ("memory-size", "cpu-count", "disk-size", "spindle-use")
-    }
-
-
 def _redundancy() -> Schema:
     properties: Schema = {
         "group": name_of("The group. It can be left out when there is one."),
@@ -133,8 +117,6 @@ def _redundancy() -> Schema:
     }
     return object_of(properties, "Ask which losses of nodes can be absorbed.")
 
-
-# --- instances ------------------------------------------------------------------------------------------------------
 
 TEMPLATE: Final[Schema] = {
     SHAPE: "disk-template",
@@ -166,7 +148,8 @@ def _sizes() -> Schema:
     }
 
 
-def _existing_instance() -> Schema:
+def existing_instance() -> Schema:
+    """Return the schema of instances that are there already."""
     own: Schema = {
         "name": name_of("Name of the instance."),
         "nodes": described(NODES, "Primary node, and secondary node."),
@@ -178,8 +161,6 @@ def _existing_instance() -> Schema:
     schema = object_of({**own, **sizes}, required=("name", "nodes"))
     return {**schema, "description": "An instance that is there already."}
 
-
-# --- what must come out ---------------------------------------------------------------------------------------------
 
 REFUSALS: Final = (
     "memory",
@@ -253,7 +234,7 @@ EXPECTATIONS: Final[dict[str, Schema]] = {
         "because": {
             "anyOf": [
                 {"enum": [*SPEC_PARAMETERS, "disk-templates", "spindles"]},
-                {"type": "array", "items": {"enum": [*SPEC_PARAMETERS, "disk-templates", "spindles"]}, "minItems": 1},
+                list_of({"enum": [*SPEC_PARAMETERS, "disk-templates", "spindles"]}, least=1),
             ],
             "description": "The parameters that are outside the nearest spec; all of them in a list.",
         },
@@ -274,7 +255,7 @@ EXPECTATIONS: Final[dict[str, Schema]] = {
     "redundancy": {
         "survives": flag("Whether every such loss can be absorbed."),
         "failing": {
-            "anyOf": [{"type": "array", "items": NAME, "uniqueItems": True}, map_of(_REFUSAL)],
+            "anyOf": [list_of(NAME, unique=True), map_of(_REFUSAL)],
             "description": "All nodes whose loss cannot be absorbed, or for each of them what the others have too"
             " little of. Several nodes at once: node1 + node2.",
         },
@@ -290,15 +271,13 @@ def cluster_of_test() -> Schema:
     """Return the schema of `on`."""
     part = {"$ref": "#/definitions/simulatedGroup"}
     properties: Schema = {
-        "snapshot": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 1000,
-            "description": "File that `gpolicy snapshot` wrote, by its path from this document. It must lie in the"
-            " directory of the policy.",
-        },
+        "snapshot": described(
+            _WORDS,
+            "File that `gpolicy snapshot` wrote, by its path from this document. It must lie in the directory of the"
+            " policy.",
+        ),
         "simulate": {
-            "anyOf": [part, {"type": "array", "items": part, "minItems": 1}],
+            "anyOf": [part, list_of(part, least=1)],
             "description": "Simulated hardware: of one group, or a list with an entry for each group.",
         },
         "edits": list_of(
@@ -352,7 +331,7 @@ def simulated_group() -> Schema:
                     {name: described(COUNT, f"Nodes that are {name.replace('-full', ' full')}.") for name in FILLINGS},
                     minimum=1,
                 ),
-                {"type": "array", "items": node, "minItems": 1, "maxItems": MOST_NODES},
+                list_of(node, least=1, most=MOST_NODES),
             ],
             "description": "How many nodes (node-1, node-2, …); how many of each filling (a single one has the filling"
             " as its name: half-full; of several: half-full-1, half-full-2, …); or the nodes by name. Numbers go on"
@@ -363,6 +342,10 @@ def simulated_group() -> Schema:
         ),
     }
     return object_of(properties, required=("nodes",))
+
+
+def _words_like(example: str, text: str) -> Schema:
+    return {**_WORDS, "examples": [example], "description": text}
 
 
 def _edit() -> Schema:
@@ -377,23 +360,19 @@ def _edit() -> Schema:
         "add_instance": {"$ref": "#/definitions/existingInstance"},
         "remove_instance": name_of("The name of an instance to remove."),
         "remove_node": name_of("The name of a node to remove; no instance may be on it."),
-        "with": {
-            **_WORDS,
-            "examples": ["2x like:node1 in shared"],
-            "description": "More of something: `2x like:NODE in GROUP` for empty nodes, `10x SPEC in GROUP` for"
-            " instances at the minimum of a spec (SPEC:max: at its maximum), where the allocator places them.",
-        },
-        "upgrade": {
-            **_WORDS,
-            "examples": ["node1 memory=+64G"],
-            "description": "Other hardware in nodes: `NODE,... memory=+64G disk=4T cpus=32 pvs=+1`.",
-        },
-        "lost": {
-            **_WORDS,
-            "examples": ["node1,node2"],
-            "description": "Nodes that are lost (names with commas, or globs): offline, their DRBD instances failed"
-            " over where Ganeti does it.",
-        },
+        "with": _words_like(
+            "2x like:node1 in shared",
+            "More of something: `2x like:NODE in GROUP` for empty nodes, `10x SPEC in GROUP` for instances at the"
+            " minimum of a spec (SPEC:max: at its maximum), where the allocator places them.",
+        ),
+        "upgrade": _words_like(
+            "node1 memory=+64G", "Other hardware in nodes: `NODE,... memory=+64G disk=4T cpus=32 pvs=+1`."
+        ),
+        "lost": _words_like(
+            "node1,node2",
+            "Nodes that are lost (names with commas, or globs): offline, their DRBD instances failed over where Ganeti"
+            " does it.",
+        ),
     }
     whats = ("node", "instance", "add_instance", "remove_instance", "remove_node", "with", "upgrade", "lost")
     return {**object_of(properties, minimum=1), "oneOf": [{"required": [what]} for what in whats]}

@@ -30,10 +30,9 @@ _OPENED: Final = {"[": "]", "{": "}"}
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """Where the parser stopped: its words, the place, and the place where the thing began that it was reading."""
+    """Where the parser stopped, what it was reading (`context`), and the place where that began."""
 
     source: SourceFile
-    problem: str
     context: str
     line: int
     column: int
@@ -41,12 +40,10 @@ class _Stop:
 
     @property
     def before(self) -> str:
-        """The text of the line before the place."""
         return self.source.line(self.line)[: self.column - 1][-_LONGEST:]
 
     @property
     def after(self) -> str:
-        """The rest of the line from the place on."""
         return self.source.line(self.line)[self.column - 1 :][:_LONGEST]
 
     @property
@@ -57,11 +54,8 @@ class _Stop:
 
     def line_above(self, number: int) -> tuple[int, str]:
         """Return the number and text of the nearest line above that holds more than a comment; 0 for none."""
-        for above in range(number - 1, max(number - 50, 0), -1):
-            text = self.source.line(above)[:_LONGEST]
-            if text.strip() and not text.lstrip().startswith("#"):
-                return above, text
-        return 0, ""
+        above = ((line, self.source.line(line)[:_LONGEST]) for line in range(number - 1, max(number - 50, 0), -1))
+        return next(((line, text) for line, text in above if text.strip() and text.lstrip()[0] != "#"), (0, ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,32 +69,23 @@ class _Mistake:
 
 def syntax_finding(error: MarkedYAMLError, source: SourceFile) -> Finding:
     """Return the finding for text that the parser refused."""
-    stop = _stop(error, source)
-    given = f"{stop.problem}; {stop.context}"
+    mark = error.problem_mark or error.context_mark
+    begin = error.context_mark or mark
+    place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    stop = _Stop(source, error.context or "", *place, (begin.line + 1, begin.column + 1) if begin else place)
+    given = f"{error.problem or ''}; {stop.context}"
     said = next((said for fits, explain in _TABLE if fits in given and (said := explain(stop)) is not None), None)
     if said is None:
         words = " ".join(part for part in (error.problem, error.context) if part)
         said = _Mistake(f"this is not YAML: {' '.join(words.split())[:300]}", "")
-    line, column = said.place or (stop.line, stop.column)
+    line, column = said.place or place
     lines = max(len(source.text.splitlines()), 1)
     if said.place is None and line > lines:  # the end of the file: the end of its last line
         line, column = lines, len(source.line(lines)) + 1
     return YAML_SYNTAX.finding(said.message, Span(source.name, line, column, line, column + 1), hint=said.hint)
 
 
-def _stop(error: MarkedYAMLError, source: SourceFile) -> _Stop:
-    mark = error.problem_mark or error.context_mark
-    begin = error.context_mark or mark
-    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    begun = (begin.line + 1, begin.column + 1) if begin else (line, column)
-    return _Stop(source, error.problem or "", error.context or "", line, column, begun)
-
-
-# --- quoting --------------------------------------------------------------------------------------------------------
-
-
 def _in_quotes(text: str) -> str:
-    """Return an example of a text in quotes."""
     text = text.strip()
     if len(text) > _SHOWN or '"' in text or "\\" in text:
         return "'…'" if "'" not in text else '"…"'
@@ -157,9 +142,6 @@ def _block_text(stop: _Stop) -> _Mistake | None:
     return _Mistake(f"an unquoted `{stop.begun[:1]}` begins a text on the lines below", hint, stop.begin)
 
 
-# --- quotes ---------------------------------------------------------------------------------------------------------
-
-
 def _never_closed_quote(stop: _Stop) -> _Mistake:
     letter = stop.begun[:1]
     hint = f"write `{letter}` at the end of the text, or leave both quotes out"
@@ -190,9 +172,6 @@ def _behind_value(stop: _Stop) -> _Mistake | None:
     return None
 
 
-# --- lists and mappings in brackets ---------------------------------------------------------------------------------
-
-
 def _brackets(stop: _Stop) -> _Mistake | None:
     opening = stop.begun[:1]
     closing = _OPENED.get(opening)
@@ -209,9 +188,6 @@ def _brackets(stop: _Stop) -> _Mistake | None:
     if text.count('"') % 2:
         return _Mistake("a quote is missing on this line", 'write `"` before and after each text in quotes')
     return _Mistake("a comma is missing between two entries", "write `, ` between them")
-
-
-# --- keys and indentation -------------------------------------------------------------------------------------------
 
 
 def _indent(text: str) -> int:
@@ -309,9 +285,6 @@ def _byte_order_mark(stop: _Stop) -> _Mistake | None:
         return None
     hint = "take it out; an editor may not show it. It is left where files were joined"
     return _Mistake("a byte order mark (U+FEFF) stands within the file", hint)
-
-
-# --- documents ------------------------------------------------------------------------------------------------------
 
 
 def _document(stop: _Stop) -> _Mistake:

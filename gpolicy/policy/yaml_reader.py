@@ -34,8 +34,7 @@ MAX_DEPTH: Final = 64
 MAX_NODES: Final = 500_000
 """The greatest number of values of a file, with aliases followed."""
 
-_MOST_DOUBLES: Final = 20
-"""Keys that a finding names."""
+_MOST_DOUBLES: Final = 20  # keys that a finding names
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -64,10 +63,7 @@ _ODD: Final = re.compile("[\x85\u2028\u2029]|(?!^)\ufeff")
 
 
 def read_yaml(text: str, file: str) -> SourceFile:
-    """Return the file with the documents in `text`; `file` is its name in findings.
-
-    After a syntax error the documents before it are still there; it is reported at its place.
-    """
+    """Return the file of `text`, called `file` in findings; after a syntax error, with the documents before it."""
     source = SourceFile(file, text)
     if len(text) > MAX_BYTES:
         message = f"the file is larger than {MAX_BYTES // 1024**2} MiB"
@@ -122,7 +118,6 @@ class _Open:
     dropped: bool = False  # the next value belongs to a dropped key
     doubles: tuple[str, ...] = ()  # keys that occur twice
     reported: int = 0  # the place of the finding about them
-    is_mapping: bool = False
 
     def add(self, value: Any, mark: Mark) -> None:
         """Add an item, or the value of the key that came last."""
@@ -149,28 +144,21 @@ class _Reader:
     def unfinished(self) -> YamlDocument | None:
         """The document that is being read, if it is a mapping."""
         root = self._open[0] if self._open else None
-        return YamlDocument(self._source, root.value, root.mark) if root is not None and root.is_mapping else None
+        is_mapping = root is not None and isinstance(root.value, YamlMapping)
+        return YamlDocument(self._source, root.value, root.mark) if root is not None and is_mapping else None
 
     def take(self, event: Any) -> None:
         kind = type(event)
-        if kind is ScalarEvent:  # the most frequent event, handled here without a call
-            start, end = event.start_mark, event.end_mark
-            mark = (start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+        if kind is ScalarEvent:
+            mark = _mark(event)
             self._source.scalars.append(mark)
             text: str = event.value
             is_read = event.implicit[0] if event.tag is None else event.tag != f"{_TAG}str"
             value = resolve(text) if is_read else text
             if event.tag is not None:
                 self._check_tag(event.tag, value, mark)
-            parent = self._open[-1] if self._open else None
-            if parent is None or event.anchor is not None or parent.nodes >= MAX_NODES:
-                self._put(value, mark, 1, event.anchor, text=text, merges=_merges(event))
-            elif parent.is_mapping and parent.key is None and not parent.dropped:
-                parent.nodes += 1
-                self._key(parent, text, mark, merges=text == "<<" and _merges(event))
-            else:
-                parent.nodes += 1
-                parent.add(value, mark)
+            merges = text == "<<" and event.implicit[0]  # to readers of YAML 1.1; in quotes it is a word like others
+            self._put(value, mark, 1, event.anchor, text=text, merges=merges)
         elif kind is MappingStartEvent or kind is SequenceStartEvent:
             self._begin(event, YamlMapping() if kind is MappingStartEvent else YamlSequence())
         elif kind is MappingEndEvent or kind is SequenceEndEvent:
@@ -188,8 +176,8 @@ class _Reader:
         self._check_tag(event.tag, value, mark)
         if len(self._open) >= MAX_DEPTH:
             self.stop_too_deep(mark)
-            return
-        self._open.append(_Open(value, mark, event.anchor, is_mapping=isinstance(value, YamlMapping)))
+        else:
+            self._open.append(_Open(value, mark, event.anchor))
 
     def _check_tag(self, tag: str | None, value: Any, mark: Mark) -> None:
         """Report a tag that no policy has, or that is not the one of the value."""
@@ -232,32 +220,30 @@ class _Reader:
             return
         parent = self._open[-1]
         parent.nodes = total
-        if parent.is_mapping and parent.key is None and not parent.dropped:
-            self._key(parent, text, mark, merges=merges)
+        if isinstance(parent.value, YamlMapping) and parent.key is None and not parent.dropped:
+            self._key(parent, parent.value, text, mark, merges=merges)
         else:
             parent.add(value, mark)
 
-    def _key(self, parent: _Open, key: str | None, mark: Mark, *, merges: bool) -> None:
-        assert isinstance(parent.value, YamlMapping)  # noqa: S101 (the caller has seen to it)
+    def _key(self, parent: _Open, keys: YamlMapping, key: str | None, mark: Mark, *, merges: bool) -> None:
         if key is None:
             self._unsupported("a key must be a plain word, not a list or a mapping", mark)
             parent.dropped = True
         elif merges:
             self._unsupported("YAML 1.2 has no merge key <<", mark, hint="use extends: to share settings")
             parent.dropped = True
-        elif key in parent.value:
-            self._double(parent, key, mark)
+        elif key in keys:
+            self._double(parent, keys, key, mark)
             parent.dropped = True
         else:
             parent.key, parent.key_mark = key, mark
 
-    def _double(self, parent: _Open, key: str, mark: Mark) -> None:
+    def _double(self, parent: _Open, keys: YamlMapping, key: str, mark: Mark) -> None:
         """Report a key that occurs twice, in the finding about the first of them where a mapping has several."""
-        assert isinstance(parent.value, YamlMapping)  # noqa: S101 (the caller has seen to it)
         findings = self._source.findings
         if not parent.doubles:
             parent.doubles, parent.reported = (key,), len(findings)
-            related = (Related(Span(self._source.name, *parent.value.key_marks[key]), "first here"),)
+            related = (Related(Span(self._source.name, *keys.key_marks[key]), "first here"),)
             hint = "keep one of the two; YAML would silently take the last"
             place = Span(self._source.name, *mark)
             findings.append(
@@ -277,7 +263,6 @@ class _Reader:
         self._source.findings.append(UNSUPPORTED_YAML.finding(message, Span(self._source.name, *mark), hint=hint))
 
     def stop_too_deep(self, mark: Mark) -> None:
-        """Report that values are nested too deep, and take no more of them."""
         self._stop(f"nested more than {MAX_DEPTH} levels deep", mark)
 
     def _stop(self, message: str, mark: Mark) -> None:
@@ -305,11 +290,6 @@ def resolve(text: str) -> bool | int | float | str | None:
         if _SPECIAL_FLOAT.fullmatch(text):
             return float(text.replace(".", ""))
     return text
-
-
-def _merges(event: Any) -> bool:
-    """Return whether readers of YAML 1.1 would take a scalar for a merge key: in quotes it is a word like others."""
-    return bool(event.value == "<<" and event.implicit[0])
 
 
 def _mark(event: Any) -> Mark:

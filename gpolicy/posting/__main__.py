@@ -28,21 +28,16 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> _Parser:
     described, _, more = (__doc__ or "").partition("\n\n")
-    parser = _Parser(
-        prog="python -m gpolicy.posting",
-        description=described,
-        epilog=more,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    form = argparse.RawDescriptionHelpFormatter
+    parser = _Parser(prog="python -m gpolicy.posting", description=described, epilog=more, formatter_class=form)
     parser.add_argument("service", choices=tuple(SERVICES))
     way = parser.add_mutually_exclusive_group()
     way.add_argument("--only-update", action="store_true", help="begin no comment: one that is there gets the new text")
     way.add_argument("--print", action="store_true", help="write the text to standard output; nothing is asked")
     way.add_argument("--issue", type=int, metavar="CODE", help="keep an issue, for this exit code of `gpolicy drift`")
     parser.add_argument("name", metavar="NAME", help="tells comments of one request apart")
-    parser.add_argument(
-        "files", metavar="FILE", nargs="+", type=Path, help="text for it; one that is missing says nothing"
-    )
+    text = "text for it; one that is missing says nothing"
+    parser.add_argument("files", metavar="FILE", nargs="+", type=Path, help=text)
     return parser
 
 

@@ -259,7 +259,6 @@ def _github_comments(environ: Mapping[str, str]) -> Posts | None:
 
 
 def _github_issues(environ: Mapping[str, str]) -> Posts:
-    """Return the open issues of the repository. Raise UsageError."""
     api, repository = _repository(environ)
     path = f"{repository}/issues"
     return _ON_GITHUB(
@@ -273,7 +272,6 @@ def _github_issues(environ: Mapping[str, str]) -> Posts:
 
 
 def _repository(environ: Mapping[str, str]) -> tuple[Api, str]:
-    """Return the API with its token, and the path of the repository. Raise UsageError."""
     token, repository = token_of(environ, "GITHUB_TOKEN"), environ.get("GITHUB_REPOSITORY", "")
     if not token:
         raise UsageError("no token to write a comment with", hint="set GITHUB_TOKEN")
@@ -299,7 +297,6 @@ def _request_number(environ: Mapping[str, str]) -> int | None:
 
 
 def _user(api: Api) -> object:
-    """Return the number of the owner of our token."""
     user = api.ask("GET", "/user")
     return user.get("id") if isinstance(user, dict) else None
 
@@ -321,7 +318,6 @@ def _gitlab_comments(environ: Mapping[str, str]) -> Posts | None:
 
 
 def _gitlab_issues(environ: Mapping[str, str]) -> Posts:
-    """Return the open issues of the project. Raise UsageError."""
     api, project = _project(environ)
     path = f"{project}/issues"
     return _ON_GITLAB(
@@ -335,7 +331,6 @@ def _gitlab_issues(environ: Mapping[str, str]) -> Posts:
 
 
 def _project(environ: Mapping[str, str]) -> tuple[Api, str]:
-    """Return the API with its token, and the path of the project. Raise UsageError."""
     token, project = token_of(environ, "GPOLICY_GITLAB_TOKEN"), _number(environ, "CI_PROJECT_ID")
     if not token:
         raise UsageError("no token to write a note with", hint="set GPOLICY_GITLAB_TOKEN to a token with the scope api")

@@ -12,6 +12,8 @@ from typing import Final
 
 LINK: Final = r"\[([^\]\n]+)\]\([^()\s]+\.md[^()\s]*\)"
 """A link to a page, in text: its words are the first group."""
+WIDTH: Final = 100
+"""Columns that text fills."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,6 @@ class PageTable:
 Block = Heading | Paragraph | PageListing | PageTable
 
 
-WIDTH: Final = 100
-"""Columns that text fills."""
-
-
 def plain(blocks: Iterable[Block]) -> str:
     """Return the text of blocks."""
     return "\n\n".join(_block(block) for block in blocks) + "\n"
@@ -101,14 +99,11 @@ def _block(block: Block) -> str:
 def _table(table: PageTable) -> str:
     """Return rows with a column for each but the last cell, which fills what is left of the line."""
     columns = table.filled()
-    rows = [[_word(row[column]) for column in columns] for row in table.rows]
+    cells = [[row[column] for column in columns] for row in table.rows]
+    rows = [[cell.word if isinstance(cell, Link) else cell for cell in row] for row in cells]
     widths = [max(len(row[column]) for row in rows) for column in range(len(columns) - 1)]
     lines = []
     for row in rows:
         first = "  " + "".join(f"{cell:<{width}}  " for cell, width in zip(row, widths, strict=False))
         lines.append(filled(row[-1], " " * len(first), first))
     return "\n".join(lines)
-
-
-def _word(cell: Cell) -> str:
-    return cell.word if isinstance(cell, Link) else cell

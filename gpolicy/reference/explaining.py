@@ -10,9 +10,10 @@ from textwrap import dedent
 from types import MappingProxyType
 from typing import Final
 
+from gpolicy.checking.accepting import refusal
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, RULES, find_rule, is_family, rules_named
 from gpolicy.checking.context import MINMAX
-from gpolicy.checking.waiving import can_be_waived
+from gpolicy.checking.rule import When
 from gpolicy.errors import EXIT_CODES, RequestError
 from gpolicy.findings import RuleInfo
 from gpolicy.guessing import closest
@@ -54,6 +55,23 @@ VARIABLES: Final = {
     "CI_PROJECT_DIR": "The same for GitLab.",
 }
 """The environment variables that gpolicy reads, by name, in the order in which the pages show them."""
+_STATE_NEEDS: Final = {
+    rule.info.code: "It runs only with a cluster's state (`--state SRC`)."
+    if When.STATE in rule.when
+    else "With a cluster's state (`--state SRC`) it finds more."
+    for rule in RULES
+    if rule.when & (When.STATE | When.MORE_WITH_STATE)
+}
+_EXIT_CODES: Final = "exit-codes"
+_REFERRING: Final = ("Guards.", "Test.", "Rule.schema.")
+ALIKE: Final = 0.75  # `nothing` is not what `no-shrink` means
+_LONGEST_WORD: Final = 100  # that is compared with others
+_MORE: Final = (
+    "`gpolicy explain` also knows keys (vcpu-ratio, ipolicy.minmax), kinds (NodeGroup), guards (disks-stay), exit codes"
+    " (2, exit-codes), environment variables, words of reports (tiered, n1-reserve, FailMem), and of the policy in this"
+    " directory the guards, the specs and the house rules (house/NAME)."
+)
+_NO_OVERRIDE: Final = "Nothing overrides it: Ganeti would refuse the step half-way."
 
 
 def rule_blocks(info: RuleInfo) -> Iterator[Block]:
@@ -80,15 +98,6 @@ def state_need(info: RuleInfo) -> str:
     return _STATE_NEEDS.get(info.code, "")
 
 
-_STATE_NEEDS: Final = {
-    rule.info.code: "It runs only with a cluster's state (`--state SRC`)."
-    if rule.needs_state
-    else "With a cluster's state (`--state SRC`) it finds more."
-    for rule in RULES
-    if rule.needs_state or rule.finds_more_with_state
-}
-
-
 def families(rules: Iterable[RuleInfo]) -> Iterator[tuple[str, list[RuleInfo]]]:
     """Yield the title of each family, and its rules."""
     for prefix, members in groupby(rules, key=lambda info: info.code[:3]):
@@ -102,12 +111,6 @@ def settings_text(info: RuleInfo) -> str:
         bounds = f"{parameter.least:g} to {parameter.most:g}"
         lines.append(f"{parameter.name} = {parameter.default:g}  # {parameter.summary.rstrip('.')} ({bounds})")
     return "\n".join(lines)
-
-
-_EXIT_CODES: Final = "exit-codes"
-_REFERRING: Final = ("Guards.", "Test.", "Rule.schema.")
-ALIKE: Final = 0.75  # `nothing` is not what `no-shrink` means
-_LONGEST_WORD: Final = 100  # that is compared with others
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,13 +220,6 @@ def explain_house_rule(rule: HouseRule) -> str:
     )
 
 
-_MORE: Final = (
-    "`gpolicy explain` also knows keys (vcpu-ratio, ipolicy.minmax), kinds (NodeGroup), guards (disks-stay), exit codes"
-    " (2, exit-codes), environment variables, words of reports (tiered, n1-reserve, FailMem), and of the policy in this"
-    " directory the guards, the specs and the house rules (house/NAME)."
-)
-
-
 def list_rules(rules: Iterable[RuleInfo] = CATALOGUE) -> str:
     """Return one line for each rule, by family."""
     rules = list(rules)
@@ -268,7 +264,7 @@ def _accepting(info: RuleInfo) -> str:
     if reason := info.stays:
         return f"No finding of this rule can be accepted: {reason}."
     settings = f'`ignore = ["{info.key}"]` in gpolicy.toml'
-    if not can_be_waived(info):
+    if refusal(info):
         return f"To accept all findings of this rule: {settings}."
     comment = f"`# gpolicy: ignore[{info.key}] REASON` at the end of its line"
     return f"To accept a finding: {comment}, a Waiver document, or {settings} for all of this rule."
@@ -281,22 +277,17 @@ def _single_words() -> Iterator[Meaning]:
     for name, guard in BUILT_IN.items():
         passing = f"`gpolicy plan --allow {name}` overrides it." if guard.overridable else _NO_OVERRIDE
         yield _said(name, "built-in guard", guard.summary, passing)
-    yield Meaning(_EXIT_CODES, "all verbs", "What each exit code means.", lambda: [_exit_codes()])
-    for code, text in EXIT_CODES.items():
-        yield _said(str(int(code)), "exit code", text)
+    codes = tuple((str(int(code)), text) for code, text in EXIT_CODES.items())
+    summary = "What each exit code means."
+    yield Meaning(_EXIT_CODES, "all verbs", summary, lambda: [PageTable(("code", "meaning"), codes)])
+    for code, text in codes:
+        yield _said(code, "exit code", text)
     for name, text in VARIABLES.items():
         yield _said(name, "environment variable", text)
 
 
-_NO_OVERRIDE: Final = "Nothing overrides it: Ganeti would refuse the step half-way."
-
-
 def _said(name: str, sort: str, *texts: str) -> Meaning:
     return Meaning(name, sort, texts[0], lambda: map(Paragraph, texts))
-
-
-def _exit_codes() -> PageTable:
-    return PageTable(("code", "meaning"), tuple((str(int(code)), text) for code, text in EXIT_CODES.items()))
 
 
 def _of_keys(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:

@@ -18,10 +18,8 @@ from gpolicy.policy.schema_parameters import Schema
 
 ITEM: Final = "[]"
 """In a path: each item of a list."""
-
 NAME: Final = "*"
 """In a path: a name that the author chooses."""
-
 SETTINGS: Final = "gpolicy.toml"
 
 

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from gpolicy import __version__
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason, InstanceStatus
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.ganeti.commands import Command, shell_line
 from gpolicy.htools.hbal_commands import arguments, job_sets, touched_nodes
@@ -49,42 +49,18 @@ def sets_of(start: Layout, steps: Sequence[Balanced], movers: Movers) -> list[li
 
 
 def _in_any_order(layout: Layout, jobs: Sequence[Balanced], movers: Movers) -> bool:
-    """Whether each job of the set is possible and safe after any others of it.
-
-    Jobs that touch no common node do so if each alone makes no loss worse, where all instances are mirrored: what a
-    mirrored instance needs when its node is lost is on its other node alone.
-    """
-    if all(_alone(layout, job, movers) for job in jobs):
-        return True
+    """Whether each job of the set is possible and safe after any others of it."""
     reached = {frozenset[int](): layout}
     for number in range(len(jobs)):
         for done in map(frozenset, combinations(range(len(jobs)), number)):
             for place in {*range(len(jobs))} - done:
-                after = _after(reached[done], jobs[place], movers)
-                if after is None:
+                here, move = reached[done], jobs[place].move
+                item = here.instances[move.instance.index]
+                trial = movers.try_move(here, InstanceMove(move.kind, item, move.target))
+                if not isinstance(trial, Trial) or not movers.is_safe(here, trial):
                     return False
-                reached[done | {place}] = after
+                reached[done | {place}] = here.after(trial.moved)
     return True
-
-
-def _alone(layout: Layout, job: Balanced, movers: Movers) -> bool:
-    """Whether a job is possible, safe and makes no loss worse, in a group where all instances are mirrored."""
-    groups = {layout.nodes[index].facts.group for index in touched_nodes(job)}
-    if groups & layout.unmirrored:
-        return False
-    trial = _tried(layout, job, movers)
-    return isinstance(trial, Trial) and movers.is_safe(layout, trial, alone=True)
-
-
-def _after(layout: Layout, job: Balanced, movers: Movers) -> Layout | None:
-    """Return the layout after a job; None if it is not possible or not safe."""
-    trial = _tried(layout, job, movers)
-    return layout.after(trial.moved) if isinstance(trial, Trial) and movers.is_safe(layout, trial) else None
-
-
-def _tried(layout: Layout, job: Balanced, movers: Movers) -> Trial | FailReason:
-    item = layout.instances[job.move.instance.index]
-    return movers.try_move(layout, InstanceMove(job.move.kind, item, job.move.target))
 
 
 def commands_of(step: Balanced) -> list[Command]:

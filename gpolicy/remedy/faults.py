@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.engines import engine_cluster
@@ -77,11 +77,7 @@ class Layout:
     """
 
     def __init__(
-        self,
-        nodes: Nodes,
-        instances: Mapping[int, Instance],
-        cpus: Mapping[int, bool],
-        unprotected: frozenset[int] = frozenset(),
+        self, nodes: Nodes, instances: Mapping[int, Instance], cpus: Mapping[int, bool], unprotected: frozenset[int]
     ) -> None:
         self.nodes, self.instances, self.cpus, self.unprotected = nodes, instances, cpus, unprotected
         unmirrored = (item for item in instances.values() if item.template is not DiskTemplate.DRBD)
@@ -170,7 +166,6 @@ class _Group:
         self._sure = SureLosses(self._own, layout.instances, 1, cpus=self._cpus)
 
     def lose(self, index: int) -> tuple[Homeless, ...]:
-        """Return the instances that find no new node if a node is lost."""
         if self._sure.absorb((index,)):
             return ()
         nodes, instances = self._layout.nodes, self._layout.instances
@@ -188,18 +183,11 @@ class _Group:
 
 def tag_places(item: Instance, nodes: Nodes) -> tuple[str, ...]:
     """Return the places where the exclusion tags of an instance count."""
-    if not item.exclusion_tags or item.primary not in nodes:
-        return ()
-    return _places_at(nodes[item.primary])
+    return _places_at(nodes[item.primary]) if item.exclusion_tags and item.primary in nodes else ()
 
 
 def _places_at(node: Node) -> tuple[str, ...]:
-    return _places(node.facts.name, node.facts.location_tags)
-
-
-@lru_cache(maxsize=4096)
-def _places(name: str, locations: frozenset[str]) -> tuple[str, ...]:
-    return (f"node {name}", *sorted(locations))
+    return (f"node {node.facts.name}", *sorted(node.facts.location_tags))
 
 
 def shortage(node: Node) -> int:

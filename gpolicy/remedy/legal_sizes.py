@@ -50,19 +50,16 @@ def size_cure(
     exclusive = violation.exclusive_storage
     reasons: list[tuple[float, str]] = []
     sizes = []
-    for number in range(len(policy.pairs)):
-        alone = replace(policy, pairs=(policy.pairs[number],), names=(policy.names[number],))
+    for number, (pair, name) in enumerate(zip(policy.pairs, policy.names, strict=True), start=1):
+        alone = replace(policy, pairs=(pair,), names=(name,))
         found = verdict_on(observed, alone, exclusive=exclusive, memory=observed.maxmem).violation or violation
-        breaches = found.breaches
-        refused = next(filter(None, (_why_not(breach, exclusive=exclusive) for breach in breaches)), None)
-        if refused is not None:
-            reasons.append((distance(breaches), refused))
+        far = distance(found.breaches)
+        if refused := next(filter(None, (_why_not(breach, exclusive=exclusive) for breach in found.breaches)), None):
+            reasons.append((far, refused))
+        elif wanted := _changed(observed, found.breaches, *pair):
+            sizes.append((far, replace(found, pair=number), wanted))
         else:
-            wanted = _changed(observed, breaches, *policy.pairs[number])
-            if wanted is None:
-                reasons.append((distance(breaches), "no size within the spec pair is a multiple of 4M"))
-            else:
-                sizes.append((distance(breaches), replace(found, pair=number + 1), wanted))
+            reasons.append((far, "no size within the spec pair is a multiple of 4M"))
     for _, aim, wanted in sorted(sizes, key=lambda item: item[0]):
         after = _with_size(layout, observed, wanted)
         if isinstance(after, Layout):
@@ -75,14 +72,11 @@ def size_cure(
 
 
 def _why_not(breach: ParameterBreach, *, exclusive: bool) -> str:
-    """Return why no command ends a breach; empty if one does."""
     if breach.parameter in _FIXED:
         return _FIXED[breach.parameter]
     if breach.parameter == "disk-size" and (breach.beyond or 0) > 0:
         return f"disk {breach.disk} is too large, and Ganeti does not shrink disks"
-    if breach.parameter == "spindle-use" and exclusive:
-        return _FIXED["spindles"]
-    return ""
+    return _FIXED["spindles"] if breach.parameter == "spindle-use" and exclusive else ""
 
 
 def _changed(
@@ -120,45 +114,36 @@ def _nearest(value: int, low: int, high: int, step: int) -> int | None:
 
 def _commands(old: LiveInstance, new: LiveInstance) -> Iterator[Command]:
     names = [name for name in _BACKEND if getattr(new, name) != getattr(old, name)]
+    body: dict[str, Value]
     if names:
         words = ",".join(f"{name}={getattr(new, name)}{_BACKEND[name]}" for name in names)
-        body: dict[str, Value] = {"beparams": {name: getattr(new, name) for name in names}}
-        request = call("PUT", ("instances", new.name, "modify"), body)
+        body = {"beparams": {name: getattr(new, name) for name in names}}
         whole = round_size(new.maxmem) == new.maxmem and round_size(new.minmem) == new.minmem
-        yield Command(("gnt-instance", "modify", "-B", words, new.name) if whole else None, request)
+        argv = ("gnt-instance", "modify", "-B", words, new.name) if whole else None
+        yield Command(argv, call("PUT", ("instances", new.name, "modify"), body))
     for number, (was, now) in enumerate(zip(old.disks, new.disks, strict=True)):
         if now.size > was.size:
+            body = {"amount": now.size, "absolute": True}
+            request = call("POST", ("instances", new.name, "disk", str(number), "grow"), body)
             words_of_disk = (new.name, str(number), f"{now.size}M")
-            request = call(
-                "POST", ("instances", new.name, "disk", str(number), "grow"), {"amount": now.size, "absolute": True}
-            )
             yield Command(("gnt-instance", "grow-disk", "--absolute", *words_of_disk), request)
 
 
 def _with_size(layout: Layout, observed: LiveInstance, wanted: LiveInstance) -> Layout | str:
-    """Return the layout with an instance of another size, or why its nodes cannot hold it."""
     old = next(item for item in layout.instances.values() if item.name == observed.name)
     grown = sum(disk.size for disk in wanted.disks) - sum(disk.size for disk in observed.disks)
-    new = replace(
-        old,
-        memory=wanted.maxmem,
-        vcpus=wanted.vcpus,
-        spindle_use=wanted.spindle_use,
-        disk=old.disk + grown,
-        disks=old.disks if not grown else tuple(Disk(disk.size, disk.spindles) for disk in wanted.disks),
-    )
+    new = replace(old, memory=wanted.maxmem, vcpus=wanted.vcpus, spindle_use=wanted.spindle_use)
+    if grown:
+        disks = tuple(Disk(disk.size, disk.spindles) for disk in wanted.disks)
+        new = replace(new, disk=old.disk + grown, disks=disks)
     smaller = new.memory <= old.memory and new.vcpus <= old.vcpus and new.spindle_use <= old.spindle_use and not grown
-    changed = {}
-    primary = add_primary(remove_primary(layout.nodes[old.primary], old), new, force=smaller)
-    if isinstance(primary, FailReason):
-        return f"{layout.nodes[old.primary].facts.name} cannot hold its next legal size"
-    changed[old.primary] = primary
+    found = {old.primary: add_primary(remove_primary(layout.nodes[old.primary], old), new, force=smaller)}
     if old.secondary != NO_NODE:
         left = remove_secondary(layout.nodes[old.secondary], old)
-        secondary = add_secondary(left, new, old.primary, force=smaller)
-        if isinstance(secondary, FailReason):
-            return f"{layout.nodes[old.secondary].facts.name} cannot hold its next legal size"
-        changed[old.secondary] = secondary
+        found[old.secondary] = add_secondary(left, new, old.primary, force=smaller)
+    changed = {index: node for index, node in found.items() if not isinstance(node, FailReason)}
+    if (full := next((index for index in found if index not in changed), None)) is not None:
+        return f"{layout.nodes[full].facts.name} cannot hold its next legal size"
     after = layout.after(Moved(changed, new))
     if smaller:
         return after  # no loss takes more room than before

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from gpolicy.allocator.balancing import possible_moves
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
-from gpolicy.allocator.extended import ExtendedRules, memory_left
-from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move, failover, replace_secondary
+from gpolicy.allocator.extended import memory_left
+from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.remedy.faults import (
@@ -57,13 +56,13 @@ class Movers:
     """The instances of a cluster and where they may go.
 
     `fixed` says of instances that nothing moves why. `silent` are the nodes that do not answer: nothing is copied from
-    them, and what is on them is down. `shared` are the rules of groups whose memory may be over-subscribed.
+    them, and what is on them is down. `shared` is how many times the memory of groups may be over-subscribed.
     """
 
     places: Places
     fixed: Mapping[int, str]
     silent: frozenset[int] = frozenset()
-    shared: Mapping[int, ExtendedRules] = field(default_factory=dict)
+    shared: Mapping[int, float] = field(default_factory=dict)
 
     def faults(self, layout: Layout) -> tuple[Fault, ...]:
         """Return all that is wrong with a layout."""
@@ -78,13 +77,9 @@ class Movers:
         groups = {node.facts.group for node in own}
         near = {index: node for index, node in layout.nodes.items() if node.facts.group in groups}
         if item.template is DiskTemplate.PLAIN:
-            exclusive = own[0].facts.exclusive
-            targets = (
-                index
-                for index, node in near.items()
-                if index != item.primary and not node.facts.offline and node.facts.exclusive is exclusive
-            )
-            yield from (InstanceMove(MoveKind.FAILOVER_TO, item, index) for index in targets)
+            for index, node in near.items():
+                if index != item.primary and not node.facts.offline and node.facts.exclusive is own[0].facts.exclusive:
+                    yield InstanceMove(MoveKind.FAILOVER_TO, item, index)
         else:
             yield from possible_moves(near, item, ANY_MOVE)
 
@@ -97,8 +92,8 @@ class Movers:
         if isinstance(moved, FailReason):
             return moved
         primary = layout.nodes[moved.instance.primary]
-        rules = None if moved.instance.primary == old.primary else self.shared.get(primary.facts.group)
-        if rules is not None and old.burst > memory_left(primary, layout.instances, rules):
+        most = None if moved.instance.primary == old.primary else self.shared.get(primary.facts.group)
+        if old.burst > memory_left(primary, layout.instances, most):
             return FailReason.MEM
         for index in {moved.instance.primary, moved.instance.secondary} - {old.primary, old.secondary, NO_NODE}:
             facts = layout.nodes[index].facts
@@ -116,13 +111,12 @@ class Movers:
         tags = sum(len(layout.tagged[tag][place]) > 1 for tag in {*item.exclusion_tags} for place in places)
         return self.places.units(item, layout.nodes) + tags + sum(shortage(node) > 0 for node in own)
 
-    def is_safe(self, layout: Layout, trial: Trial, *, alone: bool = False) -> bool:
+    def is_safe(self, layout: Layout, trial: Trial) -> bool:
         """Whether N+1 is no worse than before after each part of a move: no node newly lacks memory for its mirrored
         instances or lacks more, and no more losses of nodes, with no more instances, cannot be absorbed.
 
         On the way, that is not asked of an instance that is down with its node: it starts, and is mirrored later; nor
-        of one that leaves a node above its vcpu-ratio, where it ran: it would go back there.
-        `alone`: no instance may newly find no node, even if others find one then."""
+        of one that leaves a node above its vcpu-ratio, where it ran: it would go back there."""
         before = _losses(layout)
         item = trial.move.instance
         leaves = item.primary in self.silent or layout.nodes[item.primary].exceeds_vcpu_ratio
@@ -135,13 +129,7 @@ class Movers:
             after = _losses(state, None if state is last else apart)
             if after[0] > before[0] or after[1] > before[1]:
                 return False
-            if alone and not _who(state) <= _who(layout):
-                return False
         return True
-
-
-def _who(layout: Layout) -> set[tuple[int, str]]:
-    return {(index, item.instance) for index, items in layout.homeless.items() for item in items}
 
 
 def _losses(layout: Layout, without: str | None = None) -> tuple[int, int]:
@@ -159,17 +147,14 @@ def copied_by(move: InstanceMove) -> int:
 
 def states_during(layout: Layout, trial: Trial) -> Iterator[Layout | None]:
     """Yield the layout after each job that the move is made of, the last one included; None where one cannot be."""
-    target = trial.move.target
-    replaced = partial(replace_secondary, target=target, force=True)
-    swapped = partial(failover, force=True)
     parts = {
-        MoveKind.REPLACE_AND_FAILOVER: (replaced,),
-        MoveKind.REPLACE_PRIMARY: (swapped, replaced),
-        MoveKind.FAILOVER_AND_REPLACE: (swapped,),
+        MoveKind.REPLACE_AND_FAILOVER: (MoveKind.REPLACE_SECONDARY,),
+        MoveKind.REPLACE_PRIMARY: (MoveKind.FAILOVER, MoveKind.REPLACE_SECONDARY),
+        MoveKind.FAILOVER_AND_REPLACE: (MoveKind.FAILOVER,),
     }.get(trial.move.kind, ())
     here, item = layout, trial.move.instance
     for part in parts:
-        moved = part(here.nodes, item)
+        moved = apply_move(here.nodes, InstanceMove(part, item, trial.move.target), force=True)
         if isinstance(moved, FailReason):
             yield None
             return
@@ -273,10 +258,9 @@ class Trials:
         crowds = tuple(layout.tagged[tag] for tag in item.exclusion_tags)
         known = self._known.get(part)
         if known is None or known.item is not item:
-            chosen = (dropwhile if copying else takewhile)(
-                lambda move: not copied_by(move), self.movers.moves(layout, number)
-            )
-            moves, places = tuple(chosen), dict[int, list[int]]()
+            chosen = dropwhile if copying else takewhile
+            found = chosen(lambda move: not copied_by(move), self.movers.moves(layout, number))
+            moves, places = tuple(found), dict[int, list[int]]()
             for place, move in enumerate(moves):
                 places.setdefault(move.target, []).append(place)
             known = self._known[part] = _Known(item, own, crowds, moves, [None] * len(moves), places)
@@ -329,7 +313,6 @@ def _same(these: tuple[object, ...], those: tuple[object, ...]) -> bool:
 
 
 def _after(move: InstanceMove) -> tuple[int, int]:
-    """Return the primary and the secondary after a move."""
     item, target = move.instance, move.target
     match move.kind:
         case MoveKind.FAILOVER:

@@ -15,7 +15,6 @@ from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Cause, of_move
-from gpolicy.analysis.hail import rules_of
 from gpolicy.analysis.health import ExclusionUnsatisfiable, LocationFacts
 from gpolicy.analysis.loaded_state import LoadedState, basis_notes, load_state
 from gpolicy.analysis.shown_score import Score, score_of
@@ -119,18 +118,13 @@ def begin_remedy(state: ClusterState, loaded: LoadedState) -> Beginning:
     cluster = loaded.whole.cluster
     movers = _movers(state, loaded)
     limits = {group.index: loaded.groups[group.name].limits for group in loaded.data.groups}
-    start = Layout(
-        cluster.nodes,
-        # none runs on a node that is offline: it may be so only in a plan
-        {
-            index: replace(item, status=InstanceStatus.NODE_OFFLINE)
-            if item.primary in movers.silent and item.status is InstanceStatus.RUNNING
-            else item
-            for index, item in cluster.instances.items()
-        },
-        {index: item.cpus_after_failure is not False for index, item in limits.items()},
-        frozenset(index for index, item in limits.items() if item.max_node_failures == 0),
-    )
+    instances = dict(cluster.instances)
+    for index, item in cluster.instances.items():  # none runs on a node that is offline: it may be so only in a plan
+        if item.primary in movers.silent and item.status is InstanceStatus.RUNNING:
+            instances[index] = replace(item, status=InstanceStatus.NODE_OFFLINE)
+    cpus = {index: item.cpus_after_failure is not False for index, item in limits.items()}
+    unprotected = frozenset(index for index, item in limits.items() if item.max_node_failures == 0)
+    start = Layout(cluster.nodes, instances, cpus, unprotected)
     return Beginning(loaded, movers, Moves((), start, movers.faults(start)))
 
 
@@ -189,19 +183,16 @@ def find_remedy(
 def _into_closed_groups(state: ClusterState, steps: Iterable[RemedyStep]) -> Iterator[str]:
     """Yield a note for each group that Ganeti itself gives no instances, and to which moves bring some."""
     for name, group in state.groups.items():
-        nodes = {node.name for node in state.nodes.values() if node.group == name}
+        nodes = {node.name for node in state.nodes_of(name)}
         moved = {step.instance for step in steps if nodes.issuperset(step.nodes_after)}
-        brought = [
-            step.instance for step in steps if step.instance in moved and not nodes.issuperset(step.nodes_before)
-        ]
-        if brought and group.effective.get(("alloc_policy",)) == AllocPolicy.UNALLOCABLE.value:
-            yield f"moves bring {some(list(dict.fromkeys(brought)))} into group {name}, which is unallocable"
+        came = [step.instance for step in steps if step.instance in moved and not nodes.issuperset(step.nodes_before)]
+        if came and group.effective.get(("alloc_policy",)) == AllocPolicy.UNALLOCABLE.value:
+            yield f"moves bring {some(list(dict.fromkeys(came)))} into group {name}, which is unallocable"
 
 
 def _unjudged(loaded: LoadedState) -> Iterator[str]:
     for name, group in loaded.groups.items():
-        failures = group.limits.max_node_failures or 0
-        if failures > 1:
+        if (failures := group.limits.max_node_failures or 0) > 1:
             judged = f"moves are judged by the loss of one node, not of {failures} at once"
             yield f"group {name}: {judged} (max-node-failures)"
 
@@ -221,14 +212,13 @@ def _movers(state: ClusterState, loaded: LoadedState) -> Movers:
             fixed[index] = reason
     silent = frozenset(index for index, node in cluster.nodes.items() if not state.nodes[node.facts.name].is_measured)
     limits = {group.index: loaded.groups[group.name].limits for group in loaded.data.groups}
-    shared = {index: rules_of(item, tests=True) for index, item in limits.items() if item.oversubscription is not None}
+    shared = {index: item.oversubscription for index, item in limits.items() if item.oversubscription is not None}
     return Movers(Places(cluster.nodes), fixed, silent, shared)
 
 
 def _steps(
     state: ClusterState, start: Layout, before: Moves, found: Moves, movers: Movers, rate: int
 ) -> tuple[tuple[RemedyStep, ...], float]:
-    """Return the steps in their job sets, and the time for all."""
     made: list[RemedyStep] = []
     total, here = 0.0, start
     to_end = set(before.faults) - set(found.faults)
@@ -286,30 +276,33 @@ _REFUSED: Final = {
 }
 
 
-def _refused(nodes: Nodes, move: InstanceMove, reason: FailReason) -> str:
-    """Return what its nodes have against a move."""
-    if reason is FailReason.DISK and of_move(nodes, move, reason, force=False).cause is Cause.SPINDLE_RATIO:
-        return "would exceed their spindle-ratio"
-    return _REFUSED.get(reason, reason.title)
+def _objection(layout: Layout, move: InstanceMove, movers: Movers) -> str:
+    trial = movers.try_move(layout, move)
+    if isinstance(trial, FailReason):
+        if trial is FailReason.DISK and of_move(layout.nodes, move, trial, force=False).cause is Cause.SPINDLE_RATIO:
+            return "would exceed their spindle-ratio"
+        return _REFUSED.get(trial, trial.title)
+    if trial.gain.helps and movers.is_safe(layout, trial):
+        return "would help, but was not reached: the search ended before"
+    if trial.gain.units > 0:
+        return "would make N+1 worse on the way"
+    if trial.gain.helps:
+        return "would lessen it at most, or make N+1 worse on the way"
+    return "would end nothing, or do as much harm"
 
 
 def _left(before: Moves, found: Moves, movers: Movers, state: ClusterState, most_tries: int) -> Iterator[Left]:
     crowded = tuple(LocationFacts(state, {}).unsatisfiable())
     numbers = {item.name: index for index, item in found.layout.instances.items()}
     known, tries = set(before.faults), 0
-    for fault in found.faults:
-        if fault not in known:
-            continue
-        if reason := next(
-            (_crowding(item) for item in crowded if _explains(item, fault)), _excess(fault, found.layout)
-        ):
-            yield Left(fault=fault, reason=reason)
-        elif tries > most_tries:
-            yield Left(fault=fault, reason="why was not looked into: too much is left")
-        else:
+    for fault in [fault for fault in found.faults if fault in known]:
+        reason = next((_crowding(item) for item in crowded if _explains(item, fault)), _excess(fault, found.layout))
+        if not reason and tries > most_tries:
+            reason = "why was not looked into: too much is left"
+        elif not reason:
             reason, tried = _reason([numbers[name] for name in fault.instances], found.layout, movers, most_tries)
             tries += tried
-            yield Left(fault=fault, reason=reason)
+        yield Left(fault=fault, reason=reason)
 
 
 def _explains(item: ExclusionUnsatisfiable, fault: Fault) -> bool:
@@ -323,8 +316,7 @@ def _explains(item: ExclusionUnsatisfiable, fault: Fault) -> bool:
 
 def _crowding(item: ExclusionUnsatisfiable) -> str:
     kinds = (f"value of {item.domain_kind}", f"values of {item.domain_kind}") if item.domain_kind else ("node", "nodes")
-    places = count(len(item.places), *kinds)
-    return f"{len(item.instances)} instances of group {item.group} have the tag, for {places}"
+    return f"{len(item.instances)} instances of group {item.group} have the tag, for {count(len(item.places), *kinds)}"
 
 
 def _excess(fault: Fault, layout: Layout) -> str:
@@ -351,17 +343,7 @@ def _reason(numbers: Sequence[int], layout: Layout, movers: Movers, most: int) -
         return "; ".join(f"{name}: {reason}" for reason, name in fixed.items()) or "there is no instance to move", 0
     refused: Counter[str] = Counter()
     for move in islice((move for number in free for move in movers.moves(layout, number)), most):
-        trial = movers.try_move(layout, move)
-        if isinstance(trial, FailReason):
-            refused[_refused(layout.nodes, move, trial)] += 1
-        elif trial.gain.helps and movers.is_safe(layout, trial):
-            refused["would help, but was not reached: the search ended before"] += 1
-        elif trial.gain.units > 0:
-            refused["would make N+1 worse on the way"] += 1
-        elif trial.gain.helps:
-            refused["would lessen it at most, or make N+1 worse on the way"] += 1
-        else:
-            refused["would end nothing, or do as much harm"] += 1
+        refused[_objection(layout, move, movers)] += 1
     names = some([layout.instances[number].name for number in free], 3)
     if not refused:
         return f"there is no other node for {names}", 0

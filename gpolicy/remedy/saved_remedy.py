@@ -12,8 +12,8 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from gpolicy import __version__
+from gpolicy.cluster.assembly import read_part
 from gpolicy.cluster.record import Record, shown
-from gpolicy.cluster.snapshot import read_part
 from gpolicy.cluster.state import Unreadable
 from gpolicy.errors import InputError
 from gpolicy.ganeti.commands import Command, call
@@ -152,8 +152,8 @@ class SavedRemedy(Procedure):
 def save_remedy(report: RemedyReport, state: ClusterState, supposed: Supposed | None) -> SavedRemedy:
     """Return the moves of a remedy that was worked out for the cluster in `state`."""
     nodes = nodes_of(report.steps)
-    instances = dict.fromkeys(move.instance for move in report.steps)
-    seen = observed(state, [*(f"instance/{name}" for name in instances), *(f"node/{name}" for name in nodes)])
+    instances = dict.fromkeys(f"instance/{move.instance}" for move in report.steps)
+    seen = observed(state, [*instances, *(f"node/{name}" for name in nodes)])
     return SavedRemedy(
         cluster=report.cluster_name,
         cluster_uuid=report.cluster_uuid,
@@ -175,23 +175,17 @@ def nodes_of(moves: Iterable[Move]) -> list[str]:
 
 def residents_of(seen: Contents, nodes: Iterable[str]) -> dict[str, Words]:
     """Return the instances on each of `nodes`, sorted; disks for another node count."""
-    found: dict[str, list[str]] = {name: [] for name in nodes}
-    for item, values in seen.items():
-        for node in words(values.get(NODES)):
-            if node in found:
-                found[node].append(item.partition("/")[2])
-    return {node: tuple(sorted(names)) for node, names in found.items()}
+    moves = (Effect(item, NODES, None, values.get(NODES)) for item, values in seen.items())
+    return moved_residents(dict.fromkeys(nodes, ()), moves)
 
 
 def moved_residents(residents: Mapping[str, Words], done: Iterable[Effect]) -> dict[str, Words]:
     """Return the instances on each node after the moves `done`, in their order."""
     found = {node: set(names) for node, names in residents.items()}
     for effect in done:
-        instance = effect.object.partition("/")[2]
-        for node in words(effect.before):
-            found.get(node, set()).discard(instance)
-        for node in words(effect.after):
-            found.get(node, set()).add(instance)
+        instance, after = effect.object.partition("/")[2], words(effect.after)
+        for node in found.keys() & {*words(effect.before), *after}:
+            found[node] = found[node] | {instance} if node in after else found[node] - {instance}
     return {node: tuple(sorted(names)) for node, names in found.items()}
 
 
@@ -231,7 +225,6 @@ def _stuck(moves: Sequence[Move]) -> dict[int, str]:
 
 
 def _title(argv: Words, before: Words, after: Words, *, up: bool) -> str:
-    """Return in words what a command does; `up`: the instance should run."""
     name = argv[-1]
     match argv[1]:
         case "replace-disks":
@@ -276,11 +269,11 @@ SAVED: Final = Shape(SavedRemedy).with_keys(
 def read_procedure(path: FilePath, signers: Signers | None = None) -> Procedure:
     """Return the plan or the remedy in a file. Raise InputError if it is neither, as `read_plan` does."""
     hint = "make a plan with `gpolicy plan --save FILE`, or a remedy with `gpolicy remedy --save FILE`"
+    return read_procedure_file(path, signers, _procedure, hint)
 
-    def procedure(written: Record) -> Procedure:
-        return _remedy(written) if written.fields.get("kind") == KIND else plan_in(written)
 
-    return read_procedure_file(path, signers, procedure, hint)
+def _procedure(written: Record) -> Procedure:
+    return _remedy(written) if written.fields.get("kind") == KIND else plan_in(written)
 
 
 def _remedy(written: Record) -> SavedRemedy:
@@ -314,7 +307,6 @@ def _remedy(written: Record) -> SavedRemedy:
 
 
 def _move(written: Record) -> Move:
-    """Return a move whose commands are those that its words say."""
     instance = check_text(written, "instance")
     commands, back = (tuple(_command(item, instance) for item in written.objects(key)) for key in ("commands", "back"))
     move = Move(
@@ -384,9 +376,8 @@ def _supposed(written: Record) -> Supposed | None:
     if written.fields.get("supposes") is None:
         return None
     supposes = written.record("supposes")
-    effects: list[Effect] = []
-    for item in supposes.objects("effects"):
-        effect = read_effect(item)
+    items = supposes.objects("effects")
+    effects = tuple(map(read_effect, items))
+    for effect, item in zip(effects, items, strict=True):
         checked_object(effect.object, item.where)
-        effects.append(effect)
-    return Supposed(check_text(supposes, "file"), supposes.flag("is_plan"), tuple(effects))
+    return Supposed(check_text(supposes, "file"), supposes.flag("is_plan"), effects)

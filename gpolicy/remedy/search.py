@@ -272,7 +272,8 @@ class Search:
             if item.index in self.movers.fixed:
                 continue
             trials = (trial for trial in self._trials.possible(layout, item.index) if trial.gain.units >= 0)
-            for trial in _ranked(layout, trials):
+            alike = groupby(sorted(trials, key=_key), _key)  # only these are compared by their score
+            for trial in (trial for _, equal in alike for trial in _by_score(layout, equal)):
                 self.stop.spend()
                 self._tried_losses += 1
                 if self._tried_losses > MOST_LOSSES:
@@ -288,13 +289,10 @@ class Search:
     def _as_hbal(self, best: Moves) -> Iterator[Moves]:
         """Yield lists that begin with hbal's moves in the groups where something is left."""
         names = {name for fault in best.faults for name in fault.instances}
-        left = {
-            best.layout.nodes[index].facts.group
-            for item in best.layout.instances.values()
-            if item.name in names
-            for index in (item.primary, item.secondary)
-            if index in best.layout.nodes
-        }
+        nodes = best.layout.nodes
+        concerned = (item for item in best.layout.instances.values() if item.name in names)
+        own = {index for item in concerned for index in (item.primary, item.secondary)} & nodes.keys()
+        left = {nodes[index].facts.group for index in own}
         reached = self._moves((), self.start)
         for group in sorted(left):
             for found in self._balanced(reached, group):
@@ -359,12 +357,6 @@ class Search:
             layout = layout.after(trial.moved)
             made = (*made, _step(move, layout))
         return self._moves(made, layout)
-
-
-def _ranked(layout: Layout, trials: Iterable[Trial]) -> Iterator[Trial]:
-    """Yield trials, the best first; only those that are equal otherwise are compared by their score."""
-    for _, equal in groupby(sorted(trials, key=_key), _key):
-        yield from _by_score(layout, equal)
 
 
 def _key(trial: Trial) -> Key:

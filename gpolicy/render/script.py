@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpolicy import __version__
@@ -19,50 +18,33 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptStep:
-    """One command of a script: the number and title of its step in the plan, and its shell line.
-
-    `effects` describe the change of each value. If it fails, it is tried `twice`.
-    """
-
-    number: str
-    title: str
-    line: str
-    effects: tuple[str, ...]
-    twice: bool
-
-
 def render_script(plan: Plan, *, rollback: bool = False) -> str:
     """Return the script that carries `plan` out, or with `rollback` the one that undoes it, last step first.
 
     Raise UnsafePlanError for a plan with a failed guard, GpolicyError for a step that the command line cannot make.
     """
-    if not rollback:
-        check_safe(plan)
-        steps = [_script_step(step, step.title, step.command) for step in plan.steps]
-    else:
+    if rollback:
+        what, lost = "Undo the plan", [text for step in plan.steps for text in step.lost]
         steps = [
             _script_step(step, f"undo step {step.id}: {step.title}", command)
             for step in ways_back(plan.steps)
             for command in step.inverse.commands
         ]
-    lost = [text for step in plan.steps for text in step.lost] if rollback else []
-    what = "Undo the plan" if rollback else "Carry out the plan"
-    return (
-        script_environment()
-        .get_template("script.sh.j2")
-        .render(
-            plan=plan,
-            cluster=name_for_script(plan.cluster),
-            cluster_uuid=plan.cluster_uuid,
-            made=", ".join(plan.provenance.words(plan.source, plan.snapshot)),
-            steps=steps,
-            lost=lost,
-            heading=f"{what} for cluster {plan.cluster}: {count(len(steps), 'step')}",
-            rollback=rollback,
-            version=__version__,
-        )
+    else:
+        check_safe(plan)
+        what, lost = "Carry out the plan", []
+        steps = [_script_step(step, step.title, step.command) for step in plan.steps]
+    template = script_environment().get_template("script.sh.j2")
+    return template.render(
+        plan=plan,
+        cluster=name_for_script(plan.cluster),
+        cluster_uuid=plan.cluster_uuid,
+        made=", ".join(plan.provenance.words(plan.source, plan.snapshot)),
+        steps=steps,
+        lost=lost,
+        heading=f"{what} for cluster {plan.cluster}: {count(len(steps), 'step')}",
+        rollback=rollback,
+        version=__version__,
     )
 
 
@@ -89,12 +71,14 @@ def script_environment() -> Environment:
     return environment
 
 
-def _script_step(step: Step, title: str, command: PlannedCommand) -> ScriptStep:
+def _script_step(step: Step, title: str, command: PlannedCommand) -> dict[str, object]:
+    """Return one command as the template has it; if it fails, it is tried `twice`."""
     if command.argv is None:
         message = f"step {step.id} ({step.title}) is possible through RAPI only, not by a command"
         raise GpolicyError(message, hint="Ganeti 3.0's own command line cannot set it; leave it out of the policy")
-    effects = tuple(effect_words(effect) for effect in command.effects)
-    return ScriptStep(step.id, title, shell_line(command.argv), effects, twice=step.wave is Wave.POOL)
+    effects = tuple(map(effect_words, command.effects))
+    line, twice = shell_line(command.argv), step.wave is Wave.POOL
+    return {"number": step.id, "title": title, "line": line, "effects": effects, "twice": twice}
 
 
 def comment(text: str) -> str:

@@ -110,12 +110,11 @@ def rollout_history(path: Path, plans: Mapping[str, str], *, resume: bool, rollb
             raise RequestError(f"{path}: is the journal of other plans", hint="make fresh plans of all clusters")
         return history
     if not resume and not rollback:
-        back = "continue with --rollback, or make fresh plans of all clusters"
-        forward = "--resume continues it, --rollback undoes it; or make fresh plans of all clusters"
-        raise RequestError(
-            f"{path}: this roll-out has begun before ({how_ended(history.direction, history.ended)})",
-            hint=back if history.direction is Direction.ROLLBACK else forward,
-        )
+        way = "--resume continues it, --rollback undoes it;"
+        if history.direction is Direction.ROLLBACK:
+            way = "continue with --rollback,"
+        before = f"this roll-out has begun before ({how_ended(history.direction, history.ended)})"
+        raise RequestError(f"{path}: {before}", hint=f"{way} or make fresh plans of all clusters")
     if resume and history.direction is Direction.ROLLBACK:
         hint = "continue with --rollback, or make fresh plans"
         raise RequestError(f"{path}: a rollback of this roll-out has begun", hint=hint)

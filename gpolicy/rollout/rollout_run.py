@@ -17,7 +17,7 @@ from gpolicy import __version__
 from gpolicy.apply.journal import Direction, History, mark_start
 from gpolicy.apply.journal_file import JournalError, JournalFile, begin_run
 from gpolicy.apply.preconditions import RefusedError, guards_now, right_cluster
-from gpolicy.apply.runner import Runner, StopRequests, pause
+from gpolicy.apply.runner import FailedJob, Runner, StopRequests, pause
 from gpolicy.apply.tasks import Sight, judge_outcome, path_text
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import ExitCode, GpolicyError
@@ -122,8 +122,7 @@ def look_at(
     `history` is what the plan's journal says. Jobs that were `told` of before are a note: who resumes knows them.
     """
     troubles: list[str] = []
-    notes: list[str] = []
-    failed: tuple[int, ...] = ()
+    failed: list[FailedJob] = []
     try:
         right_cluster(plan, state)
     except RefusedError as error:
@@ -140,16 +139,11 @@ def look_at(
     if history is not None:
         own = {job.number for job in runner.marked_jobs(mark_start(plan.digest, history.id))}  # its steps were seen
         known = own | history.jobs
-        for job in runner.failed_jobs(min(known)) if known else ():
-            text = f"job {job.number} ({job.summary}) has failed since the plan began"
-            if job.number in own:
-                continue
-            if job.number in told:
-                notes.append(f"{text}; an earlier look has told of it")
-            else:
-                troubles.append(text)
-                failed += (job.number,)
-    return LookResult(tuple(troubles), tuple(notes), failed)
+        failed = [job for job in (runner.failed_jobs(min(known)) if known else ()) if job.number not in own]
+    texts = {job.number: f"job {job.number} ({job.summary}) has failed since the plan began" for job in failed}
+    notes = tuple(f"{text}; an earlier look has told of it" for job, text in texts.items() if job in told)
+    new = {job: text for job, text in texts.items() if job not in told}
+    return LookResult((*troubles, *new.values()), notes, tuple(new))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,9 +241,8 @@ class RolloutRun:
     @property
     def has_trouble(self) -> bool:
         """Whether a run or a look so far has not ended well."""
-        return any(outcome.exit_code for outcome in self.outcomes.values()) or any(
-            look.troubles for look in self.looks.values()
-        )
+        failed = any(outcome.exit_code for outcome in self.outcomes.values())
+        return failed or any(look.troubles for look in self.looks.values())
 
     # --- forward and back ------------------------------------------------------------------------------------------
 
@@ -267,7 +260,10 @@ class RolloutRun:
                 continue
             if self.seconds and not unseen.isdisjoint(action.wave.clusters):
                 self.progressing.pausing(self.seconds)
-                self._pause()
+                for _ in range(int(self.seconds * 5) + 1):  # a first request to stop ends the pause: nothing runs
+                    if self.stop.after_step:
+                        return
+                    pause(min(0.2, self.seconds), self.stop)
                 if self.stop.after_step:
                     return
             self._tell(action)
@@ -285,12 +281,6 @@ class RolloutRun:
     def _tell(self, action: Action) -> None:
         self.progressing.wave(action, self.waves.index(action.wave) + 1, len(self.waves))
 
-    def _pause(self) -> None:
-        for _ in range(int(self.seconds * 5) + 1):  # a first request to stop ends the pause: nothing runs
-            if self.stop.after_step:
-                return
-            pause(min(0.2, self.seconds), self.stop)
-
     def _carry(
         self, journal: JournalFile, action: Carry, wanted: AbstractSet[PlanStage], *, may_go_on: Callable[[], bool]
     ) -> None:
@@ -303,19 +293,12 @@ class RolloutRun:
 
         for cluster, told in self.hands.carry(action.clusters, may_begin):
             stage, journal_id = self._standing(cluster)
-            outcome = told
             if not told.exit_code and stage not in wanted:
                 reason = "its run ended well, but its journal does not say that all is done"
-                outcome = RunResult(int(ExitCode.FINDINGS), reason)
-            self.outcomes[cluster] = outcome
-            self._write(
-                journal,
-                RolloutEvent.ENDED,
-                cluster=cluster,
-                exit_code=outcome.exit_code,
-                message=outcome.message,
-                journal=journal_id,
-            )
+                told = RunResult(int(ExitCode.FINDINGS), reason)  # noqa: PLW2901
+            self.outcomes[cluster] = told
+            ended: dict[str, Value] = {"exit_code": told.exit_code, "message": told.message, "journal": journal_id}
+            self._write(journal, RolloutEvent.ENDED, cluster=cluster, **ended)
         if self._lost:
             raise self._lost
 
@@ -324,13 +307,8 @@ class RolloutRun:
         for cluster, look in self.hands.look(wave.clusters, told):
             self.looks[cluster] = look
             self.progressing.looked(cluster, look)
-            self._write(
-                journal,
-                RolloutEvent.LOOKED,
-                cluster=cluster,
-                troubles=[*look.troubles],
-                failed_jobs=[*look.failed_jobs],
-            )
+            found: dict[str, Value] = {"troubles": [*look.troubles], "failed_jobs": [*look.failed_jobs]}
+            self._write(journal, RolloutEvent.LOOKED, cluster=cluster, **found)
         if self._lost:
             raise self._lost
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import translate
-from typing import Any, Final
+from typing import Any, Final, TypedDict, TypeVar
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import InForce, places
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related
+from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.guessing import did_you_mean_one_of
@@ -26,39 +25,72 @@ from gpolicy.policy.model import (
     unlikely,
     written_out,
 )
+from gpolicy.policy.scenario import Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.resolve.desired import is_glob
 
-
-class StateRule(Rule):
-    """A rule that runs only where a cluster's state is given."""
-
-    needs_state = True
-
-
-class MoreWithState(Rule):
-    """A rule that finds more where a cluster's state is given."""
-
-    finds_more_with_state = True
-
-
-class WholePolicyRule(Rule):
-    """A rule that judges by what is absent."""
-
-    needs_whole_policy = True
-
-
-def conflict(
-    rule: Rule, context: Context, declared: ClusterPolicy | GroupPolicy, message: str, hint: str, *values: InForce
-) -> Hit:
-    """Return a hit at the first of contradicting values that the object declares itself; the others are related."""
-    place, related, note = places(context, declared, *values)
-    return rule.hit(declared, f"{message}{note}", place, hint=hint, related=related)
-
-
+_Item = TypeVar("_Item")
 CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 SILVER: Final = GROUP.replace("gold", "silver")
+SIZES: Final = "Partitioned Ganeti, Constrained instance sizes"
+DEDICATED: Final = "gpolicy: v1\nkind: NodeGroup\nname: dedicated\n"
+EXCLUSIVE: Final = f"{DEDICATED}ndparams: {{exclusive_storage: true}}\n"
+HARDWARE: Final = "hardware: {memory: 256G, cpus: 32, pv_count: 12, pv_size: 1T}\n"
+WHOLE_NODES: Final = "ipolicy:\n  vcpu-ratio: 1\n  disk-templates: [plain]\n  minmax:\n    - name: "
+WILDCARD: Final = re.compile(r"[*?\[]")
+FILES: Final[tuple[Path, ...]] = tuple(
+    parameter.path for parameter in PARAMETERS if parameter.reach in (Reach.FILE, Reach.PROGRAM)
+)
+MOST_BITS: Final = 128  # of an IPv6 address
+STRIPES: Final[tuple[Path, ...]] = (
+    ("diskparams", "plain", "stripes"),
+    ("diskparams", "drbd", "data-stripes"),
+    ("diskparams", "drbd", "meta-stripes"),
+)
+HELPER: Final[Path] = ("drbd_usermode_helper",)
+IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
+RANGES: Final = {
+    "resync-rate": (1, 4 << 20, "KiB/s"),
+    "c-plan-ahead": (0, 300, "tenths of a second"),
+    "c-fill-target": (0, 1 << 20, "sectors"),
+    "c-delay-target": (1, 100, "tenths of a second"),
+    "c-min-rate": (0, 4 << 20, "KiB/s"),
+    "c-max-rate": (250, 4 << 20, "KiB/s"),
+}
+"""Least and greatest value that DRBD 8.3 and 8.4 take (drbdsetup(8))."""
+_LONGEST: Final = 4096
+_NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
+
+
+def bad_specs(*pairs: str) -> Examples:
+    """Return the examples of a rule: a group with these specs, and one with two that go well together."""
+    return {"bad": group_with(*pairs), "good": GOOD_SPECS}
+
+
+def conflict(context: Context, declared: ClusterPolicy | GroupPolicy, message: str, hint: str, *values: InForce) -> Hit:
+    """Return a hit at the first of contradicting values that the object declares itself; the others are related."""
+    place, related, note = places(context, declared, *values)
+    return hit(declared, f"{message}{note}", place, hint, related)
+
+
+def repeated(items: Iterable[_Item], key: Callable[[_Item], object]) -> Iterator[tuple[_Item, _Item]]:
+    """Yield the items whose key another one before them has, each with the first of these."""
+    first: dict[object, _Item] = {}
+    for item in items:
+        earlier = first.setdefault(key(item), item)
+        if earlier is not item:
+            yield item, earlier
+
+
+class Examples(TypedDict):
+    bad: str
+    good: str
+
+
+def show(frame: str, *, bad: str, good: str) -> Examples:
+    """Return the examples of a rule: a policy in YAML, with what is bad or good in place of the `…` in it."""
+    return {"bad": frame.replace("…", bad), "good": frame.replace("…", good)}
 
 
 def bounds(memory: str, cpus: str, disk: str, spindles: str = "1 12") -> str:
@@ -76,7 +108,6 @@ def spec(name: str, memory: str, cpus: str, disk: str, spindles: str = "1 12") -
     return f"    - name: {name}\n      {bounds(memory, cpus, disk, spindles)}"
 
 
-SIZES: Final = "Partitioned Ganeti, Constrained instance sizes"
 LARGE: Final = spec("large", "16G 64G", "4 16", "100G 1T")
 SMALL: Final = spec("small", "1G 12G", "1 3", "10G 90G")
 
@@ -86,31 +117,7 @@ def group_with(*pairs: str) -> str:
 
 
 GOOD_SPECS: Final = group_with(LARGE, SMALL)
-DEDICATED: Final = "gpolicy: v1\nkind: NodeGroup\nname: dedicated\n"
-EXCLUSIVE: Final = f"{DEDICATED}ndparams: {{exclusive_storage: true}}\n"
-HARDWARE: Final = "hardware: {memory: 256G, cpus: 32, pv_count: 12, pv_size: 1T}\n"
-WHOLE_NODES: Final = "ipolicy:\n  vcpu-ratio: 1\n  disk-templates: [plain]\n  minmax:\n    - name: "
 FULL: Final = "full\n      " + bounds("248G 250G", "30 30", "11000G 11930G", "12 12")
-
-
-WILDCARD: Final = re.compile(r"[*?\[]")
-FILES: Final[tuple[Path, ...]] = tuple(
-    parameter.path for parameter in PARAMETERS if parameter.reach in (Reach.FILE, Reach.PROGRAM)
-)
-MOST_BITS: Final = 128  # of an IPv6 address
-HELPER: Final[Path] = ("drbd_usermode_helper",)
-IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
-RANGES: Final = {
-    "resync-rate": (1, 4 << 20, "KiB/s"),
-    "c-plan-ahead": (0, 300, "tenths of a second"),
-    "c-fill-target": (0, 1 << 20, "sectors"),
-    "c-delay-target": (1, 100, "tenths of a second"),
-    "c-min-rate": (0, 4 << 20, "KiB/s"),
-    "c-max-rate": (250, 4 << 20, "KiB/s"),
-}
-"""Least and greatest value that DRBD 8.3 and 8.4 take (drbdsetup(8))."""
-
-_LONGEST: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +129,8 @@ class Form:
     between: str = ""
 
 
-def misformed(context: Context, forms: Mapping[Path, Form]) -> Iterator[tuple[Declared, Leaf, str, str]]:
-    """Yield the declared texts that do not have the form of their path, each with a message and a hint."""
+def misformed(context: Context, forms: Mapping[Path, Form]) -> Iterator[Hit]:
+    """Yield the declared texts that do not have the form of their path."""
     for declared, leaf in context.explicit_at(*forms):
         form, text = forms[leaf.path], str(leaf.value)[:_LONGEST]
         words = [word.strip() for word in text.split(form.between)] if form.between and text else [text]
@@ -131,45 +138,41 @@ def misformed(context: Context, forms: Mapping[Path, Form]) -> Iterator[tuple[De
         wrong = next((word for word in words if not re.fullmatch(form.pattern, word) or (is_list and not word)), None)
         if wrong is not None:
             verb = "cannot be" if len(words) == 1 else "has"
-            yield declared, leaf, f"{leaf.dotted} {verb} {wrong!r}", f"write {form.wanted}"
+            yield hit(declared, f"{leaf.dotted} {verb} {wrong!r}", leaf.span, f"write {form.wanted}")
 
 
-_NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
+def unknown_group(
+    context: Context, subject: Declared | str, group: Located[str] | None, who: str = ""
+) -> Iterator[Hit]:
+    """Yield a finding if neither the policy nor the cluster has the group. `who: ` names it stands before it.
+
+    What refers to one missing name is one finding.
+    """
+    if group is None or group.value in context.known_groups:
+        return
+    where = "neither the policy nor the cluster has a" if context.state else "the policy has no"
+    message, hint = f"{who}{where} group {group.value!r}", "declare the group"
+    if group.value in context.policy.groups:
+        message, hint = f"{who}group {group.value!r} is to be removed", "name another group, or keep this one"
+    elif context.known_groups:
+        hint = did_you_mean_one_of(group.value, "groups", context.known_groups)
+    yield hit(subject, message, group.span, hint, missing=f"group {group.value}")
 
 
-class NameRule(Rule):
-    """A rule about names of groups or specs. What refers to one missing name is one finding."""
-
-    finds_more_with_state = needs_whole_policy = True
-
-    def unknown_group(
-        self, context: Context, subject: Declared | str, group: Located[str] | None, who: str = ""
-    ) -> Iterator[Hit]:
-        """Yield a finding if neither the policy nor the cluster has the group. `who: ` names it stands before it."""
-        if group is None or group.value in context.known_groups:
-            return
-        where = "neither the policy nor the cluster has a" if context.state else "the policy has no"
-        message, hint = f"{who}{where} group {group.value!r}", "declare the group"
-        if group.value in context.policy.groups:
-            message, hint = f"{who}group {group.value!r} is to be removed", "name another group, or keep this one"
-        elif context.known_groups:
-            hint = did_you_mean_one_of(group.value, "groups", context.known_groups)
-        yield self.hit(subject, message, group.span, hint=hint, missing=f"group {group.value}")
-
-    def unknown_spec(
-        self, context: Context, subject: Declared | str, group: str | None, spec: Located[str], who: str = ""
-    ) -> Iterator[Hit]:
-        """Yield a finding if the group (None: any group) has no such spec; none if the group is not known either."""
-        known = context.spec_names(group) if group is None or group in context.known_groups else None
-        if known is None or spec.value in known:
-            return
-        message = f"{who}{f'group {group}' if group else 'no group'} has {'no' if group else 'a'} spec {spec.value!r}"
-        hint = did_you_mean_one_of(spec.value, "specs", tuple(known)) if known else "name the pairs of minmax"
-        missing = f"spec {spec.value}"
-        if group is not None and group not in context.policy.groups:
-            message += ", since the policy does not declare the group: it has the specs of the cluster"
-            missing = f"group {group}"
-        yield self.hit(subject, message, spec.span, hint=hint, missing=missing)
+def unknown_spec(
+    context: Context, subject: Declared | str, group: str | None, spec: Located[str], who: str = ""
+) -> Iterator[Hit]:
+    """Yield a finding if the group (None: any group) has no such spec; none if the group is not known either."""
+    known = context.spec_names(group) if group is None or group in context.known_groups else None
+    if known is None or spec.value in known:
+        return
+    message = f"{who}{f'group {group}' if group else 'no group'} has {'no' if group else 'a'} spec {spec.value!r}"
+    hint = did_you_mean_one_of(spec.value, "specs", tuple(known)) if known else "name the pairs of minmax"
+    missing = f"spec {spec.value}"
+    if group is not None and group not in context.policy.groups:
+        message += ", since the policy does not declare the group: it has the specs of the cluster"
+        missing = f"group {group}"
+    yield hit(subject, message, spec.span, hint, missing=missing)
 
 
 def nodes_like(name: str) -> str:
@@ -183,7 +186,6 @@ def is_access(path: Path) -> bool:
 
 
 def exclusive_hit(
-    rule: Rule,
     context: Context,
     declared: ClusterPolicy | GroupPolicy,
     leaf: Leaf,
@@ -193,10 +195,23 @@ def exclusive_hit(
 ) -> Hit:
     """Return a hit at what the object says itself, with the other half of the contradiction as related place."""
     if context.own(declared, leaf.path) is not None:
-        related = (Related(exclusive.span, "exclusive storage is on"),)
-        return rule.hit(declared, message, leaf.span, hint=hint, related=related)
-    related = (Related(leaf.span, "inherited from the cluster"),)
-    return rule.hit(declared, message, exclusive.span, hint=hint, related=related)
+        return hit(declared, message, leaf.span, hint, see(exclusive.span, "exclusive storage is on"))
+    return hit(declared, message, exclusive.span, hint, see(leaf.span, "inherited from the cluster"))
+
+
+def sizes_of(scenario: Scenario) -> Iterator[Sizes]:
+    """Yield the sizes of the instance that a test asks for, and of those that it simulates."""
+    yield from () if scenario.sizes is None else (scenario.sizes,)
+    yield from (item.sizes for part in scenario.stage.simulated for item in part.instances)
+
+
+def promised_disk(hardware: Hardware) -> Located[int] | None:
+    """Return the promised disk of a node, MiB: the sum of its volumes; None if they are not promised."""
+    sizes, count = hardware.pv_sizes, hardware.volume_count
+    if not sizes or count is None:
+        return None
+    total = sum(size.value for size in sizes) if len(sizes) > 1 else sizes[0].value * count
+    return Located(total, sizes[0].span)
 
 
 def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, Hardware]]:

@@ -46,6 +46,7 @@ DESTINATIONS: Final = ("local", "ssh", "rapi")
 """The schemes of addresses that `apply` can reach."""
 _MOST: Final = 10_000
 _NAME_LABEL: Final = "name"
+_RELATIVE: Final = "write it relative to this file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +216,11 @@ def rollout_settings(file: SettingsFile, clusters: Iterable[NamedCluster]) -> Ro
     if "waves" not in given:
         raise file.error(table, "has no `waves`", f"for example {_EXAMPLE}")
     labels = _wave_labels(file, given["waves"], list(clusters))
-    return RolloutSettings(file, labels, _pause(file, given["pause"]) if "pause" in given else 0.0)
+    place = given.get("pause", Place((), 0))
+    pause = place.value
+    if isinstance(pause, bool) or not isinstance(pause, int | float) or not 0 <= pause <= LONGEST_PAUSE:
+        raise file.error(place, f"must be a number of seconds, not {shown(pause)}", f"from 0 to {LONGEST_PAUSE}")
+    return RolloutSettings(file, labels, float(pause))
 
 
 def _wave_labels(file: SettingsFile, place: Place, clusters: Sequence[NamedCluster]) -> tuple[str, ...]:
@@ -241,21 +246,13 @@ def _wave_labels(file: SettingsFile, place: Place, clusters: Sequence[NamedClust
     return tuple(value)
 
 
-def _wave_of(cluster: NamedCluster, labels: Sequence[str]) -> str | None:
-    """Return the first label that a cluster has."""
-    return next((label for label in labels if _has(cluster, label)), None)
-
-
-def _pause(file: SettingsFile, place: Place) -> float:
-    value = place.value
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST_PAUSE:
-        raise file.error(place, f"must be a number of seconds, not {shown(value)}", f"from 0 to {LONGEST_PAUSE}")
-    return float(value)
-
-
 def _has(cluster: NamedCluster, label: str) -> bool:
     key, _, glob = label.partition("=")
     return key in cluster.labels and fnmatchcase(cluster.labels[key], glob)
+
+
+def _wave_of(cluster: NamedCluster, labels: Sequence[str]) -> str | None:
+    return next((label for label in labels if _has(cluster, label)), None)
 
 
 def waves_of(clusters: Sequence[NamedCluster], settings: RolloutSettings) -> tuple[RolloutWave, ...]:
@@ -278,21 +275,17 @@ def refuse_contradictions(file: SettingsFile) -> None:
     """
     clusters = list(named_clusters(file).values())
     rollout = rollout_settings(file, clusters)
-    _raise_first(file, _about_one(file, clusters))
+    _refuse_one(file, clusters)
     if rollout is not None:
         waves_of(clusters, rollout)
-    _raise_first(file, _shared_policies(clusters))
+    _refuse_shared_policies(file, clusters)
 
 
-_Mistake = tuple[NamedCluster, str, str, str]  # the cluster, its key, what is wrong, what to do
+def _error(file: SettingsFile, cluster: NamedCluster, key: str, message: str, hint: str) -> InputError:
+    return file.error(Place(("clusters", cluster.name, key), None), message, hint)
 
 
-def _raise_first(file: SettingsFile, mistakes: Iterator[_Mistake]) -> None:
-    for cluster, key, message, hint in mistakes:
-        raise file.error(Place(("clusters", cluster.name, key), None), message, hint)
-
-
-def _shared_policies(clusters: Sequence[NamedCluster]) -> Iterator[_Mistake]:
+def _refuse_shared_policies(file: SettingsFile, clusters: Sequence[NamedCluster]) -> None:
     from gpolicy.policy.loading import declared_cluster  # noqa: PLC0415 (`check` alone asks)
 
     policies: dict[Path, str] = {}
@@ -303,31 +296,29 @@ def _shared_policies(clusters: Sequence[NamedCluster]) -> Iterator[_Mistake]:
         if other != cluster.name and (named := declared_cluster(cluster.policy)):
             message = f"it is the policy of {other} as well, and names one cluster: {named}"
             hint = "give each cluster a policy of its own; what they share belongs in a base (`extends`)"
-            yield cluster, "policy", message, hint
+            raise _error(file, cluster, "policy", message, hint)
 
 
-def _about_one(file: SettingsFile, clusters: Sequence[NamedCluster]) -> Iterator[_Mistake]:
-    """Yield clusters whose policy or CA is not there, or with the live address of another one."""
+def _refuse_one(file: SettingsFile, clusters: Sequence[NamedCluster]) -> None:
+    """Raise InputError for a cluster whose policy or CA is not there, or with the live address of another one."""
     addresses: dict[str, str] = {}
     for cluster in clusters:
         if cluster.policy is not None and not cluster.policy.exists():
-            yield cluster, "policy", "there is no such file or directory", "write it relative to this file"
+            raise _error(file, cluster, "policy", "there is no such file or directory", _RELATIVE)
         ca = cluster.authority  # one elsewhere may be on the machine that plans alone
         if ca is not None and ca.is_relative_to(file.path.parent) and not ca.exists():
-            yield cluster, "ca", "there is no such file", "write it relative to this file"
+            raise _error(file, cluster, "ca", "there is no such file", _RELATIVE)
         for key, address in (("state", cluster.state), ("destination", cluster.destination)):
             owners = [addresses.setdefault(name, cluster.name) for name in _places_of(address or "")]
             other = next((name for name in owners if name != cluster.name), None)
             if other is not None:
+                message = f"{shown(address)} is the address of the cluster {other}"
                 hint = "each cluster has an address of its own, and one policy"
-                yield cluster, key, f"{shown(address)} is the address of the cluster {other}", hint
+                raise _error(file, cluster, key, message, hint)
 
 
 def _places_of(address: str) -> Iterator[str]:
-    """Yield what no other cluster may share of a live address: the whole, and its host, which is one cluster's master.
-
-    A host with a port, or this machine, may lead to several clusters.
-    """
+    """Yield what no other cluster may share of a live address: the whole, and a host with no port, elsewhere."""
     if address.partition(":")[0] in DESTINATIONS:
         yield address
         parts = urlsplit(address)

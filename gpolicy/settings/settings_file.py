@@ -6,9 +6,10 @@ What its tables mean is said where they are used: `[check]` and `[rules]` in `ch
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -58,10 +59,7 @@ class SettingsError(InputError):
 
 
 class SettingsFile:
-    """A settings file that is TOML, and has only known tables. Its errors name the line of a key.
-
-    `prefix` is where the settings begin: empty, or `tool.gpolicy`.
-    """
+    """A TOML file of known tables, whose errors name a key's line. `prefix`: its beginning, none or `tool.gpolicy`."""
 
     def __init__(self, path: Path, text: str, data: Any, prefix: Keys = ()) -> None:
         self.path = path
@@ -145,16 +143,12 @@ def named_settings_file(path: Path) -> SettingsFile:
 
 
 def _read(path: Path, within: Boundary | None) -> SettingsFile | None:
-    """Return a file, which must lie in a boundary, or was named (None).
-
-    None for a pyproject.toml without settings, unless it was named.
-    """
+    """Return a file in a boundary, or one that was named (None); None for another pyproject.toml without settings."""
     text = _text(path, within)
-    must = within is None
-    if path.name == PROJECT_NAME and not must and "gpolicy" not in text:
+    if path.name == PROJECT_NAME and within is not None and "gpolicy" not in text:
         return None  # not ours to judge: whether it is TOML is for others to say
     found = _parsed(path, text)
-    if found is None and must:
+    if found is None and within is None:
         raise InputError(f"{path}: no [tool.gpolicy] in it", hint="name another file, or use --isolated")
     return found
 
@@ -170,13 +164,12 @@ def _parsed(path: Path, text: str) -> SettingsFile | None:
     try:
         data: Any = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(_not_toml(path, error)) from None
+        raise InputError(f"{path}{_not_toml(error)}") from None
     if path.name != PROJECT_NAME:
         return SettingsFile(path, text, data)
     tool = data.get("tool", {})
-    if isinstance(tool, dict) and "gpolicy" in tool:
-        return SettingsFile(path, text, tool["gpolicy"], ("tool", "gpolicy"))
-    return None
+    is_ours = isinstance(tool, dict) and "gpolicy" in tool
+    return SettingsFile(path, text, tool["gpolicy"], ("tool", "gpolicy")) if is_ours else None
 
 
 def _text(path: Path, within: Boundary | None) -> str:
@@ -194,15 +187,13 @@ def _text(path: Path, within: Boundary | None) -> str:
         raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
 
 
-def _not_toml(path: Path, error: ValueError | RecursionError) -> str:
+def _not_toml(error: ValueError | RecursionError) -> str:
     if isinstance(error, RecursionError):
-        return f"{path}: nested too deep"
+        return ": nested too deep"
     if type(error) is ValueError:  # what Python says of a number with thousands of digits
-        return f"{path}: holds a number with thousands of digits"
+        return ": holds a number with thousands of digits"
     found = re.fullmatch(r"(.*) \(at line ([0-9]+), column ([0-9]+)\)", str(error), re.DOTALL)
-    if found is None:
-        return f"{path}: not TOML: {error}"
-    return f"{path}:{found[2]}:{found[3]}: not TOML: {found[1]}"
+    return f":{found[2]}:{found[3]}: not TOML: {found[1]}" if found else f": not TOML: {error}"
 
 
 def shown(value: Any) -> str:
@@ -243,6 +234,16 @@ class TomlPlaces:
     keys: dict[Keys, At] = field(default_factory=dict)
     words: dict[tuple[Keys, str], At] = field(default_factory=dict)
 
+    def put(self, path: Keys, at: At) -> None:
+        """Note the place of a key, and of those above it that have none yet."""
+        for length in range(1, len(path) + 1):
+            self.keys.setdefault(path[:length], at)
+
+    def note(self, path: Keys, words: Iterable[tuple[str, At]]) -> None:
+        """Note the places of words in the value at `path`."""
+        for word, at in words:
+            self.words.setdefault((path, word), at)
+
     def line(self, path: Keys, word: str = "") -> int:
         """Return the line of `word` in the value at `path`; else of the key, or of the nearest one above it."""
         return self.words[path, word][0] if (path, word) in self.words else self._key(path)[0]
@@ -279,20 +280,33 @@ def longest_key(text: str) -> tuple[int, int]:
 def toml_places(text: str) -> TomlPlaces:
     """Return the places in a text that is known to be TOML."""
     places = TomlPlaces()
-    tokens = [(kind, piece, at) for kind, piece, at in _tokens(text) if kind not in ("space", "comment")]
     table: Keys = ()
-    position = 0
-    while position < len(tokens):
-        kind, piece, at = tokens[position]
-        if kind == "newline":
-            position += 1
-        elif piece == "[":
-            end = next(n for n in range(position, len(tokens) + 1) if n == len(tokens) or tokens[n][0] == "newline")
-            table = tuple(_word(*item[:2]) for item in tokens[position:end] if item[0] in ("word", "text"))
-            _put(places, table, at)
-            position = end
-        else:
-            position = _statement(tokens, position, table, places)
+    heading: At | None = None  # where the heading of a table begins
+    path, pending, is_begun = table, list[tuple[str, At]](), False
+    around: list[Keys] = []  # the path of each brace or bracket that is open
+    for kind, piece, at in chain(_tokens(text), [("newline", "", (0, 0, 0))]):
+        if kind == "newline" and not around:
+            if heading is not None:
+                table = tuple(word for word, _ in pending)
+                places.put(table, heading)
+            else:
+                places.note(path, pending)
+            path, pending, is_begun, heading = table, [], False, None
+        elif piece == "[" and not is_begun:
+            heading, is_begun = at, True
+        elif kind in ("word", "text"):
+            pending.append((_word(kind, piece), at))
+            is_begun = True
+        elif piece == "=":
+            path = (*(around[-1] if around else table), *(word for word, _ in pending))
+            places.put(path, pending[-1][1])
+            pending = []
+        elif piece in ("{", "[") and heading is None:
+            around.append(path)
+        elif piece in (",", "}", "]") and heading is None:
+            places.note(path, pending)
+            pending = []
+            path = path if piece == "," else around.pop()
     return places
 
 
@@ -304,45 +318,6 @@ def _tokens(text: str) -> Iterator[tuple[str, str, At]]:
         if "\n" in piece:
             line += piece.count("\n")
             begin = found.start() + piece.rindex("\n") + 1
-
-
-def _statement(tokens: list[tuple[str, str, At]], position: int, table: Keys, places: TomlPlaces) -> int:
-    """Note the keys and words of `key = value` from `position` on, and return where the next statement begins."""
-    around: list[Keys] = [table]  # the path of each brace or bracket that is open, and of the table
-    path, pending = table, list[tuple[str, At]]()
-    depth = 0
-    while position < len(tokens):
-        kind, piece, at = tokens[position]
-        position += 1
-        if kind == "newline" and depth == 0:
-            break
-        if kind in ("word", "text"):
-            pending.append((_word(kind, piece), at))
-        elif piece == "=":
-            path = (*around[-1], *(word for word, _ in pending))
-            _put(places, path, pending[-1][1] if pending else at)
-            pending = []
-        elif piece in ("{", "["):
-            around.append(path)
-            depth += 1
-        elif piece in (",", "}", "]"):
-            _note(places, path, pending)
-            pending = []
-            if piece != "," and depth:
-                depth -= 1
-                path = around.pop()
-    _note(places, path, pending)
-    return position
-
-
-def _note(places: TomlPlaces, path: Keys, pending: list[tuple[str, At]]) -> None:
-    for word, at in pending:
-        places.words.setdefault((path, word), at)
-
-
-def _put(places: TomlPlaces, path: Keys, at: At) -> None:
-    for length in range(1, len(path) + 1):
-        places.keys.setdefault(path[:length], at)
 
 
 def _word(kind: str, piece: str) -> str:

@@ -101,42 +101,25 @@ Origins = Mapping[Path, Origin]
 def effective_view(policy: Policy) -> EffectivePolicy:
     """Return the own and effective values of every object that `policy` describes."""
     objects: list[EffectiveObject] = []
-    cluster_origins: Origins = {}
-    if policy.cluster is not None:
-        values, cluster_origins = _values(policy.cluster, {})
-        objects.append(_object(policy.cluster, values, tags=_words(policy.cluster_tags)))
-    group_origins: dict[str, Origins] = {}
-    for group in policy.groups.values():
-        values, group_origins[group.name] = _values(group, cluster_origins)
-        objects.append(_object(group, values, nodes=_words(group.nodes), tags=_words(group.tags)))
+
+    def add(
+        declared: Declared, above: Origins, nodes: tuple[str, ...] | None = None, group: str | None = None
+    ) -> Origins:
+        values, origins = _values(declared, above)
+        about = {"label": declared.label, "kind": declared.document.root["kind"], "name": declared.name}
+        tags = _words(policy.cluster_tags if declared is policy.cluster else declared.tags)
+        span = declared.span
+        objects.append(EffectiveObject(**about, span=span, values=values, group=group, nodes=nodes, tags=tags))
+        return origins
+
+    cluster = add(policy.cluster, {}) if policy.cluster is not None else {}
+    groups = {group.name: add(group, cluster, _words(group.nodes)) for group in policy.groups.values()}
     for node_set in policy.node_sets:
+        members = (*(f"group {item.value}" for item in node_set.groups), *(node.value for node in node_set.nodes))
         names: list[str | None] = [*dict.fromkeys(_claimed(node_set, policy))]  # as far as the policy tells
         for name in names or [None]:
-            above = cluster_origins if name is None else group_origins.get(name, cluster_origins)
-            values, _ = _values(node_set, above)
-            members = (*(f"group {item.value}" for item in node_set.groups), *(node.value for node in node_set.nodes))
-            objects.append(_object(node_set, values, group=name, nodes=members, tags=_words(node_set.tags)))
+            add(node_set, groups.get(name or "", cluster), members, name)
     return EffectivePolicy(version=policy.version, objects=tuple(objects))
-
-
-def _object(
-    declared: Declared,
-    values: tuple[EffectiveValue, ...],
-    *,
-    tags: tuple[str, ...] | None,
-    group: str | None = None,
-    nodes: tuple[str, ...] | None = None,
-) -> EffectiveObject:
-    return EffectiveObject(
-        label=declared.label,
-        kind=declared.document.root["kind"],
-        name=declared.name,
-        span=declared.span,
-        values=values,
-        group=group,
-        nodes=nodes,
-        tags=tags,
-    )
 
 
 def _words(items: tuple[Located[str], ...] | None) -> tuple[str, ...] | None:
@@ -144,10 +127,7 @@ def _words(items: tuple[Located[str], ...] | None) -> tuple[str, ...] | None:
 
 
 def _values(declared: Declared, above: Origins) -> tuple[tuple[EffectiveValue, ...], Origins]:
-    """Return the values of an object below one whose effective values come from `above`, and their origins.
-
-    Some families Ganeti does not inherit or know; they count below an object where they are set.
-    """
+    """Return the values of an object below one whose effective values come from `above`, and their origins."""
     settings = dict(_settings(declared))
     own = {path: _origin(leaf, declared) for path, leaf in declared.leaves.items() if leaf.value is not INHERIT}
     own |= settings
@@ -161,36 +141,31 @@ def _values(declared: Declared, above: Origins) -> tuple[tuple[EffectiveValue, .
 
 def _settings(declared: Declared) -> Iterator[tuple[Path, Origin]]:
     """Yield what an object says beyond Ganeti's parameters: limits, what counts of volumes, promised hardware."""
-    for family, written in (("limits", declared.limits), ("physical_volumes", declared.physical_volumes)):
-        for key, item in written.items():
-            yield (family, key), Origin(object=declared.label, value=item.value, span=item.span)
+    found: dict[Path, Located[Any]] = {("limits", key): item for key, item in declared.limits.items()}
+    found |= {("physical_volumes", key): item for key, item in declared.physical_volumes.items()}
     hardware = declared.hardware if isinstance(declared, GroupPolicy) else None
-    if hardware is None:
-        return
-    for key in ("memory", "cpus", "pv_count"):
+    for key in ("memory", "cpus", "pv_count") if hardware else ():
         number: Located[int] | None = getattr(hardware, key)
-        if number is not None:
-            yield ("hardware", key), Origin(object=declared.label, value=number.value, span=number.span)
-    if hardware.pv_sizes:
-        sizes: list[Value] = [item.value for item in hardware.pv_sizes]
+        found |= {("hardware", key): number} if number is not None else {}
+    if hardware and hardware.pv_sizes:
+        sizes = [item.value for item in hardware.pv_sizes]
         value = sizes[0] if len(sizes) == 1 else sizes
-        yield ("hardware", "pv_size"), Origin(object=declared.label, value=value, span=hardware.pv_sizes[0].span)
+        found["hardware", "pv_size"] = Located(value, hardware.pv_sizes[0].span)
+    for path, item in found.items():
+        yield path, Origin(object=declared.label, value=item.value, span=item.span)
 
 
 def _value(path: Path, declared: Declared, settings: Origins, origin: Origin | None, above: Origins) -> EffectiveValue:
     leaf = declared.leaves.get(path)
-    if path in settings:
-        others = (above[path],) if path in above else ()
-        state, span = Declaration.EXPLICIT, settings[path].span
-        return EffectiveValue(path=path, state=state, origin=origin, overrides=others, span=span)
-    if leaf is None:
+    if leaf is None and path not in settings:
         return EffectiveValue(path=path, state=Declaration.UNMANAGED, origin=origin)
-    state = Declaration.INHERIT if leaf.value is INHERIT else Declaration.EXPLICIT
-    overrides = [_origin(base, declared) for base in leaf.overridden]
+    state = Declaration.INHERIT if leaf is not None and leaf.value is INHERIT else Declaration.EXPLICIT
+    overrides = [_origin(base, declared) for base in leaf.overridden] if leaf is not None else []
     inherits = path[0] in (*INHERITED_FAMILIES, *STATES) and declared.level is not Level.CLUSTER
-    if state is Declaration.EXPLICIT and inherits and path in above:
+    if state is Declaration.EXPLICIT and path in above and (inherits or path in settings):
         overrides.append(above[path])
-    return EffectiveValue(path=path, state=state, origin=origin, overrides=tuple(overrides), span=leaf.span)
+    span = leaf.span if leaf is not None else settings[path].span
+    return EffectiveValue(path=path, state=state, origin=origin, overrides=tuple(overrides), span=span)
 
 
 def _origin(leaf: Leaf, declared: Declared) -> Origin:
@@ -201,7 +176,6 @@ def _origin(leaf: Leaf, declared: Declared) -> Origin:
 
 
 def _claimed(node_set: NodeSetPolicy, policy: Policy) -> Iterator[str]:
-    """Yield the declared groups of the set's nodes."""
     for named in node_set.groups:
         if named.value in policy.groups:
             yield named.value

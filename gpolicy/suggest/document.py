@@ -106,10 +106,10 @@ def _kind(place: int, kind: NodeKind, made: Suggestion) -> str:
     node = min(kind.nodes, key=lambda node: node.room.memory)
     room = kind.room
     kept = f"{exact_size(node.kept_memory)} for the node itself or not free"
-    cpus = (
-        f"of {node.total_cpus} CPUs {made.vcpu_ratio:g} times, less {node.kept_cpus} for the node itself, {room.cpus}"
-    )
-    parts = [f"of {exact_size(node.total_memory)} memory instances may use {exact_size(room.memory)} ({kept})", cpus]
+    parts = [
+        f"of {exact_size(node.total_memory)} memory instances may use {exact_size(room.memory)} ({kept})",
+        f"of {node.total_cpus} CPUs {made.vcpu_ratio:g} times, less {node.kept_cpus} for the node itself, {room.cpus}",
+    ]
     if room.volumes is not None:
         parts.append(count(room.volumes, "physical volume"))
     elif room.disk is not None:
@@ -124,8 +124,7 @@ def _hardware(made: Suggestion) -> dict[str, Node]:
     found: dict[str, Node] = {}
     least, most = (end(node.total_memory for node in nodes) for end in (min, max))
     if least >= ALIKE * most:
-        memory = format_size(least)
-        found["memory"] = int(memory) if memory.isdigit() else memory
+        found["memory"] = _written_size(least)
     cpus = {node.total_cpus for node in nodes}
     if len(cpus) == 1 and cpus != {0}:
         found["cpus"] = cpus.pop()
@@ -133,9 +132,13 @@ def _hardware(made: Suggestion) -> dict[str, Node]:
         volumes = {node.room.volumes for node in nodes}
         if len(volumes) == 1:
             found["pv_count"] = volumes.pop() or 0
-        size = format_size(made.volume)
-        found["pv_size"] = int(size) if size.isdigit() else size
+        found["pv_size"] = _written_size(made.volume)
     return found
+
+
+def _written_size(size: int) -> Node:
+    text = format_size(size)
+    return int(text) if text.isdigit() else text
 
 
 def _memory(made: Suggestion, request: SuggestRequest) -> str:
@@ -186,9 +189,8 @@ def _size(size: Size, made: Suggestion) -> str:
     ground, room = made.ground, made.measure
     number = size.divisor
     kept = ground.kept(number)
-    memory = f"{number} x {exact_size(whole.memory)} memory" + (
-        f" and {kept} x as much reserved for N+1" if kept else ""
-    )
+    reserved = f" and {kept} x as much reserved for N+1" if kept else ""
+    memory = f"{number} x {exact_size(whole.memory)} memory{reserved}"
     parts = [
         f"{memory} = {exact_size((number + kept) * whole.memory)} of {exact_size(room.memory)}",
         f"{number} x {count(whole.cpus, 'CPU')} = {number * whole.cpus} of {room.cpus}",
@@ -197,17 +199,15 @@ def _size(size: Size, made: Suggestion) -> str:
         parts.append(f"{number} x {whole.volumes} = {number * whole.volumes} of {count(room.volumes, 'volume')}")
     elif whole.disk is not None and room.disk is not None:
         times = 2 * number if ground.mirrored else number
-        parts.append(
-            f"{times} x {exact_size(whole.disk)} disk = {exact_size(times * whole.disk)} of {exact_size(room.disk)}"
-        )
+        disk, all_disk = exact_size(whole.disk), exact_size(times * whole.disk)
+        parts.append(f"{times} x {disk} disk = {all_disk} of {exact_size(room.disk)}")
     fill = "fills" if number == 1 else "fill"
     return f"{size.name}: {number} {fill} a node: {', '.join(parts)}."
 
 
 def _std(made: Suggestion) -> str:
-    written: dict[str, Node] = {
-        name: exact_size(value) if name.endswith("-size") else value for name, value in spec_values(made.std).items()
-    }
+    values = spec_values(made.std).items()
+    written: dict[str, Node] = {name: exact_size(n) if name.endswith("-size") else n for name, n in values}
     return (
         "The cluster's std, which groups cannot set, fits none of these sizes, so hspace will count no standard"
         f" instances here. One that fits: {flow(written)}"

@@ -9,6 +9,7 @@ memory and disk, so a size never uses the last MiB. Sources: design documents "r
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -40,12 +41,10 @@ class Grounds:
 
     def dedicated(self) -> bool:
         """Return whether the nodes have exclusive storage; all nodes of a group should agree."""
-        flags = {node.exclusive_storage for node in self.data.nodes if not node.offline}
+        flags = {node.exclusive for node in self.data.nodes if not node.offline}
         if len(flags) > 1:
-            name = self.data.groups[0].name
-            raise GpolicyError(
-                f"group {name}: exclusive storage is on for only some of its nodes", hint="split the group"
-            )
+            wrong = "exclusive storage is on for only some of its nodes"
+            raise GpolicyError(f"group {self.data.groups[0].name}: {wrong}", hint="split the group")
         return flags == {True}
 
     def template(self, group: LiveGroup, today: InstancePolicy, *, exclusive: bool) -> DiskTemplate:
@@ -95,18 +94,17 @@ class Grounds:
             notes.append(f"no memory or no CPUs for instances: {', '.join(useless)}")
         usable = tuple(kind for kind in kinds if kind.room.memory and kind.room.cpus)
         if not usable:
-            raise GpolicyError(
-                f"group {self.data.groups[0].name}: its nodes have no memory or no CPUs for instances"
-                f" ({_room(kinds[0])})",
-                hint="compare vcpu-ratio and hv_state with the nodes' own reserve",
-            )
+            wrong = f"its nodes have no memory or no CPUs for instances ({_room(kinds[0])})"
+            hint = "compare vcpu-ratio and hv_state with the nodes' own reserve"
+            raise GpolicyError(f"group {self.data.groups[0].name}: {wrong}", hint=hint)
         if len(usable) > 1:
             alike = len({kind.room for kind in usable}) < len(usable)
-            kinds_told = "; ".join(
-                f"{some([node.name for node in kind.nodes])} ({_room(kind)}{_spindles(kind) if alike else ''})"
-                for kind in usable
-            )
-            notes.append(f"there are {len(usable)} kinds of nodes: {kinds_told}")
+            told = []
+            for kind in usable:
+                most = kind.nodes[0].spindle_use
+                spindles = f", {most:g} of spindle use" if alike and most is not None else ""
+                told.append(f"{some([node.name for node in kind.nodes])} ({_room(kind)}{spindles})")
+            notes.append(f"there are {len(usable)} kinds of nodes: {'; '.join(told)}")
         return usable
 
     def tiles(self, kinds: tuple[NodeKind, ...], ground: Ground) -> Tiling:
@@ -135,11 +133,6 @@ class Grounds:
         }
 
 
-def _spindles(kind: NodeKind) -> str:
-    most = kind.nodes[0].spindle_use
-    return "" if most is None else f", {most:g} of spindle use"
-
-
 def _room(kind: NodeKind) -> str:
     room = kind.room
     parts = [f"{rough_size(room.memory)} memory", count(room.cpus, "virtual CPU")]
@@ -160,26 +153,21 @@ def emptied(data: ClusterData, volume: int | None = None) -> ClusterData:
     `volume` (MiB) is what Ganeti counts of each physical volume under exclusive storage: a disk frees its whole
     volumes.
     """
-    memory: dict[int, int] = {}
-    disk: dict[int, int] = {}
-    spindles: dict[int, int] = {}
+    memory, disk, spindles = Counter[int](), Counter[int](), Counter[int]()
     for instance in data.instances:
         if instance.uses_memory:
-            memory[instance.primary] = memory.get(instance.primary, 0) + instance.memory
-        if not instance.template.local or instance.forthcoming:
-            continue
-        for index in {instance.primary, instance.secondary}:
-            disk[index] = disk.get(index, 0) + instance.disk
-            spindles[index] = spindles.get(index, 0) + (instance.total_spindles or 0)
+            memory[instance.primary] += instance.memory
+        for index in {instance.primary, instance.secondary} if instance.template.local else ():
+            if not instance.forthcoming:
+                disk[index] += instance.disk
+                spindles[index] += instance.total_spindles or 0
     nodes = []
     for node in data.nodes:
-        free = node.free_disk + disk.get(node.index, 0)
-        volumes = node.free_spindles
-        if node.exclusive_storage:
-            volumes = min(node.spindles, volumes + spindles.get(node.index, 0))
+        free, volumes = node.free_disk + disk[node.index], node.free_spindles
+        if node.exclusive:
+            volumes = min(node.spindles, volumes + spindles[node.index])
             free = max(free, volumes * (volume or 0))
-        memory_free = node.free_memory + memory.get(node.index, 0)
-        disk_free = min(int(node.total_disk), free)
+        memory_free, disk_free = node.free_memory + memory[node.index], min(int(node.total_disk), free)
         nodes.append(replace(node, free_memory=memory_free, free_disk=disk_free, free_spindles=volumes))
     return replace(data, nodes=tuple(nodes), instances=())
 
@@ -190,11 +178,11 @@ def node_hardware(
     """Return the hardware of the nodes of `empty` (one group, emptied); `ratio` is virtual CPUs for each CPU."""
     hail = hail_parameters(state.cluster.own.get(ALLOCATOR_PARAMETERS))
     merged = merge(empty, static_kvm_node_memory=hail.static_kvm_node_memory).nodes
-    return [
-        _hardware(node, merged[node.index], declared_numbers(state, state.nodes[node.name]), template, ratio, request)
-        for node in empty.nodes
-        if not node.offline
-    ]
+    found = []
+    for node in [node for node in empty.nodes if not node.offline]:
+        kept = declared_numbers(state, state.nodes[node.name])
+        found.append(_hardware(node, merged[node.index], kept, template, ratio, request))
+    return found
 
 
 def _hardware(
@@ -212,14 +200,10 @@ def _hardware(
     if template.local:
         reserved = kept.get("disk_reserved", 0) + kept.get("disk_overhead", 0)
         disk = max(0, min(node.free_disk, int(node.total_disk) - reserved) - 1)
+    volumes = max(0, node.free_spindles) if node.exclusive else None
     return NodeHardware(
         name=node.name,
-        room=Amounts(
-            max(0, memory),
-            max(0, cpus - kept_cpus),
-            disk,
-            max(0, node.free_spindles) if node.exclusive_storage else None,
-        ),
+        room=Amounts(max(0, memory), max(0, cpus - kept_cpus), disk, volumes),
         total_memory=total,
         kept_memory=max(total - measured, keeps),
         total_cpus=int(node.total_cpus),
@@ -233,28 +217,21 @@ def kinds_of(nodes: Iterable[NodeHardware]) -> tuple[NodeKind, ...]:
     kinds: list[list[NodeHardware]] = []
     rooms = [(node.room.cpus, node.room.volumes or 0, node.room.memory, node.room.disk or 0, node) for node in nodes]
     for *_, node in sorted(rooms, key=lambda one: one[:4], reverse=True):
-        home = next((kind for kind in kinds if _alike(kind[0], node)), None)
-        if home is None:
-            kinds.append([node])
-        else:
+        if home := next((kind for kind in kinds if _alike(kind[0], node)), None):
             home.append(node)
+        else:
+            kinds.append([node])
     kinds.sort(key=lambda kind: -len(kind))
-    return tuple(
-        NodeKind(
-            nodes=tuple(sorted(kind, key=lambda node: node.name)), room=combined(min, [node.room for node in kind])
-        )
-        for kind in kinds
-    )
+    by_name = [tuple(sorted(kind, key=lambda node: node.name)) for kind in kinds]
+    return tuple(NodeKind(nodes=kind, room=combined(min, [node.room for node in kind])) for kind in by_name)
 
 
 def _alike(node: NodeHardware, another: NodeHardware) -> bool:
     one, other = node.room, another.room
     if (one.cpus, one.volumes, node.spindle_use) != (other.cpus, other.volumes, another.spindle_use):
         return False
-    return all(
-        min(first, second) >= ALIKE * max(first, second)
-        for first, second in ((one.memory, other.memory), (one.disk or 0, other.disk or 0))
-    )
+    pairs = ((one.memory, other.memory), (one.disk or 0, other.disk or 0))
+    return all(min(pair) >= ALIKE * max(pair) for pair in pairs)
 
 
 def smallest_volume(state: ClusterState, names: Sequence[str], given: int | None, notes: list[str]) -> int:
@@ -274,10 +251,8 @@ def smallest_volume(state: ClusterState, names: Sequence[str], given: int | None
     for name in names:
         measured = state.nodes[name].resources
         if not measured.spindles_total or not measured.disk_total:
-            raise GpolicyError(
-                about(state.address, f"not known: the physical volumes of {name}"),
-                hint="give the size of the smallest: --pv-size 1T (and see `gpolicy explain exclusive-storage-reads`)",
-            )
+            hint = "give the size of the smallest: --pv-size 1T (and see `gpolicy explain exclusive-storage-reads`)"
+            raise GpolicyError(about(state.address, f"not known: the physical volumes of {name}"), hint=hint)
         sizes.append(measured.disk_total // measured.spindles_total)
     notes.append(
         f"physical volumes are assumed to be equal on each node: disk / spindles, at least {rough_size(min(sizes))}"
@@ -300,7 +275,6 @@ def usable_volume(smallest: int) -> int:
     """Return the part of each volume that disks can use (MiB). Raise RequestError if that is 0."""
     usable = usable_size(smallest)
     if usable < 1:
-        raise RequestError(
-            f"a physical volume of {exact_size(smallest)} is too small for any disk", hint="--pv-size takes MiB, or 1T"
-        )
+        message = f"a physical volume of {exact_size(smallest)} is too small for any disk"
+        raise RequestError(message, hint="--pv-size takes MiB, or 1T")
     return usable

@@ -7,7 +7,7 @@ no instance needs at the end. The allocator tries it all.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -30,16 +30,20 @@ def under_policy(counted: CountedCluster, policy: InstancePolicy) -> CountedClus
     return replace(counted, data=replace(counted.data, groups=(group,), policy=policy))
 
 
-def count_mix(counted: CountedCluster, instances: Mapping[str, Instance], weights: Mapping[str, int]) -> Mix:
-    """Return how often the complete mix fits, by trial, the biggest size first; `instances` are in that order.
+Sizes = Mapping[str, Instance]
+"""The largest instance of each size, the biggest size first."""
+
+
+def count_mix(counted: CountedCluster, instances: Sizes, weights: Mapping[str, int]) -> Mix:
+    """Return how often the complete mix fits, by trial, the biggest size first.
 
     The next mix is then placed in the same order, to find the part that still fits and the reason why not all does.
     """
     low, reached = _most_mixes(counted, instances, weights)
-    best, limit, why = _one_more(counted, instances, weights, reached)
+    best, limit, why = _placed(counted, reached, instances, weights, all_or_none=False)
     while limit is None:  # placing mix by mix fits more than size by size
         low, reached = low + 1, best
-        best, limit, why = _one_more(counted, instances, weights, reached)
+        best, limit, why = _placed(counted, reached, instances, weights, all_or_none=False)
     return Mix(
         weights=weights,
         mixes=low,
@@ -52,13 +56,11 @@ def count_mix(counted: CountedCluster, instances: Mapping[str, Instance], weight
             for name, instance in instances.items()
         },
         left=_left(reached, counted),
-        n1=counted.rules.max_node_failures > 0,
+        n1=counted.rules.failures > 0,
     )
 
 
-def fill_with_mix(
-    counted: CountedCluster, instances: Mapping[str, Instance], weights: Mapping[str, int]
-) -> dict[str, int]:
+def fill_with_mix(counted: CountedCluster, instances: Sizes, weights: Mapping[str, int]) -> dict[str, int]:
     """Return how many of each size fill the nodes, at any time as near to the proportions `weights` as can be.
 
     When a size fits no more, the others go on.
@@ -80,16 +82,15 @@ def fill_with_mix(
 _MIX: Final = 16  # instances in one mix, which is placed as a whole while it fits
 
 
-def _most_mixes(
-    counted: CountedCluster, instances: Mapping[str, Instance], weights: Mapping[str, int]
-) -> tuple[int, AllocationState]:
+def _most_mixes(counted: CountedCluster, instances: Sizes, weights: Mapping[str, int]) -> tuple[int, AllocationState]:
     """Return how often the complete mix fits when it is placed size by size, and the state then."""
     high = min(counted.fit(instances[name]).fits // weight for name, weight in weights.items())
     low, reached = 0, counted.initial
     middle = high  # the bound is often reached
     while low < high:
-        final, complete = _place_mixes(counted, instances, {name: middle * n for name, n in weights.items()})
-        if complete:
+        counts = {name: middle * n for name, n in weights.items()}
+        final, limit, _ = _placed(counted, counted.initial, instances, counts, all_or_none=True)
+        if limit is None:
             low, reached = middle, final
         else:
             high = middle - 1
@@ -97,36 +98,27 @@ def _most_mixes(
     return low, reached
 
 
-def _place_mixes(
-    counted: CountedCluster, instances: Mapping[str, Instance], counts: Mapping[str, int]
-) -> tuple[AllocationState, bool]:
-    """Place `counts` of each size, biggest first; return the state, and whether all fit."""
-    state = counted.initial
-    for name, instance in instances.items():
-        wanted = counts.get(name, 0)
-        if wanted:
-            before = len(state.placed)
-            state = counted.place(state, instance, wanted)
-            if len(state.placed) - before < wanted:
-                return state, False
-    return state, True
-
-
-def _one_more(
-    counted: CountedCluster, instances: Mapping[str, Instance], weights: Mapping[str, int], state: AllocationState
+def _placed(
+    counted: CountedCluster, state: AllocationState, instances: Sizes, counts: Mapping[str, int], *, all_or_none: bool
 ) -> tuple[AllocationState, str | None, Binding | None]:
-    """Place as much as fits of one more mix, biggest first; return the state, the first missing size, and why."""
+    """Place as much as fits of `counts` of each size; return the state, the first size that is missing, and why.
+
+    `all_or_none`: nobody asks for the rest, nor why.
+    """
     limit, why = None, None
     for name, instance in instances.items():
         before = len(state.placed)
-        if wanted := weights.get(name, 0):
+        if wanted := counts.get(name, 0):
             state = counted.place(state, instance, wanted)
             if limit is None and len(state.placed) - before < wanted:
-                limit, why = name, counted.find_binding(state, instance)
+                limit = name
+                if all_or_none:
+                    break
+                why = counted.find_binding(state, instance)
     return state, limit, why
 
 
-def _placed_in(state: AllocationState, instances: Mapping[str, Instance]) -> dict[str, int]:
+def _placed_in(state: AllocationState, instances: Sizes) -> dict[str, int]:
     sizes = {instance.burst: name for name, instance in instances.items()}
     counts = dict.fromkeys(instances, 0)
     for placed in state.placed:
@@ -135,7 +127,6 @@ def _placed_in(state: AllocationState, instances: Mapping[str, Instance]) -> dic
 
 
 def _left(state: AllocationState, counted: CountedCluster) -> Amounts:
-    """Return the free resources of all nodes that take instances."""
     nodes = [node for node in state.nodes.values() if not node.facts.offline]
     exclusive = any(node.facts.exclusive for node in nodes)
     return Amounts(
@@ -229,15 +220,16 @@ class RealMix:
             return None
         named = {size_name(k): instance for k, instance in instances.items()}
         placed = fill_with_mix(counted, named, {size_name(k): weights[k] for k in item.sizes if weights[k]})
-        used: Counter[str] = Counter()
+        used: dict[str, float] = defaultdict(float)
         for k in weights:
             share = placed[size_name(k)] / weights[k]
             for need, number in held[k].items():
-                used.update({name: amount * number * share for name, amount in self._amounts(need)})
+                for name, amount in _resources(need):
+                    taken = disk_on_nodes(need, self.ground) if name == "disk" else amount
+                    used[name] += taken * number * share
         room = Counter[str]()
-        for kind in self.kinds:
-            for node in kind.nodes:
-                room.update(dict(_resources(node.room)))
+        for node in (node for kind in self.kinds for node in kind.nodes):
+            room.update(dict(_resources(node.room)))
         return Choice(
             sizes={size_name(k): size for k, size in item.sizes.items()},
             weights={size_name(k): weights[k] for k in item.sizes},
@@ -246,22 +238,15 @@ class RealMix:
             unused={name: 1 - used[name] / amount for name, amount in room.items() if amount},
         )
 
-    def _amounts(self, need: Amounts) -> Iterator[tuple[str, int]]:
-        for name, amount in _resources(need):
-            yield name, disk_on_nodes(need, self.ground) if name == "disk" else amount
-
 
 def needs_of(data: ClusterData, ground: Ground, *, local: bool) -> Counter[Amounts]:
     """Return what the instances of a group need, and how many need it; `local`: disks are on the nodes."""
-    return Counter(
-        Amounts(
-            item.memory,
-            item.vcpus,
-            sum(disk.size for disk in item.disks) if local else None,
-            (item.total_spindles or 0) if ground.volume is not None else None,
-        )
-        for item in data.instances
-    )
+    found = Counter[Amounts]()
+    for item in data.instances:
+        disk = sum(disk.size for disk in item.disks) if local else None
+        volumes = (item.total_spindles or 0) if ground.volume is not None else None
+        found[Amounts(item.memory, item.vcpus, disk, volumes)] += 1
+    return found
 
 
 def _resources(amounts: Amounts) -> Iterator[tuple[str, int]]:
@@ -279,7 +264,6 @@ def _holds(size: Amounts, need: Amounts) -> bool:
 
 
 def _share(need: Amounts, size: Amounts) -> float:
-    """Return the mean share of a size that an instance needs."""
     wanted, has = dict(_resources(need)), dict(_resources(size))
     shares = [wanted.get(name, 0) / amount for name, amount in has.items() if amount]
     return sum(shares) / len(shares)

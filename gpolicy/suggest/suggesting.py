@@ -6,6 +6,8 @@ same numbers.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -44,7 +46,7 @@ from gpolicy.suggest.suggestion import (
     size_name,
     standard,
 )
-from gpolicy.suggest.tiling import Ground, Tiling, fitting, left_over, wasted
+from gpolicy.suggest.tiling import Amounts, Ground, Tiling, fitting, left_over, wasted
 from gpolicy.writing.yaml_text import name_complaint
 
 _MOST_MARGIN: Final = 50.0
@@ -173,8 +175,11 @@ class _Maker:
                 raise GpolicyError(f"group {name}: no part of its nodes holds one of its instances")
             tiles, choices = best[0][1], tuple(choice for choice, _ in best)
         found, policy = made_of(tiles)
-        counts = _Counts(now=now, then=under_policy(now, policy), empty=under_policy(without_instances, policy))
-        sizes = tuple(self._size(divisor, found[divisor], kinds, tiles, ground, counts) for divisor in tiles.sizes)
+        then, empty_then = under_policy(now, policy), under_policy(without_instances, policy)
+        sizes = tuple(
+            _size(divisor, size, found[divisor], kinds, ground, now, then, empty_then)
+            for divisor, size in tiles.sizes.items()
+        )
         order, writes_ratio = list(found.values()), dedicated or self.request.vcpu_ratio is not None
         inside = holding(order, today.std)
         values = declared_values(template, ratio if writes_ratio else None, order, exclusive=dedicated)
@@ -198,13 +203,13 @@ class _Maker:
             kinds=kinds,
             measure=tiles.measure,
             sizes=sizes,
-            today=self._today(counts),
+            today=tuple(_old_pairs(today.minmax, now, then)),
             stranded=_stranded(kinds, sizes, ground),
             std_in=None if inside is None else sizes[inside].name,
             std=standard(order[-1]),
             newly_forbidden=newly_forbidden,
             instances=len(self.data.instances),
-            mix=self._mix(counts.empty if self.request.empty else counts.then, sizes),
+            mix=self._mix(empty_then if self.request.empty else then, sizes),
             choices=choices,
             document="",
             notes=tuple(notes),
@@ -212,36 +217,6 @@ class _Maker:
         return replace(made, document=document(made, self.request, self.state.read_from))
 
     # --- capacity ------------------------------------------------------------------------------------------------
-
-    def _size(
-        self, divisor: int, pair: SpecPair, kinds: tuple[NodeKind, ...], tiles: Tiling, ground: Ground, counts: _Counts
-    ) -> Size:
-        name = size_name(divisor)
-        instance = counts.then.largest(pair)
-        size = tiles.sizes[divisor]
-        use, copies = instance.spindle_use, 2 if ground.mirrored else 1
-        return Size(
-            name=name,
-            divisor=divisor,
-            size=size,
-            pair=pair,
-            a_node=tuple(fitting(kind.room, size, ground, kind.allowed(use, copies)) for kind in kinds),
-            now=counts.now.fit(instance),
-            then=counts.then.fit(instance),
-            empty=counts.empty.fit(instance),
-        )
-
-    def _today(self, counts: _Counts) -> tuple[OldPair, ...]:
-        found = []
-        for place, pair in enumerate(self.data.policy.minmax, start=1):
-            instance = counts.now.largest(pair)
-            try:
-                found.append(
-                    OldPair(place=place, pair=pair, now=counts.now.fit(instance), then=counts.then.fit(instance))
-                )
-            except DivisionError:
-                continue  # instances without memory cannot be counted
-        return tuple(found)
 
     def _mix(self, counted: CountedCluster, sizes: tuple[Size, ...]) -> Mix | None:
         if not self.request.mix:
@@ -253,11 +228,8 @@ class _Maker:
     def _newly_forbidden(self, group: LiveGroup, values: Values) -> tuple[str, ...]:
         """Return the instances of the group that conform to its policy today but not to the suggested one."""
         after = with_values(self.state, group.name, values).groups[group.name]
-        members = [
-            instance
-            for instance in self.state.instances.values()
-            if self.state.nodes[instance.primary_node].group == group.name
-        ]
+        nodes, instances = self.state.nodes, self.state.instances.values()
+        members = [instance for instance in instances if nodes[instance.primary_node].group == group.name]
         allowed = [allowed_sizes(item.effective, group.name, ()) for item in (group, after) if members]
         found = []
         for instance in members:
@@ -268,11 +240,29 @@ class _Maker:
         return tuple(sorted(found))
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    now: CountedCluster
-    then: CountedCluster
-    empty: CountedCluster
+def _size(
+    divisor: int, size: Amounts, pair: SpecPair, kinds: Sequence[NodeKind], ground: Ground, *counted: CountedCluster
+) -> Size:
+    instance = counted[1].largest(pair)
+    use, copies = instance.spindle_use, 2 if ground.mirrored else 1
+    now, then, empty = (cluster.fit(instance) for cluster in counted)
+    return Size(
+        name=size_name(divisor),
+        divisor=divisor,
+        size=size,
+        pair=pair,
+        a_node=tuple(fitting(kind.room, size, ground, kind.allowed(use, copies)) for kind in kinds),
+        now=now,
+        then=then,
+        empty=empty,
+    )
+
+
+def _old_pairs(pairs: Sequence[SpecPair], now: CountedCluster, then: CountedCluster) -> Iterator[OldPair]:
+    for place, pair in enumerate(pairs, start=1):
+        instance = now.largest(pair)
+        with suppress(DivisionError):  # instances without memory cannot be counted
+            yield OldPair(place=place, pair=pair, now=now.fit(instance), then=then.fit(instance))
 
 
 def with_values(state: ClusterState, group: str, values: Values) -> ClusterState:

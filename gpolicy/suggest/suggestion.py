@@ -264,10 +264,8 @@ def parse_mix(text: str) -> dict[int, int]:
         name, equals, number = item.partition("=")
         count = number.strip()
         if not equals or not (count.isascii() and count.isdigit() and len(count) < 7 and int(count) > 0):
-            raise RequestError(
-                f"{item!r} is not a valid part of a mix",
-                hint="write SIZE=N, N from 1 to 999999: full=2,half=3,quarter=10",
-            )
+            hint = "write SIZE=N, N from 1 to 999999: full=2,half=3,quarter=10"
+            raise RequestError(f"{item!r} is not a valid part of a mix", hint=hint)
         divisor = divisor_of(name)
         if divisor in weights:
             raise RequestError(f"the mix names size {name.strip()} twice")
@@ -297,6 +295,7 @@ def pairs(
     largest = [pair.max for pair in today.minmax]
     disks = _within(max((spec.disk_count for spec in largest), default=1), 1, _MOST_DISKS)
     nics = _within(max((spec.nic_count for spec in largest), default=1), 1, _MOST_NICS)
+    largest_disk_today = max((spec.disk_size for spec in largest), default=today.std.disk_size)
     result: dict[int, SpecPair] = {}
     for place, divisor in enumerate(order):
         smaller = sizes[order[place + 1]] if place + 1 < len(order) else None
@@ -305,7 +304,8 @@ def pairs(
             names = f"{size_name(divisor)} and {size_name(order[place + 1])}"
             raise RequestError(f"{names} are too similar on these nodes", hint="remove one from --sizes")
         most = 1 if bounds == "fixed" else disks
-        high = Spec(size.memory, size.cpus, _disk(size, today), most, nics, spindle_use[divisor])
+        disk = largest_disk_today if size.disk is None else size.disk
+        high = Spec(size.memory, size.cpus, disk, most, nics, spindle_use[divisor])
         if bounds == "fixed":
             one_more = found.measure.memory // (divisor + 1)
             low = _fixed(size, smaller, one_more, high, volume)
@@ -325,14 +325,10 @@ def _fixed(size: Amounts, smaller: Amounts | None, one_more: int, high: Spec, vo
     """Return minimum values slightly below `high`, with more memory than `one_more`: else one more fits on a node."""
     memory = _coarse(_up(round(size.memory * (1 - _SLACK))), size.memory)
     memory = max(memory, _up(one_more + 1), smaller.memory + STEP if smaller else 0)
+    disk, spindles = _up(round(high.disk_size * (1 - _SLACK))), 1
     if volume is not None and size.disk is not None:
         fewer = largest_disk(volumes_needed(size.disk, volume) - 1, volume)
-        disk = max(_up(fewer + 1), _up(size.disk // 2))
-        disk = _coarse(disk, size.disk)
-        spindles = high.spindle_use
-    else:
-        disk = _up(round(high.disk_size * (1 - _SLACK)))
-        spindles = 1
+        disk, spindles = _coarse(max(_up(fewer + 1), _up(size.disk // 2)), size.disk), high.spindle_use
     return Spec(min(memory, high.memory), high.cpus, min(disk, high.disk_size), 1, 1, spindles)
 
 
@@ -349,12 +345,6 @@ def _ranging(smaller: Amounts | None, high: Spec, today: InstancePolicy) -> Spec
         nic_count=_within(min(spec.nic_count for spec in least), 0, high.nic_count),
         spindle_use=smaller.volumes + 1 if smaller and smaller.volumes else 1,
     )
-
-
-def _disk(size: Amounts, today: InstancePolicy) -> int:
-    if size.disk is not None:
-        return size.disk
-    return max((pair.max.disk_size for pair in today.minmax), default=today.std.disk_size)
 
 
 def standard(smallest: SpecPair) -> Spec:

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
-from math import log2
+from itertools import combinations, pairwise, product
+from math import inf, log2
 from typing import Final
 
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
@@ -145,16 +145,10 @@ def wasted(node: Amounts, size: Amounts, ground: Ground, count: int | None = Non
     """
     left = left_over(node, size, fitting(node, size, ground) if count is None else count, ground)
     capped = size.cpus >= ground.threads  # more virtual CPUs would be of no use to one instance
-    shares = [
-        (rest, all_of_it)
-        for rest, all_of_it in (
-            (left.memory, node.memory),
-            (None if capped else left.cpus, node.cpus),
-            (left.volumes, node.volumes) if node.volumes is not None else (left.disk, node.disk),
-        )
-        if rest is not None and all_of_it
-    ]
-    return max(rest / all_of_it for rest, all_of_it in shares)
+    cpus = None if capped else left.cpus
+    storage = (left.disk, node.disk) if node.volumes is None else (left.volumes, node.volumes)
+    amounts = ((left.memory, node.memory), (cpus, node.cpus), storage)
+    return max(rest / whole for rest, whole in amounts if rest is not None and whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,24 +159,25 @@ class Tiling:
     sizes: dict[int, Amounts]
 
 
-def tiling(kinds: Sequence[tuple[Amounts, int]], ground: Ground, divisors: Sequence[int] | None) -> Tiling | None:
+Kinds = Sequence[tuple[Amounts, int]]
+"""What nodes have, and how many have it."""
+
+
+def tiling(kinds: Kinds, ground: Ground, divisors: Sequence[int] | None) -> Tiling | None:
     """Return the sizes that waste least on nodes of these kinds (with their number); None if there is none.
 
     The measure is one kind of node, the minimum of each resource over all nodes, or slightly less so that it divides
     them. The sizes are `divisors`, by default full, half and quarter unless others waste clearly less.
     """
-    best: tuple[float, Tiling] | None = None
+    least, best = inf, None
     for cost, found in tilings(kinds, ground, divisors):
-        if best is None or cost < best[0] - 1e-12:
-            best = cost, found
-    return None if best is None else rounded(best[1], ground)
+        if cost < least - 1e-12:
+            least, best = cost, found
+    return None if best is None else rounded(best, ground)
 
 
 def tilings(
-    kinds: Sequence[tuple[Amounts, int]],
-    ground: Ground,
-    divisors: Sequence[int] | None,
-    possible: Sequence[int] = range(1, MOST_DIVISOR + 1),
+    kinds: Kinds, ground: Ground, divisors: Sequence[int] | None, possible: Sequence[int] = range(1, MOST_DIVISOR + 1)
 ) -> Iterator[tuple[float, Tiling]]:
     """Yield the sets of sizes, not rounded, each with its cost: what it wastes, and how unusual it is.
 
@@ -214,12 +209,11 @@ def rounded(found: Tiling, ground: Ground) -> Tiling:
 def _measures(kinds: Sequence[tuple[Amounts, int]]) -> list[Amounts]:
     least = combined(min, [node for node, _ in kinds])
     frequent = [node for node, _ in sorted(kinds, key=lambda kind: -kind[1])[:_MOST_MEASURES]]
-    shared = [combined(min, [_fraction(node, *part), least]) for node in frequent for part in _FRACTIONS]
-    return list(dict.fromkeys([least, *frequent, *(shared if len(kinds) > 1 else [])]))
-
-
-def _fraction(node: Amounts, over: int, under: int) -> Amounts:
-    return combined(lambda amounts: amounts[0] * over // under, [node])
+    shared = []
+    for node, (over, under) in product(frequent, _FRACTIONS) if len(kinds) > 1 else ():
+        fraction = combined(lambda amounts: amounts[0] * over // under, [node])  # noqa: B023
+        shared.append(combined(min, [fraction, least]))
+    return list(dict.fromkeys([least, *frequent, *shared]))
 
 
 def mean_waste(kinds: Sequence[tuple[Amounts, int]], size: Amounts, ground: Ground) -> float:
@@ -264,9 +258,8 @@ def _round_disk(size: Amounts, grain: int, ground: Ground) -> int | None:
 
 def _grain(amounts: Sequence[int]) -> int:
     """Return the coarsest rounding that reduces no amount by more than one percent."""
-    return next(
-        (grain for grain in _GRAINS if all(amount % grain <= amount * _LOST_BY_ROUNDING for amount in amounts)), _STEP
-    )
+    fine = (grain for grain in _GRAINS if all(amount % grain <= amount * _LOST_BY_ROUNDING for amount in amounts))
+    return next(fine, _STEP)
 
 
 def _floor(amount: int, grain: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -28,6 +27,7 @@ from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import fill
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario, Sizes
+from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
 from gpolicy.progress import silent
 from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, group_with_nodes, instance_of, known_name
@@ -126,18 +126,12 @@ def _of_candidate(report: PlaceReport, candidate: Candidate | None, expectation:
 def _preference(report: PlaceReport, expectation: Expectation) -> Check:
     wanted = expectation.wanted if isinstance(expectation.wanted, tuple) else ()
     possible = dict.fromkeys(item.nodes[0] for item in report.candidates if item.ok)
-    found = tuple(node for node in possible if node in wanted)
-    return checked(expectation, found, detail="; ".join(_refusals(report, wanted)))
-
-
-def _refusals(report: PlaceReport, nodes: tuple[object, ...]) -> Iterator[str]:
-    possible = {item.nodes[0] for item in report.candidates if item.ok}
-    seen: set[str] = set()
+    refused: dict[str, str | None] = {}
     for item in report.candidates:
-        node = item.nodes[0]
-        if node in nodes and node not in possible and node not in seen:
-            seen.add(node)
-            yield f"{node} is refused ({item.reason})"
+        if item.nodes[0] in wanted and item.nodes[0] not in possible:
+            refused.setdefault(item.nodes[0], item.reason)
+    found = tuple(node for node in possible if node in wanted)
+    return checked(expectation, found, detail="; ".join(f"{node} is refused ({why})" for node, why in refused.items()))
 
 
 def _comparison(report: PlaceReport, expectation: Expectation) -> str:
@@ -265,7 +259,7 @@ def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario, budg
     if question.resource_model and any(node.filled for part in scenario.stage.simulated for node in part.nodes):
         hint = "name the instances that are there instead"
         raise CannotRunError("these nodes have used quarters, which the resource model cannot count", hint=hint)
-    group = _group_to_count(state, scenario, question)
+    group = _only_group(state, scenario, question.group, "count on")
     names = pair_names(policy, state)
     state = _with_standard(state, question)
     with errors_at(question.template.span if question.template else scenario.span):
@@ -273,19 +267,21 @@ def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario, budg
         return [_check_counts(counts, expectation) for expectation in scenario.expectations]
 
 
-def _group_to_count(state: ClusterState, scenario: Scenario, question: CapacityQuestion) -> str | None:
-    """Return the group to count in: the named one, or the only one with nodes; None for the whole cluster."""
-    if question.group is not None:
-        return group_with_nodes(question.group, state)
+def _only_group(state: ClusterState, scenario: Scenario, named: Located[str] | None, what: str) -> str | None:
+    """Return the group that is named, or the only one with nodes; None where several have some.
+
+    Raise CannotRunError where none has: there is no cluster for `what`.
+    """
+    if named is not None:
+        return group_with_nodes(named, state)
     used = {node.group for node in state.nodes.values()}
     if not used:
         hint = "say `on: {simulate: …}`, or write `hardware` and `nodes` of the groups"
-        raise CannotRunError("no cluster to count on: the groups promise too little", scenario.span, hint=hint)
+        raise CannotRunError(f"no cluster to {what}: the groups promise too little", scenario.span, hint=hint)
     return next(iter(used)) if len(used) == 1 else None
 
 
 def _with_standard(state: ClusterState, question: CapacityQuestion) -> ClusterState:
-    """Return the cluster with the standard instance of the test."""
     if not question.standard:
         return state
     own = state.cluster.own | {("ipolicy", "std", name): value for name, value in question.standard}
@@ -296,7 +292,6 @@ def _with_standard(state: ClusterState, question: CapacityQuestion) -> ClusterSt
 def _cluster(
     state: ClusterState, group: str | None, scenario: Scenario, question: CapacityQuestion, budget: Budget
 ) -> CountedCluster:
-    """Return the cluster to count on."""
     weights = with_weights({**dict(question.weights), **dict.fromkeys(question.without, 0.0)})
     limits = Limits(
         max_node_failures=question.max_node_failures,
@@ -308,7 +303,8 @@ def _cluster(
         hint = f"say `group:`, one of {', '.join(names)}"
         raise CannotRunError("such limits apply to the nodes of one group: which one?", scenario.span, hint=hint)
     template = question.template.value if question.template else None
-    loaded = load_to_count(limited(state, limits), group, template=template, declared=question.resource_model)
+    state, declared = limited(state, limits), question.resource_model
+    loaded = load_to_count(state, group, template=template, declared=declared, weights=weights)
     if group is None and (loaded.unknown or loaded.limits_differ):
         hint = f"say `group:`, one of {', '.join(names)}"
         reason = "; ".join(not_known({name: why.reason for name, why in loaded.unknown.items()}))
@@ -316,7 +312,7 @@ def _cluster(
     found = loaded.whole if group is None else loaded.groups[group]
     if found.too_slow:
         raise found.too_slow
-    return replace(found, weights=weights, budget=budget)
+    return replace(found, budget=budget)
 
 
 @dataclass(eq=False)
@@ -368,7 +364,10 @@ def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -
     """Return the checks of a redundancy test."""
     question = scenario.redundancy
     assert question is not None  # noqa: S101 (the schema asks for it)
-    group = _group_to_lose(state, scenario)
+    group = _only_group(state, scenario, scenario.group, "ask")
+    if group is None:
+        used = ", ".join(sorted({node.group for node in state.nodes.values()}))
+        raise CannotRunError("which group is meant?", scenario.span, hint=f"say `group:`, one of {used}")
     declared = state.terms_of(group).limits.max_node_failures
     failures = question.failures or declared or 1
     limits = Limits(cpus_after_failure=question.cpus_after_failure)
@@ -381,18 +380,6 @@ def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -
             f"group {group} has {count(found.nodes, 'node')}, so {failures} cannot be lost", scenario.span
         )
     return [_check_losses(found, expectation) for expectation in scenario.expectations]
-
-
-def _group_to_lose(state: ClusterState, scenario: Scenario) -> str:
-    if scenario.group is not None:
-        return group_with_nodes(scenario.group, state)
-    used = sorted({node.group for node in state.nodes.values()})
-    if not used:
-        hint = "say `on: {simulate: …}`, or write `hardware` and `nodes` of the groups"
-        raise CannotRunError("no cluster to ask: the groups promise too little", scenario.span, hint=hint)
-    if len(used) > 1:
-        raise CannotRunError("which group is meant?", scenario.span, hint=f"say `group:`, one of {', '.join(used)}")
-    return used[0]
 
 
 def _check_losses(found: GroupRedundancy, expectation: Expectation) -> Check:

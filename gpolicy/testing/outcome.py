@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from gpolicy.allocator.cluster_data import Spec
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import policy_of
 from gpolicy.analysis.spec_pairs import find_pair, pair_names
@@ -130,19 +129,6 @@ def in_words(value: object) -> str:
     return str(value)
 
 
-def whole_spec(policy: Policy, state: ClusterState, sizes: Sizes, group: str | None) -> Spec:
-    """Return the base of `sizes`: the minimum or maximum of the spec that it names, else the policy's `std`.
-
-    `group` is the group of the instance, None for any. Raise CannotRunError for an unknown spec.
-    """
-    if sizes.spec is None:
-        values = state.groups[group].effective if group else state.cluster.own
-        return policy_of(values, f"group {group}" if group else "cluster").std
-    with errors_at(sizes.spec.span):
-        pair, _ = find_pair(sizes.spec.value, pair_names(policy, state), state, group)
-    return pair.min if sizes.bound == "min" else pair.max
-
-
 def instance_of(
     policy: Policy, state: ClusterState, sizes: Sizes, group: str, *, exclusive: bool, mirrored: bool | None = None
 ) -> LiveInstance:
@@ -150,9 +136,14 @@ def instance_of(
 
     Missing values come from the named spec, else from `std`; the template is the first of the group's policy that is
     enabled (`mirrored`: DRBD or not, by the number of its nodes) and has disks where `sizes` has some. Under exclusive
-    storage the disks of a named spec have its spindles.
+    storage the disks of a named spec have its spindles. Raise CannotRunError for an unknown spec.
     """
-    spec = whole_spec(policy, state, sizes, group)
+    if sizes.spec is None:
+        spec = policy_of(state.groups[group].effective, f"group {group}").std
+    else:
+        with errors_at(sizes.spec.span):
+            pair, _ = find_pair(sizes.spec.value, pair_names(policy, state), state, group)
+        spec = pair.min if sizes.bound == "min" else pair.max
     template = _template(sizes, state, group, mirrored=mirrored)
     if template is DiskTemplate.DISKLESS:
         disks: tuple[LiveDisk, ...] = ()

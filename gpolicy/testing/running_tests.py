@@ -20,7 +20,7 @@ from typing import Final
 
 from gpolicy.allocator.compiled_allocation import Budget
 from gpolicy.analysis.declared_resources import declared_numbers, only_named
-from gpolicy.analysis.spec_pairs import pair_names
+from gpolicy.analysis.spec_pairs import MINMAX, pair_names
 from gpolicy.cluster.htools_sources import built_in_values
 from gpolicy.cluster.snapshot import parse_snapshot
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, PhysicalVolume, Resources
@@ -261,14 +261,8 @@ def _filled_in(*machines: Machine) -> Machine:
     def first(key: str) -> int | None:
         return next((getattr(item, key) for item in machines if getattr(item, key) is not None), None)
 
-    return Machine(
-        memory=first("memory"),
-        memory_node=first("memory_node"),
-        cpus=first("cpus"),
-        spindles=first("spindles"),
-        disk=disks.disk,
-        pv_sizes=disks.pv_sizes,
-    )
+    numbers = {key: first(key) for key in ("memory", "memory_node", "cpus", "spindles")}
+    return Machine(**numbers, disk=disks.disk, pv_sizes=disks.pv_sizes)
 
 
 def _measured(state: ClusterState, node: LiveNode, machine: Machine) -> LiveNode:
@@ -283,6 +277,8 @@ def _measured(state: ClusterState, node: LiveNode, machine: Machine) -> LiveNode
     if free < 0:
         raise CannotRunError(f"node {node.name} keeps more memory for itself than its {machine.memory} MiB")
     disk, volumes = _storage(state, node, machine)
+    sizes = enumerate(machine.pv_sizes or (), start=1)
+    listed = tuple(PhysicalVolume(name=f"pv{number}", size=size, free=size, used=0) for number, size in sizes)
     resources = Resources(
         memory_total=machine.memory,
         memory_node=memory_node,
@@ -294,13 +290,7 @@ def _measured(state: ClusterState, node: LiveNode, machine: Machine) -> LiveNode
         spindles_total=volumes,
         spindles_free=volumes,
     )
-    return replace(node, resources=resources, physical_volumes=_volumes(machine) if volumes else None)
-
-
-def _volumes(machine: Machine) -> tuple[PhysicalVolume, ...]:
-    """Return the volumes of an empty node."""
-    sizes = enumerate(machine.pv_sizes or (), start=1)
-    return tuple(PhysicalVolume(name=f"pv{number}", size=size, free=size, used=0) for number, size in sizes)
+    return replace(node, resources=resources, physical_volumes=listed if volumes else None)
 
 
 def _storage(state: ClusterState, node: LiveNode, machine: Machine) -> tuple[int | None, int | None]:
@@ -394,7 +384,6 @@ MOST_NODES: Final = 24
 MOST_INSTANCES: Final = 20_000
 """The greatest number of instances that may fit for their capacity to be counted."""
 _MOST_LOSSES: Final = 300
-_MINMAX: Final = ("ipolicy", "minmax")
 _STANDARD: Final = ("ipolicy", "std", "memory-size")
 
 
@@ -440,7 +429,7 @@ def _is_counted_soon(state: ClusterState) -> bool:
     """Return whether few instances fit, even of the smallest size."""
     sizes = [group.effective.get(_STANDARD) for group in state.groups.values()] + [state.cluster.own.get(_STANDARD)]
     for group in state.groups.values():
-        pairs = group.effective.get(_MINMAX)
+        pairs = group.effective.get(MINMAX)
         for pair in pairs if isinstance(pairs, list) else ():
             low = pair.get("min") if isinstance(pair, dict) else None
             sizes.append(low.get("memory-size") if isinstance(low, dict) else None)

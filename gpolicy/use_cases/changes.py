@@ -11,7 +11,7 @@ from gpolicy.findings import Finding, Severity
 from gpolicy.impact.comparison import Sides
 from gpolicy.plan.part import WHOLE, Part
 from gpolicy.progress import Working, quietly
-from gpolicy.resolve.rules import OTHER_CLUSTER
+from gpolicy.resolve.desired import OTHER_CLUSTER
 from gpolicy.use_cases.policies import CheckedPolicy
 
 if TYPE_CHECKING:

@@ -50,11 +50,6 @@ class FillingGroup:
         known = self._by_template
         return known.setdefault(instance.template, replace(self.counted, template=instance.template))
 
-    @property
-    def initial(self) -> AllocationState:
-        """The state to begin with."""
-        return self.counted.initial
-
     def place(self, state: AllocationState, instance: Instance, limit: int | None = None) -> AllocationState:
         """Return `state` with as many copies of `instance` as fit, at most `limit`."""
         return self._for(instance).place(state, instance, limit)
@@ -144,7 +139,7 @@ def count_until_full(
         raise RequestError(f"group {group} has no instances whose sizes its policy allows", hint=hint)
 
     def fill(room: FillingGroup) -> _Filled:
-        reached, more, full, last = room.initial, Counter[Instance](), None, next(iter(allowed))
+        reached, more, full, last = room.counted.initial, Counter[Instance](), None, next(iter(allowed))
         with until_stopped():
             while full is None and len(reached.placed) < MOST_MORE:
                 stop.spend()
@@ -168,7 +163,7 @@ def count_until_full(
         basis=basis,
         group=group,
         parts=tuple(MixPart(size, allowed[size], more[size]) for size in parts),
-        failures=room.counted.rules.max_node_failures,
+        failures=room.counted.rules.failures,
         binding=full,
         left_out=sum(sizes.values()) - sum(allowed.values()),
         policy_limit=_policy_limit(group, room, found, fill),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
@@ -16,7 +16,6 @@ from gpolicy.analysis.volume_sizes import smallest_volume
 from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode, PhysicalVolume, Resources
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.amounts import exact_size
-from gpolicy.ganeti.parameter import Values
 from gpolicy.printable import some
 
 
@@ -48,11 +47,6 @@ def elsewhere(state: ClusterState, placed: Mapping[str, Sequence[str]]) -> Clust
     )
 
 
-def emptied_node(state: ClusterState, name: str) -> LiveNode:
-    """Return a node as it would be without its instances."""
-    return _with_use(state, instances_on(state, name), -1)[name]
-
-
 def instances_on(state: ClusterState, node: str) -> list[LiveInstance]:
     """Return the instances whose primary or secondary node is `node`."""
     return [item for item in state.instances.values() if node in (item.primary_node, *item.secondary_nodes)]
@@ -77,7 +71,7 @@ def failed_over(state: ClusterState, lost: Collection[str]) -> tuple[ClusterStat
             stay.append(item.name)
             continue
         instances[item.name] = replace(item, primary_node=other, secondary_nodes=(item.primary_node,), oper_ram=None)
-        nodes[other] = replace(nodes[other], resources=_less(nodes[other].resources, needed, 0, 0))
+        nodes[other] = replace(nodes[other], resources=_changed(nodes[other].resources, memory_free=-needed))
     return replace(state, instances=instances, nodes=nodes), stay
 
 
@@ -135,7 +129,9 @@ def _with_use(state: ClusterState, instances: Sequence[LiveInstance], sign: int)
                 exclusive[name] = state.has_exclusive_storage(node)
             memory = memory_of(instance) if place == 0 else 0
             volumes = spindles if exclusive[name] else 0
-            nodes[name] = replace(node, resources=_less(node.resources, sign * memory, sign * used, sign * volumes))
+            taken = {"memory_free": memory, "disk_free": used, "spindles_free": volumes}
+            less = {figure: -sign * amount for figure, amount in taken.items()}
+            nodes[name] = replace(node, resources=_changed(node.resources, **less))
     return nodes
 
 
@@ -146,13 +142,10 @@ def memory_of(instance: LiveInstance) -> int:
     return instance.maxmem if instance.oper_ram is None else instance.oper_ram
 
 
-def _less(resources: Resources, memory: int, disk: int, spindles: int) -> Resources:
-    return replace(
-        resources,
-        memory_free=None if resources.memory_free is None else resources.memory_free - memory,
-        disk_free=None if resources.disk_free is None else resources.disk_free - disk,
-        spindles_free=None if resources.spindles_free is None else resources.spindles_free - spindles,
-    )
+def _changed(resources: Resources, **amounts: int) -> Resources:
+    """Return `resources` with these amounts more of each figure; what is not measured stays so."""
+    now = {name: getattr(resources, name) for name in amounts}
+    return replace(resources, **{name: value + amounts[name] for name, value in now.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +180,8 @@ def nodes_like(state: ClusterState, like: str, number: int, group: str) -> Clust
         raise RequestError(f"{like} is offline or takes no instances: nobody measures its hardware")
     if node.group != group:
         _check_storage(state, node, group)
-    bare = emptied_node(state, like)
-    resources, volume = bare.resources, smallest_volume(state, node)
+    emptied = _with_use(state, instances_on(state, like), -1)[like]
+    resources, volume = emptied.resources, smallest_volume(state, node)
     if state.has_exclusive_storage(node) and volume and resources.spindles_free is not None:
         # disks leave parts of their volumes unused, which an empty node has
         free = max(resources.disk_free or 0, resources.spindles_free * volume.usable)
@@ -257,14 +250,10 @@ def _upgraded(state: ClusterState, node: LiveNode, what: str, amount: Amount) ->
         raise RequestError(f"{node.name} would have no {what} left")
     if what == "pvs":
         return _with_volumes(state, node, more)
-    made: dict[str, Any] = {total: shown + more} | ({} if free is None else {left: free + more})
-    node = replace(node, resources=replace(now, **made), own=_redeclared(state, node, what, more))
-    after = replace(state, nodes={**state.nodes, node.name: node})
-    return replace(after, declared=_redeclared_by_policy(state, node, what, more))
-
-
-def _plus(number: int | None, more: int) -> int | None:
-    return None if number is None else number + more
+    state = _redeclared(state, node, what, more)
+    figures = dict.fromkeys((total, left) if left else (total,), more)
+    node = replace(state.nodes[node.name], resources=_changed(now, **figures))
+    return replace(state, nodes={**state.nodes, node.name: node})
 
 
 def _with_volumes(state: ClusterState, node: LiveNode, more: int) -> ClusterState:
@@ -273,14 +262,8 @@ def _with_volumes(state: ClusterState, node: LiveNode, more: int) -> ClusterStat
     if volume is None:
         hint = "read them (--state snapshot with --physical-volumes), or write pv_size in the group's hardware"
         raise RequestError(f"{node.name}: the size of its physical volumes is not known", hint=hint)
-    now, disk = node.resources, more * volume.usable
-    made = replace(
-        now,
-        spindles_total=_plus(now.spindles_total, more),
-        spindles_free=_plus(now.spindles_free, more),
-        disk_total=_plus(now.disk_total, disk),
-        disk_free=_plus(now.disk_free, disk),
-    )
+    disk = more * volume.usable
+    made = _changed(node.resources, spindles_total=more, spindles_free=more, disk_total=disk, disk_free=disk)
     volumes = node.physical_volumes
     if volumes is not None:
         empty = [item for item in volumes if item.free == item.size]
@@ -294,20 +277,20 @@ _DECLARED = {"memory": (0, "mem_total"), "cpus": (0, "cpu_total"), "disk": (1, "
 """Where hv_state (0) or disk_state (1) declares a total."""
 
 
-def _redeclared(state: ClusterState, node: LiveNode, what: str, more: int) -> Values:
-    """Return the node's own values, with the declared total that counts for it changed by `more`."""
+def _redeclared(state: ClusterState, node: LiveNode, what: str, more: int) -> ClusterState:
+    """Return `state` with the totals that are declared for a node, there or by the policy, changed by `more`."""
     place, name = _DECLARED[what]
-    prefix, now = prefixes(state)[place], declared_numbers(state, node).get(name)
-    return node.own if prefix is None or now is None else {**node.own, (*prefix, name): now + more}
-
-
-def _redeclared_by_policy(state: ClusterState, node: LiveNode, what: str, more: int) -> dict[str, Values]:
-    place, name = _DECLARED[what]
-    prefix, now = prefixes(state)[place], declared_by_policy(state, node).get(name)
-    declared = dict(state.declared)
-    if prefix is not None and now is not None:
-        declared[f"node/{node.name}"] = {**declared.get(f"node/{node.name}", {}), (*prefix, name): now + more}
-    return declared
+    prefix, label = prefixes(state)[place], f"node/{node.name}"
+    if prefix is None:
+        return state
+    own, by_policy = declared_numbers(state, node).get(name), declared_by_policy(state, node).get(name)
+    if own is not None:
+        changed = replace(node, own={**node.own, (*prefix, name): own + more})
+        state = replace(state, nodes={**state.nodes, node.name: changed})
+    if by_policy is not None:
+        values = {**state.declared.get(label, {}), (*prefix, name): by_policy + more}
+        state = replace(state, declared={**state.declared, label: values})
+    return state
 
 
 def without_node(state: ClusterState, name: str) -> ClusterState:

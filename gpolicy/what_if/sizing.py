@@ -154,7 +154,9 @@ def find_size(
     with until_stopped():
         shortage = search.shortage(nodes)
         instead = None if shortage is None else search.instead(shortage.nodes, _cost(kinds, nodes))
-        still += (search.more_of(found, item) for item in found.wanted)
+        for item in found.wanted:
+            after = found.room.place_by_parts(found.reached, item.instance, math.inf, stop)
+            still.append(len(after.placed) - len(found.reached.placed))
         complete = True
     return SizeReport(
         source=state.source,
@@ -164,7 +166,7 @@ def find_size(
         wanted=found.wanted,
         kinds=kinds,
         nodes=nodes,
-        failures=found.room.counted.rules.max_node_failures,
+        failures=found.room.counted.rules.failures,
         shortage=shortage,
         instead=instead,
         more=(*still, *[None] * (len(found.wanted) - len(still))),
@@ -280,11 +282,6 @@ class _Search:
             self.known[nodes] = self._tried(nodes)
         return self.known[nodes]
 
-    def more_of(self, trial: _Trial, item: WantedSize) -> int:
-        """Return how many more of a size alone fit beside all the wanted ones."""
-        after = trial.room.place_by_parts(trial.reached, item.instance, math.inf, self.stop, self.share)
-        return len(after.placed) - len(trial.reached.placed)
-
     def _tried(self, nodes: tuple[int, ...]) -> _Trial:
         state = self.state
         for kind, number in zip(self.kinds, nodes, strict=True):
@@ -295,7 +292,7 @@ class _Search:
         titles = ((more, *spec_instance(state, more, self.group, self.names)) for more in self.asked)
         wanted = [WantedSize(title, more.count, instance) for more, title, instance in titles]
         wanted.sort(key=lambda one: (one.instance.memory, one.instance.disk, one.instance.vcpus), reverse=True)
-        reached, missing = room.initial, None
+        reached, missing = room.counted.initial, None
         for item in wanted:
             before = len(reached.placed)
             reached = room.place_by_parts(reached, item.instance, item.count, self.stop, self.share)

@@ -26,20 +26,8 @@ from gpolicy.errors import ArgumentError, RequestError
 from gpolicy.ganeti.amounts import exact_size, parse_size
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.printable import count, some
-from gpolicy.what_if.load import (
-    UPGRADES,
-    Amount,
-    failed_over,
-    free_names,
-    moved,
-    nodes_like,
-    offline,
-    restarted,
-    upgraded,
-    with_all,
-    without,
-    without_node,
-)
+from gpolicy.what_if import load
+from gpolicy.what_if.load import UPGRADES, Amount
 
 MOST_NODES: Final = 1000
 """Nodes that one supposition may add."""
@@ -187,7 +175,7 @@ def matching(option: str, words: str, known: Collection[str], what: str) -> list
     """
     found: dict[str, None] = {}
     for word in words.split(","):
-        here = list(_matching(word, known))
+        here = _matching(word, known)
         if not here:
             hint = did_you_mean_one_of(word, f"{what}s", known)
             error = f"there is no {what} {word!r}"
@@ -196,15 +184,11 @@ def matching(option: str, words: str, known: Collection[str], what: str) -> list
     return list(found)
 
 
-def _matching(word: str, known: Collection[str]) -> Iterator[str]:
-    if word in known:
-        yield word
-        return
-    if not re.search(r"[*?\[]", word):
-        short = [name for name in known if name.startswith(f"{word}.")]
-        yield from short if len(short) == 1 else ()
-        return
-    yield from (name for name in known if fnmatchcase(name, word))
+def _matching(word: str, known: Collection[str]) -> list[str]:
+    name = full_name(word, known)
+    if name in known:
+        return [name]
+    return [name for name in known if fnmatchcase(name, word)] if re.search(r"[*?\[]", word) else []
 
 
 def full_name(word: str, known: Collection[str]) -> str:
@@ -228,7 +212,7 @@ def nodes_and_instances(
     of_nodes: dict[str, None] = {}
     of_instances: dict[str, None] = {}
     for word in words.split(","):
-        here, there = list(_matching(word, nodes)), list(_matching(word, instances))
+        here, there = _matching(word, nodes), _matching(word, instances)
         if here and there:
             hint = f"{here[0]} is a node, {there[0]} an instance: write longer names"
             raise ArgumentError(f"without {word!r} means nodes and instances", hint=hint)
@@ -275,21 +259,21 @@ def _nodes(more: More, like: str, state: ClusterState) -> tuple[ClusterState, st
     _check_number("nodes", more.count, state.nodes, MOST_NODES)
     group = state.nodes[node].group if more.group is None else one_of("with", more.group, state.groups, "group")
     said = f"{count(more.count, 'more node')} like {node} in group {group}"
-    return nodes_like(state, node, more.count, group), said
+    return load.nodes_like(state, node, more.count, group), said
 
 
 def _move(move: Move, state: ClusterState) -> tuple[ClusterState, str]:
     group = one_of("move", move.group, state.groups, "group")
     nodes = matching("move", move.nodes, state.nodes, "node")
     for name in nodes:
-        state = moved(state, name, group)
+        state = load.moved(state, name, group)
     return state, f"{some(nodes)} in group {group}"
 
 
 def _upgrade(upgrade: Upgrade, state: ClusterState) -> tuple[ClusterState, str]:
     nodes = matching("upgrade", upgrade.nodes, state.nodes, "node")
     for name in nodes:
-        state = upgraded(state, name, dict(upgrade.amounts))
+        state = load.upgraded(state, name, dict(upgrade.amounts))
     amounts = " and ".join(_amount_text(key, amount) for key, amount in upgrade.amounts.items())
     return state, f"{amounts} in {'each of ' if len(nodes) > 1 else ''}{some(nodes)}"
 
@@ -304,22 +288,22 @@ def _amount_text(key: str, amount: Amount) -> str:
 
 def _offline(words: str, state: ClusterState) -> tuple[ClusterState, str]:
     nodes = matching("offline", words, state.nodes, "node")
-    return offline(state, nodes), f"{some(nodes)} offline"
+    return load.offline(state, nodes), f"{some(nodes)} offline"
 
 
 def _lost(words: str, state: ClusterState, *, declared: bool) -> tuple[ClusterState, str]:
     nodes = matching("lost", words, state.nodes, "node")
-    state, homeless = failed_over(state, set(nodes))
-    state = offline(restarted(state, nodes, homeless, declared=declared), nodes)
+    state, homeless = load.failed_over(state, set(nodes))
+    state = load.offline(load.restarted(state, nodes, homeless, declared=declared), nodes)
     stay = [name for name in homeless if state.instances[name].primary_node in nodes]
     return state, f"{some(nodes)} lost{f' (without failover of {some(stay, 3)})' if stay else ''}"
 
 
 def _less(words: str, state: ClusterState) -> tuple[ClusterState, str]:
     nodes, instances = nodes_and_instances(words, state.nodes, state.instances)
-    state = without(state, instances)
+    state = load.without(state, instances)
     for name in nodes:
-        state = without_node(state, name)
+        state = load.without_node(state, name)
     return state, f"{some([*nodes, *instances])} gone"
 
 
@@ -350,9 +334,9 @@ def _instances(
         binding = counted.find_binding(placed, wanted)
         message = f"with: only {len(placed.placed):,} of {more.count:,} {title} fit in group {group}"
         raise ArgumentError(message, hint=f"the limit is {binding.cause.key}: {binding.cause.sentence}")
-    called = free_names(spec if more.request is None else "instance", more.count, state.instances)
+    called = load.free_names(spec if more.request is None else "instance", more.count, state.instances)
     made = [_observed(item, counted, name) for item, name in zip(reversed(placed.placed), called, strict=True)]
-    return with_all(state, made), f"{more.count:,} more {title} in group {group}"
+    return load.with_all(state, made), f"{more.count:,} more {title} in group {group}"
 
 
 def _check_number(what: str, count: int, known: Collection[str], most: int) -> None:

@@ -17,7 +17,6 @@ from gpolicy.policy.schema_kinds import whole_schema
 from gpolicy.writing.yaml_text import (
     BELOW,
     Node,
-    NotWritten,
     block_item,
     comment_lines,
     entry,
@@ -82,9 +81,7 @@ def sections(
 
 def _family(family: str, values: Mapping[Path, Node], comment: Comment) -> list[str]:
     own = {path: value for path, value in values.items() if path[0] == family}
-    if not own:
-        return []
-    if family not in FAMILIES:
+    if own and family not in FAMILIES:
         return entry(family, own[family,], comment=comment((family,), own[family,]), as_flow=True)
     first = list(BELOW.get(family, ()))
     ordered = sorted(own, key=lambda path: first.index(path[1]) if path[1] in first else len(first))
@@ -104,18 +101,13 @@ def _mapping(path: Path, tree: Mapping[str, Node], indent: int, comment: Comment
             continue
         is_short = here[0] in _FLOW and not any(isinstance(below, dict) for below in node.values())
         one_line = entry(key, node, indent=indent, as_flow=True) if is_short or here == ("ipolicy", "std") else []
-        if len(one_line) == 1:
-            lines += one_line
-        else:
-            lines += [f"{' ' * indent}{scalar(key)}:", *_mapping(here, node, indent + 2, comment)]
+        whole = [f"{' ' * indent}{scalar(key)}:", *_mapping(here, node, indent + 2, comment)]
+        lines += one_line if len(one_line) == 1 else whole
     return lines
 
 
 def compared_with(reference: Values | None, name: str, same: str = "", *, version: str = DEFAULT_VERSION) -> Comment:
-    """Return a function for comments that name the value of `reference` if it differs; None: the defaults of `version`.
-
-    `same` is the comment for a value that does not differ.
-    """
+    """Return comments that name the value of `reference` (None: the default) if it differs, or else say `same`."""
 
     def comment(path: Path, node: Node) -> str:
         parameter = parameter_at(path)
@@ -138,15 +130,6 @@ def schema_text() -> str:
     return json.dumps(whole_schema(), indent=1) + "\n"
 
 
-def left_out_lines(left_out: Iterable[NotWritten], *, with_object: bool = False) -> list[str]:
-    """Return the comment that lists what an object's document leaves out."""
-    lines = ["# Left out:"]
-    for item in left_out:
-        text = str(item) if with_object or not item.what else f"{item.what}: {item.reason}"
-        lines += comment_lines(f"- {text}", hanging="  ")
-    return lines if len(lines) > 1 else []
-
-
 def file_text(lines: Iterable[str]) -> str:
     """Return the content of a file."""
     return "\n".join(lines) + "\n"
@@ -166,12 +149,6 @@ class FirstGuard:
     comment: str
     group: str | None = None
 
-    @property
-    def lines(self) -> list[str]:
-        """The entry of the guard in a Guards document."""
-        group: dict[str, Node] = {} if self.group is None else {"group": self.group}
-        return [f"  - {flow({'name': self.name, **group, self.measure[0]: self.measure[1]})}"]
-
 
 FIRST_GUARDS: Final = (
     FirstGuard("nothing-newly-violates", ("newly_violating", 0), "No instance may begin to violate the policy."),
@@ -185,10 +162,7 @@ _ABOUT: Final = (
 
 
 def guards_document(guards: Sequence[FirstGuard], left_out: Iterable[str] = ()) -> str:
-    """Return the document of `guards`, those of one measure below its comment; `left_out` says why others are not.
-
-    Without guards it holds comments only.
-    """
+    """Return the document of `guards`, with why others are `left_out`; without guards it holds comments only."""
     lines = [*modelines(SCHEMA_FILE), *comment_lines(_ABOUT)]
     reasons = [line for text in left_out for line in comment_lines(f"- {text}", hanging="  ")]
     lines += ["# Left out, since the cluster does not pass it as it is, or was not asked:", *reasons] if reasons else []
@@ -196,7 +170,8 @@ def guards_document(guards: Sequence[FirstGuard], left_out: Iterable[str] = ()) 
     for number, guard in enumerate(guards):
         if number == 0 or guards[number - 1].comment != guard.comment:
             lines += comment_lines(guard.comment, indent=2)
-        lines += guard.lines
+        group: dict[str, Node] = {} if guard.group is None else {"group": guard.group}
+        lines.append(f"  - {flow({'name': guard.name, **group, guard.measure[0]: guard.measure[1]})}")
     return file_text(lines)
 
 
@@ -252,13 +227,10 @@ def starter_files(name: str) -> dict[str, str]:
     reason = name_complaint(name, pattern=False)
     if reason:
         raise RequestError(f"{name!r} cannot be the name of a cluster: {reason}")
+    cluster = _CLUSTER.replace("name: NAME\n", f"name: {scalar(name)}\n")
     return {
-        "cluster.yaml": _file(_CLUSTER.replace("name: NAME\n", f"name: {scalar(name)}\n"), SCHEMA_FILE),
-        "groups/default.yaml": _file(_GROUP, f"../{SCHEMA_FILE}"),
+        "cluster.yaml": "\n".join([*modelines(SCHEMA_FILE), cluster]),
+        "groups/default.yaml": "\n".join([*modelines(f"../{SCHEMA_FILE}"), _GROUP]),
         GUARDS_FILE: guards_document(FIRST_GUARDS),
         SCHEMA_FILE: schema_text(),
     }
-
-
-def _file(text: str, schema: str) -> str:
-    return "\n".join([*modelines(schema), text])

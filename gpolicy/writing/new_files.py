@@ -13,23 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from gpolicy import opening
 from gpolicy.errors import GpolicyError, RequestError
-from gpolicy.opening import (
-    FileToWrite,
-    check_target,
-    drop,
-    file_to_write,
-    new_mode,
-    opened_directory,
-    read_below,
-    real_path,
-    reason,
-    refuse_planted_links,
-    sync_directory,
-    take_new_place,
-    take_place,
-    write_beside,
-)
 from gpolicy.policy.files import boundary
 from gpolicy.policy.model import Policy
 from gpolicy.policy.yaml_reader import MAX_BYTES
@@ -43,10 +28,10 @@ def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
     Raise RequestError if the directory cannot be used, GpolicyError if writing fails.
     """
     try:
-        refuse_planted_links(directory)
-        target = real_path(directory)
+        opening.refuse_planted_links(directory)
+        target = opening.real_path(directory)
     except (OSError, ValueError) as error:
-        raise RequestError(f"{directory}: {reason(error)}", hint="name the directory itself") from None
+        raise RequestError(f"{directory}: {opening.reason(error)}", hint="name the directory itself") from None
     in_place = _check_free(directory, target)
     unique = f"gpolicy-{secrets.token_hex(4)}"
     beside = target / f".{unique}" if in_place else target.parent / f".{target.name}.{unique}"
@@ -61,27 +46,27 @@ def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
                 beside.rename(target)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
-        sync_directory(target.parent)
+        opening.sync_directory(target.parent)
     except (OSError, ValueError) as error:
-        raise GpolicyError(f"{directory}: cannot be written: {reason(error)}") from None
+        raise GpolicyError(f"{directory}: cannot be written: {opening.reason(error)}") from None
     return [directory / name for name in files]
 
 
 def write_new_file(path: Path, text: str) -> None:
     """Write `text` to `path`, which must not exist, completely or not at all. Raise RequestError or GpolicyError."""
     try:
-        refuse_planted_links(path.parent)
-        target = FileToWrite(real_path(path.parent), path.name)
-        beside = write_beside(target, text.encode(), new_mode())
+        opening.refuse_planted_links(path.parent)
+        target = opening.FileToWrite(opening.real_path(path.parent), path.name)
+        beside = opening.write_beside(target, text.encode(), opening.new_mode())
         try:
-            take_new_place(target, beside)  # unlike a rename, this never replaces a file
+            opening.take_new_place(target, beside)  # unlike a rename, this never replaces a file
         finally:
-            drop(target, beside)
-        sync_directory(target.directory)
+            opening.drop(target, beside)
+        opening.sync_directory(target.directory)
     except FileExistsError:
         raise RequestError(f"{path}: exists already", hint="name a new file; gpolicy overwrites nothing") from None
     except (OSError, ValueError) as error:
-        raise GpolicyError(f"{path}: cannot be written: {reason(error)}") from None
+        raise GpolicyError(f"{path}: cannot be written: {opening.reason(error)}") from None
 
 
 def _check_free(directory: Path, target: Path) -> bool:
@@ -112,7 +97,7 @@ def _move_entries(source: Path, target: Path) -> None:
         for place in moved:
             place.rename(source / place.name)
         raise
-    sync_directory(target)
+    opening.sync_directory(target)
 
 
 def _fill(directory: Path, files: Mapping[str, str]) -> None:
@@ -126,7 +111,7 @@ def _fill(directory: Path, files: Mapping[str, str]) -> None:
             file.flush()
             os.fsync(file.fileno())
     for parent in parents:
-        sync_directory(parent)
+        opening.sync_directory(parent)
 
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -139,7 +124,7 @@ class Replacement:
     path: Path
     old: bytes | None
     new: bytes
-    target: FileToWrite | None = None
+    target: opening.FileToWrite | None = None
     """The place of the file, if it is known."""
 
 
@@ -158,7 +143,7 @@ def replace_files(replacements: Iterable[Replacement]) -> None:
         _take_their_places(written)
     finally:
         for item in written:
-            drop(item.target, item.beside)
+            opening.drop(item.target, item.beside)
 
 
 @contextmanager
@@ -167,7 +152,7 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"{path}: cannot be written: {reason(error)}"
+        message = f"{path}: cannot be written: {opening.reason(error)}"
         raise GpolicyError(message, hint="nothing was changed") from None
 
 
@@ -176,26 +161,28 @@ class _Written:
     """A new file on disk for replacing another one, whose content is `before`."""
 
     path: Path
-    target: FileToWrite
+    target: opening.FileToWrite
     beside: str
     before: bytes | None
     mode: int
 
 
 def _write_beside(replacement: Replacement) -> _Written:
-    target = replacement.target or file_to_write(replacement.path)
-    known = check_target(target)
+    target = replacement.target or opening.file_to_write(replacement.path)
+    known = opening.check_target(target)
     if known is None:
         if replacement.old is not None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        return _Written(replacement.path, target, write_beside(target, replacement.new, new_mode()), None, 0)
-    before = read_below(target.directory, target.directory / target.name, known.st_size)
+        return _Written(
+            replacement.path, target, opening.write_beside(target, replacement.new, opening.new_mode()), None, 0
+        )
+    before = opening.read_below(target.directory, target.directory / target.name, known.st_size)
     if replacement.old is not None and before != replacement.old:
         raise OSError("it has changed since it was read")
-    with opened_directory(target.directory) as directory:  # a read-only file must not be replaced
+    with opening.opened_directory(target.directory) as directory:  # a read-only file must not be replaced
         os.close(os.open(target.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory))
     mode = stat.S_IMODE(known.st_mode)
-    beside = write_beside(target, replacement.new, mode, (known.st_uid, known.st_gid))
+    beside = opening.write_beside(target, replacement.new, mode, (known.st_uid, known.st_gid))
     return _Written(replacement.path, target, beside, before, mode)
 
 
@@ -205,32 +192,29 @@ def _take_their_places(written: list[_Written]) -> None:
     try:
         for item in written:
             with _naming(item.path):
-                take_place(item.target, item.beside)
+                opening.take_place(item.target, item.beside)
                 done.append(item)
     except GpolicyError:
         for item in done:
             if item.before is None:
-                drop(item.target, item.target.name)
+                opening.drop(item.target, item.target.name)
             else:
-                take_place(item.target, write_beside(item.target, item.before, item.mode))
+                opening.take_place(item.target, opening.write_beside(item.target, item.before, item.mode))
         raise
     for directory in {item.target.directory for item in done}:
-        sync_directory(directory)
+        opening.sync_directory(directory)
 
 
 def replacements_of(
-    texts: Mapping[str, str], original: Mapping[str, str], targets: Mapping[str, FileToWrite]
+    texts: Mapping[str, str], original: Mapping[str, str], targets: Mapping[str, opening.FileToWrite]
 ) -> Iterator[Replacement]:
-    """Yield the replacements that write new `texts` of files, which must still hold their `original` ones.
-
-    A byte order mark stays. Raise GpolicyError for a file that has changed.
-    """
+    """Yield replacements of files that still hold their `original` texts, else raise GpolicyError. BOMs stay."""
     for file, text in texts.items():
         target = targets[file]
         try:
-            old = read_below(target.directory, target.directory / target.name, 2 * MAX_BYTES)
+            old = opening.read_below(target.directory, target.directory / target.name, 2 * MAX_BYTES)
         except OSError as error:
-            raise GpolicyError(f"{file}: {reason(error)}", hint="nothing was changed") from None
+            raise GpolicyError(f"{file}: {opening.reason(error)}", hint="nothing was changed") from None
         mark = _BYTE_ORDER_MARK if old.startswith(_BYTE_ORDER_MARK) else b""
         if old != mark + original[file].encode():
             raise GpolicyError(f"{file}: it has changed since it was read", hint="nothing was changed; run it again")
@@ -238,18 +222,15 @@ def replacements_of(
 
 
 def replace_drafted(policy: Policy, texts: Mapping[str, str]) -> None:
-    """Write the texts of files of a policy, or of the bases that it reads, and new files: all or none.
-
-    Raise GpolicyError if one has changed since it was read, or may not be written.
-    """
+    """Write texts of a policy's files and bases, and new files: all or none. GpolicyError if one has changed."""
     within = boundary(policy.root or Path())
-    targets: dict[str, FileToWrite] = {}
+    targets: dict[str, opening.FileToWrite] = {}
     for name in texts:
         try:
             Path(name).parent.mkdir(exist_ok=True)
             targets[name] = within.target(name)
         except OSError as error:
-            raise GpolicyError(f"{name}: {reason(error)}", hint="nothing was changed") from None
+            raise GpolicyError(f"{name}: {opening.reason(error)}", hint="nothing was changed") from None
     known = {name: text for name, text in texts.items() if name in policy.files}
     old = {name: policy.files[name].text for name in known}
     added = [name for name in texts if name not in known]

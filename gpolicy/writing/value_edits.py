@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
+from itertools import product
 from typing import Any, Final
 
 from gpolicy.ganeti.amounts import parse_size_exact
@@ -79,8 +80,7 @@ class Draft:
         """Make edits that change what is at `pointer`. Raise UnwritableError for None."""
         if not edits:
             raise UnwritableError(f"{place[0]}: {_ANCHORED}")
-        file = self._now[place[0]]
-        self._read(place[0], file.edited(edits))
+        self._read(place[0], self._now[place[0]].edited(edits))
         self.touched.add((place, pointer))
 
     def create(self, name: str, text: str) -> None:
@@ -106,10 +106,7 @@ class Draft:
         self._now[name] = reading
 
     def stray_change(self) -> str:
-        """Return the first file in which anything else changed than what was to change; empty for none.
-
-        Compared are all values of all documents, and all comments.
-        """
+        """Return the first file where another value, or a comment, changed than was to change; empty for none."""
         for name in self.texts.keys() - self.created.keys():
             before, after = self._original[name], self._now[name]
             if [item.text for item in before.comments] != [item.text for item in after.comments]:
@@ -152,11 +149,9 @@ def add_entry(document: YamlDocument, pointer: Pointer, key: str, node: Node) ->
         return _add_in_flow(place, flow({key: node}).removeprefix("{").removesuffix("}"))
     column = next(iter(place.value.key_marks.values()))[1]
     known = TOP_LEVEL if not pointer else BELOW.get(str(pointer[-1]), ())
-    for number in range(_place_of(key, place.value, known), -1, -1):
-        edits = _add_lines(place, number, column, block_entry(key, node, indent=column - 1))
-        if edits is not None:
-            return edits
-    return None
+    lines = block_entry(key, node, indent=column - 1)
+    tries = (_add_lines(place, number, column, lines) for number in range(_place_of(key, place.value, known), -1, -1))
+    return next((edits for edits in tries if edits is not None), None)
 
 
 def add_item(document: YamlDocument, pointer: Pointer, node: Node, *, after: int | None = None) -> Edits | None:
@@ -198,7 +193,6 @@ def rewrite_value(document: YamlDocument, pointer: Pointer, node: Node) -> Edits
 
 
 def _place_of(key: str, mapping: YamlMapping, known: Iterable[str]) -> int:
-    """Return the number of the entry to put a key behind."""
     order = list(known)
     last = len(mapping) - (1 if list(mapping)[-1:] != [LAST] or key == LAST or len(mapping) == 1 else 2)
     if key not in order:
@@ -261,10 +255,7 @@ class ValueWriter:
         return self.draft.document(self.place)
 
     def write(self, pointer: Pointer, parameter: Parameter, node: Node, values: tuple[Value, Value]) -> None:
-        """Write `node` at `pointer`; `values` are the declared value and the new one, in normal form.
-
-        Raise UnwritableError.
-        """
+        """Write `node` at `pointer`; `values` are the declared and the new one in normal form. UnwritableError."""
         written = self.document.value(pointer)
         if isinstance(written, list) and isinstance(node, list) and node:
             if parameter.type is Type.MINMAX:
@@ -307,8 +298,6 @@ class ValueWriter:
             elif str(written[key]) != str(below) and not isinstance(below, list | dict):
                 self._edit(pointer, replace_value(self.document, (*pointer, key), scalar(below, flow=True)))
 
-    # --- lists of words --------------------------------------------------------------------------------------------
-
     def _words(self, pointer: Pointer, new: list[Node], *, in_order: bool) -> None:
         old = [_word(item) for item in self.document.value(pointer)]
         wanted = [_word(item) for item in new]
@@ -336,11 +325,9 @@ class ValueWriter:
             elif old[number] != wanted[number] and not isinstance(item, list | dict):
                 self._edit(pointer, replace_value(self.document, (*pointer, number), scalar(item, flow=True)))
 
-    # --- spec pairs ------------------------------------------------------------------------------------------------
-
     def _pairs(self, pointer: Pointer, node: list[Node], values: tuple[Value, Value]) -> None:
         """Write spec pairs. Raise UnwritableError where nobody can tell which of the named pairs became which."""
-        old, new = (list(value) if isinstance(value, list) else [] for value in values)
+        old, new = (list[Any](value) if isinstance(value, list) else [] for value in values)
         names = [pair.get("name") for pair in self.document.value(pointer)]
         before, after = ([json.dumps(pair, sort_keys=True) for pair in pairs] for pairs in (old, new))
         steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
@@ -358,14 +345,12 @@ class ValueWriter:
                 self._edit(pointer, remove_entry(self.document, (*pointer, number)))
             for number in range(stop - 1, start + both - 1, -1):
                 self._edit(pointer, add_item(self.document, pointer, node[number], after=low + both - 1))
-            for number in range(both):
-                self._pair((*pointer, low + number), node[start + number], old[low + number], new[start + number])
-
-    def _pair(self, pointer: Pointer, node: Any, old: Any, new: Any) -> None:
-        for bound in ("min", "max"):
-            for name, value in new[bound].items():
-                if old[bound].get(name) != value:
-                    self._scalar((*pointer, bound, name), node[bound][name], is_size=name in SPEC_SIZES)
+            for number, bound in product(range(both), ("min", "max")):
+                written: Any = node[start + number]
+                for name, value in new[start + number][bound].items():
+                    if old[low + number][bound].get(name) != value:
+                        place = (*pointer, low + number, bound, name)
+                        self._scalar(place, written[bound][name], is_size=name in SPEC_SIZES)
 
 
 def _word(item: Any) -> str:

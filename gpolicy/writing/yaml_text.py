@@ -21,8 +21,8 @@ from gpolicy.ganeti.expressible import InexpressibleError, checked
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import RATE_UNIT, canonical, parameter_at, position, unflatten
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
-from gpolicy.policy.conformance import conforms
-from gpolicy.policy.kinds import KINDS
+from gpolicy.policy.kinds import OBJECTS
+from gpolicy.policy.loading import read_documents
 from gpolicy.policy.model import LEVELS, Declared
 from gpolicy.policy.schema_rules import RULES, TAG_FAMILIES
 from gpolicy.policy.yaml_reader import read_yaml, resolve
@@ -107,17 +107,15 @@ def entry(key: str, node: Node, *, indent: int = 0, comment: str = "", as_flow: 
     Lists and mappings are on one line if `as_flow` is set and they fit, or if they are empty, otherwise in a block.
     `comment` goes behind the key's line.
     """
-    margin, name = " " * indent, scalar(key)
-    if not isinstance(node, dict | list):
-        return [_commented(f"{margin}{name}: {scalar(node)}", comment)]
-    line = _commented(f"{margin}{name}: {flow(node)}", comment)
-    if not node or (as_flow and len(line) <= WIDTH):
+    start, behind = f"{' ' * indent}{scalar(key)}:", f"  # {one_line(comment)}" if comment else ""
+    line = f"{start} {_on_line(node)}{behind}"
+    if not isinstance(node, dict | list) or not node or (as_flow and len(line) <= WIDTH):
         return [line]
     if isinstance(node, dict):
         below = [line for key, value in node.items() for line in entry(key, value, indent=indent + 2, as_flow=True)]
     else:
-        below = [f"{margin}  - {_on_line(item)}" for item in node]
-    return [_commented(f"{margin}{name}:", comment), *below]
+        below = [f"{' ' * indent}  - {_on_line(item)}" for item in node]
+    return [f"{start}{behind}", *below]
 
 
 def _on_line(node: Node) -> str:
@@ -141,10 +139,6 @@ def block_item(node: Node, *, indent: int) -> list[str]:
     if isinstance(node, dict) and node.keys() == {"min", "max"}:
         return [f"{margin}- min: {flow(node['min'])}", f"{margin}  max: {flow(node['max'])}"]
     return [f"{margin}- {_on_line(node)}"]
-
-
-def _commented(line: str, comment: str) -> str:
-    return f"{line}  # {one_line(comment)}" if comment else line
 
 
 def comment_lines(text: str, *, indent: int = 0, hanging: str = "") -> list[str]:
@@ -244,10 +238,10 @@ def _spec(spec: Any) -> Node:
 
 
 def _size(mib: int) -> Scalar:
+    if 0 < mib < 1024:
+        return f"{mib}M"  # else check would doubt that MiB are meant (GP152)
     text = format_size(mib)
-    if not text.isdigit():
-        return text
-    return f"{mib}M" if 0 < mib < 1024 else mib  # else check would doubt that MiB are meant (GP152)
+    return mib if text.isdigit() else text
 
 
 def _rate(kib: int) -> Scalar:
@@ -268,18 +262,12 @@ def name_complaint(name: str, *, pattern: bool) -> str:
 
 def _load(level: Level, lines: list[str]) -> Declared | str:
     """Return the object of a document with these lines, or the first error."""
-    text = "\n".join(["gpolicy: v1", f"kind: {_KINDS[level]}", *lines])
-    reading = read_yaml(f"{text}\n", "adopted")
-    findings = list(reading.findings)
-    if any(not conforms(document) for document in reading.documents):
-        from gpolicy.policy.schema_errors import shape_findings  # noqa: PLC0415 (few objects have such values)
-
-        findings = findings or [item for document in reading.documents for item in shape_findings(document)]
-    if not findings and len(reading.documents) == 1:
-        declared: list[Declared] = [*KINDS[_KINDS[level]].read(reading.documents[0], findings.append)]
-        if not findings:
-            return declared[0]
-    return findings[0].message if findings else "it is not a YAML document"
+    reading = read_yaml("\n".join(["gpolicy: v1", f"kind: {_KINDS[level]}", *lines, ""]), "adopted")
+    findings = [*reading.findings]
+    declared: list[Declared] = read_documents(reading.documents, findings, [], {OBJECTS})[OBJECTS]
+    if findings:
+        return findings[0].message
+    return declared[0] if len(declared) == 1 else "it is not a YAML document"
 
 
 def _shown(value: Value) -> str:
@@ -312,19 +300,15 @@ class RuleTags:
 
 def rule_tags(tags: Iterable[str]) -> RuleTags:
     """Return the rules in `tags`, each of which must follow Ganeti's grammar."""
-    rules = RuleTags()
-    for tag in sorted(tags):
-        rules.declared.append(tag)
+    rules = RuleTags(declared=sorted(tags))
+    for tag in rules.declared:
         family = next((name for name, prefix in TAG_FAMILIES.items() if tag.startswith(prefix)), None)
-        if family is None:
-            rules.others.append(tag)
-            continue
-        item = _item(family, tag.removeprefix(TAG_FAMILIES[family]))
-        if item is None:
+        item = _item(family, tag.removeprefix(TAG_FAMILIES[family])) if family is not None else None
+        if family is None or item is None:
             rules.others.append(tag)
         else:
             rules.items[family].append(item)
-        if family not in rules.families:
+        if family is not None and family not in rules.families:
             rules.families.append(family)
     return rules
 

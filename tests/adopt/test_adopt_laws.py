@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpolicy.adopt.adopting import Adopted, adopt
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.state import ClusterState
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.formatting.formatting import format_text
@@ -29,6 +28,7 @@ from gpolicy.writing.documents import SCHEMA_FILE
 from gpolicy.writing.yaml_text import Node, comment_lines, entry
 from tests.adopt.cluster_states import cluster_states, texts
 from tests.laws import examples
+from tests.mistakes import find_mistakes
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from gpolicy.adopt.adopting import Adopted, adopt
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode
@@ -22,6 +21,7 @@ from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.writing.new_files import write_files
 from tests.cli.command_line import gpolicy
+from tests.mistakes import find_mistakes
 
 CLUSTERS = Path(__file__).resolve().parents[1] / "data" / "clusters"
 SOURCES = [

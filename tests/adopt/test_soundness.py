@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from gpolicy.adopt.adopting import adopt
 from gpolicy.adopt.soundness import file_names
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, Resources
 from gpolicy.forecast.telling import FORECAST
@@ -23,6 +22,7 @@ from gpolicy.policy.model import Policy
 from gpolicy.writing.documents import GUARDS_FILE
 from gpolicy.writing.new_files import write_files
 from tests.cli.command_line import ROOT, gpolicy
+from tests.mistakes import find_mistakes
 
 SNAPSHOT = ROOT / "policies" / "two-groups.snapshot.json"
 

@@ -66,7 +66,7 @@ def ring(count: int, *, exclusive: bool = False) -> Cluster:
         for number, pair in enumerate(pairs)
     ]
     sizes = policy(*(Pair(spec(64 * size, 1, 256 * size), spec(900_000, 8, 900_000)) for size in range(1, 10)))
-    spindles = {"exclusive_storage": exclusive, "spindles": count, "free_spindles": count - 7}
+    spindles = {"exclusive": exclusive, "spindles": count, "free_spindles": count - 7}
     nodes = [node(place, 65_536, 1_000_000, **spindles) for place in range(count)]
     return cluster(nodes, mirrored, group_policy=sizes)
 
@@ -93,9 +93,7 @@ def answers() -> list[str]:
     for checked in (False, True):
         run = allocator(where, 2, checks=checked)
         found += [
-            compiled_attempt(
-                where.nodes, where.instances, wanted, pairs, CapacityRules(), force=False, checked=checked
-            ),
+            compiled_attempt(where.nodes, where.instances, wanted, pairs, CapacityRules(failures=int(checked))),
             run.standard(start(where), replace(wanted, index=-1), 5).placed,
             run.tiered(start(where), replace(wanted, index=-1, memory=2**40), 5).placed,
         ]

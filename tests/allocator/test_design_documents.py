@@ -12,8 +12,6 @@ from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, SpecPair
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, component_values, statistics
 from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.configured_resources import (
-    DiskResources,
-    HypervisorResources,
     NodeResources,
     configured_cluster,
 )
@@ -86,7 +84,7 @@ def dedicated_node(filled: int, *sizes: int) -> Node:
         free_disk=free * QUARTER_DISK + 1,
         spindles=8,
         free_spindles=8,
-        exclusive_storage=True,
+        exclusive=True,
         node_cpus=0,
     )
     where = cluster([data], group_policy=policy(*(part(size) for size in sizes)))
@@ -156,7 +154,7 @@ def test_dedicated_allocation_hail_prefers_the_nodes_in_the_documents_order(
                 free_disk=(4 - filled) * QUARTER_DISK + 1,
                 spindles=8,
                 free_spindles=8,
-                exclusive_storage=True,
+                exclusive=True,
                 node_cpus=0,
             )
             for place, filled in enumerate(fillings)
@@ -193,7 +191,7 @@ def test_dedicated_allocation_groups_that_are_not_exclusive_stay_balanced(
             free_disk=free * QUARTER_DISK + 1,
             spindles=8,
             free_spindles=8,
-            exclusive_storage=exclusive[place],
+            exclusive=exclusive[place],
             node_cpus=0,
         )
         for place, free in enumerate((2, 4))
@@ -252,7 +250,7 @@ def test_partitioned_ganeti_tiered_allocation_takes_pairs_in_order_and_shrinks_w
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_partitioned_ganeti_spindles_count_under_exclusive_storage_alone(exclusive: bool) -> None:
     """Two volumes free, and a disk on three; a spindle use of 40 where the ratio allows 32 on one spindle."""
-    data = node(0, 8 * GIB, 100 * GIB, free_spindles=2, exclusive_storage=exclusive)
+    data = node(0, 8 * GIB, 100 * GIB, free_spindles=2, exclusive=exclusive)
     (here,) = cluster([data]).nodes.values()
     wanted = instance(GIB, GIB, 1, DiskTemplate.PLAIN)
     large = add_primary(here, replace(wanted, disks=(Disk(GIB, 3),)))
@@ -429,8 +427,8 @@ def test_resource_model_an_offline_instance_keeps_its_disk() -> None:
     resident = instance(3 * GIB, 10 * GIB, 2, DiskTemplate.PLAIN, index=0, name="i0", primary=0)
     resident = replace(resident, status=InstanceStatus.STATUS_OFFLINE)
     declared = NodeResources(
-        HypervisorResources(mem_total=8 * GIB, mem_node=GIB, mem_hv=0, cpu_total=16, cpu_node=1),
-        DiskResources(disk_total=100 * GIB),
+        {"mem_total": 8 * GIB, "mem_node": GIB, "mem_hv": 0, "cpu_total": 16, "cpu_node": 1},
+        {"disk_total": 100 * GIB, "disk_reserved": 0, "disk_overhead": 0},
     )
     data = ClusterData((Group(0, "default", "uuid-0"),), (node(0, 8 * GIB, 100 * GIB),), (resident,))
     (found,) = configured_cluster(data, {"node0": declared}).nodes.values()

@@ -71,7 +71,7 @@ def some_cluster(rng: random.Random, most_nodes: int) -> tuple[Cluster, Instance
         node(
             place, memory[place], disk[place], 64.0, free_memory=free[place], free_disk=max(0, room[place]),
             group=place % groups, offline=rng.random() < 0.05, spindles=30, free_spindles=max(0, spindles[place]),
-            exclusive_storage=exclusive, tags=some_of(rng, "rack:1", "rack:2", "hv:a") if odd else (),
+            exclusive=exclusive, tags=some_of(rng, "rack:1", "rack:2", "hv:a") if odd else (),
         )
         for place in range(count)
     ]  # fmt: skip

@@ -37,8 +37,8 @@ def asked_both_ways(where: Cluster, wanted: Instance, candidates: Candidates) ->
 
 
 def _ask(where: Cluster, wanted: Instance, candidates: Candidates) -> Attempt:
-    nodes, rules = where.nodes, CapacityRules()
-    return find_placement(nodes, where.instances, wanted, candidates, rules, force=False, capacity_checks=False)
+    nodes, rules = where.nodes, CapacityRules(failures=0)
+    return find_placement(nodes, where.instances, wanted, candidates, rules)
 
 
 def in_racks(*racks: str, residents: tuple[Instance, ...] = (), offline: int = -1) -> Cluster:

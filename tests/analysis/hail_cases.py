@@ -85,7 +85,7 @@ def _node(node: Any, group: str, observed: LiveNode) -> dict[str, Any]:
         "vm_capable": observed.vm_capable,
         "tags": list(node.tags),
         "ndparams": {
-            "exclusive_storage": node.exclusive_storage,
+            "exclusive_storage": node.exclusive,
             "spindle_count": node.spindles,
             "cpu_speed": node.cpu_speed,
         },

@@ -40,8 +40,8 @@ def test_the_cluster_equals_simulate_with_the_groups_in_written_order(specificat
 def test_exclusive_storage_leaves_all_volumes_free() -> None:
     (node,) = cluster_data(read_state("sim:p,1,1t,64g,16,8,True")).nodes
     (theirs,) = simulate(["p,1,1t,64g,16,8,True"]).nodes
-    assert (node.exclusive_storage, node.spindles, node.free_spindles) == (True, 8, 8)
-    assert (theirs.exclusive_storage, theirs.spindles, theirs.free_spindles) == (True, 8, 0)
+    assert (node.exclusive, node.spindles, node.free_spindles) == (True, 8, 8)
+    assert (theirs.exclusive, theirs.spindles, theirs.free_spindles) == (True, 8, 0)
     assert capacity(read_state("sim:p,2,1t,64g,16,8,True"), template="plain").groups[0].hspace_standard == 8
 
 

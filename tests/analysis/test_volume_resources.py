@@ -32,8 +32,8 @@ def state(
     return replace(made, terms={"g": terms or GroupTerms()})
 
 
-def figures(found: VolumeResources | None) -> tuple[int, int, int, int] | None:
-    return None if found is None else (found.disk_total, found.disk_free, found.spindles_total, found.spindles_free)
+def figures(found: VolumeResources | None) -> tuple[int, ...] | None:
+    return None if found is None else (*found.figures.values(),)
 
 
 def on(node: str, *disks: LiveDisk, template: str = "plain", secondaries: tuple[str, ...] = ()) -> LiveInstance:
@@ -76,7 +76,7 @@ class TestMeasured:
 class TestPromised:
     TERMS = GroupTerms(promise=Promise(volumes=(1000, 1010, 1000, 1000)))
 
-    def found(self, *instances: LiveInstance, terms: GroupTerms = TERMS) -> tuple[int, int, int, int] | None:
+    def found(self, *instances: LiveInstance, terms: GroupTerms = TERMS) -> tuple[int, ...] | None:
         made = state(*instances, terms=terms)
         return figures(volume_resources(made, made.nodes["n1"]))
 
@@ -181,7 +181,7 @@ def test_a_real_lvm(locked: str | None, spindles: int, free: int, disk: int) -> 
     made = state()
     found = volume_resources(made, replace(made.nodes["n1"], physical_volumes=volumes))
     assert found is not None
-    assert found.disk_total == found.spindles_total * 58
+    assert found.figures["disk_total"] == found.figures["spindles_total"] * 58
 
 
 ANSWER = """
@@ -221,7 +221,7 @@ def test_ganeti_itself_counts_the_same() -> None:
         found = volume_resources(made, replace(made.nodes["n1"], physical_volumes=tuple(volumes)))
         assert found is not None
         questions.append(rows)
-        answers.append([found.spindles_total, found.spindles_free, found.disk_free])
+        answers.append([found.figures["spindles_total"], found.figures["spindles_free"], found.figures["disk_free"]])
     run = subprocess.run(
         ["/usr/bin/python3", "-c", ANSWER, str(TREES[-1].parents[2])],
         input="\n".join(map(json.dumps, questions)),

@@ -95,10 +95,10 @@ def test_both_engines_ignore_it_alike() -> None:
     law = try_allocate(
         known.nodes, wanted, candidates, predicate=redundancy_predicate(known.nodes, known.instances, rules)
     )
-    found = compiled_attempt(known.nodes, known.instances, wanted, candidates, rules, force=False, checked=True)
+    found = compiled_attempt(known.nodes, known.instances, wanted, candidates, rules)
     assert found == law
     policed = replace(wanted, ignores_policy=False)
-    refused = compiled_attempt(known.nodes, known.instances, policed, candidates, rules, force=False, checked=True)
+    refused = compiled_attempt(known.nodes, known.instances, policed, candidates, rules)
     assert refused == try_allocate(known.nodes, policed, candidates)
     assert refused is not None
     assert refused.solution is None

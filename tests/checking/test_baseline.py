@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from gpolicy.checking.baseline import Baseline, baseline_text, key_of, read_baseline
-from gpolicy.checking.checking import BASELINE, Checked, Examination, find_mistakes
+from gpolicy.checking.checking import BASELINE, Checked, Examination
 from gpolicy.checking.repository import Checker, new_baseline
 from gpolicy.checking.settings import Settings
 from gpolicy.errors import InputError
 from gpolicy.policy.loading import load_policy
+from tests.mistakes import find_mistakes
 from tests.rules.run_rules import TODAY, codes
 
 HEAD = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams:\n"

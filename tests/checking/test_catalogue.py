@@ -4,11 +4,14 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from gpolicy import rules
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, FLEET_RULES, RULES, catalogue, find_rule, rules_in
-from gpolicy.checking.rule import FleetRule, Rule
+from gpolicy.checking.context import Context
+from gpolicy.checking.rule import Hit, warning
 
 
 def test_codes_and_names_are_unique_and_in_order() -> None:
@@ -28,33 +31,31 @@ def test_codes_and_names_have_one_form() -> None:
         assert not info.source.endswith(".")
 
 
-def test_every_rule_class_is_registered_once() -> None:
-    classes = {kind for base in (Rule, FleetRule) for kind in _below(base) if kind.__module__ != __name__}
-    assert {type(rule) for rule in (*RULES, *FLEET_RULES)} == {kind for kind in classes if "info" in vars(kind)}
-    assert len(RULES) + len(FLEET_RULES) == len({kind for kind in classes if "info" in vars(kind)})
-
-
-def _below(kind: type[Rule | FleetRule]) -> Iterator[type[Rule | FleetRule]]:
-    for derived in kind.__subclasses__():
-        yield derived
-        yield from _below(derived)
+def test_every_decorated_function_is_registered_once() -> None:
+    begun = [
+        line
+        for file in Path(rules.__path__[0]).rglob("*.py")
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if re.match(r"@(error|warning|information)\(|\w+ = _of_resolving\(", line)
+    ]
+    assert len(begun) == len(RULES) + len(FLEET_RULES) == len({rule.find for rule in (*RULES, *FLEET_RULES)})
 
 
 def test_a_rule_lies_in_the_folder_of_its_family() -> None:
     folders: dict[str, set[str]] = {}
-    rules: tuple[Rule | FleetRule, ...] = (*RULES, *FLEET_RULES)
-    for rule in rules:
-        folders.setdefault(type(rule).__module__.split(".")[2], set()).add(rule.info.code[:3])
+    for rule in (*RULES, *FLEET_RULES):
+        folders.setdefault(rule.find.__module__.split(".")[2], set()).add(rule.info.code[:3])
     assert all(len(families) == 1 for families in folders.values()), folders
 
 
-class Another(Rule):
-    info = replace(RULES[0].info, code="GP999")
+@warning("GP999", "a test")(summary="", rationale="")
+def another_rule(_: Context) -> Iterator[Hit]:
+    yield from ()
 
 
-def test_a_class_with_an_info_in_a_module_is_a_rule() -> None:
-    found = rules_in(iter([sys.modules[__name__]]))
-    assert [type(rule) for rule in found] == [Another]
+def test_a_decorated_function_in_a_module_is_a_rule() -> None:
+    assert rules_in([sys.modules[__name__]]) == (another_rule,)
+    assert another_rule.info.name == "another-rule"
 
 
 def test_two_rules_of_one_code_or_name_are_a_fault() -> None:

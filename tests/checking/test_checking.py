@@ -9,14 +9,14 @@ import pytest
 
 from gpolicy.checking import checking
 from gpolicy.checking.catalogue import RULES
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.context import Context
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Hit, Rule, When, information
 from gpolicy.checking.settings import DEFAULT
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import Severity
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.resolve.desired import resolve
+from tests.mistakes import find_mistakes
 from tests.rules.run_rules import TODAY, check, cluster, codes
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"
@@ -37,13 +37,11 @@ def test_findings_are_sorted_by_place(tmp_path: Path) -> None:
 
 
 def test_a_rule_that_raises_is_not_swallowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Broken(Rule):
-        info = RuleInfo(code="GP199", name="broken", severity=Severity.INFO, summary="", rationale="", source="a test")
+    @information("GP199", "a test")(summary="", rationale="")
+    def broken(_: Context) -> Iterator[Hit]:
+        raise ZeroDivisionError
 
-        def check(self, _: Context) -> Iterator[Hit]:
-            raise ZeroDivisionError
-
-    monkeypatch.setattr(checking, "RULES", (Broken(),))
+    monkeypatch.setattr(checking, "RULES", (broken,))
     with pytest.raises(ZeroDivisionError):
         check("gpolicy: v1\nkind: NodeSet\nname: x\n", tmp_path)
 
@@ -187,7 +185,7 @@ class Watched(Context):
 
 
 def test_a_rule_that_uses_the_state_documents_it(tmp_path: Path) -> None:
-    rules = [rule for rule in RULES if not rule.needs_state]
+    rules = [rule for rule in RULES if When.STATE not in rule.when]
     by_code = {rule.info.code: rule for rule in RULES}
     asking = set()
     for number, text in enumerate(text for rule in RULES for text in (rule.info.bad, rule.info.good)):
@@ -198,11 +196,13 @@ def test_a_rule_that_uses_the_state_documents_it(tmp_path: Path) -> None:
         for rule in rules:
             if rule.info.code in asking:
                 continue
-            of_all = rules if rule.runs_last and rule.finds_more_with_state else ()
-            before = (other.check(Context(policy, None, DEFAULT, TODAY)) for other in of_all if not other.runs_last)
+            of_all = rules if When.LAST | When.MORE_WITH_STATE in rule.when else ()
+            before = (
+                other.check(Context(policy, None, DEFAULT, TODAY)) for other in of_all if When.LAST not in other.when
+            )
             found = [hit.finding for hits in before for hit in hits]
             Watched.asked = False
-            list(rule.check_after(Watched(policy, None, DEFAULT, TODAY, rules=by_code), found))
+            list(rule.check(Watched(policy, None, DEFAULT, TODAY, rules=by_code), found))
             if Watched.asked:
                 asking.add(rule.info.code)
-    assert asking == {rule.info.code for rule in rules if rule.finds_more_with_state}
+    assert asking == {rule.info.code for rule in rules if When.MORE_WITH_STATE in rule.when}

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from gpolicy.checking.catalogue import CATALOGUE
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.fixing import CheckResult, applied, fix_policy
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
+from tests.mistakes import find_mistakes
 from tests.rules.case_files import cases
 
 TODAY = date(2026, 6, 15)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.settings_tables import Overrides, settings_of
 from gpolicy.errors import RequestError
 from gpolicy.policy.loading import load_policy
+from tests.mistakes import find_mistakes
 from tests.rules.run_rules import TODAY, cluster
 
 HEAD = 'gpolicy: v1\nkind: Cluster\nname: c.example.org\nganeti_version: "{}"\nenabled_hypervisors: [{}]\n'

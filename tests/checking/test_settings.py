@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.checking.catalogue import CATALOGUE, ignored_codes, rules_named, selects_nothing, severities_by_code
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.settings import DEFAULT, Settings
 from gpolicy.checking.settings_tables import Overrides, read_settings, settings_for, settings_of_each
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.policy.loading import load_policy
 from gpolicy.settings.settings_file import toml_places
+from tests.mistakes import find_mistakes
 from tests.rules.run_rules import TODAY, codes
 
 POLICY = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams: {spindle_count: 0, ssh_port: 0}\n"  # GP107, GP106

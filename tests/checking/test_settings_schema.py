@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft7Validator
 
-from gpolicy.checking import settings_schema, settings_tables
+from gpolicy.checking import settings_tables
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.checking.settings import Settings
 from gpolicy.checking.settings_tables import read_settings
 from gpolicy.errors import InputError
 from gpolicy.findings import RuleInfo, RuleParameter, Severity
+from scripts.reference import settings_schema
 
 VALIDATOR = Draft7Validator(settings_schema.settings_schema())
 

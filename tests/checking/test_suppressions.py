@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.checking import COMMENT, WAIVER, Examination, find_mistakes
+from gpolicy.checking.checking import COMMENT, WAIVER, Examination
 from gpolicy.checking.settings import Settings
 from gpolicy.findings import Finding
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.source_file import SourceFile
 from gpolicy.policy.yaml_reader import read_yaml
+from tests.mistakes import find_mistakes
 from tests.rules.run_rules import TODAY, check, cluster, codes
 
 HEAD = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams:\n"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.policy.loading import load_policy
+from tests.mistakes import find_mistakes
 from tests.rules.run_rules import check, cluster, codes
 
 SHARED = """\

@@ -12,10 +12,9 @@ from gpolicy.ganeti.commands import (
     assign_nodes,
     cluster_modify,
     group_add,
-    group_modify,
     group_remove,
     group_rename,
-    node_modify,
+    object_modify,
     remove_tags,
 )
 from gpolicy.ganeti.expressible import Assignments, InexpressibleError, Reset
@@ -34,7 +33,7 @@ law = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too
 def modify(level: Level, wanted: Assignments) -> Command:
     if level is Level.CLUSTER:
         return cluster_modify(wanted, version=VERSION)
-    return (group_modify if level is Level.GROUP else node_modify)("obj1", wanted)
+    return object_modify(level, "obj1", wanted)
 
 
 def as_written(wanted: Assignments) -> Values:
@@ -72,7 +71,11 @@ def test_a_new_group_gets_its_name_and_values(name: str, wanted: Assignments) ->
 @law
 @given(name=object_names, wanted=assignments(Level.NODE))
 def test_any_name_reaches_ganeti(name: str, wanted: Assignments) -> None:
-    for command in (group_modify(name, wanted), node_modify(name, wanted), group_remove(name)):
+    for command in (
+        object_modify(Level.GROUP, name, wanted),
+        object_modify(Level.NODE, name, wanted),
+        group_remove(name),
+    ):
         fields = real_ganeti().parse(command.argv)
         assert name in {fields.get("group_name"), fields.get("node_name")}
         if command.rapi is not None:

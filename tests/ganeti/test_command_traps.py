@@ -12,9 +12,8 @@ from gpolicy.ganeti.commands import (
     assign_nodes,
     cluster_modify,
     group_add,
-    group_modify,
     group_rename,
-    node_modify,
+    object_modify,
     remove_tags,
 )
 from gpolicy.ganeti.expressible import RESET, InexpressibleError
@@ -42,14 +41,14 @@ def cluster_argv(path: Path, value: Value) -> tuple[str, ...]:
 def test_t01_options_stand_before_the_name() -> None:
     with pytest.raises(RefusedError, match="wrong number of arguments"):
         parse("gnt-group", "modify", "g", "--alloc-policy=preferred")
-    argv = group_modify("g", {("alloc_policy",): "preferred"}).argv
+    argv = object_modify(Level.GROUP, "g", {("alloc_policy",): "preferred"}).argv
     assert argv == ("gnt-group", "modify", "--alloc-policy=preferred", "g")
 
 
 def test_t01_a_name_that_looks_like_an_option_stands_behind_two_dashes() -> None:
     with pytest.raises(RefusedError):
         parse("gnt-group", "remove", "-g")
-    argv = group_modify("-g", {("alloc_policy",): "preferred"}).argv
+    argv = object_modify(Level.GROUP, "-g", {("alloc_policy",): "preferred"}).argv
     assert argv == ("gnt-group", "modify", "--alloc-policy=preferred", "--", "-g")
     assert real_ganeti().parse(argv)["group_name"] == "-g"
     assert real_ganeti().parse(group_rename("-g", "--dry-run").argv)["new_name"] == "--dry-run"
@@ -84,13 +83,13 @@ def test_t02_one_argument_per_volume_group() -> None:
         ("disk_state", "plain", "w", "disk_total"): 3,
         ("disk_state", "plain", "v", "disk_reserved"): 2,
     }
-    assert values_of(real_ganeti().parse(node_modify("n", wanted).argv)) == wanted
+    assert values_of(real_ganeti().parse(object_modify(Level.NODE, "n", wanted).argv)) == wanted
 
 
 def test_t03_parameter_lists_do_not_add_up() -> None:
     lost = parse("gnt-group", "modify", "--node-parameters=ovs=true", "--node-parameters=ssh_port=2", "g")
     assert lost["ndparams"] == {"ssh_port": 2}
-    argv = group_modify("g", {("ndparams", "ovs"): True, ("ndparams", "ssh_port"): 2}).argv
+    argv = object_modify(Level.GROUP, "g", {("ndparams", "ovs"): True, ("ndparams", "ssh_port"): 2}).argv
     assert argv == ("gnt-group", "modify", "--node-parameters=ovs=true,ssh_port=2", "g")
 
 
@@ -98,8 +97,8 @@ def test_t04_bounds_are_always_the_whole_list_with_all_six() -> None:
     with pytest.raises(RefusedError, match="Missing parameters in ipolicy spec"):
         parse("gnt-group", "modify", "--ipolicy-bounds-specs=min:cpu-count=1/max:cpu-count=2", "g")
     with pytest.raises(InexpressibleError, match="lacks"):
-        group_modify("g", {("ipolicy", "minmax"): [{"min": {"cpu-count": 1}, "max": {"cpu-count": 2}}]})
-    fields = real_ganeti().parse(group_modify("g", {("ipolicy", "minmax"): [PAIR, SMALL]}).argv)
+        object_modify(Level.GROUP, "g", {("ipolicy", "minmax"): [{"min": {"cpu-count": 1}, "max": {"cpu-count": 2}}]})
+    fields = real_ganeti().parse(object_modify(Level.GROUP, "g", {("ipolicy", "minmax"): [PAIR, SMALL]}).argv)
     assert fields["ipolicy"]["minmax"] == [PAIR, SMALL]
 
 
@@ -109,7 +108,7 @@ def test_t05_std_is_partial_and_for_the_cluster_alone() -> None:
     with pytest.raises(RefusedError, match="no such option"):
         parse("gnt-group", "modify", "--ipolicy-std-specs=cpu-count=2", "g")
     with pytest.raises(InexpressibleError):
-        group_modify("g", {("ipolicy", "std", "cpu-count"): 2})
+        object_modify(Level.GROUP, "g", {("ipolicy", "std", "cpu-count"): 2})
 
 
 def test_t06_no_option_of_cluster_init_is_used() -> None:
@@ -141,13 +140,13 @@ def test_t08_sizes_are_those_that_both_routes_store_alike() -> None:
     with pytest.raises(InexpressibleError, match="rounds sizes up"):
         cluster_modify({("ipolicy", "std", "memory-size"): 130}, version="3.0")
     with pytest.raises(InexpressibleError, match="rounds sizes up"):
-        group_modify("g", {("ipolicy", "minmax"): [{**PAIR, "min": {**DEFAULT_MIN, "disk-size": 1}}]})
+        object_modify(Level.GROUP, "g", {("ipolicy", "minmax"): [{**PAIR, "min": {**DEFAULT_MIN, "disk-size": 1}}]})
 
 
 def test_t09_booleans_are_yes_and_no_in_options_and_true_and_false_in_lists() -> None:
     with pytest.raises(RefusedError, match="not a valid boolean"):
         parse("gnt-group", "modify", "--node-parameters=exclusive_storage=yes", "g")
-    argv = group_modify("g", {("ndparams", "exclusive_storage"): True, ("ndparams", "ovs"): False}).argv
+    argv = object_modify(Level.GROUP, "g", {("ndparams", "exclusive_storage"): True, ("ndparams", "ovs"): False}).argv
     assert argv == ("gnt-group", "modify", "--node-parameters=exclusive_storage=true,ovs=false", "g")
     assert cluster_argv(("prealloc_wipe_disks",), value=True)[2:] == ("--prealloc-wipe-disks=yes",)
     assert cluster_argv(("modify_etc_hosts",), value=False)[2:] == ("--modify-etc-hosts=no",)
@@ -172,15 +171,15 @@ def test_t11_access_of_a_group_cannot_be_reset(template: str) -> None:
     with pytest.raises(RefusedError, match="Invalid value of"):
         real_ganeti().store(("gnt-group", "modify", f"-D{template}:access=default", "g"), {path: "userspace"})
     with pytest.raises(InexpressibleError) as raised:
-        group_modify("g", {path: RESET})
+        object_modify(Level.GROUP, "g", {path: RESET})
     assert "cluster's value" in (raised.value.hint or "")
-    assert group_modify("g", {path: "kernelspace"}).argv
+    assert object_modify(Level.GROUP, "g", {path: "kernelspace"}).argv
 
 
 def test_t12_a_reset_of_one_disk_parameter_leaves_the_others() -> None:
     metavg: Path = ("diskparams", "drbd", "metavg")
     protocol: Path = ("diskparams", "drbd", "protocol")
-    command = group_modify("g", {metavg: RESET})
+    command = object_modify(Level.GROUP, "g", {metavg: RESET})
     assert command.argv is not None
     _, stored = real_ganeti().store(command.argv, {metavg: "a", protocol: "B"})
     assert stored == {("alloc_policy",): "preferred", protocol: "B"}
@@ -223,7 +222,7 @@ def test_t15_a_ratio_of_zero_is_never_sent() -> None:
         real_ganeti().store(("gnt-cluster", "modify", "--ipolicy-vcpu-ratio=0"), {})
     for wanted in (0, 0.0, -0.0):
         with pytest.raises(InexpressibleError):
-            group_modify("g", {ratio: wanted})
+            object_modify(Level.GROUP, "g", {ratio: wanted})
         with pytest.raises(InexpressibleError):
             group_add("g", {ratio: wanted})
 
@@ -231,9 +230,9 @@ def test_t15_a_ratio_of_zero_is_never_sent() -> None:
 def test_t16_a_change_of_nothing_is_no_command() -> None:
     assert parse("gnt-group", "modify", "g") == {"OP_ID": "OP_GROUP_SET_PARAMS", "group_name": "g"}
     with pytest.raises(InexpressibleError, match="changes nothing"):
-        group_modify("g", {})
+        object_modify(Level.GROUP, "g", {})
     with pytest.raises(InexpressibleError, match="changes nothing"):
-        node_modify("n", {})
+        object_modify(Level.NODE, "n", {})
     with pytest.raises(InexpressibleError, match="changes nothing"):
         cluster_modify({}, version="3.0")
 
@@ -241,9 +240,9 @@ def test_t16_a_change_of_nothing_is_no_command() -> None:
 def test_t17_a_node_takes_no_disk_parameters_and_only_long_options() -> None:
     assert parse("gnt-node", "modify", "-D", "yes", "n")["drained"] is True
     with pytest.raises(InexpressibleError, match="a node cannot have"):
-        node_modify("n", {("diskparams", "drbd", "metavg"): "a"})
+        object_modify(Level.NODE, "n", {("diskparams", "drbd", "metavg"): "a"})
     wanted: dict[Path, Value] = {("ndparams", "ovs"): True, ("hv_state", "kvm", "mem_hv"): 3}
-    argv = node_modify("n", wanted).argv
+    argv = object_modify(Level.NODE, "n", wanted).argv
     assert argv is not None
     assert all(word.startswith("--") for word in argv[2:-1])
 
@@ -262,7 +261,7 @@ def test_t18_lists_of_templates_hold_no_spaces() -> None:
 def test_t19_disk_state_is_written_as_plain_and_the_volume_group() -> None:
     with pytest.raises(RefusedError, match="Invalid storage type"):
         real_ganeti().store(("gnt-node", "modify", "--disk-state=lvm/vg:disk_total=1", "n"), {})
-    argv = node_modify("n", {("disk_state", "plain", "vg", "disk_total"): 1}).argv
+    argv = object_modify(Level.NODE, "n", {("disk_state", "plain", "vg", "disk_total"): 1}).argv
     assert argv == ("gnt-node", "modify", "--disk-state=plain/vg:disk_total=1", "n")
 
 
@@ -271,7 +270,7 @@ def test_t24_ganeti_keeps_the_order_of_enabled_and_of_allowed_templates() -> Non
     assert real_ganeti().parse(cluster_argv(("enabled_disk_templates",), order))["enabled_disk_templates"] == order
     for allowed in (order, order[::-1]):
         path = ("ipolicy", "disk-templates")
-        for argv in (cluster_argv(path, allowed), group_modify("g", {path: allowed}).argv):
+        for argv in (cluster_argv(path, allowed), object_modify(Level.GROUP, "g", {path: allowed}).argv):
             assert argv is not None
             _, after = real_ganeti().store(argv, {})
             assert after[path] == allowed
@@ -330,8 +329,8 @@ def test_t38_each_request_has_the_method_and_the_form_that_rapi_wants() -> None:
     assert add_tags(Level.CLUSTER, None, ["a"]).rapi == RapiCall("PUT", "/2/tags?tag=a")
     ovs: dict[Path, Value] = {("ndparams", "ovs"): True}
     body: Value = {"ndparams": {"ovs": True}}
-    assert node_modify("n", ovs).rapi == RapiCall("POST", "/2/nodes/n/modify", body)
-    assert group_modify("g", ovs).rapi == RapiCall("PUT", "/2/groups/g/modify", body)
+    assert object_modify(Level.NODE, "n", ovs).rapi == RapiCall("POST", "/2/nodes/n/modify", body)
+    assert object_modify(Level.GROUP, "g", ovs).rapi == RapiCall("PUT", "/2/groups/g/modify", body)
     assert group_add("g", ovs).rapi == RapiCall("POST", "/2/groups", {"group_name": "g", "ndparams": {"ovs": True}})
     assert assign_nodes("g", ["n"]).rapi == RapiCall("PUT", "/2/groups/g/assign-nodes", {"nodes": ["n"]})
     with pytest.raises(RefusedError, match="HttpForbidden"):
@@ -352,11 +351,11 @@ def test_t38_rapi_decodes_no_name_in_a_path_and_so_such_an_object_has_no_request
 def test_t48_ratios_are_stored_as_floats_whatever_is_written() -> None:
     ratio: Path = ("ipolicy", "vcpu-ratio")
     for wanted in (4, 4.0):
-        command = group_modify("g", {ratio: wanted})
+        command = object_modify(Level.GROUP, "g", {ratio: wanted})
         assert command.argv is not None
         _, stored = real_ganeti().store(command.argv, {})
         assert stored[ratio] == canonical(ratio, 4)
-    assert group_modify("g", {ratio: 4}) == group_modify("g", {ratio: 4.0})
+    assert object_modify(Level.GROUP, "g", {ratio: 4}) == object_modify(Level.GROUP, "g", {ratio: 4.0})
 
 
 def test_t59_values_have_the_type_that_rapi_checks_before_it_queues() -> None:
@@ -368,7 +367,7 @@ def test_t59_values_have_the_type_that_rapi_checks_before_it_queues() -> None:
         with pytest.raises(InexpressibleError):
             cluster_modify({path: value}, version="3.0")  # type: ignore[dict-item]
     with pytest.raises(InexpressibleError):
-        group_modify("g", {("alloc_policy",): "never"})
+        object_modify(Level.GROUP, "g", {("alloc_policy",): "never"})
 
 
 def test_t60_no_node_named_is_never_a_command() -> None:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from gpolicy.adopt.soundness import policy_of
 from gpolicy.checking.catalogue import CATALOGUE
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.settings import DEFAULT
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.parameters import default_in
@@ -32,6 +31,7 @@ from tests.ganeti.hypervisor_questions import (
     recorded,
 )
 from tests.ganeti.real_ganeti import RELEASE, needs_ganeti, real_ganeti
+from tests.mistakes import find_mistakes
 
 ERRORS_ONLY: Final = replace(
     DEFAULT, ignored=frozenset(info.code for info in CATALOGUE if info.severity is not Severity.ERROR)

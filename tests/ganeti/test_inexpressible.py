@@ -13,10 +13,9 @@ from gpolicy.ganeti.commands import (
     assign_nodes,
     cluster_modify,
     group_add,
-    group_modify,
     group_remove,
     group_rename,
-    node_modify,
+    object_modify,
     only_route,
     remove_tags,
 )
@@ -30,7 +29,7 @@ PAIR: dict[str, Value] = {"min": {**DEFAULT_MIN}, "max": {**DEFAULT_MAX}}
 def modify(level: Level, path: Path, value: Value | Reset, version: str = "3.0") -> Command:
     if level is Level.CLUSTER:
         return cluster_modify({path: value}, version=version)
-    return (group_modify if level is Level.GROUP else node_modify)("name", {path: value}, version=version)
+    return object_modify(level, "name", {path: value}, version=version)
 
 
 CASES: list[tuple[Level, Path, Value | Reset, str]] = [
@@ -127,9 +126,9 @@ def test_invalid_names_are_refused(name: str) -> None:
     with pytest.raises(InexpressibleError):
         group_add(name, {})
     with pytest.raises(InexpressibleError):
-        group_modify(name, {("alloc_policy",): "preferred"})
+        object_modify(Level.GROUP, name, {("alloc_policy",): "preferred"})
     with pytest.raises(InexpressibleError):
-        node_modify(name, {("ndparams", "ovs"): True})
+        object_modify(Level.NODE, name, {("ndparams", "ovs"): True})
     with pytest.raises(InexpressibleError):
         group_rename("a", name)
     with pytest.raises(InexpressibleError):
@@ -174,7 +173,7 @@ def test_a_command_too_long_for_a_process_goes_through_rapi_alone() -> None:
     assert command.argv is None
     assert command.rapi is not None
     with pytest.raises(InexpressibleError, match="too long for one command"):
-        group_modify("a b", {("ipolicy", "minmax"): [PAIR] * 1000})  # RAPI cannot address this one
+        object_modify(Level.GROUP, "a b", {("ipolicy", "minmax"): [PAIR] * 1000})  # RAPI cannot address this one
 
 
 def test_more_tags_than_a_request_holds_go_through_the_command_line_alone() -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.shared import CLUSTER
 from tests.ganeti.real_ganeti import RELEASE, RefusedError, needs_ganeti, real_ganeti
+from tests.mistakes import find_mistakes
 
 pytestmark = [
     *needs_ganeti,

@@ -65,8 +65,8 @@ def streams_of(values: Values) -> tuple[Numbers, Numbers] | None:
     """Return the streams of cluster and wanted instance; None where Python says already that they do not fit."""
     try:
         known = ClusterNumbers(
-            values.nodes, values.instances, values.candidates, values.rules,
-            wanted=values.wanted, force=values.force, capacity_checks=values.checked,
+            values.nodes, values.instances, values.candidates, replace(values.rules, force=values.force),
+            wanted=values.wanted, capacity_checks=values.checked,
         )  # fmt: skip
         return known.numbers, known.instance(values.wanted)
     except UnfitError:
@@ -278,8 +278,8 @@ def _attempt_by_law(values: Values) -> object:
 
 def _attempt_by_engine(values: Values) -> object:
     return compiled_attempt(
-        values.nodes, values.instances, values.wanted, values.candidates, CapacityRules(),
-        force=values.force, checked=values.checked,
+        values.nodes, values.instances, values.wanted, values.candidates,
+        CapacityRules(failures=int(values.checked), force=values.force),
     )  # fmt: skip
 
 

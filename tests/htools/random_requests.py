@@ -301,7 +301,7 @@ def _node(rng: random.Random, node: NodeData, group: str) -> dict[str, Any]:
         "tags": list(node.tags),
         "total_spindles": node.spindles,
         "free_spindles": node.free_spindles,
-        "ndparams": {"spindle_count": node.spindles, "exclusive_storage": node.exclusive_storage},
+        "ndparams": {"spindle_count": node.spindles, "exclusive_storage": node.exclusive},
     }
 
 

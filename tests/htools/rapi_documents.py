@@ -107,8 +107,8 @@ def _node(rng: random.Random, node: NodeData, group: str, *, volumes: bool) -> J
         "cnos": node.node_cpus,
         "cnodes": 1,
         "csockets": 1,
-        "sptotal": node.spindles if node.exclusive_storage else 0,
-        "spfree": node.free_spindles if node.exclusive_storage else 0,
+        "sptotal": node.spindles if node.exclusive else 0,
+        "spfree": node.free_spindles if node.exclusive else 0,
     }
     if why == "offline" or (why == "vm_capable" and rng.random() < 0.5):
         measured = dict.fromkeys(LIVE)
@@ -126,7 +126,7 @@ def _node(rng: random.Random, node: NodeData, group: str, *, volumes: bool) -> J
         "tags": sorted(node.tags),
         "ndparams": {
             "spindle_count": node.spindles,
-            "exclusive_storage": node.exclusive_storage,
+            "exclusive_storage": node.exclusive,
             "cpu_speed": node.cpu_speed,
             "oob_program": rng.choice([None, ""]),
         },

@@ -138,8 +138,8 @@ def asked(seed: int, most_nodes: int) -> Asked | None:
 def by_engine(asked: Asked) -> Attempt | None:
     """One attempt by the engine; None where it leaves the cluster to the law."""
     found = compiled_attempt(
-        asked.nodes, asked.instances, asked.wanted, asked.candidates, CapacityRules(),
-        force=asked.force, checked=asked.checked,
+        asked.nodes, asked.instances, asked.wanted, asked.candidates,
+        CapacityRules(failures=int(asked.checked), force=asked.force),
     )  # fmt: skip
     if found is None:  # htools divides by the spindles; two instances have one number (change-group)
         no_spindles = any(node.facts.spindles == 0 for node in asked.nodes.values())

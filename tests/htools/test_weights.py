@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -50,7 +51,7 @@ def test_engine_and_law_place_by_the_same_weights(first: int) -> None:
         for checked in (False, True):
             expected = law.attempt(where.nodes, where.instances, wanted, checked=checked)
             found = compiled_attempt(
-                where.nodes, where.instances, wanted, candidates, rules, force=False, checked=checked
+                where.nodes, where.instances, wanted, candidates, replace(rules, failures=int(checked))
             )
             if found is not None:
                 assert told(found) == told(expected), seed
@@ -71,7 +72,4 @@ def test_weights_that_make_no_sense_are_refused() -> None:
     for weight in (-1.0, float("nan"), 1001.0):
         rules = CapacityRules(weights=(weight, *WEIGHTS[1:]))
         wanted = instance(512, 1024, DiskTemplate.PLAIN)
-        assert (
-            compiled_attempt(where.nodes, where.instances, wanted, candidates, rules, force=False, checked=False)
-            is None
-        )
+        assert compiled_attempt(where.nodes, where.instances, wanted, candidates, replace(rules, failures=0)) is None

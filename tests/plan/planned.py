@@ -8,7 +8,6 @@ from datetime import date
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
 
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Unreadable
 from gpolicy.forecast.telling import FORECAST
@@ -19,6 +18,7 @@ from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.step import Step
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
+from tests.mistakes import find_mistakes
 from tests.strategies import base_cluster
 
 CLUSTERS = FilePath(__file__).parent.parent / "data" / "clusters"

@@ -11,12 +11,12 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.json_values import json_text
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.findings_json import findings_data
 from gpolicy.report.findings_text import findings_text
 from tests.laws import examples
+from tests.mistakes import find_mistakes
 from tests.policy.mutated import DOCUMENTS, mutations
 
 

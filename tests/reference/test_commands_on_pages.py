@@ -24,7 +24,7 @@ def options_of(verb: str) -> set[str]:
     return {name for option in found.params for name in (*option.opts, *option.secondary_opts)} | {"--help", "-h"}
 
 
-OPTIONS = {verb: options_of(verb) for verb in VERBS} | {"help": set[str]()}
+OPTIONS = {verb: options_of(verb) for verb in VERBS} | {"help": {"--all"}}
 
 
 def commands(page: Path) -> list[list[str]]:

@@ -29,7 +29,7 @@ def layout_of(state: ClusterState) -> Layout:
     cpus = {
         group.index: loaded.groups[group.name].limits.cpus_after_failure is not False for group in loaded.data.groups
     }
-    return Layout(loaded.whole.cluster.nodes, loaded.whole.cluster.instances, cpus)
+    return Layout(loaded.whole.cluster.nodes, loaded.whole.cluster.instances, cpus, frozenset())
 
 
 def moved(state: ClusterState, report: RemedyReport) -> ClusterState:

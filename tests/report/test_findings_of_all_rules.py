@@ -13,11 +13,11 @@ import pytest
 from jsonschema import Draft4Validator
 
 from gpolicy.checking.catalogue import CATALOGUE
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.cli.checking import findings_in
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.source_file import SourceFile
+from tests.mistakes import find_mistakes
 
 SCHEMA = Path(__file__).resolve().parents[1] / "data/sarif/sarif-2.1.0-rtm.5.json"
 TODAY = date(2026, 6, 15)

@@ -9,7 +9,7 @@ import pytest
 from gpolicy.findings import Finding, Severity
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.report.plan_words import verdict
-from gpolicy.resolve.rules import UNKNOWN_NODE
+from gpolicy.resolve.desired import UNKNOWN_NODE
 from tests.plan.planned import cluster, plan_for
 
 PLAN = plan_for(cluster(), "Cluster\nname: cluster.example.org\nmax_running_jobs: 3")

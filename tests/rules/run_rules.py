@@ -7,12 +7,12 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveDisk, LiveGroup, LiveInstance, LiveNode, Resources
 from gpolicy.findings import Finding
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Values
 from gpolicy.policy.loading import load_policy
+from tests.mistakes import find_mistakes
 
 TODAY = date(2026, 6, 15)
 

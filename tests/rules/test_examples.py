@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.pairs import MAX_PAIRS
+from gpolicy.checking.rule import When
 from gpolicy.checking.settings import PerFile, Settings
 from gpolicy.cli.checking import settings_mistakes
 from gpolicy.cluster.state import ClusterState
@@ -24,6 +24,7 @@ from gpolicy.policy.loading import load_policy
 from gpolicy.policy.yaml_reader import MAX_DEPTH
 from gpolicy.rules.shared import bounds
 from tests.checking.test_baseline import TEXT, checked, write
+from tests.mistakes import find_mistakes
 from tests.rules.observed_clusters import OBSERVED
 from tests.rules.run_rules import TODAY, check, cluster, codes, with_instance, with_resources
 
@@ -151,7 +152,7 @@ def test_the_good_example_has_nothing_to_fix(tmp_path: Path) -> None:
 
 
 def test_without_a_cluster_no_rule_guesses_one(tmp_path: Path) -> None:
-    needing = {rule.info.code for rule in RULES if rule.needs_state}
+    needing = {rule.info.code for rule in RULES if When.STATE in rule.when}
     found = {info.name: needing.intersection(codes(check(info.bad, tmp_path))) for info in WITH_EXAMPLE}
     assert {name: guessed for name, guessed in found.items() if guessed} == {}
 
@@ -172,4 +173,4 @@ def test_every_rule_has_examples_or_a_function() -> None:
 
 
 def test_every_rule_that_needs_a_cluster_is_shown_on_one() -> None:
-    assert {rule.info.code for rule in RULES if rule.needs_state} == {*STATES, "GP412"}
+    assert {rule.info.code for rule in RULES if When.STATE in rule.when} == {*STATES, "GP412"}

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, LiveDisk, Resources, Unreadable
 from gpolicy.findings import Severity
@@ -16,6 +15,7 @@ from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.shared import bounds
+from tests.mistakes import find_mistakes
 from tests.rules.observed_clusters import with_enabled, with_volumes
 from tests.rules.run_rules import check, cluster, codes, with_instance, with_resources
 

@@ -182,7 +182,7 @@ def _remembering() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
         return parsed[data, where]
 
     yield rapi_client, "parse_json", parse
-    yield once(rapi, "_cluster_own", lambda info: (id(info.fields),))
+    yield once(rapi, "cluster_values", lambda info, _: (id(info.fields),))
     yield once(rapi, "_group", lambda record, own: (id(record.fields), id(own)))
     yield once(master, "parse_config", lambda data, **options: (data, *options.values()))
     yield once(effects, "_leaves", lambda own, tags: (id(own), tags))

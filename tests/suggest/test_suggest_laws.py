@@ -18,7 +18,6 @@ from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import group_data
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.volume_arithmetic import volumes_needed
@@ -28,6 +27,7 @@ from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.suggest.suggesting import suggest, with_values
 from gpolicy.suggest.suggestion import Size, Suggestion, SuggestRequest
+from tests.mistakes import find_mistakes
 from tests.suggest.groups_of_nodes import Hardware, group, hardware
 
 WRITTEN = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

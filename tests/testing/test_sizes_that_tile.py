@@ -14,11 +14,11 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import merge
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.checking.catalogue import CATALOGUE
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.settings import Settings
 from gpolicy.ganeti.volume_arithmetic import usable_size, volumes_needed
 from gpolicy.policy.loading import load_policy
 from gpolicy.testing.running_tests import promised_cluster
+from tests.mistakes import find_mistakes
 
 SHARES = {"full": 1, "half": 2, "third": 3, "quarter": 4}
 TOO_LARGE = {"GP211", "GP212", "GP405", "GP415", "GP416"}

@@ -51,7 +51,7 @@ def is_enough(
         if number:
             state = nodes_like(state, kind.like, number, group)
     room, _ = room_of(state, group)
-    reached = room.initial
+    reached = room.counted.initial
     wanted = [(spec_instance(state, more, group, PairNames())[1], more.count) for more in asked]
     for instance, number in sorted(
         wanted, key=lambda item: (item[0].memory, item[0].disk, item[0].vcpus), reverse=True
@@ -152,8 +152,8 @@ def test_a_run_in_parts_is_the_run_at_once(state: ClusterState) -> None:
     room, _ = room_of(state, "default")
     _, instance = spec_instance(state, read_wanted("1x 1"), "default", PairNames())
     for number in (1, 7, 1000):
-        whole = room.place(room.initial, instance, number)
-        parts = room.place_by_parts(room.initial, instance, number, never())
+        whole = room.place(room.counted.initial, instance, number)
+        parts = room.place_by_parts(room.counted.initial, instance, number, never())
         assert parts.placed == whole.placed
         assert room.binding(parts, instance) == room.binding(whole, instance)
 
@@ -197,7 +197,7 @@ def test_until_it_is_full_the_mix_stays(state: ClusterState) -> None:
     for part in found.parts:
         assert abs(part.more - more * part.now / now) < 1
     room, _ = room_of(state, "default")
-    reached = room.initial
+    reached = room.counted.initial
     for part in found.parts:
         reached = room.place(reached, part.instance, part.more)
     assert len(reached.placed) <= more

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.errors import RequestError
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
 from gpolicy.writing.documents import starter_files
 from gpolicy.writing.new_files import write_files
+from tests.mistakes import find_mistakes
 
 TODAY = date(2026, 1, 1)
 

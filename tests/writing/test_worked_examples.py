@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from gpolicy.adopt.soundness import policy_of
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.cluster.sources import read_state
 from gpolicy.findings import Severity
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.volume_arithmetic import largest_disk, volumes_needed
 from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
+from tests.mistakes import find_mistakes
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = ROOT / "policies"

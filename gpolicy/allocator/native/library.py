@@ -6,18 +6,14 @@ import ctypes
 import os
 import threading
 from array import array
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum, IntFlag
 from functools import cache
 
 from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.native.build import LIBRARY, source_number
+from gpolicy.allocator.native.streams import Numbers
 from gpolicy.light_dataclasses import dataclass
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from gpolicy.allocator.native.streams import Numbers
 
 
 class Status(IntEnum):
@@ -135,37 +131,25 @@ def load() -> Loaded:
 
 
 def _declare(library: ctypes.CDLL) -> None:
-    numbers = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
-    engine = ctypes.c_void_p
-    library.gpolicy_open.argtypes = (*numbers, ctypes.POINTER(engine))
-    library.gpolicy_close.argtypes = (engine,)
-    library.gpolicy_close.restype = None
-    library.gpolicy_stop.argtypes = (engine, ctypes.c_int)
-    library.gpolicy_stop.restype = None
-    library.gpolicy_allow.argtypes = (engine, ctypes.c_int64)
-    library.gpolicy_allow.restype = None
-    library.gpolicy_steps.argtypes = (engine,)
-    library.gpolicy_steps.restype = ctypes.c_int64
-    library.gpolicy_ask.argtypes = (
-        engine,
-        ctypes.c_int64,
-        ctypes.c_int,
-        *numbers,
-        ctypes.c_int64,
-        ctypes.c_int,
-        ctypes.POINTER(NativeResult),
-    )
-    library.gpolicy_move_away.argtypes = (engine, *(ctypes.c_int,) * 3, *numbers, ctypes.POINTER(NativeResult))
-    movable = (ctypes.c_void_p, ctypes.c_int64)
-    library.gpolicy_balance.argtypes = (engine, ctypes.c_int, *movable, ctypes.POINTER(NativeMove))
-    lost = (ctypes.c_void_p, ctypes.c_int64)
-    library.gpolicy_lose.argtypes = (engine, *lost, ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
-    library.gpolicy_placed.argtypes = (engine,)
-    library.gpolicy_placed.restype = ctypes.c_int64
-    library.gpolicy_placements.argtypes = (engine, ctypes.c_int64, ctypes.c_void_p)
-    library.gpolicy_placements.restype = None
-    library.gpolicy_missing.argtypes = (engine,)
-    library.gpolicy_missing.restype = ctypes.c_int64
+    engine, flag, count, address = ctypes.c_void_p, ctypes.c_int, ctypes.c_int64, ctypes.c_void_p
+    some = (address, count)
+    functions: Mapping[str, tuple[object, tuple[object, ...]]] = {
+        "open": (flag, (*some, *some, ctypes.POINTER(engine))),
+        "close": (None, (engine,)),
+        "stop": (None, (engine, flag)),
+        "allow": (None, (engine, count)),
+        "steps": (count, (engine,)),
+        "ask": (flag, (engine, count, flag, *some, *some, count, flag, ctypes.POINTER(NativeResult))),
+        "move_away": (flag, (engine, flag, flag, flag, *some, *some, ctypes.POINTER(NativeResult))),
+        "balance": (flag, (engine, flag, *some, ctypes.POINTER(NativeMove))),
+        "lose": (flag, (engine, *some, flag, *some)),
+        "placed": (count, (engine,)),
+        "placements": (None, (engine, count, address)),
+        "missing": (count, (engine,)),
+    }
+    for name, (result, arguments) in functions.items():
+        function = getattr(library, f"gpolicy_{name}")
+        function.restype, function.argtypes = result, arguments
 
 
 class EngineStoppedError(Exception):
@@ -202,7 +186,6 @@ class NativeEngine:
         return Status(self._library.gpolicy_open(*numbers.arguments, ctypes.byref(self._handle)))
 
     def __del__(self) -> None:
-        """Free the memory."""
         if self._handle:
             self._library.gpolicy_close(self._handle)
             self._handle = ctypes.c_void_p()

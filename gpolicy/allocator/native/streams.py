@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from gpolicy.allocator.cluster_score import node_values
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
-from gpolicy.allocator.placement import PairCandidates, SingleCandidates
+from gpolicy.allocator.placement import SingleCandidates
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass
@@ -71,7 +71,7 @@ class ClusterNumbers:
     Without `instances` the lists of nodes are empty; their resources still count all instances.
     """
 
-    def __init__(  # noqa: PLR0913 (what the engine is told of a cluster)
+    def __init__(
         self,
         nodes: Mapping[int, Node],
         instances: Mapping[int, Instance] | None,
@@ -79,7 +79,6 @@ class ClusterNumbers:
         rules: CapacityRules = ALL_NODES,
         *,
         wanted: Instance | None = None,
-        force: bool = False,
         capacity_checks: bool = False,
         each: bool = False,
         placed_before: int = 0,
@@ -100,8 +99,10 @@ class ClusterNumbers:
         self._groups = Numbering()
         self._desired.of(frozenset())
         if wanted is not None:
-            self._learn(wanted)
-        self._primary_lists, self._secondary_lists, lists = self._candidate_lists(candidates)
+            self._desired.of(wanted.desired_tags)
+            for tag in wanted.exclusion_tags:
+                self._tags.of(tag)
+        self._primary_lists, self._secondary_lists, lists = candidate_lists(candidates)
         self._reals: list[float] = [*rules.weights]
         node_integers: list[int] = []
         for index, node in nodes.items():
@@ -118,9 +119,9 @@ class ClusterNumbers:
             len(self._places.number),
             len(self._tags.number),
             not isinstance(candidates, SingleCandidates),
-            force,
+            rules.force,
             capacity_checks,
-            rules.failures,
+            max(1, rules.failures),
             rules.cpus,
             each,
             placed_before,
@@ -157,18 +158,6 @@ class ClusterNumbers:
         if candidates is not None:
             integers += (len(candidates), *(self.rows[index] for index in candidates))
         return _numbers(integers, reals)
-
-    def _learn(self, instance: Instance) -> None:
-        self._desired.of(instance.desired_tags)
-        for tag in instance.exclusion_tags:
-            self._tags.of(tag)
-
-    def _candidate_lists(self, candidates: Candidates) -> tuple[dict[int, int], dict[int, int], int]:
-        """Return the number of the list of each possible primary and secondary (by index), and the number of lists."""
-        if isinstance(candidates, SingleCandidates):
-            _ascending(candidates.nodes)
-            return dict.fromkeys(candidates.nodes, 0), {}, int(bool(candidates.nodes))
-        return pair_lists(candidates)
 
     def _add_node(self, index: int, node: Node, rules: CapacityRules, integers: list[int]) -> None:
         facts = node.facts
@@ -329,11 +318,14 @@ def _refuse_absurd(owner: str, name: str, number: float) -> None:
         raise InputError(f"{owner}: its {name} is {number:.3g}: no cluster has so little")
 
 
-def pair_lists(candidates: PairCandidates) -> tuple[dict[int, int], dict[int, int], int]:
+def candidate_lists(candidates: Candidates) -> tuple[dict[int, int], dict[int, int], int]:
     """Return the number of the list of each possible primary and secondary (by index), and the number of lists.
 
     Raises UnfitError if a node is in two lists.
     """
+    if isinstance(candidates, SingleCandidates):
+        _ascending(candidates.nodes)
+        return dict.fromkeys(candidates.nodes, 0), {}, int(bool(candidates.nodes))
     numbers: dict[tuple[int, ...], int] = {}
     known: dict[int, int] = {}
     primaries: dict[int, int] = {}

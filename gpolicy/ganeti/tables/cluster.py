@@ -305,8 +305,7 @@ def beparams() -> list[Parameter]:
     )
     return [
         _row(
-            *(("beparams", name), kind, default, TakesEffect.NEW_INSTANCES, text),
-            minimum=0 if name in BOUNDS else None,
+            *(("beparams", name), kind, default, TakesEffect.NEW_INSTANCES, text), minimum=0 if name in BOUNDS else None
         )
         for name, kind, default, text in table
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gpolicy.checking.context import (
     DISK_TEMPLATES,
@@ -17,20 +17,17 @@ from gpolicy.checking.context import (
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, pools_in
 from gpolicy.checking.pairs import Pair, amount
-from gpolicy.checking.rule import Hit
+from gpolicy.checking.rule import Hit, Rule, When, error, hit, see, warning
 from gpolicy.cluster.state import LiveInstance
-from gpolicy.findings import NO_PLAN, Related, Span, error_rule, warning_rule
+from gpolicy.findings import NO_PLAN, RuleInfo, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.releases import release_of, unknown_release
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.guessing import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.printable import count, some
-from gpolicy.resolve.rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
-from gpolicy.rules.shared import CLUSTER, FILES, GROUP, SILVER, StateRule, WholePolicyRule, bounds
-
-if TYPE_CHECKING:
-    from gpolicy.ganeti.parameter import Path
+from gpolicy.resolve.desired import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
+from gpolicy.rules.shared import CLUSTER, FILES, GROUP, SILVER, show, spec
 
 _OUTSIDE: Final[tuple[Path, ...]] = (
     ("default_iallocator",),
@@ -52,201 +49,160 @@ _PLACES: Final[dict[Path, frozenset[str]]] = {
 }
 """Where new disks go, and the templates of these disks. Another place of rbd and gluster is a matter of the guards."""
 _SSD = "physical_volumes: {volume_groups: {ssdvg: [/dev/sdb]}}\nipolicy: {disk-templates: [drbd]}\n"
+_SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
+_SIZES: Final = spec("some", "… 16G", "1 16", "1G 1T", "1 8")
+_SIZED: Final = f"{GROUP}nodes: [node1.example.org]\nipolicy:\n  minmax:\n{_SIZES}---\n{SILVER}"
 
 
-class MisspeltGroup(StateRule):
-    info = warning_rule("GP728", "misspelt-group")(
-        summary="A new group has almost the name, or all nodes, of a group of the cluster that the policy does not"
-        " name.",
-        rationale="gpolicy creates a group that the cluster lacks. Where its name is misspelt or `renamed_from` is"
-        " forgotten, the intended group keeps what it has, and the cluster gets another group beside it. Names that"
-        " differ in a number or a single letter, such as rack1 and rack2, are no misspelling.",
-        bad="gpolicy: v1\nkind: NodeGroup\nname: sliver\n",
-        good="gpolicy: v1\nkind: NodeGroup\nname: silver\n",
-    )
-    needs_whole_policy = True  # what could not be read may name the other group
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        if context.state is None or context.desired is None:
-            return
-        named = {item.policy.renamed_from.value for item in context.desired.groups.values() if item.policy.renamed_from}
-        left = [name for name in context.state.groups if name not in named and name not in context.desired.groups]
-        new = [item.policy for item in context.desired.groups.values() if item.current is None]
-        for group in [group for group in new if group.removed is None][:MOST_GUESSES]:
-            old = group.renamed_from
-            wanted, place = (old.value, old.span) if old else (group.name, group.span)
-            near = name_meant(wanted, left)
-            if near is not None:
-                rename = "" if old else f" To rename it, add `renamed_from: {near}`."
-                told = f"the cluster has no group {wanted}, but {near}, which the policy does not name"
-                message = f"{told}: group {group.name} will be created"
-                yield self.hit(group, message, place, hint=f"Did you mean `{near}`?{rename}")
-            elif old is None:
-                wants = context.desired.nodes.items()
-                mine = {name for name, node in wants if node.group and node.group.value == group.name}
-                homes = ((name, {node.name for node in context.state.nodes_of(name)}) for name in left if mine)
-                emptied = next((name for name, nodes in homes if nodes == mine), None)
-                if emptied is not None:
-                    message = f"the cluster has no group {group.name}, which takes all nodes of {emptied}"
-                    hint = f"to rename that group, add `renamed_from: {emptied}`"
-                    yield self.hit(group, message, place, hint=hint)
+@warning("GP728", when=When.STATE | When.WHOLE)(  # what could not be read may name the other group
+    summary="A new group has almost the name, or all nodes, of a group of the cluster that the policy does not name.",
+    rationale="gpolicy creates a group that the cluster lacks. Where its name is misspelt or `renamed_from` is"
+    " forgotten, the intended group keeps what it has, and the cluster gets another group beside it. Names that"
+    " differ in a number or a single letter, such as rack1 and rack2, are no misspelling.",
+    **show("gpolicy: v1\nkind: NodeGroup\nname: …\n", bad="sliver", good="silver"),
+)
+def misspelt_group(context: Context) -> Iterator[Hit]:
+    if context.state is None or context.desired is None:
+        return
+    named = {item.policy.renamed_from.value for item in context.desired.groups.values() if item.policy.renamed_from}
+    left = [name for name in context.state.groups if name not in named and name not in context.desired.groups]
+    new = [item.policy for item in context.desired.groups.values() if item.current is None]
+    for group in [group for group in new if group.removed is None][:MOST_GUESSES]:
+        old = group.renamed_from
+        wanted, place = (old.value, old.span) if old else (group.name, group.span)
+        near = name_meant(wanted, left)
+        if near is not None:
+            rename = "" if old else f" To rename it, add `renamed_from: {near}`."
+            told = f"the cluster has no group {wanted}, but {near}, which the policy does not name"
+            yield hit(group, f"{told}: group {group.name} will be created", place, f"Did you mean `{near}`?{rename}")
+        elif old is None:
+            wants = context.desired.nodes.items()
+            mine = {name for name, node in wants if node.group and node.group.value == group.name}
+            homes = ((name, {node.name for node in context.state.nodes_of(name)}) for name in left if mine)
+            emptied = next((name for name, nodes in homes if nodes == mine), None)
+            if emptied is not None:
+                message = f"the cluster has no group {group.name}, which takes all nodes of {emptied}"
+                yield hit(group, message, place, f"to rename that group, add `renamed_from: {emptied}`")
 
 
-class GroupNotThere(StateRule):
-    info = warning_rule("GP744", "group-not-there")(
-        summary="A group is to be renamed from one that the cluster does not have, or removed by a misspelt name.",
-        rationale="gpolicy creates the renamed group then, without nodes; and a group that is removed by another name"
-        " stays. Remove `renamed_from` when the rename is done.",
-        source="gpolicy",
-        bad=f"{GROUP}renamed_from: default\n",
-        good=f"{GROUP}renamed_from: silver\n",
-    )
-    needs_whole_policy = True  # what could not be read may name the other group
+@warning("GP744", when=When.STATE | When.WHOLE)(  # what could not be read may name the other group
+    summary="A group is to be renamed from one that the cluster does not have, or removed by a misspelt name.",
+    rationale="gpolicy creates the renamed group then, without nodes; and a group that is removed by another name"
+    " stays. Remove `renamed_from` when the rename is done.",
+    **show(f"{GROUP}renamed_from: …\n", bad="default", good="silver"),
+)
+def group_not_there(context: Context) -> Iterator[Hit]:
+    there = list(context.state.groups) if context.state else []
+    old_names = Counter(group.renamed_from.value for group in context.groups if group.renamed_from)
+    guess = MOST_GUESSES
+    for name, item in context.desired.groups.items() if context.desired else ():
+        group, old = item.policy, item.policy.renamed_from
+        if item.current is not None:
+            continue
+        if group.removed is not None and guess > 0:
+            guess -= 1
+            near = name_meant(name, there)
+            if near is not None and near not in context.policy.groups:
+                message = f"group {name} is to be removed, but the cluster has {near}"
+                yield hit(group, message, group.removed.span, f"Did you mean `{near}`?")
+        elif old is not None and old_names[old.value] == 1 and not name_meant(old.value, there):
+            message = f"{name} is to be renamed from {old.value}, but the cluster has neither"
+            yield hit(group, message, old.span, f"its groups are {some(sorted(there))}")
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        there = list(context.state.groups) if context.state else []
-        old_names = Counter(group.renamed_from.value for group in context.groups if group.renamed_from)
-        guess = MOST_GUESSES
-        for name, item in context.desired.groups.items() if context.desired else ():
-            group, old = item.policy, item.policy.renamed_from
-            if item.current is not None:
+
+@warning("GP747", when=When.STATE)(
+    summary="A bridge, pool, server, allocator, network or file has almost the name that the cluster has now.",
+    rationale="Ganeti stores any name, and cannot say whether there is such a thing. One slip from the present name"
+    " is most likely a misspelling: instances then find no network or no disk. Names that differ in a number or a"
+    " single letter are no misspelling.",
+    **show(f"{CLUSTER}nicparams: {{link: …}}\n", bad="br-pubilc", good="br-public"),
+)
+def almost_live_name(context: Context) -> Iterator[Hit]:
+    if context.state is None:
+        return
+    live = [context.state.cluster.own, *(group.own for group in context.state.groups.values())]
+    for declared, leaf in context.explicit_at(*_OUTSIDE):
+        now = {str(own[leaf.path]) for own in live if own.get(leaf.path)}
+        near = name_meant(str(leaf.value), now) if str(leaf.value) not in now else None
+        if near is not None:
+            message = f"{leaf.dotted} is to be {leaf.value}, but the cluster has {near}"
+            yield hit(declared, message, leaf.span, f"Did you mean `{near}`?")
+
+
+def _of_resolving(info: RuleInfo, when: When = When.STATE) -> Rule:
+    def find(context: Context) -> Iterator[Hit]:
+        findings = context.desired.findings if context.desired else ()
+        return (Hit("", item) for item in findings if item.code == info.code)  # no waiver can name its object
+
+    return Rule(info=info, find=find, when=when)
+
+
+other_cluster = _of_resolving(OTHER_CLUSTER)
+unknown_node = _of_resolving(UNKNOWN_NODE)
+node_in_two_groups = _of_resolving(NODE_IN_TWO_GROUPS)
+# what could not be read may say something else: a leaf with an error inside, the other group's own new name
+node_sets_disagree = _of_resolving(NODE_SETS_DISAGREE, When.STATE | When.WHOLE)
+rename_clash = _of_resolving(RENAME_CLASH, When.STATE | When.WHOLE)
+
+
+@warning("GP745", "Ganeti 3.0, sources: queries of instances, instance creation", When.STATE)(
+    summary="A hypervisor is to be disabled, but instances of the cluster use it.",
+    rationale="Ganeti does not check that. It asks nodes about enabled hypervisors only, so such instances count"
+    " as stopped although they run, and none like them can be created.",
+    **show(f"{CLUSTER}enabled_hypervisors: […]\n", bad="xen-pvm", good="xen-pvm, kvm"),
+)
+def hypervisor_in_use(context: Context) -> Iterator[Hit]:
+    enabled = context.cluster_leaf(ENABLED_HYPERVISORS)
+    if enabled is None or context.state is None:
+        return
+    users: dict[str, list[str]] = {}
+    for instance in context.state.instances.values():
+        if instance.hypervisor is not None and instance.hypervisor not in texts(enabled):
+            users.setdefault(instance.hypervisor, []).append(instance.name)
+    for hypervisor, names in sorted(users.items()):
+        message = f"{hypervisor} is not to be enabled, but {some(sorted(names))} use it"
+        yield hit("cluster", message, enabled.span, f"leave {hypervisor} enabled, or convert them first")
+
+
+@warning("GP746", "Ganeti 3.0, gnt-cluster modify", When.STATE)(
+    summary="New disks are to go to another volume group or directory than the disks of existing instances.",
+    rationale="Ganeti moves no disk. It counts the free space of the new place only, and refuses a volume group"
+    " that a node does not have.",
+    **show(f"{CLUSTER}volume_group_name: …\n", bad="ssdvg", good="xenvg"),
+)
+def disks_left_behind(context: Context) -> Iterator[Hit]:
+    instances = context.state.instances.values() if context.state else ()
+    disks = [(item.name, disk.template) for item in instances for disk in item.disks]
+    for path, templates in _PLACES.items():
+        leaf, now = context.cluster_leaf(path), context.state.cluster.own.get(path) if context.state else None
+        users = sorted({name for name, template in disks if template in templates})
+        if leaf is not None and leaf.value and now and leaf.value != now and users:
+            message = f"{path[0]} is to be {leaf.value}, but {some(users)} have disks in {now}"
+            yield hit("cluster", message, leaf.span, f"write {now}, or move the disks first")
+
+
+@warning("GP727", "Resource model, Disk parameters (metavg); Ganeti's issue 865", When.STATE)(
+    summary="A node has no room for the metadata of another DRBD disk in metavg.",
+    rationale="Each DRBD disk has a volume of 128 MiB in metavg on both of its nodes. Nodes report the free space"
+    " of the cluster's own volume group only, so hail chooses the node all the same, and Ganeti fails when it makes"
+    " the disk. The volumes of metavg are those that physical_volumes.volume_groups assigns to it.",
+    **show(f"{GROUP}diskparams:\n  drbd: {{metavg: …}}\n{_SSD}", bad="ssdvg", good="xenvg"),
+)
+def no_room_for_metadata(context: Context) -> Iterator[Hit]:
+    for group in context.groups:
+        metavg = _separate_metavg(context, group)
+        for node in context.members.hosts_in(group) if metavg else ():
+            pools = pools_in(context, group, node)
+            pool = pools.others.get(metavg) if pools and metavg else None
+            if pool is None or node.offline or node.drained:
                 continue
-            if group.removed is not None and guess > 0:
-                guess -= 1
-                near = name_meant(name, there)
-                if near is not None and near not in context.policy.groups:
-                    message = f"group {name} is to be removed, but the cluster has {near}"
-                    yield self.hit(group, message, group.removed.span, hint=f"Did you mean `{near}`?")
-            elif old is not None and old_names[old.value] == 1 and not name_meant(old.value, there):
-                message = f"{name} is to be renamed from {old.value}, but the cluster has neither"
-                yield self.hit(group, message, old.span, hint=f"its groups are {some(sorted(there))}")
-
-
-class AlmostLiveName(StateRule):
-    info = warning_rule("GP747", "almost-live-name")(
-        summary="A bridge, pool, server, allocator, network or file has almost the name that the cluster has now.",
-        rationale="Ganeti stores any name, and cannot say whether there is such a thing. One slip from the present name"
-        " is most likely a misspelling: instances then find no network or no disk. Names that differ in a number or a"
-        " single letter are no misspelling.",
-        source="gpolicy",
-        bad=f"{CLUSTER}nicparams: {{link: br-pubilc}}\n",
-        good=f"{CLUSTER}nicparams: {{link: br-public}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        if context.state is None:
-            return
-        live = [context.state.cluster.own, *(group.own for group in context.state.groups.values())]
-        for declared, leaf in context.explicit_at(*_OUTSIDE):
-            now = {str(own[leaf.path]) for own in live if own.get(leaf.path)}
-            near = name_meant(str(leaf.value), now) if str(leaf.value) not in now else None
-            if near is not None:
-                message = f"{leaf.dotted} is to be {leaf.value}, but the cluster has {near}"
-                yield self.hit(declared, message, leaf.span, hint=f"Did you mean `{near}`?")
-
-
-class _OfResolving(StateRule):
-    """A rule about what resolving the policy on the cluster finds."""
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for finding in context.desired.findings if context.desired else ():
-            if finding.code == self.info.code:
-                yield Hit("", finding)  # no waiver can name it, so its object need not be known
-
-
-class OtherCluster(_OfResolving):
-    info = OTHER_CLUSTER
-
-
-class UnknownNode(_OfResolving):
-    info = UNKNOWN_NODE
-
-
-class NodeInTwoGroups(_OfResolving):
-    info = NODE_IN_TWO_GROUPS
-
-
-class NodeSetsDisagree(_OfResolving):
-    info = NODE_SETS_DISAGREE
-    needs_whole_policy = True  # a leaf with an error inside does not hold what was written
-
-
-class RenameClash(_OfResolving):
-    info = RENAME_CLASH
-    needs_whole_policy = True  # the other group's own new name may stand in what could not be read
-
-
-class HypervisorInUse(StateRule):
-    info = warning_rule("GP745", "hypervisor-in-use")(
-        summary="A hypervisor is to be disabled, but instances of the cluster use it.",
-        rationale="Ganeti does not check that. It asks nodes about enabled hypervisors only, so such instances count"
-        " as stopped although they run, and none like them can be created.",
-        source="Ganeti 3.0, sources: queries of instances, instance creation",
-        bad=f"{CLUSTER}enabled_hypervisors: [xen-pvm]\n",
-        good=f"{CLUSTER}enabled_hypervisors: [xen-pvm, kvm]\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        enabled = context.cluster_leaf(ENABLED_HYPERVISORS)
-        if enabled is None or context.state is None:
-            return
-        users: dict[str, list[str]] = {}
-        for instance in context.state.instances.values():
-            if instance.hypervisor is not None and instance.hypervisor not in texts(enabled):
-                users.setdefault(instance.hypervisor, []).append(instance.name)
-        for hypervisor, names in sorted(users.items()):
-            message = f"{hypervisor} is not to be enabled, but {some(sorted(names))} use it"
-            yield self.hit("cluster", message, enabled.span, hint=f"leave {hypervisor} enabled, or convert them first")
-
-
-class DisksLeftBehind(StateRule):
-    info = warning_rule("GP746", "disks-left-behind")(
-        summary="New disks are to go to another volume group or directory than the disks of existing instances.",
-        rationale="Ganeti moves no disk. It counts the free space of the new place only, and refuses a volume group"
-        " that a node does not have.",
-        source="Ganeti 3.0, gnt-cluster modify",
-        bad=f"{CLUSTER}volume_group_name: ssdvg\n",
-        good=f"{CLUSTER}volume_group_name: xenvg\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        instances = context.state.instances.values() if context.state else ()
-        disks = [(item.name, disk.template) for item in instances for disk in item.disks]
-        for path, templates in _PLACES.items():
-            leaf, now = context.cluster_leaf(path), context.state.cluster.own.get(path) if context.state else None
-            users = sorted({name for name, template in disks if template in templates})
-            if leaf is not None and leaf.value and now and leaf.value != now and users:
-                message = f"{path[0]} is to be {leaf.value}, but {some(users)} have disks in {now}"
-                yield self.hit("cluster", message, leaf.span, hint=f"write {now}, or move the disks first")
-
-
-class NoRoomForMetadata(StateRule):
-    info = warning_rule("GP727", "no-room-for-metadata")(
-        summary="A node has no room for the metadata of another DRBD disk in metavg.",
-        rationale="Each DRBD disk has a volume of 128 MiB in metavg on both of its nodes. Nodes report the free space"
-        " of the cluster's own volume group only, so hail chooses the node all the same, and Ganeti fails when it makes"
-        " the disk. The volumes of metavg are those that physical_volumes.volume_groups assigns to it.",
-        source="Resource model, Disk parameters (metavg); Ganeti's issue 865",
-        bad=f"{GROUP}diskparams:\n  drbd: {{metavg: ssdvg}}\n{_SSD}",
-        good=f"{GROUP}diskparams:\n  drbd: {{metavg: xenvg}}\n{_SSD}",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            metavg = _separate_metavg(context, group)
-            for node in context.members.hosts_in(group) if metavg else ():
-                pools = pools_in(context, group, node)
-                pool = pools.others.get(metavg) if pools and metavg else None
-                if pool is None or node.offline or node.drained:
-                    continue
-                free = sum(volume.free for volume in pool.allocatable)
-                if free < DRBD_METADATA:
-                    has = f"{amount('disk-size', free)} free in {metavg}" if pool.count else f"no volume of {metavg}"
-                    message = f"{node.name} in {name_of(group)} has {has}:"
-                    message += " no metadata of another DRBD disk fits (128 MiB)"
-                    leaf = context.effective(group, METAVG)
-                    hint = "add a volume to the group, or write another metavg"
-                    yield self.hit(group, message, leaf.span if leaf else group.span, hint=hint)
+            free = sum(volume.free for volume in pool.allocatable)
+            if free < DRBD_METADATA:
+                has = f"{amount('disk-size', free)} free in {metavg}" if pool.count else f"no volume of {metavg}"
+                message = f"{node.name} in {name_of(group)} has {has}: no metadata of another DRBD disk fits (128 MiB)"
+                leaf = context.effective(group, METAVG)
+                hint = "add a volume to the group, or write another metavg"
+                yield hit(group, message, leaf.span if leaf else group.span, hint)
 
 
 def _separate_metavg(context: Context, group: GroupPolicy) -> str | None:
@@ -273,86 +229,67 @@ def _templates(context: Context, group: GroupPolicy) -> Iterator[tuple[str, ...]
         yield tuple(map(str, names))
 
 
-_SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
+@error("GP721", "Ganeti 3.0, gnt-group remove", When.STATE | When.WHOLE, stays=NO_PLAN)(
+    summary="All groups of the cluster are to be removed.",
+    rationale="Ganeti does not remove the last group, since a cluster always has one.",
+    bad=f"{GROUP}removed: true\n",
+    good=GROUP,
+)
+def last_group_removed(context: Context) -> Iterator[Hit]:
+    removed = {group.name: group for group in context.policy.groups.values() if group.removed is not None}
+    observed = set(context.state.groups) if context.state else set()
+    if removed and observed and observed <= set(removed) and not context.groups:
+        group = removed[min(observed)]
+        place = group.removed.span if group.removed else group.span
+        message = f"{group.name} is the last group: Ganeti does not remove it"
+        yield hit(group, message, place, "keep one group, or declare the one that takes its place")
 
 
-def _sized(memory: str) -> str:
-    sizes = bounds(memory, "1 16", "1G 1T", "1 8")
-    return f"{GROUP}nodes: [node1.example.org]\nipolicy:\n  minmax:\n    - name: some\n      {sizes}---\n{SILVER}"
+@error("GP722", "Ganeti 3.0, gnt-group remove", When.STATE | When.WHOLE, stays=NO_PLAN)(
+    summary="A group is to be removed, but the policy leaves nodes of the cluster in it.",
+    rationale="Only an empty group can be removed.",
+    **show(f"{GROUP}removed: true\n---\n…", bad=SILVER, good=f"{SILVER}nodes: [node1.example.org]\n"),
+)
+def removed_group_has_nodes(context: Context) -> Iterator[Hit]:
+    for group in context.policy.groups.values():
+        if group.removed is None or context.state is None:
+            continue
+        left = [node.name for node in context.members.nodes_in(group)]
+        if left:
+            others = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
+            message = f"{group.name} is to be removed, but {left[0]}{others} still in it"
+            yield hit(group, message, group.removed.span, "move these nodes to another group")
 
 
-class LastGroupRemoved(StateRule, WholePolicyRule):
-    info = error_rule("GP721", "last-group-removed", NO_PLAN)(
-        summary="All groups of the cluster are to be removed.",
-        rationale="Ganeti does not remove the last group, since a cluster always has one.",
-        source="Ganeti 3.0, gnt-group remove",
-        bad=f"{GROUP}removed: true\n",
-        good=GROUP,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        removed = {group.name: group for group in context.policy.groups.values() if group.removed is not None}
-        observed = set(context.state.groups) if context.state else set()
-        if removed and observed and observed <= set(removed) and not context.groups:
-            group = removed[min(observed)]
-            place = group.removed.span if group.removed else group.span
-            message = f"{group.name} is the last group: Ganeti does not remove it"
-            yield self.hit(group, message, place, hint="keep one group, or declare the one that takes its place")
-
-
-class RemovedGroupHasNodes(StateRule, WholePolicyRule):
-    info = error_rule("GP722", "removed-group-has-nodes", NO_PLAN)(
-        summary="A group is to be removed, but the policy leaves nodes of the cluster in it.",
-        rationale="Only an empty group can be removed.",
-        source="Ganeti 3.0, gnt-group remove",
-        bad=f"{GROUP}removed: true\n---\n{SILVER}",
-        good=f"{GROUP}removed: true\n---\n{SILVER}nodes: [node1.example.org]\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.policy.groups.values():
-            if group.removed is None or context.state is None:
-                continue
-            left = [node.name for node in context.members.nodes_in(group)]
-            if left:
-                others = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
-                message = f"{group.name} is to be removed, but {left[0]}{others} still in it"
-                yield self.hit(group, message, group.removed.span, hint="move these nodes to another group")
-
-
-class MoveIntoStricterGroup(StateRule, WholePolicyRule):
-    info = warning_rule("GP723", "move-into-stricter-group")(
-        summary="A node is to move into a group whose instance policy does not allow the node's instances.",
-        rationale="Ganeti moves nodes between groups without checking the policy or the exclusive storage of the"
-        " target; only `gnt-cluster verify` reports it. hail and Ganeti then refuse to modify or move such instances"
-        " without --ignore-ipolicy.",
-        source="Ganeti 3.0, gnt-group assign-nodes, run",
-        bad=_sized("8G 16G"),
-        good=_sized("1G 16G"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        state, desired = context.state, context.desired
-        if state is None or desired is None:
-            return
-        current = {name: group.current for name, group in desired.groups.items()}
-        found: dict[str, list[tuple[str, str, Span]]] = defaultdict(list)
-        for name, instance in sorted(state.instances.items()):
-            node, wanted = state.nodes.get(instance.primary_node), desired.nodes.get(instance.primary_node)
-            group = context.policy.groups.get(wanted.group.value) if wanted and wanted.group else None
-            if node is None or wanted is None or wanted.group is None or group is None:
-                continue
-            if current.get(group.name) != node.group:
-                reason = _refused(context, group, instance)
-                if reason:
-                    found[group.name].append((name, reason, wanted.group.span))
-        for name, instances in found.items():
-            first, reason, span = instances[0]
-            others = f", nor {count(len(instances) - 1, 'more instance')}" if len(instances) > 1 else ""
-            message = f"group {name} does not allow {first} ({reason}){others} of the nodes that move into it"
-            hint = "move or change the instances first, or allow them there"
-            group = context.policy.groups[name]
-            yield self.hit(group, message, span, hint=hint, related=(Related(group.span, "the group"),))
+@warning("GP723", "Ganeti 3.0, gnt-group assign-nodes, run", When.STATE | When.WHOLE)(
+    summary="A node is to move into a group whose instance policy does not allow the node's instances.",
+    rationale="Ganeti moves nodes between groups without checking the policy or the exclusive storage of the"
+    " target; only `gnt-cluster verify` reports it. hail and Ganeti then refuse to modify or move such instances"
+    " without --ignore-ipolicy.",
+    **show(_SIZED, bad="8G", good="1G"),
+)
+def move_into_stricter_group(context: Context) -> Iterator[Hit]:
+    state, desired = context.state, context.desired
+    if state is None or desired is None:
+        return
+    current = {name: group.current for name, group in desired.groups.items()}
+    found: dict[str, list[tuple[str, str, Span]]] = defaultdict(list)
+    for name, instance in sorted(state.instances.items()):
+        node, wanted = state.nodes.get(instance.primary_node), desired.nodes.get(instance.primary_node)
+        group = context.policy.groups.get(wanted.group.value) if wanted and wanted.group else None
+        if node is None or wanted is None or wanted.group is None or group is None:
+            continue
+        if current.get(group.name) != node.group:
+            reason = _refused(context, group, instance)
+            if reason:
+                found[group.name].append((name, reason, wanted.group.span))
+    for name, instances in found.items():
+        first, reason, span = instances[0]
+        others = f", nor {count(len(instances) - 1, 'more instance')}" if len(instances) > 1 else ""
+        message = f"group {name} does not allow {first} ({reason}){others} of the nodes that move into it"
+        hint = "move or change the instances first, or allow them there"
+        group = context.policy.groups[name]
+        yield hit(group, message, span, hint, see(group.span, "the group"))
 
 
 def _refused(context: Context, group: GroupPolicy, instance: LiveInstance) -> str:
@@ -393,52 +330,44 @@ def _outside(pair: Pair, instance: LiveInstance, *, exclusive: bool) -> Mapping[
     }
 
 
-class NoSpindles(StateRule):
-    info = warning_rule("GP726", "no-spindles")(
-        summary="Nodes of the cluster have a spindle_count of 0 or less.",
-        rationale="htools divides by it, so the cluster's score is not a number: hbal and hail cannot tell a good"
-        " placement from a bad one. With exclusive storage it is not read.",
-        source="Resource model, Node parameters; Ganeti 3.0 stores it unchecked",
-        bad=f"{GROUP}alloc_policy: preferred\n",
-        good=f"{GROUP}ndparams: {{spindle_count: 1}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        if any(declared.level is Level.NODE for declared, _ in context.explicit_at(_SPINDLE_COUNT)):
-            return  # the policy sees to it, node by node
-        for group in context.groups:
-            of_group, exclusive = (in_force(context, group, path) for path in (_SPINDLE_COUNT, EXCLUSIVE_STORAGE))
-            if exclusive is not None and exclusive.value is True:
-                continue
-            inherited = of_group.value if of_group else None
-            counts = {node.name: node.own.get(_SPINDLE_COUNT, inherited) for node in context.members.hosts_in(group)}
-            without = [name for name, count in counts.items() if isinstance(count, int) and count <= 0]
-            if without and (of_group is None or of_group.leaf is None or of_group.number > 0):  # else GP107 says it
-                more = f" and {count(len(without) - 1, 'more node')} have" if len(without) > 1 else " has"
-                message = f"{without[0]}{more} no spindles in {name_of(group)} (spindle_count 0 or less)"
-                yield self.hit(group, message, group.span, hint="declare ndparams.spindle_count, 1 or more")
+@warning("GP726", "Resource model, Node parameters; Ganeti 3.0 stores it unchecked", When.STATE)(
+    summary="Nodes of the cluster have a spindle_count of 0 or less.",
+    rationale="htools divides by it, so the cluster's score is not a number: hbal and hail cannot tell a good"
+    " placement from a bad one. With exclusive storage it is not read.",
+    **show(f"{GROUP}…\n", bad="alloc_policy: preferred", good="ndparams: {spindle_count: 1}"),
+)
+def no_spindles(context: Context) -> Iterator[Hit]:
+    if any(declared.level is Level.NODE for declared, _ in context.explicit_at(_SPINDLE_COUNT)):
+        return  # the policy sees to it, node by node
+    for group in context.groups:
+        of_group, exclusive = (in_force(context, group, path) for path in (_SPINDLE_COUNT, EXCLUSIVE_STORAGE))
+        if exclusive is not None and exclusive.value is True:
+            continue
+        inherited = of_group.value if of_group else None
+        counts = {node.name: node.own.get(_SPINDLE_COUNT, inherited) for node in context.members.hosts_in(group)}
+        without = [name for name, count in counts.items() if isinstance(count, int) and count <= 0]
+        if without and (of_group is None or of_group.leaf is None or of_group.number > 0):  # else GP107 says it
+            more = f" and {count(len(without) - 1, 'more node')} have" if len(without) > 1 else " has"
+            message = f"{without[0]}{more} no spindles in {name_of(group)} (spindle_count 0 or less)"
+            yield hit(group, message, group.span, "declare ndparams.spindle_count, 1 or more")
 
 
-class OtherRelease(StateRule):
-    info = warning_rule("GP743", "other-release")(
-        summary="The cluster has another release of Ganeti than the policy says, or one that gpolicy does not know.",
-        rationale="Plans go by the cluster's release, and so does `check --state`. `check` alone and editors go by"
-        " `ganeti_version`: they judge which parameters and values exist by a release that the cluster does not have.",
-        source="gpolicy",
-        bad=f'{CLUSTER}ganeti_version: "2.16"\n',
-        good=f'{CLUSTER}ganeti_version: "3.0"\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        declared, state = context.policy.cluster, context.state
-        if state is None:
-            return
-        if unknown := unknown_release(state.software_version):
-            yield self.hit(declared or "cluster", unknown, declared.span if declared else None)
-        said = declared.ganeti_version if declared else None
-        release = release_of(state.software_version)
-        if declared is None or said is None or release in (release_of(said), None):
-            return
-        message = f"the cluster has Ganeti {state.software_version}, the policy is for {said}"
-        span = declared.document.value_span(("ganeti_version",))
-        yield self.hit(declared, message, span, hint=f'write ganeti_version: "{release}"')
+@warning("GP743", when=When.STATE)(
+    summary="The cluster has another release of Ganeti than the policy says, or one that gpolicy does not know.",
+    rationale="Plans go by the cluster's release, and so does `check --state`. `check` alone and editors go by"
+    " `ganeti_version`: they judge which parameters and values exist by a release that the cluster does not have.",
+    **show(f'{CLUSTER}ganeti_version: "…"\n', bad="2.16", good="3.0"),
+)
+def other_release(context: Context) -> Iterator[Hit]:
+    declared, state = context.policy.cluster, context.state
+    if state is None:
+        return
+    if unknown := unknown_release(state.software_version):
+        yield hit(declared or "cluster", unknown, declared.span if declared else None)
+    said = declared.ganeti_version if declared else None
+    release = release_of(state.software_version)
+    if declared is None or said is None or release in (release_of(said), None):
+        return
+    message = f"the cluster has Ganeti {state.software_version}, the policy is for {said}"
+    span = declared.document.value_span(("ganeti_version",))
+    yield hit(declared, message, span, f'write ganeti_version: "{release}"')

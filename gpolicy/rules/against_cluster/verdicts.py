@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context, name_of
-from gpolicy.checking.node_limits import own_pool
+from gpolicy.checking.node_limits import excesses_by_group, own_pool
 from gpolicy.checking.pairs import amount
-from gpolicy.checking.rule import Hit, Rule, Same, SilentAfter
-from gpolicy.findings import NO_PLAN, Related, RuleParameter, Span, error_rule, warning_rule
+from gpolicy.checking.rule import Hit, Same, SilentAfter, When, error, hit, see, warning
+from gpolicy.findings import NO_PLAN, RuleParameter, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Measure
-from gpolicy.policy.model import Hardware
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, named, some
-from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, StateRule, bounds
+from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, group_with, promised_disk, show, spec
 from gpolicy.rules.tags.domains import LOCATION
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
     from gpolicy.checking.tags import Tag
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.ganeti.parameter import Path
     from gpolicy.impact.location_change import LocationChange
     from gpolicy.impact.violation_change import ViolationChange
     from gpolicy.plan.built_in_guards import GuardResult
@@ -36,18 +33,28 @@ if TYPE_CHECKING:
 
 _CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
 """What says that a value is not allowed, by the name of the value; of all others the spec pairs do."""
+_GUARDED: Final = (
+    f"{GROUP}alloc_policy: last_resort\nndparams: {{cpu_speed: 2}}\n---\n"
+    "gpolicy: v1\nkind: Guards\nguards:\n  - {name: few, max_changes: …}\n"
+)
+_PLANNED: Final = When.STATE | When.WHOLE | When.NO_PLAN
+"""When rules about the plan that a policy leads to run."""
+_NO_ERROR: Final = SilentAfter(errors=("GP",))
+"""An error stands in the way of a plan."""
+_BETTER_THAN_GUARDS: Final = (
+    ("expressible", ("GP101", "GP102")),
+    ("templates-enabled", ("GP301", "GP308")),
+    ("templates-in-use", ("GP309",)),
+    ("std-in-bounds", ("GP205",)),
+    ("groups-empty", ("GP721", "GP722")),
+    ("storage-set-up", ("GP304", "GP305", "GP311")),
+    ("exclusive-storage", ("GP412", "GP417", "GP418")),
+)
 
 
 def prospect_of(context: Context) -> Prospect | None:
     """Return what the plan that the policy leads to would do to the observed cluster, if that can be told."""
     return context.forecast.prospect(context.policy, context.state) if context.state else None
-
-
-class PlanRule(Rule):
-    """A rule about the plan that a policy leads to. It is not asked where an error stands in the way of a plan."""
-
-    needs_state = needs_whole_policy = said_by_plan = runs_last = True
-    silent_after = SilentAfter(errors=("GP",))
 
 
 def _all_verdicts(context: Context) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
@@ -61,75 +68,49 @@ def _verdicts(context: Context) -> list[tuple[Guard, GuardResult]]:
     return list(zip(context.policy.guards, declared, strict=False))
 
 
-def _guarded(most: int) -> str:
-    group = f"{GROUP}alloc_policy: last_resort\nndparams: {{cpu_speed: 2}}\n---\n"
-    return f"{group}gpolicy: v1\nkind: Guards\nguards:\n  - {{name: few, max_changes: {most}}}\n"
+@warning("GP748", "gpolicy plan, guards of the policy", _PLANNED | When.LAST)(
+    summary="A guard of the policy would stop the plan that the policy leads to.",
+    rationale="`gpolicy plan` measures what its changes do to the cluster, and stops there unless `--allow`"
+    " overrides the guard. A guard that fails without any change stops every plan.",
+    **show(_GUARDED, bad="1", good="5"),
+    silent_after=_NO_ERROR,
+)
+def guard_stops_plan(context: Context) -> Iterator[Hit]:
+    for guard, verdict in context.once(_verdicts):
+        if not verdict.ok and not (guard.measure is Measure.NEWLY_VIOLATING and context.once(_violating)):  # GP749
+            name = guard.name.value
+            hint = f"{verdict.message}; if that is meant, override the guard with gpolicy plan --allow {name}"
+            yield hit(f"guard/{name}", f"guard {name} would stop the plan", guard.span, hint)
+    _, built_in = context.once(_all_verdicts)
+    for verdict in built_in:
+        hint = f"if that is meant, override the guard with gpolicy plan --allow {verdict.name}"
+        yield hit("cluster", f"guard {verdict.name} would stop the plan: {verdict.message}", None, hint)
 
 
-class GuardStopsPlan(PlanRule):
-    info = warning_rule("GP748", "guard-stops-plan")(
-        summary="A guard of the policy would stop the plan that the policy leads to.",
-        rationale="`gpolicy plan` measures what its changes do to the cluster, and stops there unless `--allow`"
-        " overrides the guard. A guard that fails without any change stops every plan.",
-        source="gpolicy plan, guards of the policy",
-        bad=_guarded(1),
-        good=_guarded(5),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for guard, verdict in context.once(_verdicts):
-            if not verdict.ok and not (guard.measure is Measure.NEWLY_VIOLATING and context.once(_violating)):  # GP749
-                name = guard.name.value
-                hint = f"{verdict.message}; if that is meant, override the guard with gpolicy plan --allow {name}"
-                yield self.hit(f"guard/{name}", f"guard {name} would stop the plan", guard.span, hint=hint)
-        _, built_in = context.once(_all_verdicts)
-        for verdict in built_in:
-            hint = f"if that is meant, override the guard with gpolicy plan --allow {verdict.name}"
-            yield self.hit("cluster", f"guard {verdict.name} would stop the plan: {verdict.message}", None, hint=hint)
-
-
-def _sized(memory: str) -> str:
-    return f"{GROUP}ipolicy:\n  minmax:\n    - name: some\n      {bounds(memory, '1 16', '1G 1T', '1 8')}"
-
-
-class InstancesViolate(PlanRule):
-    info = warning_rule("GP749", "instances-violate")(
-        summary="Instances or nodes that conform to their group's policy now would violate it.",
-        rationale="Such instances keep running, but Ganeti refuses to modify them without --ignore-ipolicy, and hail to"
-        " move them within the policy. hail and hbal put no more on a node above its vcpu-ratio or spindle-ratio, which"
-        " hbal calls policy-violating. Where guards limit `newly_violating`, it is reported if one of them would stop"
-        " the plan.",
-        source="Ganeti 3.0, instance policies, and hbal",
-        bad=_sized("8G 16G"),
-        good=_sized("1G 16G"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        violating = context.once(_violating)
-        about = [item for item in context.once(_verdicts) if item[0].measure is Measure.NEWLY_VIOLATING]
-        stopping = [guard.name.value for guard, verdict in about if not verdict.ok]
-        if about and not stopping:
-            return
-        meant = ", or write a guard newly_violating that says how many are meant"
-        if stopping:
-            allowed = " ".join(f"--allow {name}" for name in stopping)
-            meant = f"; if that is meant, override {named('guard', stopping)} with gpolicy plan {allowed}"
-        for item in violating:
-            place = context.policy.groups.get(item.group, "cluster")
-            yield self.hit(place, item.message, item.span, hint=f"{item.cure}{meant}")
-        known = context.once(_violations) if not about else None
-        if known and (why := "; ".join(f"{name}: {why}" for name, why in known.uncertain().items())):
-            yield self.hit("cluster", f"whether the plan makes anything violate the policy is not known: {why}", None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Violating:
-    """Instances or nodes that a group would no longer allow, in words: the place of the value, and what to do."""
-
-    group: str
-    span: Span | None
-    message: str
-    cure: str
+@warning("GP749", "Ganeti 3.0, instance policies, and hbal", _PLANNED | When.LAST)(
+    summary="Instances or nodes that conform to their group's policy now would violate it.",
+    rationale="Such instances keep running, but Ganeti refuses to modify them without --ignore-ipolicy, and hail to"
+    " move them within the policy. hail and hbal put no more on a node above its vcpu-ratio or spindle-ratio, which"
+    " hbal calls policy-violating. Where guards limit `newly_violating`, it is reported if one of them would stop"
+    " the plan.",
+    **show(group_with(spec("some", "… 16G", "1 16", "1G 1T", "1 8")), bad="8G", good="1G"),
+    silent_after=_NO_ERROR,
+)
+def instances_violate(context: Context) -> Iterator[Hit]:
+    violating = context.once(_violating)
+    about = [item for item in context.once(_verdicts) if item[0].measure is Measure.NEWLY_VIOLATING]
+    stopping = [guard.name.value for guard, verdict in about if not verdict.ok]
+    if about and not stopping:
+        return
+    meant = ", or write a guard newly_violating that says how many are meant"
+    if stopping:
+        allowed = " ".join(f"--allow {name}" for name in stopping)
+        meant = f"; if that is meant, override {named('guard', stopping)} with gpolicy plan {allowed}"
+    for item in violating:
+        yield replace(item, finding=replace(item.finding, hint=f"{item.finding.hint}{meant}"))
+    known = context.once(_violations) if not about else None
+    if known and (why := "; ".join(f"{name}: {why}" for name, why in known.uncertain().items())):
+        yield hit("cluster", f"whether the plan makes anything violate the policy is not known: {why}", None)
 
 
 def _violations(context: Context) -> ViolationChange | None:
@@ -140,19 +121,15 @@ def _violations(context: Context) -> ViolationChange | None:
     return context.forecast.impact(prospect, "violations").violations
 
 
-def _violating(context: Context) -> list[_Violating]:
-    """Return what would newly violate the policy."""
+def _violating(context: Context) -> list[Hit]:
     known = context.once(_violations)
     if known is None or context.state is None or context.desired is None:
         return []
-    refused = (
-        _Violating(group, span, f"group {group} would no longer allow {some(names)}", "allow their sizes")
-        for group, span, names in _refused(context, known, context.state, context.desired)
-    )
+    refused = _refused(context, known, context.state, context.desired)
     return [*refused, *_above_ratios(context, known)]
 
 
-def _above_ratios(context: Context, known: ViolationChange) -> Iterator[_Violating]:
+def _above_ratios(context: Context, known: ViolationChange) -> Iterator[Hit]:
     """Yield the groups whose nodes would be above a ratio that they keep now."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for item in known.nodes_newly:
@@ -163,13 +140,11 @@ def _above_ratios(context: Context, known: ViolationChange) -> Iterator[_Violati
         leaf = context.effective(declared, ("ipolicy", parameter)) if declared else None
         message = f"group {group} would have nodes above its {parameter}: {some(nodes, 2)}"
         cure = f"raise {parameter}, or move instances away first"
-        yield _Violating(group, leaf.span if leaf else None, message, cure)
+        yield hit(context.policy.groups.get(group, "cluster"), message, leaf.span if leaf else None, cure)
 
 
-def _refused(
-    context: Context, known: ViolationChange, state: ClusterState, desired: Desired
-) -> list[tuple[str, Span | None, list[str]]]:
-    """Return the groups that would no longer allow instances, the place of the value that does not, and the names."""
+def _refused(context: Context, known: ViolationChange, state: ClusterState, desired: Desired) -> Iterator[Hit]:
+    """Yield the groups that would no longer allow instances, at the values that do not."""
     policy = context.policy
     current = {name: group.current for name, group in desired.groups.items()}
     found: dict[tuple[str, Path, int], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
@@ -194,10 +169,10 @@ def _refused(
             found[cause][item.instance].append(breach.parameter)
             if cause not in places:
                 places[cause] = _place(context, declared, path, own, breach)
-    return [
-        (cause[0], places[cause], [f"{name} ({', '.join(words)})" for name, words in breaches.items()])
-        for cause, breaches in sorted(found.items())
-    ]
+    for cause, by_instance in sorted(found.items()):
+        names = [f"{name} ({', '.join(words)})" for name, words in by_instance.items()]
+        message = f"group {cause[0]} would no longer allow {some(names)}"
+        yield hit(policy.groups.get(cause[0], "cluster"), message, places[cause], "allow their sizes")
 
 
 def _place(
@@ -219,32 +194,28 @@ def _in_racks(first: str, second: str) -> str:
     return f"{GROUP}---\ngpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\n{sets}"
 
 
-class PlacedAgainstTags(PlanRule):
-    info = warning_rule("GP750", "placed-against-tags")(
-        summary="The policy's tags make the place of an instance wrong: both of its nodes in one failure domain, two"
-        " instances with one exclusion tag together, or nowhere to go.",
-        rationale="Tags move no instance. Until somebody does, a failure of the domain takes both copies of the disks,"
-        " instances that are to be apart fail together, or Ganeti's tools find no node for one. `gpolicy plan` shows"
-        " each of them, and the moves that cure it.",
-        source=LOCATION,
-        bad=_in_racks("a", "a"),
-        good=_in_racks("a", "b"),
-    )
-
-    better = ((Same.PLACE, ("GP507", "GP518", "GP519")),)  # they say the same of all instances
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        if not context.tags and not context.policy.owned:
-            return
-        prospect = context.once(prospect_of)
-        known = context.forecast.impact(prospect, "location").location if prospect else None
-        found: dict[tuple[str, Span | None], dict[str, list[_Wrong]]] = defaultdict(lambda: defaultdict(list))
-        rules = [tag for tag in context.tags if tag.level is Level.CLUSTER and tag.family and tag.suffix]
-        for wrong in _newly_wrong(known) if known else ():
-            found[_place_of_tag(context, rules, wrong)][wrong.words].append(wrong)
-        for (label, span), kinds in found.items():
-            hint = "correct the tags; if they are right, gpolicy plan shows the moves that cure it"
-            yield self.hit(label, "; ".join(_sentence(words, items) for words, items in kinds.items()), span, hint=hint)
+@warning("GP750", LOCATION, _PLANNED | When.LAST)(
+    summary="The policy's tags make the place of an instance wrong: both of its nodes in one failure domain, two"
+    " instances with one exclusion tag together, or nowhere to go.",
+    rationale="Tags move no instance. Until somebody does, a failure of the domain takes both copies of the disks,"
+    " instances that are to be apart fail together, or Ganeti's tools find no node for one. `gpolicy plan` shows"
+    " each of them, and the moves that cure it.",
+    **show(_in_racks("a", "…"), bad="a", good="b"),
+    better=((Same.PLACE, ("GP507", "GP518", "GP519")),),  # they say the same of all instances
+    silent_after=_NO_ERROR,
+)
+def placed_against_tags(context: Context) -> Iterator[Hit]:
+    if not context.tags and not context.policy.owned:
+        return
+    prospect = context.once(prospect_of)
+    known = context.forecast.impact(prospect, "location").location if prospect else None
+    found: dict[tuple[str, Span | None], dict[str, list[_Wrong]]] = defaultdict(lambda: defaultdict(list))
+    rules = [tag for tag in context.tags if tag.level is Level.CLUSTER and tag.family and tag.suffix]
+    for wrong in _newly_wrong(known) if known else ():
+        found[_place_of_tag(context, rules, wrong)][wrong.words].append(wrong)
+    for (label, span), kinds in found.items():
+        hint = "correct the tags; if they are right, gpolicy plan shows the moves that cure it"
+        yield hit(label, "; ".join(_sentence(words, items) for words, items in kinds.items()), span, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,28 +279,13 @@ def _place_of_tag(context: Context, rules: Sequence[Tag], wrong: _Wrong) -> tupl
     return (about[0].label, about[0].span) if about else ("cluster", None)
 
 
-class _GuardRule(Rule):
-    """A rule about what the built-in guards have against the plan."""
-
-    needs_state = needs_whole_policy = said_by_plan = True
-    better = (
-        ("expressible", ("GP101", "GP102")),
-        ("templates-enabled", ("GP301", "GP308")),
-        ("templates-in-use", ("GP309",)),
-        ("std-in-bounds", ("GP205",)),
-        ("groups-empty", ("GP721", "GP722")),
-        ("storage-set-up", ("GP304", "GP305", "GP311")),
-        ("exclusive-storage", ("GP412", "GP417", "GP418")),
-    )
-    overridable: ClassVar[bool]
-    hint: ClassVar[str]
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        if context.desired is None or context.desired.findings:
-            return  # what the plan would be is not known before these are mended
-        for name, raised in context.once(_objections).items():
-            for objection in raised if BUILT_IN[name].overridable is self.overridable else ():
-                yield self.hit("", f"{name}: {objection.text}", objection.span, hint=self.hint.format(name), guard=name)
+def _said_by_guards(context: Context, hint: str, *, overridable: bool) -> Iterator[Hit]:
+    if context.desired is None or context.desired.findings:
+        return  # what the plan would be is not known before these are mended
+    for name, raised in context.once(_objections).items():
+        for objection in raised if BUILT_IN[name].overridable is overridable else ():
+            found = hit("", f"{name}: {objection.text}", objection.span, hint.format(name))
+            yield replace(found, guard=name)
 
 
 def _objections(context: Context) -> Mapping[str, Sequence[Objection]]:
@@ -337,112 +293,85 @@ def _objections(context: Context) -> Mapping[str, Sequence[Objection]]:
     return context.forecast.objections(context.policy, context.state) if context.state else {}
 
 
-class PlanImpossible(_GuardRule):
-    info = error_rule("GP741", "plan-impossible", NO_PLAN)(
-        summary="Ganeti would refuse a part of the plan that the policy leads to.",
-        rationale="The guards of `gpolicy plan` object to it, and nothing can override them: the plan could not be"
-        " carried out to its end. Guards that other rules know more about (GP301, GP309, GP722) are reported by these.",
-        source="gpolicy plan, built-in guards",
-        bad=f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [node2.example.org]\n",
-        good=f"{GROUP}nodes: [node1.example.org, node2.example.org]\n---\n{SILVER}",
-    )
-    overridable = False
-    hint = "change what the policy says, or the cluster, first"
+@error("GP741", "gpolicy plan, built-in guards", _PLANNED, stays=NO_PLAN)(
+    summary="Ganeti would refuse a part of the plan that the policy leads to.",
+    rationale="The guards of `gpolicy plan` object to it, and nothing can override them: the plan could not be"
+    " carried out to its end. Guards that other rules know more about (GP301, GP309, GP722) are reported by these.",
+    bad=f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [node2.example.org]\n",
+    good=f"{GROUP}nodes: [node1.example.org, node2.example.org]\n---\n{SILVER}",
+    better=_BETTER_THAN_GUARDS,
+)
+def plan_impossible(context: Context) -> Iterator[Hit]:
+    return _said_by_guards(context, "change what the policy says, or the cluster, first", overridable=False)
 
 
-class PlanUnsafe(_GuardRule):
-    info = warning_rule("GP742", "plan-unsafe")(
-        summary="A built-in guard would stop the plan that the policy leads to.",
-        rationale="Ganeti would do without a question what may cut off the master, or redirect disks. `gpolicy plan`"
-        " stops there, unless `--allow` overrides the guard.",
-        source="gpolicy plan, built-in guards",
-        bad=f"{CLUSTER}master_netdev: eth1\n",
-        good=f"{CLUSTER}master_netdev: eth0\n",
-    )
-    overridable = True
+@warning("GP742", "gpolicy plan, built-in guards", _PLANNED)(
+    summary="A built-in guard would stop the plan that the policy leads to.",
+    rationale="Ganeti would do without a question what may cut off the master, or redirect disks. `gpolicy plan`"
+    " stops there, unless `--allow` overrides the guard.",
+    **show(f"{CLUSTER}master_netdev: …\n", bad="eth1", good="eth0"),
+    better=_BETTER_THAN_GUARDS,
+)
+def plan_unsafe(context: Context) -> Iterator[Hit]:
     hint = "correct the policy; if it is meant, override the guard with gpolicy plan --allow {}"
+    return _said_by_guards(context, hint, overridable=True)
 
 
-def _size(memory: str) -> str:
-    return f"{GROUP}ipolicy:\n  minmax:\n    - name: big\n      {bounds(memory, '1 4', '1G 10G')}"
+@warning("GP724", "Partitioned Ganeti, Constrained instance sizes", When.STATE)(
+    summary="The smallest or the largest instance of a spec is larger than every node of the group.",
+    rationale="The spec is legal, but no instance of this size can be created until the group has larger nodes. If"
+    " the group promises hardware, its specs are compared with that (GP211, GP212).",
+    bad=group_with(spec("big", "96G 128G", "1 4", "1G 10G")),
+    good=group_with(spec("big", "16G 60G", "1 4", "1G 10G")),
+)
+def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
+    for group in context.groups:
+        for excess in context.once(excesses_by_group).get(group.name, ()):
+            if excess.limit.span is None:
+                hint = "make the spec smaller" if excess.bound == "min" else "lower the maximum"
+                yield hit(group, excess.sentence(f"any node of {name_of(group)}"), excess.place, hint)
 
 
-class SpecBeyondNodes(StateRule):
-    info = warning_rule("GP724", "spec-beyond-nodes")(
-        summary="The smallest or the largest instance of a spec is larger than every node of the group.",
-        rationale="The spec is legal, but no instance of this size can be created until the group has larger nodes. If"
-        " the group promises hardware, its specs are compared with that (GP211, GP212).",
-        source="Partitioned Ganeti, Constrained instance sizes",
-        bad=_size("96G 128G"),
-        good=_size("16G 60G"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            for excess in context.excesses.get(group.name, ()):
-                if excess.limit.span is None:
-                    hint = "make the spec smaller" if excess.bound == "min" else "lower the maximum"
-                    yield self.hit(group, excess.sentence(f"any node of {name_of(group)}"), excess.place, hint=hint)
-
-
-class HardwareNotAsPromised(StateRule):
-    info = warning_rule("GP725", "hardware-not-as-promised")(
-        summary="A node of the cluster has less than the hardware that its group promises.",
-        rationale="gpolicy compares specs and tests with the promise, so their results are wrong for this node.",
-        bad=f"{GROUP}hardware: {{memory: 128G, cpus: 16}}\n",
-        good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\n",
-        parameters=(
-            RuleParameter(
-                name="tolerance",
-                default=5,
-                summary="Percent of the promised memory and volume size that may be missing, since the system keeps"
-                " some.",
-                most=100,
-            ),
+@warning("GP725", when=When.STATE)(
+    summary="A node of the cluster has less than the hardware that its group promises.",
+    rationale="gpolicy compares specs and tests with the promise, so their results are wrong for this node.",
+    **show(f"{GROUP}hardware: {{memory: …, cpus: 16}}\n", bad="128G", good="64G"),
+    parameters=(
+        RuleParameter(
+            "tolerance",
+            5,
+            "Percent of the promised memory and volume size that may be missing, since the system keeps some.",
+            most=100,
         ),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        share = 1 - context.settings.parameter(self.info, "tolerance") / 100
-        for group in context.groups:
-            hardware = group.hardware
-            if hardware is None:
-                continue
-            lacking: dict[str, list[tuple[str, str, str, Span]]] = {}
-            for node in context.members.hosts_in(group):
-                had = node.resources
-                volumes = [volume.size for volume in own_pool(context, group, node).allocatable]
-                promised = (
-                    ("memory", "memory-size", hardware.memory, had.memory_total, share),
-                    ("CPUs", "cpu-count", hardware.cpus, had.cpu_total, 1.0),
-                    ("physical volumes", "disk-count", hardware.pv_count, len(volumes) or None, 1.0),
-                    ("disk", "disk-size", None if volumes else _promised_disk(hardware), had.disk_total, share),
-                )
-                less = [
-                    (what, amount(name, has), amount(name, item.value), item.span)
-                    for what, name, item, has, part in promised
-                    if item is not None and has and has < item.value * part
-                ]
-                smallest = min(hardware.pv_sizes, key=lambda size: size.value, default=None)
-                if smallest is not None and volumes and min(volumes) < smallest.value * share:
-                    sizes = [amount("disk-size", size) for size in (min(volumes), smallest.value)]
-                    less.append(("a physical volume of", sizes[0], sizes[1], smallest.span))
-                for what, has, wanted, span in less:
-                    lacking.setdefault(what, []).append((node.name, has, wanted, span))
-            for what, found in lacking.items():
-                name, has, wanted, span = found[0]
-                who = f"{name} in {name_of(group)} has"
-                if len(found) > 1:
-                    who = f"{name} and {count(len(found) - 1, 'more node')} of {name_of(group)} have"
-                message = f"{who} less than promised: {what} {has}, not {wanted}"
-                hint = "correct the promise, or put nodes that differ into another group"
-                yield self.hit(group, message, span, hint=hint, related=(Related(hardware.span, "promised here"),))
-
-
-def _promised_disk(hardware: Hardware) -> Located[int] | None:
-    """Return the promised disk of a node, MiB: the sum of its volumes; None if they are not promised."""
-    sizes, count = hardware.pv_sizes, hardware.volume_count
-    if not sizes or count is None:
-        return None
-    total = sum(size.value for size in sizes) if len(sizes) > 1 else sizes[0].value * count
-    return Located(total, sizes[0].span)
+    ),
+)
+def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit]:
+    share = 1 - tolerance / 100
+    for group in context.groups:
+        hardware = group.hardware
+        if hardware is None:
+            continue
+        lacking: dict[str, list[tuple[str, str, str, Span]]] = {}
+        for node in context.members.hosts_in(group):
+            had = node.resources
+            volumes = [volume.size for volume in own_pool(context, group, node).allocatable]
+            smallest = min(hardware.pv_sizes, key=lambda size: size.value, default=None)
+            promised = (
+                ("memory", "memory-size", hardware.memory, had.memory_total or None, share),
+                ("CPUs", "cpu-count", hardware.cpus, had.cpu_total or None, 1.0),
+                ("physical volumes", "disk-count", hardware.pv_count, len(volumes) or None, 1.0),
+                ("disk", "disk-size", None if volumes else promised_disk(hardware), had.disk_total or None, share),
+                ("a physical volume of", "disk-size", smallest, min(volumes, default=None), share),
+            )
+            for what, kind, item, size, part in promised:
+                if item is not None and size is not None and size < item.value * part:
+                    less = (node.name, amount(kind, size), amount(kind, item.value), item.span)
+                    lacking.setdefault(what, []).append(less)
+        for what, found in lacking.items():
+            name, has, wanted, span = found[0]
+            who = f"{name} in {name_of(group)} has"
+            if len(found) > 1:
+                who = f"{name} and {count(len(found) - 1, 'more node')} of {name_of(group)} have"
+            message = f"{who} less than promised: {what} {has}, not {wanted}"
+            hint = "correct the promise, or put nodes that differ into another group"
+            yield hit(group, message, span, hint, see(hardware.span, "promised here"))

@@ -6,139 +6,117 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context, Known, name_of, texts
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import REFUSED, Related, error_rule, info_rule, warning_rule
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context, name_of, texts
+from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
-from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, MoreWithState, StateRule, WholePolicyRule, bounds
+from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, bounds, show
 
 _SOURCE: Final = "Ganeti 3.0, checks of the cluster and group commands"
+_ENABLED: Final = f"{CLUSTER}enabled_disk_templates: "
 _DIRECTORIES: Final[dict[str, Path]] = {"file": ("file_storage_dir",), "sharedfile": ("shared_file_storage_dir",)}
 _PAIR: Final = f"  minmax:\n    - name: some\n      {bounds('1G 12G', '1 3', '10G 90G')}"
 
 
-def _where(enabled: Known) -> tuple[Related, ...]:
-    return (Related(enabled.span, "enabled here"),) if enabled.span else ()
+@error("GP301", _SOURCE, When.MORE_WITH_STATE, stays=REFUSED)(
+    summary="An instance policy allows a disk template that the cluster does not enable.",
+    rationale="Ganeti refuses the policy: the cluster's enabled templates limit the cluster and all groups.",
+    **show(f"{_ENABLED}[…]\nipolicy: {{disk-templates: [drbd, plain]}}\n", bad="drbd", good="drbd, plain"),
+    unless_declared=(ENABLED_TEMPLATES,),
+)
+def template_not_enabled(context: Context) -> Iterator[Hit]:
+    enabled = context.enabled_templates()
+    for declared, leaf in context.explicit_at(DISK_TEMPLATES):
+        for template in texts(leaf):
+            if enabled is not None and template not in enabled.values:
+                message = f"{template} is not enabled on the cluster"
+                hint = f"add it to enabled_disk_templates, or allow only {', '.join(enabled.values)}"
+                written: Any = leaf.document.root  # the value itself is sorted
+                span = leaf.at(written["ipolicy"]["disk-templates"].index(template))
+                related = see(enabled.span, "enabled here")
+                yield hit(declared, message, span, hint, related, missing=f"enabled {template}")
 
 
-class TemplateNotEnabled(MoreWithState):
-    info = error_rule("GP301", "template-not-enabled", REFUSED)(
-        summary="An instance policy allows a disk template that the cluster does not enable.",
-        rationale="Ganeti refuses the policy: the cluster's enabled templates limit the cluster and all groups.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}enabled_disk_templates: [drbd]\nipolicy: {{disk-templates: [drbd, plain]}}\n",
-        good=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd, plain]}}\n",
-    )
-    unless_declared = (ENABLED_TEMPLATES,)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        enabled = context.enabled_templates()
-        for declared, leaf in context.explicit_at(DISK_TEMPLATES):
-            for template in texts(leaf):
-                if enabled is not None and template not in enabled.values:
-                    message = f"{template} is not enabled on the cluster"
-                    hint = f"add it to enabled_disk_templates, or allow only {', '.join(enabled.values)}"
-                    written: Any = leaf.document.root  # the value itself is sorted
-                    span = leaf.at(written["ipolicy"]["disk-templates"].index(template))
-                    missing = f"enabled {template}"
-                    yield self.hit(declared, message, span, hint=hint, related=_where(enabled), missing=missing)
+@error("GP304", _SOURCE, When.MORE_WITH_STATE, stays=REFUSED)(
+    summary="plain or drbd is enabled, but the cluster is to have no volume group.",
+    rationale="Ganeti refuses to enable LVM templates without a volume group, and to remove the volume group while"
+    " they are enabled.",
+    **show(f"{_ENABLED}[plain]\nvolume_group_name: …\n", bad='""', good="xenvg"),
+    unless_declared=(ENABLED_TEMPLATES,),
+)
+def lvm_without_volume_group(context: Context) -> Iterator[Hit]:
+    yield from _needs(context, ("volume_group_name",), ("plain", "drbd"), "a volume group")
 
 
-class LvmWithoutVolumeGroup(MoreWithState):
-    info = error_rule("GP304", "lvm-without-volume-group", REFUSED)(
-        summary="plain or drbd is enabled, but the cluster is to have no volume group.",
-        rationale="Ganeti refuses to enable LVM templates without a volume group, and to remove the volume group while"
-        " they are enabled.",
-        source=_SOURCE,
-        bad=f'{CLUSTER}enabled_disk_templates: [plain]\nvolume_group_name: ""\n',
-        good=f"{CLUSTER}enabled_disk_templates: [plain]\nvolume_group_name: xenvg\n",
-    )
-    unless_declared = (ENABLED_TEMPLATES,)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        yield from _needs(self, context, ("volume_group_name",), ("plain", "drbd"), "a volume group")
+@error("GP311", "Ganeti 3.0, checks of its modify command", When.MORE_WITH_STATE, stays=REFUSED)(
+    summary="file or sharedfile is enabled, but its directory is empty.",
+    rationale="Ganeti refuses to unset the directory of a disk template that is enabled.",
+    **show(f"{_ENABLED}[plain, file]\nfile_storage_dir: …\n", bad='""', good="/srv/ganeti/file-storage"),
+    unless_declared=(ENABLED_TEMPLATES,),
+)
+def files_without_directory(context: Context) -> Iterator[Hit]:
+    for template, path in _DIRECTORIES.items():
+        yield from _needs(context, path, (template,), "a directory")
 
 
-class FilesWithoutDirectory(MoreWithState):
-    info = error_rule("GP311", "files-without-directory", REFUSED)(
-        summary="file or sharedfile is enabled, but its directory is empty.",
-        rationale="Ganeti refuses to unset the directory of a disk template that is enabled.",
-        source="Ganeti 3.0, checks of its modify command",
-        bad=f'{CLUSTER}enabled_disk_templates: [plain, file]\nfile_storage_dir: ""\n',
-        good=f"{CLUSTER}enabled_disk_templates: [plain, file]\nfile_storage_dir: /srv/ganeti/file-storage\n",
-    )
-    unless_declared = (ENABLED_TEMPLATES,)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for template, path in _DIRECTORIES.items():
-            yield from _needs(self, context, path, (template,), "a directory")
-
-
-class DrbdWithoutHelper(MoreWithState):
-    info = error_rule("GP305", "drbd-without-helper", REFUSED)(
-        summary="drbd is enabled, but the cluster is to have no DRBD helper, or one that is not an absolute path.",
-        rationale="Ganeti refuses to enable drbd without its user-mode helper, and to remove the helper while drbd is"
-        " enabled. It refuses a helper other than the one that the kernel of each node starts, which is the absolute"
-        " path of a program without arguments.",
-        source=_SOURCE,
-        bad=f'{CLUSTER}enabled_disk_templates: [drbd]\ndrbd_usermode_helper: ""\n',
-        good=f"{CLUSTER}enabled_disk_templates: [drbd]\ndrbd_usermode_helper: /bin/true\n",
-    )
-    unless_declared = (ENABLED_TEMPLATES,)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        yield from _needs(self, context, HELPER, ("drbd",), "a helper")
-        enabled = context.enabled_templates()
-        for declared, leaf in context.explicit_at(HELPER) if enabled and "drbd" in enabled.values else ():
-            text = str(leaf.value)
-            if text and (" " in text or not text.startswith("/")):
-                message = f"drbd_usermode_helper is {text!r}, which no kernel starts: it is no path of a program"
-                yield self.hit(declared, message, leaf.span, hint="write the path alone, such as /bin/true")
+@error("GP305", _SOURCE, When.MORE_WITH_STATE, stays=REFUSED)(
+    summary="drbd is enabled, but the cluster is to have no DRBD helper, or one that is not an absolute path.",
+    rationale="Ganeti refuses to enable drbd without its user-mode helper, and to remove the helper while drbd is"
+    " enabled. It refuses a helper other than the one that the kernel of each node starts, which is the absolute"
+    " path of a program without arguments.",
+    **show(f"{_ENABLED}[drbd]\ndrbd_usermode_helper: …\n", bad='""', good="/bin/true"),
+    unless_declared=(ENABLED_TEMPLATES,),
+)
+def drbd_without_helper(context: Context) -> Iterator[Hit]:
+    yield from _needs(context, HELPER, ("drbd",), "a helper")
+    enabled = context.enabled_templates()
+    for declared, leaf in context.explicit_at(HELPER) if enabled and "drbd" in enabled.values else ():
+        text = str(leaf.value)
+        if text and (" " in text or not text.startswith("/")):
+            message = f"drbd_usermode_helper is {text!r}, which no kernel starts: it is no path of a program"
+            yield hit(declared, message, leaf.span, "write the path alone, such as /bin/true")
 
 
-def _needs(rule: Rule, context: Context, path: Path, templates: tuple[str, ...], what: str) -> Iterator[Hit]:
+def _needs(context: Context, path: Path, templates: tuple[str, ...], what: str) -> Iterator[Hit]:
     enabled, leaf = context.enabled_templates(), context.cluster_leaf(path)
     in_use = [template for template in templates if enabled and template in enabled.values]
-    if enabled and in_use and leaf is not None and leaf.value == "" and context.policy.cluster:
+    if enabled and in_use and leaf is not None and leaf.value == "":
         message = f"{' and '.join(in_use)} cannot be enabled without {what}"
         hint = f"write {path[0]}, or disable {' and '.join(in_use)}"
-        yield rule.hit(context.policy.cluster, message, leaf.span, hint=hint, related=_where(enabled))
+        yield hit("cluster", message, leaf.span, hint, see(enabled.span, "enabled here"))
 
 
-class ParametersOfDisabledTemplate(MoreWithState):
-    info = warning_rule("GP307", "parameters-of-disabled-template")(
-        summary="Disk parameters of a disabled template differ from Ganeti's defaults, or only the directory of a"
-        " disabled template of files is declared.",
-        rationale="Ganeti stores them without effect. Most likely another template was meant, or they are left over.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n{GROUP}diskparams:\n  drbd: {{resync-rate: 100M}}\n",
-        good=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n{GROUP}diskparams:\n  plain: {{stripes: 2}}\n",
-    )
-    unless_declared = (ENABLED_TEMPLATES,)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        enabled = context.enabled_templates()
-        if enabled is None:
-            return
-        for template, path in _DIRECTORIES.items():
-            leaf, other = context.cluster_leaf(path), next(item for item in _DIRECTORIES if item != template)
-            lacks = other in enabled.values and context.cluster_leaf(_DIRECTORIES[other]) is None
-            if leaf is not None and leaf.value and template not in enabled.values and lacks:
-                message = f"{template} is not enabled, so {path[0]} has no effect, and {other} has no directory"
-                yield self.hit("cluster", message, leaf.span, hint=f"write {_DIRECTORIES[other][0]}")
-        for declared in context.cluster_and_groups:
-            own = [leaf for leaf in context.leaves(declared).values() if _is_set(leaf, declared)]
-            first = {leaf.path[1]: leaf for leaf in reversed(own)}
-            for template, leaf in first.items():
-                if template not in enabled.values:
-                    message = f"{template} is not enabled on the cluster: its parameters have no effect"
-                    span = leaf.document.key_span(leaf.pointer[:2])
-                    hint = f"enable {template}, or leave its parameters out"
-                    missing = f"enabled {template}"
-                    yield self.hit(declared, message, span, hint=hint, related=_where(enabled), missing=missing)
+@warning("GP307", _SOURCE, When.MORE_WITH_STATE)(
+    summary="Disk parameters of a disabled template differ from Ganeti's defaults, or only the directory of a"
+    " disabled template of files is declared.",
+    rationale="Ganeti stores them without effect. Most likely another template was meant, or they are left over.",
+    bad=f"{_ENABLED}[plain]\n---\n{GROUP}diskparams:\n  drbd: {{resync-rate: 100M}}\n",
+    good=f"{_ENABLED}[plain]\n---\n{GROUP}diskparams:\n  plain: {{stripes: 2}}\n",
+    unless_declared=(ENABLED_TEMPLATES,),
+)
+def parameters_of_disabled_template(context: Context) -> Iterator[Hit]:
+    enabled = context.enabled_templates()
+    if enabled is None:
+        return
+    for template, path in _DIRECTORIES.items():
+        leaf, other = context.cluster_leaf(path), next(item for item in _DIRECTORIES if item != template)
+        lacks = other in enabled.values and context.cluster_leaf(_DIRECTORIES[other]) is None
+        if leaf is not None and leaf.value and template not in enabled.values and lacks:
+            message = f"{template} is not enabled, so {path[0]} has no effect, and {other} has no directory"
+            yield hit("cluster", message, leaf.span, f"write {_DIRECTORIES[other][0]}")
+    for declared in context.cluster_and_groups:
+        own = [leaf for leaf in context.leaves(declared).values() if _is_set(leaf, declared)]
+        first = {leaf.path[1]: leaf for leaf in reversed(own)}
+        for template, leaf in first.items():
+            if template not in enabled.values:
+                message = f"{template} is not enabled on the cluster: its parameters have no effect"
+                span = leaf.document.key_span(leaf.pointer[:2])
+                hint = f"enable {template}, or leave its parameters out"
+                related = see(enabled.span, "enabled here")
+                yield hit(declared, message, span, hint, related, missing=f"enabled {template}")
 
 
 def _is_set(leaf: Leaf, declared: Declared) -> bool:
@@ -148,158 +126,129 @@ def _is_set(leaf: Leaf, declared: Declared) -> bool:
     return parameter is not None and leaf.value is not INHERIT and (is_group or leaf.value != parameter.default)
 
 
-class StaleGroupTemplates(StateRule, WholePolicyRule):
-    info = error_rule("GP308", "stale-group-templates")(
-        summary="A group of the cluster allows a disk template that the policy disables, and the policy does not"
-        " declare the group's list.",
-        rationale="Ganeti does not check groups when a template is disabled. Later jobs silently shorten the group's"
-        " list; when it becomes empty, every change of the group's instance policy fails.",
-        source="Ganeti 3.0, run",
-        bad=f"{CLUSTER}enabled_disk_templates: [plain]\n",
-        good=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        cluster, enabled = context.policy.cluster, context.cluster_leaf(ENABLED_TEMPLATES)
-        if cluster is None or enabled is None or context.state is None:
-            return
-        if not context.state.readable(Level.GROUP, DISK_TEMPLATES):
-            return
-        now = context.state.cluster.own.get(ENABLED_TEMPLATES)
-        gone = set(map(str, now) if isinstance(now, list) else TEMPLATE_NAMES) - set(texts(enabled))
-        renamed = {group.renamed_from.value: group for group in context.groups if group.renamed_from}
-        for name, group in sorted(context.state.groups.items()):
-            observed = group.own.get(DISK_TEMPLATES)
-            managed = self._declares(context, name) or (name in renamed and self._declares(context, renamed[name].name))
-            if managed or not isinstance(observed, list):
-                continue
-            stale = sorted(str(template) for template in observed if template in gone)
-            if stale:
-                message = f"group {name} on the cluster still allows {', '.join(stale)}, which is to be disabled"
-                hint = f"declare ipolicy.disk-templates of group {name}, or `inherit` there"
-                yield self.hit(cluster, message, enabled.span, hint=hint)
-
-    @staticmethod
-    def _declares(context: Context, name: str) -> bool:
-        group = context.policy.groups.get(name)
-        return group is not None and (group.removed is not None or DISK_TEMPLATES in group.leaves)
+@error("GP308", "Ganeti 3.0, run", When.STATE | When.WHOLE)(
+    summary="A group of the cluster allows a disk template that the policy disables, and the policy does not"
+    " declare the group's list.",
+    rationale="Ganeti does not check groups when a template is disabled. Later jobs silently shorten the group's"
+    " list; when it becomes empty, every change of the group's instance policy fails.",
+    **show(f"{_ENABLED}[plain]\n…", bad="", good=f"---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n"),
+)
+def stale_group_templates(context: Context) -> Iterator[Hit]:
+    enabled = context.cluster_leaf(ENABLED_TEMPLATES)
+    if enabled is None or context.state is None or not context.state.readable(Level.GROUP, DISK_TEMPLATES):
+        return
+    now = context.state.cluster.own.get(ENABLED_TEMPLATES)
+    gone = set(map(str, now) if isinstance(now, list) else TEMPLATE_NAMES) - set(texts(enabled))
+    renamed = {group.renamed_from.value: group for group in context.groups if group.renamed_from}
+    for name, group in sorted(context.state.groups.items()):
+        observed = group.own.get(DISK_TEMPLATES)
+        managed = _declares(context, name) or (name in renamed and _declares(context, renamed[name].name))
+        if managed or not isinstance(observed, list):
+            continue
+        stale = sorted(str(template) for template in observed if template in gone)
+        if stale:
+            message = f"group {name} on the cluster still allows {', '.join(stale)}, which is to be disabled"
+            hint = f"declare ipolicy.disk-templates of group {name}, or `inherit` there"
+            yield hit("cluster", message, enabled.span, hint)
 
 
-class TemplateInUse(StateRule):
-    info = error_rule("GP309", "template-in-use", REFUSED)(
-        summary="A disk template is to be disabled, but instances of the cluster have disks of it.",
-        rationale="Ganeti refuses to disable a template while there is a disk of it.",
-        source="Ganeti 3.0, run: Cannot disable disk template",
-        bad=f"{CLUSTER}enabled_disk_templates: [plain]\n",
-        good=f"{CLUSTER}enabled_disk_templates: [plain, drbd]\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        cluster, enabled = context.policy.cluster, context.cluster_leaf(ENABLED_TEMPLATES)
-        observed = context.state.cluster.own.get(ENABLED_TEMPLATES) if context.state else None
-        if cluster is None or enabled is None or context.state is None or not isinstance(observed, list):
-            return
-        gone = {str(template) for template in observed} - set(texts(enabled))
-        users: dict[str, list[str]] = defaultdict(list)
-        for name, instance in sorted(context.state.instances.items()):
-            for template in {disk.template for disk in instance.disks} or {instance.disk_template}:
-                users[template].append(name)
-        for template in sorted(gone & set(users)):
-            first, *others = users[template]
-            have = f" and {len(others)} more have" if others else " has"
-            message = f"{template} is to be disabled, but {first}{have} disks of it"
-            hint = f"convert or remove them first, or leave {template} enabled"
-            yield self.hit(cluster, message, enabled.span, hint=hint)
+def _declares(context: Context, name: str) -> bool:
+    group = context.policy.groups.get(name)
+    return group is not None and (group.removed is not None or DISK_TEMPLATES in group.leaves)
 
 
-class DefaultTemplateNotAllowed(Rule):
-    info = warning_rule("GP302", "default-template-not-allowed")(
-        summary="The default disk template is diskless, or the cluster's instance policy does not allow it.",
-        rationale="The first template of enabled_disk_templates is the default of new instances. If the policy does"
-        " not allow it, Ganeti refuses every creation that names no template. diskless before others makes each such"
-        " instance one without a disk.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}enabled_disk_templates: [plain, drbd]\nipolicy: {{disk-templates: [drbd]}}\n",
-        good=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd]}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        cluster = context.policy.cluster
-        enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
-        if cluster is None or enabled is None:
-            return
-        first, *others = texts(enabled)
-        usable = [template for template in others if allowed is None or template in texts(allowed)]
-        if first == "diskless" and usable:
-            message = "diskless is the default template of new instances, as it is enabled first"
-            yield self.hit(cluster, message, enabled.at(0), hint=f"begin with {usable[0]}")
-        elif allowed is not None and first not in texts(allowed):
-            message = f"{first} is the default template of new instances (it is enabled first), but not allowed"
-            hint = f"begin enabled_disk_templates with one of {', '.join(texts(allowed))}"
-            related = (Related(allowed.span, "allowed here"),)
-            missing = f"{first} in {allowed.span}"
-            yield self.hit(cluster, message, enabled.at(0), hint=hint, related=related, missing=missing)
+@error("GP309", "Ganeti 3.0, run: Cannot disable disk template", When.STATE, stays=REFUSED)(
+    summary="A disk template is to be disabled, but instances of the cluster have disks of it.",
+    rationale="Ganeti refuses to disable a template while there is a disk of it.",
+    **show(f"{_ENABLED}[…]\n", bad="plain", good="plain, drbd"),
+)
+def template_in_use(context: Context) -> Iterator[Hit]:
+    enabled = context.cluster_leaf(ENABLED_TEMPLATES)
+    observed = context.state.cluster.own.get(ENABLED_TEMPLATES) if context.state else None
+    if enabled is None or context.state is None or not isinstance(observed, list):
+        return
+    gone = {str(template) for template in observed} - set(texts(enabled))
+    users: dict[str, list[str]] = defaultdict(list)
+    for name, instance in sorted(context.state.instances.items()):
+        for template in {disk.template for disk in instance.disks} or {instance.disk_template}:
+            users[template].append(name)
+    for template in sorted(gone & set(users)):
+        first, *others = users[template]
+        have = f" and {len(others)} more have" if others else " has"
+        message = f"{template} is to be disabled, but {first}{have} disks of it"
+        yield hit("cluster", message, enabled.span, f"convert or remove them first, or leave {template} enabled")
 
 
-class GroupTemplateBeyondCluster(Rule):
-    info = info_rule("GP303", "group-template-beyond-cluster")(
-        summary="A group allows a disk template that the cluster's instance policy does not.",
-        rationale="enabled_disk_templates limits groups, the cluster's instance policy does not: a group's list"
-        " replaces the cluster's. This is legal, but easy to overlook.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}ipolicy: {{disk-templates: [drbd]}}\n---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n",
-        good=f"{CLUSTER}ipolicy: {{disk-templates: [drbd, plain]}}\n---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        allowed = context.cluster_leaf(DISK_TEMPLATES)
-        if allowed is None:
-            return
-        for group in context.groups:
-            leaf = context.own(group, DISK_TEMPLATES)
-            more = [template for template in texts(leaf) if template not in texts(allowed)] if leaf else []
-            if leaf and more:
-                message = f"{name_of(group)} also allows {', '.join(more)}, which the cluster's policy does not"
-                yield self.hit(group, message, leaf.span, related=(Related(allowed.span, "the cluster's list"),))
-
-
-class TemplateNeverAllowed(WholePolicyRule):
-    info = info_rule("GP306", "template-never-allowed")(
-        summary="A disk template is enabled, but neither the cluster's policy nor a group's allows it.",
-        rationale="No instance can use it, unless a group that the policy does not manage allows it.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd]}}\n",
-        good=f"{CLUSTER}enabled_disk_templates: [drbd]\nipolicy: {{disk-templates: [drbd]}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        cluster = context.policy.cluster
-        enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
-        if cluster is None or enabled is None or allowed is None:
-            return
-        used = {template for _, leaf in context.explicit_at(DISK_TEMPLATES) for template in texts(leaf)}
-        for index, template in enumerate(texts(enabled)):
-            if template not in used:
-                message = f"{template} is enabled, but no instance policy allows it"
-                yield self.hit(cluster, message, enabled.at(index), hint="allow it somewhere, or do not enable it")
+@warning("GP302", _SOURCE)(
+    summary="The default disk template is diskless, or the cluster's instance policy does not allow it.",
+    rationale="The first template of enabled_disk_templates is the default of new instances. If the policy does"
+    " not allow it, Ganeti refuses every creation that names no template. diskless before others makes each such"
+    " instance one without a disk.",
+    **show(f"{_ENABLED}[…]\nipolicy: {{disk-templates: [drbd]}}\n", bad="plain, drbd", good="drbd, plain"),
+)
+def default_template_not_allowed(context: Context) -> Iterator[Hit]:
+    enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
+    if enabled is None:
+        return
+    first, *others = texts(enabled)
+    usable = [template for template in others if allowed is None or template in texts(allowed)]
+    if first == "diskless" and usable:
+        message = "diskless is the default template of new instances, as it is enabled first"
+        yield hit("cluster", message, enabled.at(0), f"begin with {usable[0]}")
+    elif allowed is not None and first not in texts(allowed):
+        message = f"{first} is the default template of new instances (it is enabled first), but not allowed"
+        hint = f"begin enabled_disk_templates with one of {', '.join(texts(allowed))}"
+        related = see(allowed.span, "allowed here")
+        yield hit("cluster", message, enabled.at(0), hint, related, missing=f"{first} in {allowed.span}")
 
 
-class OnlyDiskless(Rule):
-    info = warning_rule("GP310", "only-diskless")(
-        summary="Only the template diskless is allowed, but the specs have disks.",
-        rationale="No instance with a disk can be created, and the bounds of disk-size and disk-count have no effect."
-        " Where no other template is enabled either, and the specs want no disk, that is on purpose.",
-        source="Ganeti 3.0, checks of instances",
-        bad=f"{CLUSTER}ipolicy:\n  disk-templates: [diskless]\n{_PAIR}",
-        good=f"{CLUSTER}ipolicy:\n  disk-templates: [diskless, plain]\n{_PAIR}",
-    )
+@information("GP303", _SOURCE)(
+    summary="A group allows a disk template that the cluster's instance policy does not.",
+    rationale="enabled_disk_templates limits groups, the cluster's instance policy does not: a group's list"
+    " replaces the cluster's. This is legal, but easy to overlook.",
+    bad=f"{CLUSTER}ipolicy: {{disk-templates: [drbd]}}\n---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n",
+    good=f"{CLUSTER}ipolicy: {{disk-templates: [drbd, plain]}}\n---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n",
+)
+def group_template_beyond_cluster(context: Context) -> Iterator[Hit]:
+    allowed = context.cluster_leaf(DISK_TEMPLATES)
+    if allowed is None:
+        return
+    for group in context.groups:
+        leaf = context.own(group, DISK_TEMPLATES)
+        more = [template for template in texts(leaf) if template not in texts(allowed)] if leaf else []
+        if leaf and more:
+            message = f"{name_of(group)} also allows {', '.join(more)}, which the cluster's policy does not"
+            yield hit(group, message, leaf.span, related=see(allowed.span, "the cluster's list"))
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        enabled = context.cluster_leaf(ENABLED_TEMPLATES)
-        bound = "minimum" if enabled is not None and set(texts(enabled)) == {"diskless"} else "maximum"
-        for declared, (allowed, _) in context.combined(DISK_TEMPLATES, MINMAX):
-            pairs = context.pairs(declared)
-            about_disks = any(getattr(pair, bound)["disk-count"] and pair.maximum["disk-size"] for pair in pairs)
-            if set(texts(allowed)) == {"diskless"} and about_disks and not context.exclusive(declared):
-                message = f"{name_of(declared)} allows only diskless: no instance there can have a disk"
-                yield self.hit(declared, message, allowed.span, hint="allow a template that has disks")
+
+@information("GP306", _SOURCE, When.WHOLE)(
+    summary="A disk template is enabled, but neither the cluster's policy nor a group's allows it.",
+    rationale="No instance can use it, unless a group that the policy does not manage allows it.",
+    **show(f"{_ENABLED}[drbd…]\nipolicy: {{disk-templates: [drbd]}}\n", bad=", plain", good=""),
+)
+def template_never_allowed(context: Context) -> Iterator[Hit]:
+    enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
+    if enabled is None or allowed is None:
+        return
+    used = {template for _, leaf in context.explicit_at(DISK_TEMPLATES) for template in texts(leaf)}
+    for index, template in enumerate(texts(enabled)):
+        if template not in used:
+            message = f"{template} is enabled, but no instance policy allows it"
+            yield hit("cluster", message, enabled.at(index), "allow it somewhere, or do not enable it")
+
+
+@warning("GP310", "Ganeti 3.0, checks of instances")(
+    summary="Only the template diskless is allowed, but the specs have disks.",
+    rationale="No instance with a disk can be created, and the bounds of disk-size and disk-count have no effect."
+    " Where no other template is enabled either, and the specs want no disk, that is on purpose.",
+    **show(f"{CLUSTER}ipolicy:\n  disk-templates: […]\n{_PAIR}", bad="diskless", good="diskless, plain"),
+)
+def only_diskless(context: Context) -> Iterator[Hit]:
+    enabled = context.cluster_leaf(ENABLED_TEMPLATES)
+    bound = "minimum" if enabled is not None and set(texts(enabled)) == {"diskless"} else "maximum"
+    for declared, (allowed, _) in context.combined(DISK_TEMPLATES, MINMAX):
+        pairs = context.pairs(declared)
+        about_disks = any(getattr(pair, bound)["disk-count"] and pair.maximum["disk-size"] for pair in pairs)
+        if set(texts(allowed)) == {"diskless"} and about_disks and not context.exclusive(declared):
+            message = f"{name_of(declared)} allows only diskless: no instance there can have a disk"
+            yield hit(declared, message, allowed.span, "allow a template that has disks")

@@ -10,9 +10,9 @@ from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context,
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_in
 from gpolicy.checking.pairs import amount
-from gpolicy.checking.rule import Explains, Hit, Rule
+from gpolicy.checking.rule import Explains, Hit, When, error, hit, information, warning
 from gpolicy.cluster.volume_pools import matches
-from gpolicy.findings import Related, error_rule, info_rule, warning_rule
+from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
@@ -21,7 +21,7 @@ from gpolicy.policy.model import ClusterPolicy, GroupPolicy
 from gpolicy.printable import count
 from gpolicy.resolve.desired import is_glob
 from gpolicy.resolve.terms import volume_terms
-from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, MoreWithState, StateRule, exclusive_groups, exclusive_hit
+from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, exclusive_groups, exclusive_hit, show
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import LiveNode
@@ -51,58 +51,51 @@ def _volume_names(nodes: list[LiveNode]) -> set[str]:
     return {volume.name for node in nodes for volume in node.physical_volumes or ()}
 
 
-class PatternMatchesNothing(StateRule):
-    info = warning_rule("GP420", "volume-pattern-unmatched")(
-        summary="A name or glob of physical_volumes matches no volume of the cluster.",
-        rationale="Volumes that should be excluded, or be in another volume group, then count as the cluster's own: all"
-        " numbers of disk and spindles are wrong. Ganeti names volumes by their device (/dev/sda3).",
-        bad=f"{GROUP}physical_volumes: {{exclude: [/dev/nvme0n1p3]}}\n",
-        good=f"{GROUP}physical_volumes: {{exclude: [/dev/sda]}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared in context.cluster_and_groups:
-            nodes = _nodes(context, declared)
-            if not nodes or any(node.physical_volumes is None for node in nodes):
-                continue
-            names = _volume_names(nodes)
-            terms = volume_terms(None, declared)
-            patterns = [("exclude", pattern) for pattern in terms.exclude]
-            patterns += [("volume_groups", pattern) for of in terms.volume_groups.values() for pattern in of]
-            for key, pattern in patterns:
-                if not any(matches(name, [pattern]) for name in names):
-                    message = f"{pattern} matches no physical volume of {name_of(declared)}"
-                    hint = f"there are {', '.join(sorted(names)[:4])}{' and others' if len(names) > 4 else ''}"
-                    yield self.hit(declared, message, declared.physical_volumes[key].span, hint=hint)
+def _patterns(declared: ClusterPolicy | GroupPolicy) -> Iterator[tuple[str, str, Span]]:
+    """Yield the names and globs of volumes that an object declares: the key, the pattern, the place."""
+    terms = volume_terms(None, declared)
+    assigned = (pattern for patterns in terms.volume_groups.values() for pattern in patterns)
+    for key, patterns in (("exclude", terms.exclude), ("volume_groups", assigned)):
+        yield from ((key, pattern, declared.physical_volumes[key].span) for pattern in patterns)
 
 
-class VolumePatternUnlikely(Rule):
-    info = warning_rule("GP424", "volume-pattern-unlikely")(
-        summary="A name or glob of physical_volumes can match no volume, or excludes all of them.",
-        rationale="The names of volumes start with /dev/, and a glob must match the whole name. If all volumes are"
-        " excluded, capacity counts no disk.",
-        source="Ganeti names volumes as LVM does; pvs(8)",
-        bad=f"{GROUP}physical_volumes: {{exclude: ['sda*']}}\n",
-        good=f"{GROUP}physical_volumes: {{exclude: ['/dev/sda*']}}\n",
-    )
+@warning("GP420", when=When.STATE)(
+    summary="A name or glob of physical_volumes matches no volume of the cluster.",
+    rationale="Volumes that should be excluded, or be in another volume group, then count as the cluster's own: all"
+    " numbers of disk and spindles are wrong. Ganeti names volumes by their device (/dev/sda3).",
+    **show(f"{GROUP}physical_volumes: {{exclude: […]}}\n", bad="/dev/nvme0n1p3", good="/dev/sda"),
+)
+def volume_pattern_unmatched(context: Context) -> Iterator[Hit]:
+    for declared in context.cluster_and_groups:
+        nodes = _nodes(context, declared)
+        if not nodes or any(node.physical_volumes is None for node in nodes):
+            continue
+        names = _volume_names(nodes)
+        for _, pattern, place in _patterns(declared):
+            if not any(matches(name, [pattern]) for name in names):
+                message = f"{pattern} matches no physical volume of {name_of(declared)}"
+                hint = f"there are {', '.join(sorted(names)[:4])}{' and others' if len(names) > 4 else ''}"
+                yield hit(declared, message, place, hint)
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared in context.cluster_and_groups:
-            terms = volume_terms(None, declared)
-            patterns = [("exclude", pattern) for pattern in terms.exclude]
-            patterns += [("volume_groups", pattern) for of in terms.volume_groups.values() for pattern in of]
-            for key, pattern in patterns:
-                place = declared.physical_volumes[key].span
-                if not pattern.startswith(("/dev/", "/dev*", "/*", "*", "?", "[")):
-                    message = f"{pattern} matches no volume: their names start with /dev/"
-                    hint = f"write /dev/{pattern.removeprefix('/').removeprefix('dev/')}"
-                    yield self.hit(declared, message, place, hint=hint)
-                elif near := _disk_meant(pattern):
-                    message = f"{pattern} matches no volume: Linux has no disks of such names"
-                    yield self.hit(declared, message, place, hint=f"Did you mean `{near}`?")
-                elif key == "exclude" and matches("/dev/a-name-that-no-volume-has", [pattern]):
-                    message = f"{pattern} excludes every volume"
-                    yield self.hit(declared, message, place, hint="name the volumes that do not count: /dev/sda*")
+
+@warning("GP424", "Ganeti names volumes as LVM does; pvs(8)")(
+    summary="A name or glob of physical_volumes can match no volume, or excludes all of them.",
+    rationale="The names of volumes start with /dev/, and a glob must match the whole name. If all volumes are"
+    " excluded, capacity counts no disk.",
+    **show(f"{GROUP}physical_volumes: {{exclude: ['…']}}\n", bad="sda*", good="/dev/sda*"),
+)
+def volume_pattern_unlikely(context: Context) -> Iterator[Hit]:
+    for declared in context.cluster_and_groups:
+        for key, pattern, place in _patterns(declared):
+            if not pattern.startswith(("/dev/", "/dev*", "/*", "*", "?", "[")):
+                message = f"{pattern} matches no volume: their names start with /dev/"
+                yield hit(declared, message, place, f"write /dev/{pattern.removeprefix('/').removeprefix('dev/')}")
+            elif near := _disk_meant(pattern):
+                message = f"{pattern} matches no volume: Linux has no disks of such names"
+                yield hit(declared, message, place, f"Did you mean `{near}`?")
+            elif key == "exclude" and matches("/dev/a-name-that-no-volume-has", [pattern]):
+                message = f"{pattern} excludes every volume"
+                yield hit(declared, message, place, "name the volumes that do not count: /dev/sda*")
 
 
 def _disk_meant(pattern: str) -> str:
@@ -112,28 +105,25 @@ def _disk_meant(pattern: str) -> str:
     return f"/dev/{near[0]}{pattern[stem.end() :]}" if stem and near and not _USUAL_DISK.fullmatch(stem[1]) else ""
 
 
-class VolumeInTwoPlaces(MoreWithState):
-    info = error_rule("GP421", "volume-in-two-places")(
-        summary="A physical volume is excluded and assigned to a volume group, or assigned to two.",
-        rationale="A volume is in one volume group. gpolicy counts an excluded volume in none, and of two groups in the"
-        " first, which may not be what is meant. A glob may cover more than what is excluded by name.",
-        source=_SPINDLES,
-        bad=f"{CLUSTER}physical_volumes: {{exclude: ['/dev/sda*'], volume_groups: {{ssdvg: [/dev/sda3]}}}}\n",
-        good=f"{CLUSTER}physical_volumes: {{exclude: [/dev/sda3], volume_groups: {{ssdvg: ['/dev/sda*']}}}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared in context.cluster_and_groups:
-            own = _first(declared, "volume_groups", "exclude")
-            if own is None:
-                continue
-            terms = _terms(context, declared)
-            written = dict.fromkeys(pattern for patterns in terms.volume_groups.values() for pattern in patterns)
-            found = [said for name in written if (said := _two_places(terms, name))]
-            observed = sorted(_volume_names(_nodes(context, declared)))
-            found = found or [said for name in observed if (said := _two_places(terms, name, named=False))][:1]
-            for message in found:
-                yield self.hit(declared, message, own.span, hint="write it once")
+@error("GP421", _SPINDLES, When.MORE_WITH_STATE)(
+    summary="A physical volume is excluded and assigned to a volume group, or assigned to two.",
+    rationale="A volume is in one volume group. gpolicy counts an excluded volume in none, and of two groups in the"
+    " first, which may not be what is meant. A glob may cover more than what is excluded by name.",
+    bad=f"{CLUSTER}physical_volumes: {{exclude: ['/dev/sda*'], volume_groups: {{ssdvg: [/dev/sda3]}}}}\n",
+    good=f"{CLUSTER}physical_volumes: {{exclude: [/dev/sda3], volume_groups: {{ssdvg: ['/dev/sda*']}}}}\n",
+)
+def volume_in_two_places(context: Context) -> Iterator[Hit]:
+    for declared in context.cluster_and_groups:
+        own = _first(declared, "volume_groups", "exclude")
+        if own is None:
+            continue
+        terms = _terms(context, declared)
+        written = dict.fromkeys(pattern for patterns in terms.volume_groups.values() for pattern in patterns)
+        found = [said for name in written if (said := _two_places(terms, name))]
+        observed = sorted(_volume_names(_nodes(context, declared)))
+        found = found or [said for name in observed if (said := _two_places(terms, name, named=False))][:1]
+        for message in found:
+            yield hit(declared, message, own.span, "write it once")
 
 
 def _first(declared: ClusterPolicy | GroupPolicy, *keys: str) -> Located[Any] | None:
@@ -153,31 +143,27 @@ def _two_places(terms: VolumeTerms, name: str, *, named: bool = True) -> str | N
     return f"{name} is assigned to {groups[0]} and to {groups[1]}" if len(groups) > 1 else None
 
 
-class AssignedGroupUnused(MoreWithState):
-    info = info_rule("GP422", "assigned-volume-group-unused")(
-        summary="Physical volumes are assigned to a volume group that nothing declared uses.",
-        rationale="The group is neither the cluster's own nor drbd's metavg, and disk_state does not name it. So its"
-        " volumes hold only disks for which somebody names the group by hand. If the name is mistyped, the volumes are"
-        " missing in all numbers of the group that is meant.",
-        source=_SPINDLES,
-        bad=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: xenvg}}\n"
-        "physical_volumes: {volume_groups: {xenvgg: ['/dev/sd*']}}\n",
-        good=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: ssdvg}}\n"
-        "physical_volumes: {volume_groups: {ssdvg: ['/dev/nvme*']}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        used: set[str] | None = None
-        for declared in context.cluster_and_groups:
-            assigned = declared.physical_volumes.get("volume_groups")
-            if assigned is None:
-                continue
-            used = _used_groups(context) if used is None else used
-            for name in assigned.value if used else ():
-                if name not in used:
-                    message = f"volumes are assigned to {name}, but the cluster uses {' and '.join(sorted(used))}"
-                    hint = "correct the name, or write the volumes under `exclude`"
-                    yield self.hit(declared, message, assigned.span, hint=hint)
+@information("GP422", _SPINDLES, When.MORE_WITH_STATE)(
+    summary="Physical volumes are assigned to a volume group that nothing declared uses.",
+    rationale="The group is neither the cluster's own nor drbd's metavg, and disk_state does not name it. So its"
+    " volumes hold only disks for which somebody names the group by hand. If the name is mistyped, the volumes are"
+    " missing in all numbers of the group that is meant.",
+    bad=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: xenvg}}\n"
+    "physical_volumes: {volume_groups: {xenvgg: ['/dev/sd*']}}\n",
+    good=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: ssdvg}}\n"
+    "physical_volumes: {volume_groups: {ssdvg: ['/dev/nvme*']}}\n",
+)
+def assigned_volume_group_unused(context: Context) -> Iterator[Hit]:
+    used: set[str] | None = None
+    for declared in context.cluster_and_groups:
+        assigned = declared.physical_volumes.get("volume_groups")
+        if assigned is None:
+            continue
+        used = _used_groups(context) if used is None else used
+        for name in assigned.value if used else ():
+            if name not in used:
+                message = f"volumes are assigned to {name}, but the cluster uses {' and '.join(sorted(used))}"
+                yield hit(declared, message, assigned.span, "correct the name, or write the volumes under `exclude`")
 
 
 def _used_groups(context: Context) -> set[str]:
@@ -196,240 +182,197 @@ def _used_groups(context: Context) -> set[str]:
     return found | {path[2] for path in paths if path[0] == "disk_state" and len(path) > 2}
 
 
-class SharesOfGaneti(Rule):
-    info = info_rule("GP423", "volume-shares-not-ganetis")(
-        summary="physical_volumes sets another margin or reserve than Ganeti's.",
-        rationale="The design document wants both as parameters, but Ganeti 3 has 1 % and 2 % fixed (PART_MARGIN,"
-        " PART_RESERVED). Numbers counted with other shares say what would be if Ganeti were changed.",
-        source=f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1",
-        bad=f"{CLUSTER}physical_volumes: {{reserve: 5%}}\n",
-        good=f"{CLUSTER}physical_volumes: {{margin: 1%, reserve: 2%}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared in context.cluster_and_groups:
-            own_terms = volume_terms(None, declared)
-            usual = {"margin": MARGIN, "reserve": RESERVED}
-            other = [key for key, share in usual.items() if getattr(own_terms, key) != share]
-            said, own = _terms(context, declared).what_if, _first(declared, *other)
-            if said is not None and own is not None and own_terms.what_if is not None:
-                yield self.hit(declared, f"disks are {said}", own.span, hint="leave it out to count as Ganeti does")
+@information("GP423", f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1")(
+    summary="physical_volumes sets another margin or reserve than Ganeti's.",
+    rationale="The design document wants both as parameters, but Ganeti 3 has 1 % and 2 % fixed (PART_MARGIN,"
+    " PART_RESERVED). Numbers counted with other shares say what would be if Ganeti were changed.",
+    **show(f"{CLUSTER}physical_volumes: {{…}}\n", bad="reserve: 5%", good="margin: 1%, reserve: 2%"),
+)
+def volume_shares_not_ganetis(context: Context) -> Iterator[Hit]:
+    for declared in context.cluster_and_groups:
+        own_terms = volume_terms(None, declared)
+        usual = {"margin": MARGIN, "reserve": RESERVED}
+        other = [key for key, share in usual.items() if getattr(own_terms, key) != share]
+        said, own = _terms(context, declared).what_if, _first(declared, *other)
+        if said is not None and own is not None and own_terms.what_if is not None:
+            yield hit(declared, f"disks are {said}", own.span, "leave it out to count as Ganeti does")
 
 
-class VolumeSizesDiffer(Rule):
-    info = error_rule("GP401", "pv-sizes-differ")(
-        summary="The physical volumes of a group with exclusive storage differ by more than Ganeti's margin.",
-        rationale="A spindle is a physical volume, and all volumes of a group must have one size within a margin of 1"
-        " %. They differ too much if smallest * 1.01 is below largest * 0.99; `gnt-cluster verify` then reports an"
-        " error.",
-        source=_EXCLUSIVE,
-        bad=f"{EXCLUSIVE}hardware: {{pv_size: [1000G, 1021G]}}\n",
-        good=f"{EXCLUSIVE}hardware: {{pv_size: [1000G, 1020G]}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group, exclusive, hardware in exclusive_groups(context):
-            sizes = sorted(hardware.pv_sizes, key=lambda size: size.value)
-            terms = terms_in(context, group)
-            if sizes and terms.sizes_differ(sizes[0].value, sizes[-1].value):
-                small, large = (amount("disk-size", size.value) for size in (sizes[0], sizes[-1]))
-                message = f"physical volumes of {small} and {large} are too different for exclusive storage"
-                hint = f"the largest may exceed the smallest by about {200 * terms.margin:g} %: split the group"
-                related = (Related(exclusive.span, "exclusive storage is on"), Related(sizes[0].span, "the smallest"))
-                yield self.hit(group, message, sizes[-1].span, hint=hint, related=related)
+@error("GP401", _EXCLUSIVE)(
+    summary="The physical volumes of a group with exclusive storage differ by more than Ganeti's margin.",
+    rationale="A spindle is a physical volume, and all volumes of a group must have one size within a margin of 1 %."
+    " They differ too much if smallest * 1.01 is below largest * 0.99; `gnt-cluster verify` then reports an error.",
+    **show(f"{EXCLUSIVE}hardware: {{pv_size: [1000G, …]}}\n", bad="1021G", good="1020G"),
+)
+def pv_sizes_differ(context: Context) -> Iterator[Hit]:
+    for group, exclusive, hardware in exclusive_groups(context):
+        sizes = sorted(hardware.pv_sizes, key=lambda size: size.value)
+        terms = terms_in(context, group)
+        if sizes and terms.sizes_differ(sizes[0].value, sizes[-1].value):
+            small, large = (amount("disk-size", size.value) for size in (sizes[0], sizes[-1]))
+            message = f"physical volumes of {small} and {large} are too different for exclusive storage"
+            hint = f"the largest may exceed the smallest by about {200 * terms.margin:g} %: split the group"
+            related = (Related(exclusive.span, "exclusive storage is on"), Related(sizes[0].span, "the smallest"))
+            yield hit(group, message, sizes[-1].span, hint, related)
 
 
-class VolumeCount(Rule):
-    info = warning_rule("GP413", "pv-count-mismatch")(
-        summary="A group's hardware lists more or fewer sizes of physical volumes than it has volumes.",
-        rationale="A list has the size of each volume; a single size holds for all. If pv_size and pv_count disagree,"
-        " one of them is wrong, and so is every number computed from them.",
-        bad=f"{EXCLUSIVE}hardware: {{pv_count: 1, pv_size: [1000G, 1010G]}}\n",
-        good=f"{EXCLUSIVE}hardware: {{pv_count: 2, pv_size: [1000G, 1010G]}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            hardware = group.hardware
-            count = hardware.pv_count.value if hardware and hardware.pv_count else 0
-            if hardware and hardware.pv_count and len(hardware.pv_sizes) not in (0, 1, count):
-                message = f"pv_size lists {len(hardware.pv_sizes)} sizes, pv_count is {count}"
-                hint = "list one size for each volume, or a single size for all"
-                yield self.hit(group, message, hardware.pv_count.span, hint=hint)
+@warning("GP413")(
+    summary="A group's hardware lists more or fewer sizes of physical volumes than it has volumes.",
+    rationale="A list has the size of each volume; a single size holds for all. If pv_size and pv_count disagree,"
+    " one of them is wrong, and so is every number computed from them.",
+    **show(f"{EXCLUSIVE}hardware: {{pv_count: …, pv_size: [1000G, 1010G]}}\n", bad="1", good="2"),
+)
+def pv_count_mismatch(context: Context) -> Iterator[Hit]:
+    for group in context.groups:
+        hardware = group.hardware
+        count = hardware.pv_count.value if hardware and hardware.pv_count else 0
+        if hardware and hardware.pv_count and len(hardware.pv_sizes) not in (0, 1, count):
+            message = f"pv_size lists {len(hardware.pv_sizes)} sizes, pv_count is {count}"
+            yield hit(group, message, hardware.pv_count.span, "list one size for each volume, or a single size for all")
 
 
-class ObservedVolumesDiffer(StateRule):
-    info = warning_rule("GP418", "observed-pv-sizes-differ")(
-        summary="The nodes of a group with exclusive storage have physical volumes of too different sizes.",
-        rationale="All volumes of the group must have one size within a margin of 1 %. Otherwise `gnt-cluster verify`"
-        " reports an error, and the smallest size counts for all.",
-        source=_EXCLUSIVE,
-        bad=f"{GROUP}ndparams: {{exclusive_storage: true}}\n",
-        good=f"{GROUP}ndparams: {{exclusive_storage: false}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            leaf = context.exclusive(group)
-            volumes = [
-                (volume.size, node.name, volume.name)
-                for node in (context.members.hosts_in(group) if leaf else ())
-                for volume in own_pool(context, group, node).allocatable
-            ]
-            if leaf is not None and volumes and terms_in(context, group).sizes_differ(min(volumes)[0], max(volumes)[0]):
-                ends = (min(volumes), max(volumes))
-                parts = [f"{name} of {node} has {amount('disk-size', size)}" for size, node, name in ends]
-                message = f"physical volumes in {name_of(group)} differ too much: {', '.join(parts)}"
-                hint = "move nodes with other volumes to their own group, or exclude volumes (physical_volumes.exclude)"
-                yield self.hit(group, message, leaf.span, hint=hint)
+@warning("GP418", _EXCLUSIVE, When.STATE)(
+    summary="The nodes of a group with exclusive storage have physical volumes of too different sizes.",
+    rationale="All volumes of the group must have one size within a margin of 1 %. Otherwise `gnt-cluster verify`"
+    " reports an error, and the smallest size counts for all.",
+    **show(f"{GROUP}ndparams: {{exclusive_storage: …}}\n", bad="true", good="false"),
+)
+def observed_pv_sizes_differ(context: Context) -> Iterator[Hit]:
+    for group in context.groups:
+        leaf = context.exclusive(group)
+        volumes = [
+            (volume.size, node.name, volume.name)
+            for node in (context.members.hosts_in(group) if leaf else ())
+            for volume in own_pool(context, group, node).allocatable
+        ]
+        if leaf is not None and volumes and terms_in(context, group).sizes_differ(min(volumes)[0], max(volumes)[0]):
+            ends = (min(volumes), max(volumes))
+            parts = [f"{name} of {node} has {amount('disk-size', size)}" for size, node, name in ends]
+            message = f"physical volumes in {name_of(group)} differ too much: {', '.join(parts)}"
+            hint = "move nodes with other volumes to their own group, or exclude volumes (physical_volumes.exclude)"
+            yield hit(group, message, leaf.span, hint)
 
 
-class TemplateNotExclusive(Rule):
-    info = warning_rule("GP407", "template-not-exclusive")(
-        summary="Exclusive storage is on, but other disk templates than plain are allowed.",
-        rationale="The design is for plain and drbd, but Ganeti implements it for plain only: creating another disk"
-        " fails, and verify reports existing ones as errors.",
-        source=f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1",
-        bad=f"{EXCLUSIVE}ipolicy: {{disk-templates: [plain, drbd]}}\n",
-        good=f"{EXCLUSIVE}ipolicy: {{disk-templates: [plain]}}\n",
-    )
-    explains = Explains(order=9, also_related=True, may_be_meant=True)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
-            others = [template for template in texts(allowed) if template not in ("plain", "diskless")]
-            if exclusive.value is True and others and "plain" in texts(allowed):  # without plain: GP408
-                message = f"{name_of(declared)} allows {', '.join(others)}: exclusive storage is for plain only"
-                hint = "allow only plain here, or turn exclusive storage off"
-                yield exclusive_hit(self, context, declared, allowed, exclusive, message, hint)
+@warning("GP407", f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1")(
+    summary="Exclusive storage is on, but other disk templates than plain are allowed.",
+    rationale="The design is for plain and drbd, but Ganeti implements it for plain only: creating another disk"
+    " fails, and verify reports existing ones as errors.",
+    **show(f"{EXCLUSIVE}ipolicy: {{disk-templates: […]}}\n", bad="plain, drbd", good="plain"),
+    explains=Explains(order=9, also_related=True, may_be_meant=True),
+)
+def template_not_exclusive(context: Context) -> Iterator[Hit]:
+    for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
+        others = [template for template in texts(allowed) if template not in ("plain", "diskless")]
+        if exclusive.value is True and others and "plain" in texts(allowed):  # without plain: GP408
+            message = f"{name_of(declared)} allows {', '.join(others)}: exclusive storage is for plain only"
+            hint = "allow only plain here, or turn exclusive storage off"
+            yield exclusive_hit(context, declared, allowed, exclusive, message, hint)
 
 
-class ExclusiveWithoutPlain(Rule):
-    info = error_rule("GP408", "exclusive-without-plain")(
-        summary="Exclusive storage is on, but plain is not allowed.",
-        rationale="No instance with a disk can be created.",
-        source=f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1",
-        bad=f"{EXCLUSIVE}ipolicy: {{disk-templates: [diskless]}}\n",
-        good=f"{EXCLUSIVE}ipolicy: {{disk-templates: [diskless, plain]}}\n",
-    )
-    explains = Explains(order=8, also_related=True, may_be_meant=True)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
-            if exclusive.value is True and "plain" not in texts(allowed):
-                message = f"{name_of(declared)} has exclusive storage, but does not allow plain"
-                hint = "allow plain, or turn exclusive storage off"
-                yield exclusive_hit(self, context, declared, allowed, exclusive, message, hint)
+@error("GP408", f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1")(
+    summary="Exclusive storage is on, but plain is not allowed.",
+    rationale="No instance with a disk can be created.",
+    **show(f"{EXCLUSIVE}ipolicy: {{disk-templates: […]}}\n", bad="diskless", good="diskless, plain"),
+    explains=Explains(order=8, also_related=True, may_be_meant=True),
+)
+def exclusive_without_plain(context: Context) -> Iterator[Hit]:
+    for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
+        if exclusive.value is True and "plain" not in texts(allowed):
+            message = f"{name_of(declared)} has exclusive storage, but does not allow plain"
+            hint = "allow plain, or turn exclusive storage off"
+            yield exclusive_hit(context, declared, allowed, exclusive, message, hint)
 
 
-class ExclusiveStorageReads(Rule):
-    info = info_rule("GP411", "exclusive-storage-reads")(
-        summary="Exclusive storage is turned on, and Ganeti 3.0 then reports no storage figures of the nodes.",
-        rationale="Ganeti's node daemon compares a number with text and fails. Free and total disk and spindles are"
-        " unknown, and hspace -L stops. The defect is in 3.0.2 and still in the newest source.",
-        source="Ganeti 3.0.2, run on a cluster",
-        bad=EXCLUSIVE,
-        good="gpolicy: v1\nkind: NodeGroup\nname: shared\nndparams: {exclusive_storage: false}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(EXCLUSIVE_STORAGE):
-            if leaf.value is True and release_key(context.version) >= (3, 0):
-                yield self.hit(
-                    declared,
-                    f"Ganeti {context.version} shows no storage figures of nodes with exclusive storage",
-                    leaf.span,
-                    hint="patch ganeti-noded first; until then gpolicy counts on their physical volumes, if they"
-                    " are read (gpolicy snapshot --physical-volumes) or promised (hardware)",
-                )
+@information("GP411", "Ganeti 3.0.2, run on a cluster")(
+    summary="Exclusive storage is turned on, and Ganeti 3.0 then reports no storage figures of the nodes.",
+    rationale="Ganeti's node daemon compares a number with text and fails. Free and total disk and spindles are"
+    " unknown, and hspace -L stops. The defect is in 3.0.2 and still in the newest source.",
+    bad=EXCLUSIVE,
+    good="gpolicy: v1\nkind: NodeGroup\nname: shared\nndparams: {exclusive_storage: false}\n",
+)
+def exclusive_storage_reads(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(EXCLUSIVE_STORAGE):
+        if leaf.value is True and release_key(context.version) >= (3, 0):
+            message = f"Ganeti {context.version} shows no storage figures of nodes with exclusive storage"
+            hint = "patch ganeti-noded first; until then gpolicy counts on their physical volumes, if they"
+            hint += " are read (gpolicy snapshot --physical-volumes) or promised (hardware)"
+            yield hit(declared, message, leaf.span, hint)
 
 
-class ExclusiveStorageMixed(StateRule):
-    info = error_rule("GP412", "exclusive-storage-mixed")(
-        summary="A node has another value of exclusive_storage than the group that it is in or moves to.",
-        rationale="All nodes of a group must have the same value; otherwise the node decides whether a disk has its"
-        " own volumes. Ganeti does not let you set it on a node, but an old configuration may have it, and Ganeti moves"
-        " such a node into any group without a check.",
-        source=_EXCLUSIVE,
-        bad=EXCLUSIVE,
-        good=EXCLUSIVE,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        if context.state is None or context.desired is None:
-            return
-        if not context.state.readable(Level.GROUP, EXCLUSIVE_STORAGE):
-            return  # the source shows the values of groups at their nodes
-        for group in context.groups:
-            value = in_force(context, group, EXCLUSIVE_STORAGE)
-            odd = [
-                node
-                for node in context.members.nodes_in(group)
-                if value is not None and node.own.get(EXCLUSIVE_STORAGE, value.value) != value.value
-            ]
-            wanted = context.desired.groups.get(group.name)
-            moving = {node.name for node in odd if wanted is None or node.group != wanted.current}
-            here = [node.name for node in odd if node.name not in moving]
-            hint = "remove the nodes' own value"
-            if here and value is not None and value.leaf is not None:
-                message = f"{_some(here)} in {name_of(group)}: exclusive_storage differs from the group's value"
-                yield self.hit(group, message, value.leaf.span, hint=hint)
-            if moving:
-                wants = context.desired.nodes.items()
-                span = next(node.group.span for name, node in wants if name in moving and node.group)
-                own, other = ("on", "off") if value is not None and value.value is False else ("off", "on")
-                message = f"{_some(moving)}: exclusive_storage is {own} there, of the node itself, and {other} in"
-                message += f" {name_of(group)}, which it moves into"
-                yield self.hit(group, message, span, hint=hint)
+@error("GP412", _EXCLUSIVE, When.STATE)(
+    summary="A node has another value of exclusive_storage than the group that it is in or moves to.",
+    rationale="All nodes of a group must have the same value; otherwise the node decides whether a disk has its"
+    " own volumes. Ganeti does not let you set it on a node, but an old configuration may have it, and Ganeti moves"
+    " such a node into any group without a check.",
+    bad=EXCLUSIVE,
+    good=EXCLUSIVE,
+)
+def exclusive_storage_mixed(context: Context) -> Iterator[Hit]:
+    if context.state is None or context.desired is None:
+        return
+    if not context.state.readable(Level.GROUP, EXCLUSIVE_STORAGE):
+        return  # the source shows the values of groups at their nodes
+    for group in context.groups:
+        value = in_force(context, group, EXCLUSIVE_STORAGE)
+        odd = [
+            node
+            for node in context.members.nodes_in(group)
+            if value is not None and node.own.get(EXCLUSIVE_STORAGE, value.value) != value.value
+        ]
+        wanted = context.desired.groups.get(group.name)
+        moving = {node.name for node in odd if wanted is None or node.group != wanted.current}
+        here = [node.name for node in odd if node.name not in moving]
+        hint = "remove the nodes' own value"
+        if here and value is not None and value.leaf is not None:
+            message = f"{_some(here)} in {name_of(group)}: exclusive_storage differs from the group's value"
+            yield hit(group, message, value.leaf.span, hint)
+        if moving:
+            wants = context.desired.nodes.items()
+            span = next(node.group.span for name, node in wants if name in moving and node.group)
+            own, other = ("on", "off") if value is not None and value.value is False else ("off", "on")
+            message = f"{_some(moving)}: exclusive_storage is {own} there, of the node itself, and {other} in"
+            message += f" {name_of(group)}, which it moves into"
+            yield hit(group, message, span, hint)
 
 
 def _some(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)[:5])
 
 
-class ExclusiveStorageOnOtherDisks(StateRule):
-    info = warning_rule("GP417", "exclusive-storage-on-other-disks")(
-        summary="Exclusive storage is on for nodes whose instances have other disks than plain ones.",
-        rationale="Ganeti turns exclusive storage on without a check, and converts nothing. `gnt-cluster verify`"
-        " reports such disks as errors, and they cannot be grown or recreated.",
-        source=f"{_EXCLUSIVE}; Ganeti 3.0, run",
-        bad=f"{GROUP}ndparams: {{exclusive_storage: true}}\n",
-        good=f"{GROUP}ndparams: {{exclusive_storage: false}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            leaf = context.exclusive(group)
-            if leaf is None or context.state is None:
-                continue
-            nodes = {node.name for node in context.members.hosts_in(group)}
-            others = [
-                (name, template)
-                for name, instance in sorted(context.state.instances.items())
-                if nodes.intersection((instance.primary_node, *instance.secondary_nodes))
-                for template in sorted({disk.template for disk in instance.disks} - {"plain"})[:1]
-            ]
-            if others:
-                name, template = others[0]
-                more = f" and {count(len(others) - 1, 'more instance')} have" if len(others) > 1 else " has"
-                message = f"{name}{more} other disks than plain ones ({template}) in {name_of(group)}"
-                hint = "convert their disks to plain, or move them to another group first"
-                yield self.hit(group, message, leaf.span, hint=hint)
+@warning("GP417", f"{_EXCLUSIVE}; Ganeti 3.0, run", When.STATE)(
+    summary="Exclusive storage is on for nodes whose instances have other disks than plain ones.",
+    rationale="Ganeti turns exclusive storage on without a check, and converts nothing. `gnt-cluster verify`"
+    " reports such disks as errors, and they cannot be grown or recreated.",
+    **show(f"{GROUP}ndparams: {{exclusive_storage: …}}\n", bad="true", good="false"),
+)
+def exclusive_storage_on_other_disks(context: Context) -> Iterator[Hit]:
+    for group in context.groups:
+        leaf = context.exclusive(group)
+        if leaf is None or context.state is None:
+            continue
+        nodes = {node.name for node in context.members.hosts_in(group)}
+        others = [
+            (name, template)
+            for name, instance in sorted(context.state.instances.items())
+            if nodes.intersection((instance.primary_node, *instance.secondary_nodes))
+            for template in sorted({disk.template for disk in instance.disks} - {"plain"})[:1]
+        ]
+        if others:
+            name, template = others[0]
+            more = f" and {count(len(others) - 1, 'more instance')} have" if len(others) > 1 else " has"
+            message = f"{name}{more} other disks than plain ones ({template}) in {name_of(group)}"
+            yield hit(group, message, leaf.span, "convert their disks to plain, or move them to another group first")
 
 
-class DedicatedCpuRatio(Rule):
-    info = info_rule("GP406", "dedicated-vcpu-ratio")(
-        summary="vcpu-ratio is above 1, but exclusive storage is on.",
-        rationale="A partitioned node gives each instance its own hardware. With more virtual than physical CPUs the"
-        " instances share them. Exclusive disks with shared CPUs are possible, if that is what you want.",
-        source="Partitioned Ganeti, Dedicated CPUs",
-        bad=f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: 4}}\n",
-        good=f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: 1}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, (exclusive, ratio) in context.combined(EXCLUSIVE_STORAGE, ("ipolicy", "vcpu-ratio")):
-            if exclusive.value is True and number(ratio) > 1:
-                message = f"{name_of(declared)} shares its CPUs: vcpu-ratio is {ratio.value:g}"
-                hint = "write vcpu-ratio: 1 if each instance is to have CPUs of its own"
-                yield exclusive_hit(self, context, declared, ratio, exclusive, message, hint)
+@information("GP406", "Partitioned Ganeti, Dedicated CPUs")(
+    summary="vcpu-ratio is above 1, but exclusive storage is on.",
+    rationale="A partitioned node gives each instance its own hardware. With more virtual than physical CPUs the"
+    " instances share them. Exclusive disks with shared CPUs are possible, if that is what you want.",
+    **show(f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: …}}\n", bad="4", good="1"),
+)
+def dedicated_vcpu_ratio(context: Context) -> Iterator[Hit]:
+    for declared, (exclusive, ratio) in context.combined(EXCLUSIVE_STORAGE, ("ipolicy", "vcpu-ratio")):
+        if exclusive.value is True and number(ratio) > 1:
+            message = f"{name_of(declared)} shares its CPUs: vcpu-ratio is {ratio.value:g}"
+            hint = "write vcpu-ratio: 1 if each instance is to have CPUs of its own"
+            yield exclusive_hit(context, declared, ratio, exclusive, message, hint)

@@ -11,8 +11,8 @@ from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.node_limits import kept_by_node, kept_disk, promised_size, terms_in, total_disk, total_of
 from gpolicy.checking.pairs import Pair, amount, comparable
-from gpolicy.checking.rule import Explains, Hit, Rule
-from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
+from gpolicy.checking.rule import Explains, Hit, When, error, hit, information, see, warning
+from gpolicy.findings import Related, Span
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import MAX_DISKS
@@ -25,14 +25,20 @@ from gpolicy.rules.shared import (
     FULL,
     HARDWARE,
     WHOLE_NODES,
-    MoreWithState,
     bounds,
     exclusive_groups,
+    show,
 )
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
 _TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
+_IGNORED: Final[tuple[Path, ...]] = (("ipolicy", "spindle-ratio"), ("ndparams", "spindle_count"))
+_WHOLE: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL
+SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
+"""Names of specs that say how many of them a node is to hold."""
+_COMPUTING: Final = "    - name: computing\n      " + bounds("100G 120G", "16 16", "100G 200G")
+_STORAGE: Final = "    - name: storage\n      " + bounds("10G 20G", "4 4", "1T 2T")
 
 
 def _specs(*pairs: str) -> str:
@@ -55,187 +61,153 @@ def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, Volume
 
 
 def _volumes_here(hardware: Hardware, exclusive: Leaf | None = None) -> tuple[Related, ...]:
-    is_on = (Related(exclusive.span, "exclusive storage is on"),) if exclusive is not None else ()
+    is_on = see(exclusive.span, "exclusive storage is on") if exclusive is not None else ()
     return (Related(hardware.span, "the hardware is promised here"), *is_on)
 
 
-class DiskNotWholeSpindles(Rule):
-    info = warning_rule("GP402", "disk-size-not-whole-spindles")(
-        summary="With exclusive storage, the maximum disk size of a spec is not a multiple of the spindle size.",
-        rationale="A disk takes whole physical volumes, and Ganeti counts only floor(size / 1.03) of each: 1 % margin"
-        " and 2 % reserve. So a disk as large as one volume takes two. Capacity is right only if the allowed sizes are"
-        " multiples of the spindle size.",
-        source=f"{_EXCLUSIVE}; Implementation order",
-        bad=EXCLUSIVE + HARDWARE + _specs("some\n      " + bounds("61G 62G", "7 7", "2T 3T", "3 4")),
-        good=_GOOD,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group, pair, volume, hardware in _known_volumes(context):
-            size = pair.maximum["disk-size"]
-            volumes = volume.needed(size)
-            usable = volume.largest_disk(volumes)
-            if volumes and (usable - size) * 100 > usable * _TOLERANCE_PERCENT:
-                whole = "a whole physical volume" if volumes == 1 else f"{volumes} whole physical volumes"
-                message = f"{pair.title}: a disk of {amount('disk-size', size)} occupies {whole} of"
-                message += f" {amount('disk-size', volume.smallest)}"
-                sizes = [volume.largest_disk(count) for count in (volumes - 1, volumes) if count]
-                # sizes that Ganeti takes as they are; large ones in whole GiB: easier to read, within the tolerance
-                sizes = [size - size % (1024 if size >= 100 * 1024 else SIZE_STEP_MIB) for size in sizes]
-                hint = f"write a maximum of {' or '.join(amount('disk-size', item) for item in sizes)}"
-                related = _volumes_here(hardware, context.exclusive(group))
-                yield self.hit(group, message, pair.at("max", "disk-size"), hint=hint, related=related)
+@warning("GP402", f"{_EXCLUSIVE}; Implementation order")(
+    summary="With exclusive storage, the maximum disk size of a spec is not a multiple of the spindle size.",
+    rationale="A disk takes whole physical volumes, and Ganeti counts only floor(size / 1.03) of each: 1 % margin"
+    " and 2 % reserve. So a disk as large as one volume takes two. Capacity is right only if the allowed sizes are"
+    " multiples of the spindle size.",
+    bad=EXCLUSIVE + HARDWARE + _specs("some\n      " + bounds("61G 62G", "7 7", "2T 3T", "3 4")),
+    good=_GOOD,
+)
+def disk_size_not_whole_spindles(context: Context) -> Iterator[Hit]:
+    for group, pair, volume, hardware in _known_volumes(context):
+        size = pair.maximum["disk-size"]
+        volumes = volume.needed(size)
+        usable = volume.largest_disk(volumes)
+        if volumes and (usable - size) * 100 > usable * _TOLERANCE_PERCENT:
+            whole = "a whole physical volume" if volumes == 1 else f"{volumes} whole physical volumes"
+            message = f"{pair.title}: a disk of {amount('disk-size', size)} occupies {whole} of"
+            message += f" {amount('disk-size', volume.smallest)}"
+            sizes = [volume.largest_disk(count) for count in (volumes - 1, volumes) if count]
+            # sizes that Ganeti takes as they are; large ones in whole GiB: easier to read, within the tolerance
+            sizes = [size - size % (1024 if size >= 100 * 1024 else SIZE_STEP_MIB) for size in sizes]
+            hint = f"write a maximum of {' or '.join(amount('disk-size', item) for item in sizes)}"
+            related = _volumes_here(hardware, context.exclusive(group))
+            yield hit(group, message, pair.at("max", "disk-size"), hint, related)
 
 
-class DiskSpansSpindles(Rule):
-    info = info_rule("GP403", "disk-size-spans-spindles")(
-        summary="With exclusive storage, the disk sizes of a spec need different numbers of spindles.",
-        rationale="Instances of one spec then use nodes unevenly, and how many fit depends on their sizes.",
-        source=_SPINDLES,
-        bad=EXCLUSIVE + HARDWARE + _specs("half\n      " + bounds("61G 125G", "7 15", "2T 5880G", "3 6")),
-        good=_GOOD,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group, pair, volume, hardware in _known_volumes(context):
-            least, most = (volume.needed(bound["disk-size"]) for bound in (pair.minimum, pair.maximum))
-            if least != most:
-                message = f"{pair.title}: a disk takes {least} to {most} physical volumes, depending on its size"
-                related = _volumes_here(hardware, context.exclusive(group))
-                yield self.hit(group, message, pair.at("min", "disk-size"), related=related)
+@information("GP403", _SPINDLES)(
+    summary="With exclusive storage, the disk sizes of a spec need different numbers of spindles.",
+    rationale="Instances of one spec then use nodes unevenly, and how many fit depends on their sizes.",
+    bad=EXCLUSIVE + HARDWARE + _specs("half\n      " + bounds("61G 125G", "7 15", "2T 5880G", "3 6")),
+    good=_GOOD,
+)
+def disk_size_spans_spindles(context: Context) -> Iterator[Hit]:
+    for group, pair, volume, hardware in _known_volumes(context):
+        least, most = (volume.needed(bound["disk-size"]) for bound in (pair.minimum, pair.maximum))
+        if least != most:
+            message = f"{pair.title}: a disk takes {least} to {most} physical volumes, depending on its size"
+            related = _volumes_here(hardware, context.exclusive(group))
+            yield hit(group, message, pair.at("min", "disk-size"), related=related)
 
 
-class TooFewSpindles(Rule):
-    info = error_rule("GP404", "too-few-spindles")(
-        summary="The smallest disks of a spec need more spindles than its spindle-use allows.",
-        rationale="With exclusive storage, Ganeti compares spindle-use with the spindles of the instance's disks, and"
-        " refuses a disk with too few. No instance can satisfy both.",
-        source=_SPINDLES,
-        bad=EXCLUSIVE + HARDWARE + _specs(_full(spindles="11 11")),
-        good=_GOOD,
-    )
+@error("GP404", _SPINDLES)(
+    summary="The smallest disks of a spec need more spindles than its spindle-use allows.",
+    rationale="With exclusive storage, Ganeti compares spindle-use with the spindles of the instance's disks, and"
+    " refuses a disk with too few. No instance can satisfy both.",
+    bad=EXCLUSIVE + HARDWARE + _specs(_full(spindles="11 11")),
+    good=_GOOD,
+)
+def too_few_spindles(context: Context) -> Iterator[Hit]:
+    for group, pair, volume, hardware in _known_volumes(context):
+        count, size = pair.minimum["disk-count"], pair.minimum["disk-size"]
+        needed, allowed = count * volume.needed(size), pair.maximum["spindle-use"]
+        if needed > allowed:
+            each, need = amount("disk-size", volume.smallest), "needs" if count == 1 else "need"
+            disks = f"{in_words(count, 'disk')} of {amount('disk-size', size)}"
+            message = f"{pair.title}: {disks} {need} {needed} spindles of {each}, but at most {allowed} are allowed"
+            hint = f"allow spindle-use {needed}, or smaller disks"
+            yield hit(group, message, pair.at("max", "spindle-use"), hint, _volumes_here(hardware))
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group, pair, volume, hardware in _known_volumes(context):
+
+@warning("GP425", _SPINDLES)(
+    summary="With exclusive storage, a group's spec allows more disks than spindles.",
+    rationale="Each disk takes at least one physical volume of its own, so no instance has more disks than its"
+    " spindle-use or the node's volumes. Most likely disk-count and another number are exchanged. A bound of 16,"
+    " Ganeti's own limit, means no limit.",
+    bad=EXCLUSIVE + HARDWARE + _specs("disk-count: 13".join(_full().rsplit("disk-count: 1", 1))),
+    good=_GOOD,
+)
+def disks_beyond_spindles(context: Context) -> Iterator[Hit]:
+    for group, exclusive, hardware in exclusive_groups(context):
+        for pair in comparable(context.pairs(group)) if context.own(group, MINMAX) else ():
+            disks, spindles = pair.maximum["disk-count"], pair.maximum["spindle-use"]
+            most = min(spindles, hardware.volume_count or spindles)
+            if pair.minimum["disk-count"] <= most < disks < MAX_DISKS:  # else GP404
+                message = f"{pair.title} allows {disks} disks, but each takes a spindle, and there are {most}"
+                related = see(exclusive.span, "exclusive storage is on")
+                yield hit(group, message, pair.at("max", "disk-count"), f"write {most} or less", related)
+
+
+@error("GP405", _SPINDLES)(
+    summary="The smallest instance of a spec needs more spindles than a node of the group has.",
+    rationale="No node of the group can hold such an instance.",
+    bad=EXCLUSIVE + "hardware: {pv_count: 10, pv_size: 1T}\n" + _specs(_full(spindles="1 12")),
+    good=_GOOD,
+)
+def spindles_beyond_node(context: Context) -> Iterator[Hit]:
+    for group, _, hardware in exclusive_groups(context):
+        volumes = hardware.volume_count
+        if volumes is None:
+            continue
+        volume = promised_size(context, group, hardware)
+        for pair in comparable(context.pairs(group)):
             count, size = pair.minimum["disk-count"], pair.minimum["disk-size"]
-            needed, allowed = count * volume.needed(size), pair.maximum["spindle-use"]
-            if needed > allowed:
-                each, need = amount("disk-size", volume.smallest), "needs" if count == 1 else "need"
-                disks = f"{in_words(count, 'disk')} of {amount('disk-size', size)}"
-                message = f"{pair.title}: {disks} {need} {needed} spindles of {each}, but at most {allowed} are allowed"
-                hint = f"allow spindle-use {needed}, or smaller disks"
-                span = pair.at("max", "spindle-use")
-                yield self.hit(group, message, span, hint=hint, related=_volumes_here(hardware))
+            for_disks = count * volume.needed(size) if volume else 0
+            needed = max(for_disks, pair.minimum["spindle-use"])
+            if needed > volumes:
+                place = ("min", "disk-size" if for_disks == needed else "spindle-use")
+                message = f"{pair.title} needs {needed} spindles, a node has {volumes}"
+                hint = "make the spec smaller, or correct the hardware"
+                yield hit(group, message, pair.at(*place), hint, _volumes_here(hardware))
 
 
-class DisksBeyondSpindles(Rule):
-    info = warning_rule("GP425", "disks-beyond-spindles")(
-        summary="With exclusive storage, a group's spec allows more disks than spindles.",
-        rationale="Each disk takes at least one physical volume of its own, so no instance has more disks than its"
-        " spindle-use or the node's volumes. Most likely disk-count and another number are exchanged. A bound of 16,"
-        " Ganeti's own limit, means no limit.",
-        source=_SPINDLES,
-        bad=EXCLUSIVE + HARDWARE + _specs("disk-count: 13".join(_full().rsplit("disk-count: 1", 1))),
-        good=_GOOD,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group, exclusive, hardware in exclusive_groups(context):
-            for pair in comparable(context.pairs(group)) if context.own(group, MINMAX) else ():
-                disks, spindles = pair.maximum["disk-count"], pair.maximum["spindle-use"]
-                most = min(spindles, hardware.volume_count or spindles)
-                if pair.minimum["disk-count"] <= most < disks < MAX_DISKS:  # else GP404
-                    message = f"{pair.title} allows {disks} disks, but each takes a spindle, and there are {most}"
-                    related = (Related(exclusive.span, "exclusive storage is on"),)
-                    place = pair.at("max", "disk-count")
-                    yield self.hit(group, message, place, hint=f"write {most} or less", related=related)
+@information("GP409", _SPINDLES)(
+    summary="spindle-ratio or spindle_count is set, but exclusive storage is on.",
+    rationale="With exclusive storage the ratio is 1, and the count is the real number of volumes: Ganeti ignores"
+    " both parameters.",
+    **show(f"{EXCLUSIVE}ipolicy: {{…}}\n", bad="spindle-ratio: 32", good="vcpu-ratio: 1"),
+)
+def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
+    for group in context.groups:
+        exclusive = context.exclusive(group)
+        for leaf in (context.own(group, path) for path in _IGNORED):
+            if leaf is not None and exclusive is not None:
+                related = see(exclusive.span, "exclusive storage is on")
+                message = f"{leaf.path[1]} is ignored in {name_of(group)}"
+                yield hit(group, message, leaf.span, "remove it, if exclusive storage is meant", related)
 
 
-class SpindlesBeyondNode(Rule):
-    info = error_rule("GP405", "spindles-beyond-node")(
-        summary="The smallest instance of a spec needs more spindles than a node of the group has.",
-        rationale="No node of the group can hold such an instance.",
-        source=_SPINDLES,
-        bad=EXCLUSIVE + "hardware: {pv_count: 10, pv_size: 1T}\n" + _specs(_full(spindles="1 12")),
-        good=_GOOD,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group, _, hardware in exclusive_groups(context):
-            volumes = hardware.volume_count
-            if volumes is None:
-                continue
-            volume = promised_size(context, group, hardware)
-            for pair in comparable(context.pairs(group)):
-                count, size = pair.minimum["disk-count"], pair.minimum["disk-size"]
-                for_disks = count * volume.needed(size) if volume else 0
-                needed = max(for_disks, pair.minimum["spindle-use"])
-                if needed > volumes:
-                    place = ("min", "disk-size" if for_disks == needed else "spindle-use")
-                    message = f"{pair.title} needs {needed} spindles, a node has {volumes}"
-                    hint = "make the spec smaller, or correct the hardware"
-                    yield self.hit(group, message, pair.at(*place), hint=hint, related=_volumes_here(hardware))
-
-
-class SpindleParameterIgnored(Rule):
-    info = info_rule("GP409", "spindle-parameter-ignored")(
-        summary="spindle-ratio or spindle_count is set, but exclusive storage is on.",
-        rationale="With exclusive storage the ratio is 1, and the count is the real number of volumes: Ganeti ignores"
-        " both parameters.",
-        source=_SPINDLES,
-        bad=f"{EXCLUSIVE}ipolicy: {{spindle-ratio: 32}}\n",
-        good=f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: 1}}\n",
-    )
-    _IGNORED: Final[tuple[Path, ...]] = (("ipolicy", "spindle-ratio"), ("ndparams", "spindle_count"))
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            exclusive = context.exclusive(group)
-            for leaf in (context.own(group, path) for path in self._IGNORED):
-                if leaf is not None and exclusive is not None:
-                    related = (Related(exclusive.span, "exclusive storage is on"),)
-                    message = f"{leaf.path[1]} is ignored in {name_of(group)}"
-                    hint = "remove it, if exclusive storage is meant"
-                    yield self.hit(group, message, leaf.span, hint=hint, related=related)
-
-
-class SpindlesWithoutExclusiveStorage(MoreWithState):
-    info = warning_rule("GP414", "spindles-without-exclusive-storage")(
-        summary="A spec requires an exact number of spindles, but exclusive storage is not on.",
-        rationale="Spindles are an instance's own physical volumes only with exclusive storage. Without it, disks"
-        " share all volumes, and spindle-use is a number that an instance states (default 1).",
-        source=_SPINDLES,
-        bad=DEDICATED + HARDWARE + WHOLE_NODES + FULL,
-        good=EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL,
-    )
-    explains = Explains(order=10, also_related=True, may_be_meant=True)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            hardware, value = group.hardware, in_force(context, group, EXCLUSIVE_STORAGE)
-            objects = (group, context.policy.cluster)
-            on = value.value is True if value else any(context.is_unknown(item, EXCLUSIVE_STORAGE) for item in objects)
-            if on or hardware is None or hardware.volume_count is None or context.own(group, MINMAX) is None:
-                continue
-            for pair in comparable(context.pairs(group)):
-                spindles = pair.minimum["spindle-use"]
-                if 1 < spindles == pair.maximum["spindle-use"]:
-                    said = "is off" if value is not None else "is not declared"
-                    message = f"{pair.title} requires exactly {spindles} spindles, but exclusive storage {said}"
-                    leaf = value.leaf if value is not None else None
-                    place = pair.at("min", "spindle-use")
-                    related = (Related(place, f"{pair.title} is here"),) if leaf is not None else ()
-                    hint = "write ndparams: {exclusive_storage: true}, or allow a range of spindle-use"
-                    span = leaf.span if leaf is not None else place
-                    yield self.hit(group, message, span, hint=hint, related=related)
-                    break  # one mistake, whatever the number of specs
-
-
-_WHOLE: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL
-SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
-"""Names of specs that say how many of them a node is to hold."""
-_COMPUTING: Final = "    - name: computing\n      " + bounds("100G 120G", "16 16", "100G 200G")
-_STORAGE: Final = "    - name: storage\n      " + bounds("10G 20G", "4 4", "1T 2T")
+@warning("GP414", _SPINDLES, When.MORE_WITH_STATE)(
+    summary="A spec requires an exact number of spindles, but exclusive storage is not on.",
+    rationale="Spindles are an instance's own physical volumes only with exclusive storage. Without it, disks"
+    " share all volumes, and spindle-use is a number that an instance states (default 1).",
+    **show(f"…{HARDWARE}{WHOLE_NODES}{FULL}", bad=DEDICATED, good=EXCLUSIVE),
+    explains=Explains(order=10, also_related=True, may_be_meant=True),
+)
+def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
+    for group in context.groups:
+        hardware, value = group.hardware, in_force(context, group, EXCLUSIVE_STORAGE)
+        objects = (group, context.policy.cluster)
+        on = value.value is True if value else any(context.is_unknown(item, EXCLUSIVE_STORAGE) for item in objects)
+        if on or hardware is None or hardware.volume_count is None or context.own(group, MINMAX) is None:
+            continue
+        for pair in comparable(context.pairs(group)):
+            spindles = pair.minimum["spindle-use"]
+            if 1 < spindles == pair.maximum["spindle-use"]:
+                said = "is off" if value is not None else "is not declared"
+                message = f"{pair.title} requires exactly {spindles} spindles, but exclusive storage {said}"
+                leaf = value.leaf if value is not None else None
+                place = pair.at("min", "spindle-use")
+                related = see(place, f"{pair.title} is here") if leaf is not None else ()
+                hint = "write ndparams: {exclusive_storage: true}, or allow a range of spindle-use"
+                span = leaf.span if leaf is not None else place
+                yield hit(group, message, span, hint, related)
+                break  # one mistake, whatever the number of specs
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,32 +257,28 @@ def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator
         yield Share("cpu-count", allowed - kept, kept, hardware.cpus.span, figures=(*multiplied, *said))
 
 
-class NothingForTheNode(MoreWithState):
-    info = warning_rule("GP415", "nothing-left-for-node")(
-        summary="With exclusive storage, the largest instance of a spec leaves nothing for the node itself.",
-        rationale="The node's own system and the hypervisor need memory and CPUs. hail and hspace refuse a node that"
-        " gives everything away, since some memory must stay free. hv_state says what a node keeps (mem_node,"
-        " cpu_node); without it, Ganeti counts one CPU.",
-        source="Partitioned Ganeti, Dedicated CPUs and Dedicated RAM",
-        bad=_WHOLE.replace("max: {memory-size: 250G", "max: {memory-size: 256G"),
-        good=_WHOLE,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group, _, hardware in exclusive_groups(context):
-            for share in shares(context, group, hardware):
-                whole = share.amount + share.kept
-                for pair in comparable(context.pairs(group)):
-                    wanted = pair.maximum[share.parameter]
-                    if share.most < wanted <= whole:  # more than that is GP212
-                        message = f"{pair.title}: {share.parameter} {amount(share.parameter, wanted)} of"
-                        message += f" {amount(share.parameter, whole)} leaves nothing {_for_whom(share, wanted)}"
-                        below = "less than " if share.spare else ""
-                        hint = f"lower the maximum to {below}{amount(share.parameter, share.amount)}"
-                        hint += "" if share.spare else " or less"
-                        if not share.kept and share.parameter == "memory-size":
-                            hint = "lower the maximum; say in hv_state what the node keeps (mem_node)"
-                        yield self.hit(group, message, pair.at("max", share.parameter), hint=hint, related=share.places)
+@warning("GP415", "Partitioned Ganeti, Dedicated CPUs and Dedicated RAM", When.MORE_WITH_STATE)(
+    summary="With exclusive storage, the largest instance of a spec leaves nothing for the node itself.",
+    rationale="The node's own system and the hypervisor need memory and CPUs. hail and hspace refuse a node that"
+    " gives everything away, since some memory must stay free. hv_state says what a node keeps (mem_node,"
+    " cpu_node); without it, Ganeti counts one CPU.",
+    **show(_WHOLE.replace("max: {memory-size: 250G", "max: {memory-size: …"), bad="256G", good="250G"),
+)
+def nothing_left_for_node(context: Context) -> Iterator[Hit]:
+    for group, _, hardware in exclusive_groups(context):
+        for share in shares(context, group, hardware):
+            whole = share.amount + share.kept
+            for pair in comparable(context.pairs(group)):
+                wanted = pair.maximum[share.parameter]
+                if share.most < wanted <= whole:  # more than that is GP212
+                    message = f"{pair.title}: {share.parameter} {amount(share.parameter, wanted)} of"
+                    message += f" {amount(share.parameter, whole)} leaves nothing {_for_whom(share, wanted)}"
+                    below = "less than " if share.spare else ""
+                    hint = f"lower the maximum to {below}{amount(share.parameter, share.amount)}"
+                    hint += "" if share.spare else " or less"
+                    if not share.kept and share.parameter == "memory-size":
+                        hint = "lower the maximum; say in hv_state what the node keeps (mem_node)"
+                    yield hit(group, message, pair.at("max", share.parameter), hint, share.places)
 
 
 def _for_whom(share: Share, wanted: int) -> str:
@@ -335,64 +303,57 @@ def times_in_words(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-class ShareFitsLessOften(MoreWithState):
-    info = warning_rule("GP416", "share-fits-less-often")(
-        summary="With exclusive storage, a spec named after a part of a node fits less often than its name says.",
-        rationale="Nodes are given away whole, in halves or in quarters. If a half needs more than half of the memory,"
-        " CPUs or disk that a node gives, it fits once and the rest stays unused. The allocator wants some memory and"
-        " some disk to stay free: two halves of 32G do not fit in 64G.",
-        source="Allocation for Partitioned Ganeti, Dedicated Allocation Metric",
-        bad=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "16 16", "5000G 5965G", "6 6"),
-        good=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "15 15", "5000G 5965G", "6 6"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group, _, hardware in exclusive_groups(context):
-            given = list(shares(context, group, hardware))
-            if hardware.volume_count is not None:
-                given.append(Share("spindle-use", hardware.volume_count, 0, hardware.span))
-            for pair in comparable(context.pairs(group)):
-                times = SHARES.get((pair.name or "").lower(), 1)
-                for share in given if times > 1 else ():
-                    name, left = share.parameter, share.amount
-                    bound = next((end for end in ("min", "max") if pair.bound(end)[name] * times > share.most), "min")
-                    size = pair.bound(bound)[name]
-                    if size * times > share.most >= size:
-                        more = "all" if size * times == left else "more than"
-                        message = f"{pair.title}: {times} times {name} {amount(name, size)} are {more} a node gives"
-                        message += f" ({amount(name, left)}): it fits {times_in_words(share.most // size)}"
-                        message += ", since some must stay free" if more == "all" else ""
-                        below = "less than" if share.spare and left % times == 0 else "at most"
-                        hint = f"one of {times} equal parts is {below} {amount(name, left // times)}"
-                        yield self.hit(group, message, pair.at(bound, name), hint=hint, related=share.places)
+@warning("GP416", "Allocation for Partitioned Ganeti, Dedicated Allocation Metric", When.MORE_WITH_STATE)(
+    summary="With exclusive storage, a spec named after a part of a node fits less often than its name says.",
+    rationale="Nodes are given away whole, in halves or in quarters. If a half needs more than half of the memory,"
+    " CPUs or disk that a node gives, it fits once and the rest stays unused. The allocator wants some memory and"
+    " some disk to stay free: two halves of 32G do not fit in 64G.",
+    bad=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "16 16", "5000G 5965G", "6 6"),
+    good=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "15 15", "5000G 5965G", "6 6"),
+)
+def share_fits_less_often(context: Context) -> Iterator[Hit]:
+    for group, _, hardware in exclusive_groups(context):
+        given = list(shares(context, group, hardware))
+        if hardware.volume_count is not None:
+            given.append(Share("spindle-use", hardware.volume_count, 0, hardware.span))
+        for pair in comparable(context.pairs(group)):
+            times = SHARES.get((pair.name or "").lower(), 1)
+            for share in given if times > 1 else ():
+                name, left = share.parameter, share.amount
+                bound = next((end for end in ("min", "max") if pair.bound(end)[name] * times > share.most), "min")
+                size = pair.bound(bound)[name]
+                if size * times > share.most >= size:
+                    more = "all" if size * times == left else "more than"
+                    message = f"{pair.title}: {times} times {name} {amount(name, size)} are {more} a node gives"
+                    message += f" ({amount(name, left)}): it fits {times_in_words(share.most // size)}"
+                    message += ", since some must stay free" if more == "all" else ""
+                    below = "less than" if share.spare and left % times == 0 else "at most"
+                    hint = f"one of {times} equal parts is {below} {amount(name, left // times)}"
+                    yield hit(group, message, pair.at(bound, name), hint, share.places)
 
 
-class NodeKeepsEverything(MoreWithState):
-    info = warning_rule("GP419", "node-keeps-everything")(
-        summary="Nodes keep all or most of the memory or CPUs that their group promises, or all of the disk.",
-        rationale="Instances do not get what hv_state and disk_state keep, so little or nothing is left for them."
-        " Most likely a unit or a digit is wrong.",
-        source="Resource model, Node parameters (hv_state, disk_state)",
-        bad=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 256G}}\n",
-        good=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 6G, mem_hv: 1G, cpu_node: 2}}\n",
-    )
-    explains = Explains(order=6, also_related=True)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        reported: set[Span] = set()
-        for group in context.groups:
-            for name, total, place, kept in _kept(context, group):
-                left = total - total_of(kept)
-                enough = left > 0 if name == "disk-size" else left * 2 >= total  # other volumes may be for much else
-                if enough or kept[0].span in reported:
-                    continue
-                reported.add(kept[0].span)
-                verb = "keeps" if len(kept) == 1 else "keep"
-                message = f"{' and '.join(leaf.path[-1] for leaf in kept)} {verb} {amount(name, total_of(kept))} of the"
-                message += f" {amount(name, total)} that nodes of {group.name} have:"
-                message += f" {'less than half' if left > 0 else 'nothing'} is left"
-                related = (Related(place, "the hardware is promised here"),)
-                yield self.hit(group, message, kept[0].span, hint="correct the unit, or the hardware", related=related)
+@warning("GP419", "Resource model, Node parameters (hv_state, disk_state)", When.MORE_WITH_STATE)(
+    summary="Nodes keep all or most of the memory or CPUs that their group promises, or all of the disk.",
+    rationale="Instances do not get what hv_state and disk_state keep, so little or nothing is left for them."
+    " Most likely a unit or a digit is wrong.",
+    **show(f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: …}}\n", bad="256G", good="6G, mem_hv: 1G, cpu_node: 2"),
+    explains=Explains(order=6, also_related=True),
+)
+def node_keeps_everything(context: Context) -> Iterator[Hit]:
+    reported: set[Span] = set()
+    for group in context.groups:
+        for name, total, place, kept in _kept(context, group):
+            left = total - total_of(kept)
+            enough = left > 0 if name == "disk-size" else left * 2 >= total  # other volumes may be for much else
+            if enough or kept[0].span in reported:
+                continue
+            reported.add(kept[0].span)
+            verb = "keeps" if len(kept) == 1 else "keep"
+            message = f"{' and '.join(leaf.path[-1] for leaf in kept)} {verb} {amount(name, total_of(kept))} of the"
+            message += f" {amount(name, total)} that nodes of {group.name} have:"
+            message += f" {'less than half' if left > 0 else 'nothing'} is left"
+            related = see(place, "the hardware is promised here")
+            yield hit(group, message, kept[0].span, "correct the unit, or the hardware", related)
 
 
 def _kept(context: Context, group: GroupPolicy) -> Iterator[tuple[str, int, Span, tuple[Leaf, ...]]]:
@@ -409,28 +370,24 @@ def _kept(context: Context, group: GroupPolicy) -> Iterator[tuple[str, int, Span
         yield "disk-size", disk, hardware.pv_sizes[0].span, disks
 
 
-class DedicatedOrder(Rule):
-    info = warning_rule("GP410", "dedicated-order")(
-        summary="With exclusive storage, specs are not in descending order of their minimum disk size.",
-        rationale="hail's dedicated metric sorts specs by the minimum of disk-size, biggest first; hspace uses the"
-        " order of the list. If the two differ, placement protects another size than capacity counts. With equal"
-        " minimums the metric's order is undefined.",
-        source="Allocation for Partitioned Ganeti, Dedicated Allocation Metric",
-        bad=f"{EXCLUSIVE}ipolicy:\n  minmax:\n{_COMPUTING}{_STORAGE}",
-        good=f"{EXCLUSIVE}ipolicy:\n  minmax:\n{_STORAGE}{_COMPUTING}",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, (exclusive, _) in context.combined(EXCLUSIVE_STORAGE, MINMAX):
-            if exclusive.value is not True:
+@warning("GP410", "Allocation for Partitioned Ganeti, Dedicated Allocation Metric")(
+    summary="With exclusive storage, specs are not in descending order of their minimum disk size.",
+    rationale="hail's dedicated metric sorts specs by the minimum of disk-size, biggest first; hspace uses the"
+    " order of the list. If the two differ, placement protects another size than capacity counts. With equal"
+    " minimums the metric's order is undefined.",
+    **show(f"{EXCLUSIVE}ipolicy:\n  minmax:\n…", bad=f"{_COMPUTING}{_STORAGE}", good=f"{_STORAGE}{_COMPUTING}"),
+)
+def dedicated_order(context: Context) -> Iterator[Hit]:
+    for declared, (exclusive, _) in context.combined(EXCLUSIVE_STORAGE, MINMAX):
+        if exclusive.value is not True:
+            continue
+        pairs = comparable(context.pairs(declared))
+        for first, second in pairwise(pairs):
+            low, high = second.minimum["disk-size"], first.minimum["disk-size"]
+            if low < high:
                 continue
-            pairs = comparable(context.pairs(declared))
-            for first, second in pairwise(pairs):
-                low, high = second.minimum["disk-size"], first.minimum["disk-size"]
-                if low < high:
-                    continue
-                how = "the same min disk-size as" if low == high else "a greater min disk-size than"
-                message = f"{second.title} has {how} {first.title} before it"
-                hint = "list the specs by descending min disk-size, and let no two be equal"
-                related = (Related(first.at("min", "disk-size"), f"{first.title} is here"),)
-                yield self.hit(declared, message, second.at("min", "disk-size"), hint=hint, related=related)
+            how = "the same min disk-size as" if low == high else "a greater min disk-size than"
+            message = f"{second.title} has {how} {first.title} before it"
+            hint = "list the specs by descending min disk-size, and let no two be equal"
+            related = see(first.at("min", "disk-size"), f"{first.title} is here")
+            yield hit(declared, message, second.at("min", "disk-size"), hint, related)

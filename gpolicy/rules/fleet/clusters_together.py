@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from gpolicy.checking.rule import Fleet, FleetRule, Hit, place_of
-from gpolicy.findings import Related, Severity, Span, error_rule, info_rule, warning_rule
+from gpolicy.checking.rule import Fleet, Hit, When, error, hit, information, place_of, see, warning
+from gpolicy.findings import Related, Severity, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, written_out
 from gpolicy.resolve.desired import is_glob, matches
+from gpolicy.rules.shared import repeated
 
 BASE: Final = (
     "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\ndiskparams:\n  drbd: {c-max-rate: 60M}\n"
@@ -42,63 +43,58 @@ def files(*files: str, base: str = BASE) -> str:
 GOOD: Final = files(member("amsterdam"), member("berlin"))
 
 
-class ClusterNamedTwice(FleetRule):
-    info = error_rule("GP831", "cluster-named-twice")(
-        summary="Two policies describe a cluster of the same name.",
-        rationale="Each policy changes the cluster back to what it says.",
-        bad="---\n".join((member("amsterdam"), member("amsterdam").replace("# amsterdam", "# berlin"), BASE)),
-        good=GOOD,
-    )
-
-    def check(self, fleet: Fleet) -> Iterator[Hit]:
-        first: dict[str, Span] = {}
-        for number, policy in enumerate(fleet.policies):
-            if policy.cluster is None:
-                continue
-            name, span = policy.cluster.name, policy.cluster.span
-            earlier = first.setdefault(name.lower(), span)
-            if place_of(earlier) != place_of(span):
-                message = f"another policy also describes the cluster {name}"
-                hint = "put both into one directory, or correct the name"
-                yield self.hit(number, "cluster", message, span, hint, (Related(earlier, "the first"),))
+def _hit(policy: int, label: str, message: str, span: Span, hint: str, related: tuple[Related, ...] = ()) -> Hit:
+    """Return what is found in the files of one of several policies."""
+    return replace(hit(label, message, span, hint, related), policy=policy)
 
 
-class NodeInTwoClusters(FleetRule):
-    info = error_rule("GP832", "node-in-two-clusters")(
-        summary="Two clusters of a fleet name the same node.",
-        rationale="A node is in exactly one cluster, so one of the two policies is wrong and cannot be planned. The"
-        " same holds for patterns with a domain that mean the same nodes, such as node[1-3].example.org.",
-        source="Ganeti's data model",
-        bad=files(member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n2, n3")),
-        good=files(
-            member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n3, n4")
-        ),
-    )
+@error("GP831", when=When.FLEET)(
+    summary="Two policies describe a cluster of the same name.",
+    rationale="Each policy changes the cluster back to what it says.",
+    bad="---\n".join((member("amsterdam"), member("amsterdam").replace("# amsterdam", "# berlin"), BASE)),
+    good=GOOD,
+)
+def cluster_named_twice(fleet: Fleet) -> Iterator[Hit]:
+    clusters = [(number, policy.cluster) for number, policy in enumerate(fleet.policies) if policy.cluster]
+    for (number, cluster), (_, earlier) in repeated(clusters, lambda item: item[1].name.lower()):
+        if place_of(earlier.span) != place_of(cluster.span):
+            message = f"another policy also describes the cluster {cluster.name}"
+            hint = "put both into one directory, or correct the name"
+            yield _hit(number, "cluster", message, cluster.span, hint, see(earlier.span, "the first"))
 
-    def check(self, fleet: Fleet) -> Iterator[Hit]:
-        for members in fleet.with_one_base:
-            first: dict[str, _Named] = {}
-            wild: list[_Named] = []
-            left = 200_000  # names that patterns are written out to
-            for named in _named_nodes(fleet, members):
-                written = written_out(named.value) if is_glob(named.value) and left > 0 else None
-                names = written or [named.value]
-                left -= len(names)
-                others = [first.setdefault(name, named) for name in names]
-                others += [item for item in wild if any(matches(item.value, name) for name in names)]
-                if is_glob(named.value) and not written and len(wild) < _MOST_PATTERNS:
-                    others += [item for name, item in first.items() if matches(named.value, name)]
-                    wild.append(named)
-                other = next((item for item in others if named.meets(item)), None)
-                if other is not None:
-                    yield self._twice(fleet, named, other)
 
-    def _twice(self, fleet: Fleet, named: _Named, other: _Named) -> Hit:
-        what = "a pattern" if is_glob(other.value) else "a node"
-        also = f"is also {what} of" if named.value == other.value else f"also means nodes of {other.value} in"
-        message = f"{named.value} {also} {fleet.name(other.policy)}"
-        related = (Related(other.span, "named here"),)
-        return self.hit(named.policy, named.label, message, named.span, "leave it in the cluster that has it", related)
+@error("GP832", "Ganeti's data model", When.FLEET)(
+    summary="Two clusters of a fleet name the same node.",
+    rationale="A node is in exactly one cluster, so one of the two policies is wrong and cannot be planned. The"
+    " same holds for patterns with a domain that mean the same nodes, such as node[1-3].example.org.",
+    bad=files(member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n2, n3")),
+    good=files(member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n3, n4")),
+)
+def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
+    for members in fleet.with_one_base:
+        first: dict[str, _Named] = {}
+        wild: list[_Named] = []
+        left = 200_000  # names that patterns are written out to
+        for named in _named_nodes(fleet, members):
+            written = written_out(named.value) if is_glob(named.value) and left > 0 else None
+            names = written or [named.value]
+            left -= len(names)
+            others = [first.setdefault(name, named) for name in names]
+            others += [item for item in wild if any(matches(item.value, name) for name in names)]
+            if is_glob(named.value) and not written and len(wild) < _MOST_PATTERNS:
+                others += [item for name, item in first.items() if matches(named.value, name)]
+                wild.append(named)
+            other = next((item for item in others if named.meets(item)), None)
+            if other is not None:
+                yield _twice(fleet, named, other)
+
+
+def _twice(fleet: Fleet, named: _Named, other: _Named) -> Hit:
+    what = "a pattern" if is_glob(other.value) else "a node"
+    also = f"is also {what} of" if named.value == other.value else f"also means nodes of {other.value} in"
+    message = f"{named.value} {also} {fleet.name(other.policy)}"
+    related = see(other.span, "named here")
+    return _hit(named.policy, named.label, message, named.span, "leave it in the cluster that has it", related)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,40 +120,33 @@ def _named_nodes(fleet: Fleet, members: Iterable[int]) -> Iterator[_Named]:
                     yield _Named(number, group.label, node.value, node.span)
 
 
-class MacPrefixShared(FleetRule):
-    info = info_rule("GP833", "mac-prefix-shared")(
-        summary="Clusters of a fleet use the same prefix for MAC addresses.",
-        rationale="A cluster ensures that its own addresses differ, but not that they differ from another cluster's."
-        " On a shared network two instances may get the same one. Clusters that share no network are fine.",
-        source="Ganeti's documentation, gnt-cluster(8) init --mac-prefix",
-        bad=files(*(member(town, 'mac_prefix: "aa:00:00"\n') for town in ("amsterdam", "berlin"))),
-        good=files(*(member(town, f'mac_prefix: "aa:00:0{n}"\n') for n, town in enumerate(("amsterdam", "berlin"), 1))),
-    )
-
-    def check(self, fleet: Fleet) -> Iterator[Hit]:
-        for number, other, leaf, earlier in _same_prefixes(fleet):
-            if leaf.value == _DEFAULT_PREFIX or leaf.span == earlier.span:
-                message = f"{fleet.name(number)} makes the same MAC addresses as {fleet.name(other)}"
-                related = (Related(earlier.span, "the same prefix"),) if earlier.span != leaf.span else ()
-                yield self.hit(number, "cluster", message, leaf.span, _OWN_PREFIX, related)
+@information("GP833", "Ganeti's documentation, gnt-cluster(8) init --mac-prefix", When.FLEET)(
+    summary="Clusters of a fleet use the same prefix for MAC addresses.",
+    rationale="A cluster ensures that its own addresses differ, but not that they differ from another cluster's."
+    " On a shared network two instances may get the same one. Clusters that share no network are fine.",
+    bad=files(*(member(town, 'mac_prefix: "aa:00:00"\n') for town in ("amsterdam", "berlin"))),
+    good=files(*(member(town, f'mac_prefix: "aa:00:0{n}"\n') for n, town in enumerate(("amsterdam", "berlin"), 1))),
+)
+def mac_prefix_shared(fleet: Fleet) -> Iterator[Hit]:
+    for number, other, leaf, earlier in _same_prefixes(fleet):
+        if leaf.value == _DEFAULT_PREFIX or leaf.span == earlier.span:
+            message = f"{fleet.name(number)} makes the same MAC addresses as {fleet.name(other)}"
+            related = see(earlier.span, "the same prefix") if earlier.span != leaf.span else ()
+            yield _hit(number, "cluster", message, leaf.span, _OWN_PREFIX, related)
 
 
-class MacPrefixCopied(FleetRule):
-    info = warning_rule("GP836", "mac-prefix-copied")(
-        summary="Two clusters of a fleet write the same prefix of their own for MAC addresses.",
-        rationale="Who writes another prefix than Ganeti's default wants addresses of their own, and this one is there"
-        " twice: on a shared network two instances may get the same address.",
-        source="Ganeti's documentation, gnt-cluster(8) init --mac-prefix",
-        bad=files(*(member(town, 'mac_prefix: "aa:00:17"\n') for town in ("amsterdam", "berlin"))),
-        good=files(*(member(town, f'mac_prefix: "aa:00:0{n}"\n') for n, town in enumerate(("amsterdam", "berlin"), 1))),
-    )
-
-    def check(self, fleet: Fleet) -> Iterator[Hit]:
-        for number, other, leaf, earlier in _same_prefixes(fleet):
-            if leaf.value != _DEFAULT_PREFIX and leaf.span != earlier.span:
-                message = f"{fleet.name(number)} has the mac_prefix of {fleet.name(other)}"
-                related = (Related(earlier.span, "the same prefix"),)
-                yield self.hit(number, "cluster", message, leaf.span, _OWN_PREFIX, related)
+@warning("GP836", "Ganeti's documentation, gnt-cluster(8) init --mac-prefix", When.FLEET)(
+    summary="Two clusters of a fleet write the same prefix of their own for MAC addresses.",
+    rationale="Who writes another prefix than Ganeti's default wants addresses of their own, and this one is there"
+    " twice: on a shared network two instances may get the same address.",
+    bad=files(*(member(town, 'mac_prefix: "aa:00:17"\n') for town in ("amsterdam", "berlin"))),
+    good=files(*(member(town, f'mac_prefix: "aa:00:0{n}"\n') for n, town in enumerate(("amsterdam", "berlin"), 1))),
+)
+def mac_prefix_copied(fleet: Fleet) -> Iterator[Hit]:
+    for number, other, leaf, earlier in _same_prefixes(fleet):
+        if leaf.value != _DEFAULT_PREFIX and leaf.span != earlier.span:
+            message = f"{fleet.name(number)} has the mac_prefix of {fleet.name(other)}"
+            yield _hit(number, "cluster", message, leaf.span, _OWN_PREFIX, see(earlier.span, "the same prefix"))
 
 
 def _same_prefixes(fleet: Fleet) -> Iterator[tuple[int, int, Leaf, Leaf]]:
@@ -175,70 +164,65 @@ def _same_prefixes(fleet: Fleet) -> Iterator[tuple[int, int, Leaf, Leaf]]:
                 yield number, other, leaf, earlier
 
 
-class FleetDrift(FleetRule):
-    info = info_rule("GP834", "fleet-drift")(
-        summary="Clusters with the same base have different values that the base does not set.",
-        rationale="Values that only the clusters' own documents set drift apart unseen. Put the common value into the"
-        " base, and override it where a cluster must differ: gpolicy does not report an override of a base.",
-        bad=files(*(member(town, f"ipolicy: {{vcpu-ratio: {n}}}\n") for town, n in (("amsterdam", 4), ("berlin", 8)))),
-        good=files(
-            member("amsterdam"),
-            member("berlin", "ipolicy: {vcpu-ratio: 8}\n"),
-            base=BASE + "ipolicy: {vcpu-ratio: 4}\n",
-        ),
-    )
-
-    def check(self, fleet: Fleet) -> Iterator[Hit]:
-        for members in fleet.with_one_base:
-            said: dict[Path, list[tuple[int, Leaf]]] = defaultdict(list)
-            own = {number: {document.file for document in fleet.policies[number].documents} for number in members}
-            for number in members:
-                cluster = fleet.policies[number].cluster
-                for path, leaf in cluster.leaves.items() if cluster else ():
-                    if path[0] in _POLICY_FAMILIES and leaf.value is not INHERIT:
-                        said[path].append((number, leaf))
-            for path, entries in said.items():
-                is_of_base = any(leaf.overridden or leaf.document.file not in own[number] for number, leaf in entries)
-                counts = Counter(repr(leaf.value) for _, leaf in entries)
-                if is_of_base or len(counts) < 2:
-                    continue
-                usual = counts.most_common(1)[0][0]
-                other, example = next((number, leaf) for number, leaf in entries if repr(leaf.value) == usual)
-                for number, leaf in entries:
-                    if repr(leaf.value) != usual:
-                        message = f"{'.'.join(path)} differs from {fleet.name(other)}, which has the same base"
-                        related = (Related(example.span, f"the value of {fleet.name(other)}"),)
-                        hint = "put the common value into the base, and override it where a cluster must differ"
-                        yield self.hit(number, "cluster", message, leaf.span, hint, related)
-
-
-class BaseHoldsNowhere(FleetRule):
-    info = warning_rule("GP835", "base-holds-nowhere")(
-        summary="Every cluster overrides a value of their common base.",
-        rationale="A reader of the base believes that the value holds, but it holds in none of the checked clusters.",
-        bad=files(*(member(town, "diskparams:\n  drbd: {c-max-rate: 200M}\n") for town in ("amsterdam", "berlin"))),
-        good=files(member("amsterdam"), member("berlin", "diskparams:\n  drbd: {c-max-rate: 200M}\n")),
-    )
-
-    def check(self, fleet: Fleet) -> Iterator[Hit]:
-        if any(finding.severity is Severity.ERROR for policy in fleet.policies for finding in policy.findings):
-            return  # it may hold in what could not be read
-        holding: set[tuple[Any, ...]] = set()
-        overridden: dict[tuple[Any, ...], list[tuple[int, Declared, Leaf]]] = defaultdict(list)
-        for number, policy in enumerate(fleet.policies):
-            for declared in policy.objects:
-                for leaf in declared.leaves.values():
-                    holding.add(place_of(leaf.span))
-                    for below in leaf.overridden:
-                        overridden[place_of(below.span)].append((number, declared, below))
-        for place, uses in overridden.items():
-            clusters = {number for number, _, _ in uses}
-            if place in holding or len(clusters) < 2:
+@information("GP834", when=When.FLEET)(
+    summary="Clusters with the same base have different values that the base does not set.",
+    rationale="Values that only the clusters' own documents set drift apart unseen. Put the common value into the"
+    " base, and override it where a cluster must differ: gpolicy does not report an override of a base.",
+    bad=files(*(member(town, f"ipolicy: {{vcpu-ratio: {n}}}\n") for town, n in (("amsterdam", 4), ("berlin", 8)))),
+    good=files(
+        member("amsterdam"),
+        member("berlin", "ipolicy: {vcpu-ratio: 8}\n"),
+        base=BASE + "ipolicy: {vcpu-ratio: 4}\n",
+    ),
+)
+def fleet_drift(fleet: Fleet) -> Iterator[Hit]:
+    for members in fleet.with_one_base:
+        said: dict[Path, list[tuple[int, Leaf]]] = defaultdict(list)
+        own = {number: {document.file for document in fleet.policies[number].documents} for number in members}
+        for number in members:
+            cluster = fleet.policies[number].cluster
+            for path, leaf in cluster.leaves.items() if cluster else ():
+                if path[0] in _POLICY_FAMILIES and leaf.value is not INHERIT:
+                    said[path].append((number, leaf))
+        for path, entries in said.items():
+            is_of_base = any(leaf.overridden or leaf.document.file not in own[number] for number, leaf in entries)
+            counts = Counter(repr(leaf.value) for _, leaf in entries)
+            if is_of_base or len(counts) < 2:
                 continue
-            number, declared, leaf = uses[0]
-            users = list(dict.fromkeys(fleet.name(user) for user, _, _ in uses))
-            shown = f"{' and '.join(users[:2])}{f' and {len(users) - 2} more' if len(users) > 2 else ''}"
-            verb = "overrides" if len(users) == 1 else "override"
-            message = f"{leaf.dotted} of this base holds in no cluster: {shown} {verb} it"
-            hint = "write the value that most clusters need into the base"
-            yield self.hit(number, declared.label, message, leaf.span, hint)
+            usual = counts.most_common(1)[0][0]
+            other, example = next((number, leaf) for number, leaf in entries if repr(leaf.value) == usual)
+            for number, leaf in entries:
+                if repr(leaf.value) != usual:
+                    message = f"{'.'.join(path)} differs from {fleet.name(other)}, which has the same base"
+                    related = see(example.span, f"the value of {fleet.name(other)}")
+                    hint = "put the common value into the base, and override it where a cluster must differ"
+                    yield _hit(number, "cluster", message, leaf.span, hint, related)
+
+
+@warning("GP835", when=When.FLEET)(
+    summary="Every cluster overrides a value of their common base.",
+    rationale="A reader of the base believes that the value holds, but it holds in none of the checked clusters.",
+    bad=files(*(member(town, "diskparams:\n  drbd: {c-max-rate: 200M}\n") for town in ("amsterdam", "berlin"))),
+    good=files(member("amsterdam"), member("berlin", "diskparams:\n  drbd: {c-max-rate: 200M}\n")),
+)
+def base_holds_nowhere(fleet: Fleet) -> Iterator[Hit]:
+    if any(finding.severity is Severity.ERROR for policy in fleet.policies for finding in policy.findings):
+        return  # it may hold in what could not be read
+    holding: set[tuple[Any, ...]] = set()
+    overridden: dict[tuple[Any, ...], list[tuple[int, Declared, Leaf]]] = defaultdict(list)
+    for number, policy in enumerate(fleet.policies):
+        for declared in policy.objects:
+            for leaf in declared.leaves.values():
+                holding.add(place_of(leaf.span))
+                for below in leaf.overridden:
+                    overridden[place_of(below.span)].append((number, declared, below))
+    for place, uses in overridden.items():
+        clusters = {number for number, _, _ in uses}
+        if place in holding or len(clusters) < 2:
+            continue
+        number, declared, leaf = uses[0]
+        users = list(dict.fromkeys(fleet.name(user) for user, _, _ in uses))
+        shown = f"{' and '.join(users[:2])}{f' and {len(users) - 2} more' if len(users) > 2 else ''}"
+        verb = "overrides" if len(users) == 1 else "override"
+        message = f"{leaf.dotted} of this base holds in no cluster: {shown} {verb} it"
+        yield _hit(number, declared.label, message, leaf.span, "write the value that most clusters need into the base")

@@ -10,16 +10,15 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, name_of, texts
 from gpolicy.checking.pairs import comparable
-from gpolicy.checking.rule import Explains, Hit, Rule
-from gpolicy.findings import AMBIGUOUS, NO_PLAN, Related, error_rule, warning_rule
+from gpolicy.checking.rule import Explains, Hit, When, error, hit, see, warning
+from gpolicy.findings import AMBIGUOUS, NO_PLAN, Related
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.files import SUFFIXES
 from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy, promised_nodes
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.printable import count
-from gpolicy.resolve.desired import is_glob, matches
-from gpolicy.resolve.rules import RENAME_CLASH
-from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, MoreWithState, NameRule, WholePolicyRule, spec
+from gpolicy.resolve.desired import RENAME_CLASH, is_glob, matches
+from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, show, spec, unknown_group
 
 _ALLOC_POLICY: Final[Path] = ("alloc_policy",)
 _CLOSED: Final = "unallocable"
@@ -30,110 +29,97 @@ _BASE: Final = "gpolicy: v1\nkind: NodeGroup\nname: common\ntemplate: true\nallo
 _HINT: Final = "write `template: true` if it is no group of its own"
 _EXTENDING: Final = f'{GROUP}extends: common\nnodes: ["node*.example.org"]\n'
 _FAILURES: Final = "max_node_failures"
+_SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 
 
-class UuidName(Rule):
-    info = error_rule("GP601", "uuid-shaped-name")(
-        summary="The name of a group looks like a UUID.",
-        rationale="Ganeti looks a group up by its UUID first, then by its name. Its own check of the configuration"
-        " reports such a name.",
-        source="Ganeti 3.0, configuration check",
-        bad="gpolicy: v1\nkind: NodeGroup\nname: 0b2a5f52-7cf5-4a63-8c11-6c0f3d3f8a01\n",
-        good=GROUP,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", group.name.lower()):
-                yield self.hit(group, f"{group.name} looks like a UUID", group.span, hint="name the group with a word")
+@error("GP601", "Ganeti 3.0, configuration check")(
+    summary="The name of a group looks like a UUID.",
+    rationale="Ganeti looks a group up by its UUID first, then by its name. Its own check of the configuration"
+    " reports such a name.",
+    bad="gpolicy: v1\nkind: NodeGroup\nname: 0b2a5f52-7cf5-4a63-8c11-6c0f3d3f8a01\n",
+    good=GROUP,
+)
+def uuid_shaped_name(context: Context) -> Iterator[Hit]:
+    for group in context.groups:
+        if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", group.name.lower()):
+            yield hit(group, f"{group.name} looks like a UUID", group.span, "name the group with a word")
 
 
-class GroupNameUnlikely(MoreWithState):
-    info = warning_rule("GP616", "group-name-unlikely")(
-        summary="The name of a group differs from another one only in case, `-` or `_`, or no request can carry it.",
-        rationale="Ganeti takes such a name for another group, and people confuse the two. RAPI addresses a group by"
-        " its name in a path: a slash ends it, and blanks at its ends get lost on command lines.",
-        source="Ganeti 3.0, RAPI /2/groups/NAME",
-        bad=f"{GROUP}---\ngpolicy: v1\nkind: NodeGroup\nname: Gold\n",
-        good=f"{GROUP}---\n{SILVER}",
-    )
-    explains = Explains(order=3)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        first: dict[str, GroupPolicy] = {}
-        for group in context.groups:
-            place = group.document.value_span(("name",))
-            other = first.setdefault(_plain(group.name), group)
-            if "/" in group.name or group.name != group.name.strip():
-                what = "a slash" if "/" in group.name else "a blank at its end"
-                yield self.hit(group, f"{group.name!r} has {what}", place, hint="write letters, digits, - and _")
-            elif other is not group:
-                related = (Related(other.span, f"{other.name} is declared here"),)
-                message = f"{group.name} and {other.name} are almost the same name"
-                yield self.hit(group, message, place, hint="rename one of the two groups", related=related)
-        live = {_plain(name): name for name in context.state.groups} if context.state else {}
-        gone = {group.renamed_from.value for group in context.groups if group.renamed_from}
-        for group in context.groups:
-            near = live.get(_plain(group.name), group.name)
-            if near not in (group.name, *gone) and near not in context.policy.groups and group.renamed_from:  # GP728
-                message = f"the cluster also has a group {near}, which is almost the name of {group.name}"
-                place = group.document.value_span(("name",))
-                yield self.hit(group, message, place, hint="choose another name, or rename that group")
-        for group in context.groups:
-            old = group.renamed_from
-            taken = first.get(_plain(old.value)) if old else None
-            if old is not None and taken is not None and taken is not group and old.value != taken.name:
-                related = (Related(taken.span, f"{taken.name} is declared here"),)
-                message = f"{group.name} is to be renamed from {old.value}, which is almost the name of {taken.name}"
-                hint = "write the old name as the cluster has it"
-                yield self.hit(group, message, old.span, hint=hint, related=related)
+@warning("GP616", "Ganeti 3.0, RAPI /2/groups/NAME", When.MORE_WITH_STATE)(
+    summary="The name of a group differs from another one only in case, `-` or `_`, or no request can carry it.",
+    rationale="Ganeti takes such a name for another group, and people confuse the two. RAPI addresses a group by"
+    " its name in a path: a slash ends it, and blanks at its ends get lost on command lines.",
+    **show(f"{GROUP}---\n…", bad=GROUP.replace("gold", "Gold"), good=SILVER),
+    explains=Explains(order=3),
+)
+def group_name_unlikely(context: Context) -> Iterator[Hit]:
+    first: dict[str, GroupPolicy] = {}
+    for group in context.groups:
+        place = group.document.value_span(("name",))
+        other = first.setdefault(_plain(group.name), group)
+        if "/" in group.name or group.name != group.name.strip():
+            what = "a slash" if "/" in group.name else "a blank at its end"
+            yield hit(group, f"{group.name!r} has {what}", place, "write letters, digits, - and _")
+        elif other is not group:
+            related = see(other.span, f"{other.name} is declared here")
+            message = f"{group.name} and {other.name} are almost the same name"
+            yield hit(group, message, place, "rename one of the two groups", related)
+    live = {_plain(name): name for name in context.state.groups} if context.state else {}
+    gone = {group.renamed_from.value for group in context.groups if group.renamed_from}
+    for group in context.groups:
+        near = live.get(_plain(group.name), group.name)
+        if near not in (group.name, *gone) and near not in context.policy.groups and group.renamed_from:  # GP728
+            message = f"the cluster also has a group {near}, which is almost the name of {group.name}"
+            yield hit(group, message, group.document.value_span(("name",)), "choose another name, or rename that group")
+        old = group.renamed_from
+        taken = first.get(_plain(old.value)) if old else None
+        if old is not None and taken is not None and taken is not group and old.value != taken.name:
+            related = see(taken.span, f"{taken.name} is declared here")
+            message = f"{group.name} is to be renamed from {old.value}, which is almost the name of {taken.name}"
+            yield hit(group, message, old.span, "write the old name as the cluster has it", related)
 
 
 def _plain(name: str) -> str:
     return name.lower().replace("_", "-").strip()
 
 
-class RenameImpossible(MoreWithState):
-    info = error_rule("GP608", "rename-impossible", NO_PLAN)(
-        summary="renamed_from names the group itself, another declared group, or what another group comes from; or"
-        " groups take one another's names in a circle.",
-        rationale="A rename takes one group from its old name to its new one, so the old name must be free afterwards.",
-        source="Ganeti 3.0, gnt-group rename",
-        bad=f"{GROUP}renamed_from: silver\n---\n{SILVER}",
-        good=f"{GROUP}renamed_from: silver\n",
-    )
+@error("GP608", "Ganeti 3.0, gnt-group rename", When.MORE_WITH_STATE, stays=NO_PLAN)(
+    summary="renamed_from names the group itself, another declared group, or what another group comes from; or"
+    " groups take one another's names in a circle.",
+    rationale="A rename takes one group from its old name to its new one, so the old name must be free afterwards.",
+    **show(f"{GROUP}renamed_from: silver\n…", bad=f"---\n{SILVER}", good=""),
+)
+def rename_impossible(context: Context) -> Iterator[Hit]:
+    found = context.desired.findings if context.desired else ()
+    clashes = {finding.span for finding in found if finding.code == RENAME_CLASH.code}  # said already
+    renamed = {group.name: group for group in context.groups if group.renamed_from}
+    first: dict[str, GroupPolicy] = {}
+    for group, old in ((group, group.renamed_from) for group in renamed.values() if group.renamed_from):
+        earlier = first.setdefault(old.value, group)
+        other = context.policy.groups.get(old.value)
+        if old.span in clashes:
+            continue
+        if old.value == group.name:
+            message = f"{group.name} is to be renamed from itself"
+            yield hit(group, message, old.span, "write the old name, or leave renamed_from out")
+        elif other is not None and other.renamed_from is None:
+            related = see(other.span, f"{old.value} is declared here")
+            yield _but(group, old, f"the policy also declares {old.value}", "remove one of the two", related)
+        elif earlier is not group:
+            related = see(earlier.span, f"{earlier.name} is also renamed from it")
+            yield _but(group, old, f"so is {earlier.name}", "only one group can be the old one", related)
+        elif (circle := _circle(group, renamed)) and circle[0] is group:
+            takers = [item for item in circle if item is not group]
+            names = [(item.name, item.renamed_from.value) for item in takers if item.renamed_from]
+            rest = "".join(f", {name} from {source}" for name, source in names[1:])
+            reason = f"{names[0][0]} is to be renamed from {names[0][1]}{rest}"
+            also = tuple(Related(item.span, f"{item.name} is declared here") for item in takers)
+            hint = "names cannot be swapped: rename one of the groups to a third name first"
+            yield _but(group, old, reason, hint, also)
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        found = context.desired.findings if context.desired else ()
-        clashes = {finding.span for finding in found if finding.code == RENAME_CLASH.code}  # said already
-        renamed = {group.name: group for group in context.groups if group.renamed_from}
-        first: dict[str, GroupPolicy] = {}
-        for group, old in ((group, group.renamed_from) for group in renamed.values() if group.renamed_from):
-            earlier = first.setdefault(old.value, group)
-            other = context.policy.groups.get(old.value)
-            if old.span in clashes:
-                continue
-            if old.value == group.name:
-                message = f"{group.name} is to be renamed from itself"
-                yield self.hit(group, message, old.span, hint="write the old name, or leave renamed_from out")
-            elif other is not None and other.renamed_from is None:
-                related = (Related(other.span, f"{old.value} is declared here"),)
-                yield self._but(group, old, f"the policy also declares {old.value}", "remove one of the two", related)
-            elif earlier is not group:
-                related = (Related(earlier.span, f"{earlier.name} is also renamed from it"),)
-                yield self._but(group, old, f"so is {earlier.name}", "only one group can be the old one", related)
-            elif (circle := _circle(group, renamed)) and circle[0] is group:
-                takers = [item for item in circle if item is not group]
-                names = [(item.name, item.renamed_from.value) for item in takers if item.renamed_from]
-                rest = "".join(f", {name} from {source}" for name, source in names[1:])
-                reason = f"{names[0][0]} is to be renamed from {names[0][1]}{rest}"
-                also = tuple(Related(item.span, f"{item.name} is declared here") for item in takers)
-                hint = "names cannot be swapped: rename one of the groups to a third name first"
-                yield self._but(group, old, reason, hint, also)
 
-    def _but(self, group: GroupPolicy, old: Located[str], reason: str, hint: str, related: tuple[Related, ...]) -> Hit:
-        message = f"{group.name} is to be renamed from {old.value}, but {reason}"
-        return self.hit(group, message, old.span, hint=hint, related=related)
+def _but(group: GroupPolicy, old: Located[str], reason: str, hint: str, related: tuple[Related, ...]) -> Hit:
+    return hit(group, f"{group.name} is to be renamed from {old.value}, but {reason}", old.span, hint, related)
 
 
 def _circle(group: GroupPolicy, renamed: dict[str, GroupPolicy]) -> list[GroupPolicy]:
@@ -146,58 +132,49 @@ def _circle(group: GroupPolicy, renamed: dict[str, GroupPolicy]) -> list[GroupPo
     return []
 
 
-class RemovedWithContent(Rule):
-    info = error_rule("GP609", "removed-with-content")(
-        summary="A group is to be removed, but still declares nodes, parameters, tags or an old name.",
-        rationale="Only an empty group can be removed, so the rest of the document contradicts it.",
-        source="Ganeti 3.0, gnt-group remove",
-        bad=f"{GROUP}removed: true\nnodes: [node1.example.org]\n",
-        good=f"{GROUP}removed: true\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.policy.groups.values():
-            leaf = next(iter(group.leaves.values()), None)
-            own = (*(group.nodes or ())[:1], leaf, *(group.tags or ())[:1], group.renamed_from)
-            place = next((item.span for item in own if item is not None), None)
-            if group.removed is not None and place:
-                message = f"{group.name} is to be removed, but its document has other keys"
-                related = (Related(group.removed.span, "to be removed"),)
-                hint = "move its nodes to another group, and keep only name and removed"
-                yield self.hit(group, message, place, hint=hint, related=related)
+@error("GP609", "Ganeti 3.0, gnt-group remove")(
+    summary="A group is to be removed, but still declares nodes, parameters, tags or an old name.",
+    rationale="Only an empty group can be removed, so the rest of the document contradicts it.",
+    **show(f"{GROUP}removed: true\n…", bad="nodes: [node1.example.org]\n", good=""),
+)
+def removed_with_content(context: Context) -> Iterator[Hit]:
+    for group in context.policy.groups.values():
+        leaf = next(iter(group.leaves.values()), None)
+        own = (*(group.nodes or ())[:1], leaf, *(group.tags or ())[:1], group.renamed_from)
+        place = next((item.span for item in own if item is not None), None)
+        if group.removed is not None and place:
+            message = f"{group.name} is to be removed, but its document has other keys"
+            related = see(group.removed.span, "to be removed")
+            yield hit(group, message, place, "move its nodes to another group, and keep only name and removed", related)
 
 
-class UnallocableWithoutHome(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP610", "unallocable-without-home")(
-        summary="A group is unallocable, but no other declared group takes the cluster's specs, or any instance.",
-        rationale="hail and hspace put nothing into an unallocable group, so you can create instances of that size"
-        " only by naming their nodes. A group with specs of its own is often closed on purpose, such as for a repair.",
-        source="Ganeti 3.0, alloc_policy",
-        bad=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: unallocable\n---\n{_OWN_SPECS}",
-        good=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: last_resort\n---\n{_OWN_SPECS}",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        if context.members.has_undeclared_groups:
-            return  # they may take anything
-        open_groups = [group for group in context.groups if not _is_closed(context, group)]
-        elsewhere = [comparable(context.pairs(group)) for group in open_groups]
-        if any(not pairs for pairs in elsewhere):
-            return  # what that group takes is not known
-        homes = [pair for pairs in elsewhere for pair in pairs]
-        for group in context.groups:
-            leaf = context.own(group, _ALLOC_POLICY)
-            if leaf is None or leaf.value != _CLOSED:
-                continue
-            pairs = comparable(context.pairs(group))
-            homeless = [pair for pair in pairs if all(pair.overlap(home) is None for home in homes)]
-            is_special = context.own(group, MINMAX) is not None
-            if (homeless and not is_special) or not open_groups:
-                names = ", ".join(pair.title for pair in homeless[:5]) or "any size"
-                where = "no other group takes" if open_groups else "there is no other group for"
-                message = f"group {group.name} takes no new instances, and {where} {names}"
-                hint = "write last_resort to keep it for those, or let another group take them"
-                yield self.hit(group, message, leaf.span, hint=hint)
+@warning("GP610", "Ganeti 3.0, alloc_policy", When.MORE_WITH_STATE | When.WHOLE)(
+    summary="A group is unallocable, but no other declared group takes the cluster's specs, or any instance.",
+    rationale="hail and hspace put nothing into an unallocable group, so you can create instances of that size"
+    " only by naming their nodes. A group with specs of its own is often closed on purpose, such as for a repair.",
+    bad=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: unallocable\n---\n{_OWN_SPECS}",
+    good=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: last_resort\n---\n{_OWN_SPECS}",
+)
+def unallocable_without_home(context: Context) -> Iterator[Hit]:
+    if context.members.has_undeclared_groups:
+        return  # they may take anything
+    open_groups = [group for group in context.groups if not _is_closed(context, group)]
+    elsewhere = [comparable(context.pairs(group)) for group in open_groups]
+    if any(not pairs for pairs in elsewhere):
+        return  # what that group takes is not known
+    homes = [pair for pairs in elsewhere for pair in pairs]
+    for group in context.groups:
+        leaf = context.own(group, _ALLOC_POLICY)
+        if leaf is None or leaf.value != _CLOSED:
+            continue
+        pairs = comparable(context.pairs(group))
+        homeless = [pair for pair in pairs if all(pair.overlap(home) is None for home in homes)]
+        is_special = context.own(group, MINMAX) is not None
+        if (homeless and not is_special) or not open_groups:
+            names = ", ".join(pair.title for pair in homeless[:5]) or "any size"
+            where = "no other group takes" if open_groups else "there is no other group for"
+            hint = "write last_resort to keep it for those, or let another group take them"
+            yield hit(group, f"group {group.name} takes no new instances, and {where} {names}", leaf.span, hint)
 
 
 def _is_closed(context: Context, group: GroupPolicy) -> bool:
@@ -208,55 +185,48 @@ def _is_closed(context: Context, group: GroupPolicy) -> bool:
     return observed is not None and observed.own.get(_ALLOC_POLICY) == _CLOSED
 
 
-class BaseUnused(WholePolicyRule):
-    info = warning_rule("GP614", "base-unused")(
-        summary="No document extends a document with `template: true`.",
-        rationale="A template does not describe an object itself: its values reach the cluster only through a document"
-        " that extends it.",
-        bad=f"{_BASE}---\n{GROUP}",
-        good=f"{_BASE}---\n{GROUP}extends: common\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        if not context.policy.objects:
-            return  # a file of bases for other policies
-        documents = [item for item in context.policy.documents if isinstance(item.root, dict)]
-        for document in documents:
-            root = document.root
-            if root.get("template") is True and not any(_extends(other, document) for other in documents):
-                message = f"no {root['kind']} extends {root['name']}: its values reach no cluster"
-                hint = "leave `template` out to make it an object of its own, or extend it"
-                label = {"Cluster": "cluster", "NodeGroup": f"group/{root['name']}"}
-                subject = label.get(root["kind"], f"node-set/{root['name']}")
-                yield self.hit(subject, message, document.value_span(("template",)), hint=hint)
+@warning("GP614", when=When.WHOLE)(
+    summary="No document extends a document with `template: true`.",
+    rationale="A template does not describe an object itself: its values reach the cluster only through a document"
+    " that extends it.",
+    **show(f"{_BASE}---\n…", bad=GROUP, good=f"{GROUP}extends: common\n"),
+)
+def base_unused(context: Context) -> Iterator[Hit]:
+    if not context.policy.objects:
+        return  # a file of bases for other policies
+    documents = [item for item in context.policy.documents if isinstance(item.root, dict)]
+    for document in documents:
+        root = document.root
+        if root.get("template") is True and not any(_extends(other, document) for other in documents):
+            message = f"no {root['kind']} extends {root['name']}: its values reach no cluster"
+            hint = "leave `template` out to make it an object of its own, or extend it"
+            label = {"Cluster": "cluster", "NodeGroup": f"group/{root['name']}"}
+            subject = label.get(root["kind"], f"node-set/{root['name']}")
+            yield hit(subject, message, document.value_span(("template",)), hint)
 
 
-class BaseTakenForGroup(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP618", "base-taken-for-group")(
-        summary="A group without nodes is extended by others, and it is the only one that names no nodes, or stands in"
-        " a file outside the policy.",
-        rationale="It is declared like a base, but without `template: true`, so gpolicy creates a group of its name, or"
-        " takes the file for a policy of its own.",
-        bad=f"{_BASE.replace('template: true', 'tags: []')}---\n{_EXTENDING}",
-        good=f"{_BASE}---\n{_EXTENDING}",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        paths = set(context.policy.paths)
-        for group in context.groups:
-            documents = {id(leaf.document): leaf.document for leaf in group.leaves.values()}
-            for base in (document for document in documents.values() if document.file not in paths):
-                is_group = base.root["kind"] == "NodeGroup" and "nodes" not in base.root
-                if is_group and base.root.get("template") is not True:
-                    message = f"group {base.root['name']} of another file has no nodes, and {name_of(group)} extends it"
-                    yield self.hit(group, message, group.document.value_span(("extends",)), hint=_HINT)
-        bare = [group for group in context.groups if group.nodes is None and group.renamed_from is None]
-        if len(bare) != 1 or (context.state and bare[0].name in context.state.groups):
-            return
-        others = [group.document for group in context.groups if group is not bare[0]]
-        if any(_extends(other, bare[0].document) for other in others):
-            message = f"group {bare[0].name} has no nodes, and other groups extend it"
-            yield self.hit(bare[0], message, bare[0].span, hint=_HINT)
+@warning("GP618", when=When.MORE_WITH_STATE | When.WHOLE)(
+    summary="A group without nodes is extended by others, and it is the only one that names no nodes, or stands in"
+    " a file outside the policy.",
+    rationale="It is declared like a base, but without `template: true`, so gpolicy creates a group of its name, or"
+    " takes the file for a policy of its own.",
+    **show(f"…---\n{_EXTENDING}", bad=_BASE.replace("template: true", "tags: []"), good=_BASE),
+)
+def base_taken_for_group(context: Context) -> Iterator[Hit]:
+    paths = set(context.policy.paths)
+    for group in context.groups:
+        documents = {id(leaf.document): leaf.document for leaf in group.leaves.values()}
+        for base in (document for document in documents.values() if document.file not in paths):
+            is_group = base.root["kind"] == "NodeGroup" and "nodes" not in base.root
+            if is_group and base.root.get("template") is not True:
+                message = f"group {base.root['name']} of another file has no nodes, and {name_of(group)} extends it"
+                yield hit(group, message, group.document.value_span(("extends",)), _HINT)
+    bare = [group for group in context.groups if group.nodes is None and group.renamed_from is None]
+    if len(bare) != 1 or (context.state and bare[0].name in context.state.groups):
+        return
+    others = [group.document for group in context.groups if group is not bare[0]]
+    if any(_extends(other, bare[0].document) for other in others):
+        yield hit(bare[0], f"group {bare[0].name} has no nodes, and other groups extend it", bare[0].span, _HINT)
 
 
 def _extends(document: YamlDocument, base: YamlDocument) -> bool:
@@ -274,50 +244,42 @@ def _extends(document: YamlDocument, base: YamlDocument) -> bool:
     return False
 
 
-class LimitsNeverHold(MoreWithState):
-    info = warning_rule("GP615", "limits-never-hold")(
-        summary="The limits of a group let as many nodes fail as it has.",
-        rationale="Then no node is left to take over, so nothing fits under these limits: `gpolicy capacity` counts 0,"
-        " and `gpolicy place` refuses every instance that is not mirrored. The limits of the cluster hold for each"
-        " group that has none. gpolicy looks at groups that name their nodes; with a wildcard (* or ?) their number is"
-        " unknown without `--state`.",
-        source="Resource model, max_node_failures",
-        bad=f'{GROUP}nodes: ["node[1-2].example.org"]\nlimits: {{max_node_failures: 2}}\n',
-        good=f'{GROUP}nodes: ["node[1-3].example.org"]\nlimits: {{max_node_failures: 2}}\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            own, nodes = group.limits.get(_FAILURES), _node_count(context, group)
-            failures = own or (context.policy.cluster.limits.get(_FAILURES) if context.policy.cluster else None)
-            policy = context.own(group, _ALLOC_POLICY)
-            is_spare = own is None and policy is not None and policy.value == _CLOSED
-            if failures is not None and nodes and failures.value >= nodes and not is_spare:
-                has = f"{name_of(group)} has {count(nodes, 'node')}"
-                message = f"max_node_failures is {failures.value}, and {has}: none is left"
-                hint = f"write at most {nodes - 1}" if own else f"lower it, or give {name_of(group)} limits of its own"
-                yield self.hit(group, message, failures.span, hint=hint)
+@warning("GP615", "Resource model, max_node_failures", When.MORE_WITH_STATE)(
+    summary="The limits of a group let as many nodes fail as it has.",
+    rationale="Then no node is left to take over, so nothing fits under these limits: `gpolicy capacity` counts 0,"
+    " and `gpolicy place` refuses every instance that is not mirrored. The limits of the cluster hold for each"
+    " group that has none. gpolicy looks at groups that name their nodes; with a wildcard (* or ?) their number is"
+    " unknown without `--state`.",
+    **show(f'{GROUP}nodes: ["node[…].example.org"]\nlimits: {{max_node_failures: 2}}\n', bad="1-2", good="1-3"),
+)
+def limits_never_hold(context: Context) -> Iterator[Hit]:
+    for group in context.groups:
+        own, nodes = group.limits.get(_FAILURES), _node_count(context, group)
+        failures = own or (context.policy.cluster.limits.get(_FAILURES) if context.policy.cluster else None)
+        policy = context.own(group, _ALLOC_POLICY)
+        is_spare = own is None and policy is not None and policy.value == _CLOSED
+        if failures is not None and nodes and failures.value >= nodes and not is_spare:
+            has = f"{name_of(group)} has {count(nodes, 'node')}"
+            hint = f"write at most {nodes - 1}" if own else f"lower it, or give {name_of(group)} limits of its own"
+            yield hit(group, f"max_node_failures is {failures.value}, and {has}: none is left", failures.span, hint)
 
 
-class MirrorsWithoutPartner(MoreWithState):
-    info = warning_rule("GP617", "mirrors-without-partner")(
-        summary="A group is to have DRBD disks, but has only one node.",
-        rationale="A DRBD disk needs a second node of the same group: no instance with such disks can be created.",
-        source="Ganeti 3.0, creation of instances",
-        bad=f"{GROUP}nodes: [node1.example.org]\nipolicy: {{disk-templates: [drbd]}}\n",
-        good=f"{GROUP}nodes: [node1.example.org, node2.example.org]\nipolicy: {{disk-templates: [drbd]}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            own, enabled = context.own(group, DISK_TEMPLATES), context.enabled_templates()
-            leaf = own or context.cluster_leaf(DISK_TEMPLATES)
-            templates = {*texts(leaf)} if leaf else {*enabled.values} if enabled else set()
-            is_meant = own is not None or not templates - {"drbd", "diskless"}  # else the others are there for it
-            if "drbd" in templates and is_meant and _node_count(context, group) == 1:
-                message = f"{name_of(group)} has one node: no instance with DRBD disks can be created there"
-                hint = "allow templates that need no second node, or add nodes"
-                yield self.hit(group, message, own.span if own else group.span, hint=hint)
+@warning("GP617", "Ganeti 3.0, creation of instances", When.MORE_WITH_STATE)(
+    summary="A group is to have DRBD disks, but has only one node.",
+    rationale="A DRBD disk needs a second node of the same group: no instance with such disks can be created.",
+    bad=f"{GROUP}nodes: [node1.example.org]\nipolicy: {{disk-templates: [drbd]}}\n",
+    good=f"{GROUP}nodes: [node1.example.org, node2.example.org]\nipolicy: {{disk-templates: [drbd]}}\n",
+)
+def mirrors_without_partner(context: Context) -> Iterator[Hit]:
+    for group in context.groups:
+        own, enabled = context.own(group, DISK_TEMPLATES), context.enabled_templates()
+        leaf = own or context.cluster_leaf(DISK_TEMPLATES)
+        templates = {*texts(leaf)} if leaf else {*enabled.values} if enabled else set()
+        is_meant = own is not None or not templates - {"drbd", "diskless"}  # else the others are there for it
+        if "drbd" in templates and is_meant and _node_count(context, group) == 1:
+            message = f"{name_of(group)} has one node: no instance with DRBD disks can be created there"
+            hint = "allow templates that need no second node, or add nodes"
+            yield hit(group, message, own.span if own else group.span, hint)
 
 
 def _node_count(context: Context, group: GroupPolicy) -> int | None:
@@ -328,48 +290,37 @@ def _node_count(context: Context, group: GroupPolicy) -> int | None:
     return None if names is None else len(names)
 
 
-_SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
+@warning("GP604")(
+    summary="A node set has neither nodes nor groups, or sets nothing.",
+    rationale="It matches no node, so its values are set nowhere; or it has no values and no tags to set.",
+    **show(_SET.replace("ndparams", "…ndparams"), bad="", good="nodes: [node1.example.org]\n"),
+)
+def node_set_empty(context: Context) -> Iterator[Hit]:
+    for nodes in context.policy.node_sets:
+        if not nodes.nodes and not nodes.groups:
+            yield hit(nodes, f"the node set {nodes.name} has no nodes", nodes.span, "add `nodes:` or `groups:`")
+        elif not nodes.leaves and nodes.tags is None:
+            message = f"the node set {nodes.name} has no values and no tags"
+            yield hit(nodes, message, nodes.span, "add what its nodes are to have, or remove it")
 
 
-class NodeSetEmpty(Rule):
-    info = warning_rule("GP604", "node-set-empty")(
-        summary="A node set has neither nodes nor groups, or sets nothing.",
-        rationale="It matches no node, so its values are set nowhere; or it has no values and no tags to set.",
-        bad="gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n",
-        good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for nodes in context.policy.node_sets:
-            if not nodes.nodes and not nodes.groups:
-                message = f"the node set {nodes.name} has no nodes"
-                yield self.hit(nodes, message, nodes.span, hint="add `nodes:` or `groups:`")
-            elif not nodes.leaves and nodes.tags is None:
-                message = f"the node set {nodes.name} has no values and no tags"
-                yield self.hit(nodes, message, nodes.span, hint="add what its nodes are to have, or remove it")
-
-
-class NodeSetHidesGroup(Rule):
-    info = warning_rule("GP620", "node-set-hides-group")(
-        summary="A node set takes in every node of a group and sets another value: no node has the group's.",
-        rationale="A value of nodes comes before that of their group, which then holds for no node but those that are"
-        " added later. Most likely the pattern of the set is too wide.",
-        bad=f'{GROUP}nodes: [n1, n2]\nndparams: {{cpu_speed: 1}}\n---\n{_SET}nodes: ["n*"]\n',
-        good=f"{GROUP}nodes: [n1, n2]\nndparams: {{cpu_speed: 1}}\n---\n{_SET}nodes: [n2]\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for nodes in context.policy.node_sets:
-            leaves = [leaf for leaf in context.leaves(nodes).values() if context.declares(leaf.path)]
-            for group in context.groups if leaves else ():
-                for leaf in leaves:
-                    hidden = context.own(group, leaf.path)
-                    is_own = hidden is not None and hidden.document is group.document and hidden.value != leaf.value
-                    if is_own and hidden is not None and _takes_in(nodes, group):
-                        message = f"{leaf.dotted} of {name_of(nodes)} is set for every node of {name_of(group)}"
-                        related = (Related(hidden.span, f"the value of {name_of(group)}, which no node has"),)
-                        hint = "narrow the set, or set the value in the group alone"
-                        yield self.hit(nodes, message, leaf.span, hint=hint, related=related)
+@warning("GP620")(
+    summary="A node set takes in every node of a group and sets another value: no node has the group's.",
+    rationale="A value of nodes comes before that of their group, which then holds for no node but those that are"
+    " added later. Most likely the pattern of the set is too wide.",
+    **show(f"{GROUP}nodes: [n1, n2]\nndparams: {{cpu_speed: 1}}\n---\n{_SET}nodes: […]\n", bad='"n*"', good="n2"),
+)
+def node_set_hides_group(context: Context) -> Iterator[Hit]:
+    for nodes in context.policy.node_sets:
+        leaves = [leaf for leaf in context.leaves(nodes).values() if context.declares(leaf.path)]
+        for group in context.groups if leaves else ():
+            for leaf in leaves:
+                hidden = context.own(group, leaf.path)
+                is_own = hidden is not None and hidden.document is group.document and hidden.value != leaf.value
+                if is_own and hidden is not None and _takes_in(nodes, group):
+                    message = f"{leaf.dotted} of {name_of(nodes)} is set for every node of {name_of(group)}"
+                    related = see(hidden.span, f"the value of {name_of(group)}, which no node has")
+                    yield hit(nodes, message, leaf.span, "narrow the set, or set the value in the group alone", related)
 
 
 def _takes_in(nodes: NodeSetPolicy, group: GroupPolicy) -> bool:
@@ -380,48 +331,40 @@ def _takes_in(nodes: NodeSetPolicy, group: GroupPolicy) -> bool:
     return len(names) > 1 and all(any(matches(entry.value, name) for entry in nodes.nodes) for name in names)
 
 
-class NodeSetUnknownGroup(NameRule):
-    info = error_rule("GP605", "node-set-unknown-group")(
-        summary="A node set names a group that neither the policy nor the cluster has.",
-        rationale="Most likely the name is misspelt, and the set matches no node. Without the cluster's state gpolicy"
-        " knows only the groups of the policy.",
-        bad="gpolicy: v1\nkind: NodeSet\nname: fast\ngroups: [glod]\nndparams: {cpu_speed: 2}\n---\n" + GROUP,
-        good="gpolicy: v1\nkind: NodeSet\nname: fast\ngroups: [gold]\nndparams: {cpu_speed: 2}\n---\n" + GROUP,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for nodes in context.policy.node_sets:
-            for group in nodes.groups:
-                yield from self.unknown_group(context, nodes, group)
+@error("GP605", when=When.MORE_WITH_STATE | When.WHOLE)(
+    summary="A node set names a group that neither the policy nor the cluster has.",
+    rationale="Most likely the name is misspelt, and the set matches no node. Without the cluster's state gpolicy"
+    " knows only the groups of the policy.",
+    **show(_SET.replace("ndparams", "groups: […]\nndparams") + f"---\n{GROUP}", bad="glod", good="gold"),
+)
+def node_set_unknown_group(context: Context) -> Iterator[Hit]:
+    for nodes in context.policy.node_sets:
+        for group in nodes.groups:
+            yield from unknown_group(context, nodes, group)
 
 
-class NodeSetConflict(Rule):
-    info = error_rule("GP607", "node-set-conflict", AMBIGUOUS)(
-        summary="Two node sets set different values for one parameter of the same node, and neither wins.",
-        rationale="A name wins over a pattern, and a pattern over a group. But here both sets name the node, or both"
-        " name the group. (Patterns that match the same nodes are GP611. With a cluster at hand the same mistake is"
-        " GP703.)",
-        bad="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
-        "gpolicy: v1\nkind: NodeSet\nname: slow\nnodes: [node1.example.org]\nndparams: {cpu_speed: 1}\n",
-        good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
-        "gpolicy: v1\nkind: NodeSet\nname: ssh\nnodes: [node1.example.org]\nndparams: {ssh_port: 22}\n",
-    )
-    only_without_state = True
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        first: dict[tuple[str, str, Path], tuple[NodeSetPolicy, Leaf]] = {}
-        reported: set[tuple[str, str, Path]] = set()
-        for nodes in context.policy.node_sets:
-            named = [("node", node.value) for node in nodes.nodes if not is_glob(node.value)]
-            named += [("group", group.value) for group in nodes.groups]
-            for leaf in context.leaves(nodes).values():
-                for kind, name in named:
-                    other, its = first.setdefault((kind, name, leaf.path), (nodes, leaf))
-                    key = (other.name, nodes.name, leaf.path)
-                    if its.value != leaf.value and key not in reported:
-                        reported.add(key)
-                        where = name if kind == "node" else f"group {name}"
-                        message = f"the node set {other.name} sets another {leaf.path[-1]} for {where}"
-                        related = (Related(its.span, f"{other.name} sets it here"),)
-                        hint = "remove the node from one of the sets"
-                        yield self.hit(nodes, message, leaf.span, hint=hint, related=related)
+@error("GP607", when=When.NO_STATE, stays=AMBIGUOUS)(
+    summary="Two node sets set different values for one parameter of the same node, and neither wins.",
+    rationale="A name wins over a pattern, and a pattern over a group. But here both sets name the node, or both name"
+    " the group. (Patterns that match the same nodes are GP611. With a cluster at hand the same mistake is GP703.)",
+    bad="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
+    "gpolicy: v1\nkind: NodeSet\nname: slow\nnodes: [node1.example.org]\nndparams: {cpu_speed: 1}\n",
+    good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
+    "gpolicy: v1\nkind: NodeSet\nname: ssh\nnodes: [node1.example.org]\nndparams: {ssh_port: 22}\n",
+)
+def node_set_conflict(context: Context) -> Iterator[Hit]:
+    first: dict[tuple[str, str, Path], tuple[NodeSetPolicy, Leaf]] = {}
+    reported: set[tuple[str, str, Path]] = set()
+    for nodes in context.policy.node_sets:
+        named = [("node", node.value) for node in nodes.nodes if not is_glob(node.value)]
+        named += [("group", group.value) for group in nodes.groups]
+        for leaf in context.leaves(nodes).values():
+            for kind, name in named:
+                other, its = first.setdefault((kind, name, leaf.path), (nodes, leaf))
+                key = (other.name, nodes.name, leaf.path)
+                if its.value != leaf.value and key not in reported:
+                    reported.add(key)
+                    where = name if kind == "node" else f"group {name}"
+                    message = f"the node set {other.name} sets another {leaf.path[-1]} for {where}"
+                    related = see(its.span, f"{other.name} sets it here")
+                    yield hit(nodes, message, leaf.span, "remove the node from one of the sets", related)

@@ -9,9 +9,9 @@ from itertools import islice
 from typing import Final
 
 from gpolicy.checking.context import Context, name_of
-from gpolicy.checking.rule import Explains, Hit, Rule
+from gpolicy.checking.rule import Explains, Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import share_nodes
-from gpolicy.findings import AMBIGUOUS, Related, Span, error_rule, warning_rule
+from gpolicy.findings import AMBIGUOUS, Related
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import MOST_GUESSES, is_typing_slip, name_meant
 from gpolicy.policy import edits
@@ -19,7 +19,7 @@ from gpolicy.policy.model import Declared, GroupPolicy, unlikely, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
-from gpolicy.rules.shared import GROUP, SILVER, WILDCARD, StateRule, WholePolicyRule, nodes_like, unknown_in_sets
+from gpolicy.rules.shared import GROUP, SILVER, WILDCARD, nodes_like, repeated, show, unknown_in_sets
 
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
 _ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
@@ -40,73 +40,60 @@ def _lists(context: Context) -> list[tuple[Declared, Sequence[Located[str]]]]:
     return [*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)]
 
 
-class NodeNamedTwice(Rule):
-    info = error_rule("GP602", "node-named-twice", AMBIGUOUS)(
-        summary="Two groups name the same node.",
-        rationale="A node is in exactly one group, and the policy does not say in which. With a cluster at hand the"
-        " same mistake is GP702.",
-        source="Ganeti's data model",
-        bad=f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [node1.example.org]\n",
-        good=f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [node2.example.org]\n",
-    )
-    only_without_state = True
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        first: dict[str, tuple[GroupPolicy, Span]] = {}
-        for group in context.groups:
-            for node in (node for node in group.nodes or () if not is_glob(node.value)):
-                other, place = first.setdefault(node.value, (group, node.span))
-                if other is not group:
-                    message = f"{node.value} is to be in {group.name} and in {other.name}"
-                    related = (Related(place, f"in {other.name} here"),)
-                    yield self.hit(group, message, node.span, hint="leave it in one of the two", related=related)
+@error("GP602", "Ganeti's data model", When.NO_STATE, stays=AMBIGUOUS)(
+    summary="Two groups name the same node.",
+    rationale="A node is in exactly one group, and the policy does not say in which. With a cluster at hand the"
+    " same mistake is GP702.",
+    **show(f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [….example.org]\n", bad="node1", good="node2"),
+)
+def node_named_twice(context: Context) -> Iterator[Hit]:
+    named = [(group, node) for group in context.groups for node in group.nodes or () if not is_glob(node.value)]
+    for (group, node), (other, place) in repeated(named, lambda item: item[1].value):
+        if other is not group:
+            message = f"{node.value} is to be in {group.name} and in {other.name}"
+            related = see(place.span, f"in {other.name} here")
+            yield hit(group, message, node.span, "leave it in one of the two", related)
 
 
-class PatternWithoutNode(StateRule):
-    info = warning_rule("GP606", "pattern-without-node")(
-        summary="A pattern matches no node of the cluster, or lists one that it lacks.",
-        rationale="Nodes are added with gnt-node, not by a policy: what the policy says about a missing node has no"
-        " effect until the node exists. (A name that matches none is GP701, an error.) node[1-4] lists four nodes;"
-        " node[1-9] and node[0-9] are about all that come.",
-        bad=f'{GROUP}nodes: ["rack9-*"]\n',
-        good=f'{GROUP}nodes: ["node*"]\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        known = context.state.nodes.keys() if context.state else set[str]()
-        for declared, entries in _lists(context):
-            for entry in (entry for entry in entries if is_glob(entry.value)):
-                if not any(matches(entry.value, name) for name in known):
-                    message = f"no node of the cluster matches {entry.value}"
-                    yield self.hit(declared, message, entry.span, hint="correct the pattern, or add the nodes first")
-                elif not any(map(_ALL_THAT_COME.search, _BRACKETS.findall(entry.value))):
-                    lacking = [name for name in written_out(entry.value) or () if name not in known]
-                    if lacking:
-                        message = f"{entry.value} lists {some(lacking)}, which the cluster does not have"
-                        yield self.hit(declared, message, entry.span, hint="narrow the pattern, or add the nodes first")
+@warning("GP606", when=When.STATE)(
+    summary="A pattern matches no node of the cluster, or lists one that it lacks.",
+    rationale="Nodes are added with gnt-node, not by a policy: what the policy says about a missing node has no"
+    " effect until the node exists. (A name that matches none is GP701, an error.) node[1-4] lists four nodes;"
+    " node[1-9] and node[0-9] are about all that come.",
+    **show(f'{GROUP}nodes: ["…"]\n', bad="rack9-*", good="node*"),
+)
+def pattern_without_node(context: Context) -> Iterator[Hit]:
+    known = context.state.nodes.keys() if context.state else set[str]()
+    for declared, entries in _lists(context):
+        for entry in (entry for entry in entries if is_glob(entry.value)):
+            if not any(matches(entry.value, name) for name in known):
+                message = f"no node of the cluster matches {entry.value}"
+                yield hit(declared, message, entry.span, "correct the pattern, or add the nodes first")
+            elif not any(map(_ALL_THAT_COME.search, _BRACKETS.findall(entry.value))):
+                lacking = [name for name in written_out(entry.value) or () if name not in known]
+                if lacking:
+                    message = f"{entry.value} lists {some(lacking)}, which the cluster does not have"
+                    yield hit(declared, message, entry.span, "narrow the pattern, or add the nodes first")
 
 
-class PatternStopsShort(StateRule, WholePolicyRule):
-    info = warning_rule("GP619", "pattern-stops-short")(
-        summary="A group's pattern or list leaves out a node of the group whose name differs only in a number.",
-        rationale="What the policy does not name stays where it is: the node stays in the group, but plans, drift and"
-        " tests do not look at it. Most likely a range ends too early, as node[1-7] where there is a node8, or a name"
-        " got lost. (A list that names fewer of the group's nodes than it leaves out is no list of all.)",
-        bad=f'{GROUP}nodes: ["node[2-9].example.org"]\n',
-        good=f'{GROUP}nodes: ["node[1-9].example.org"]\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        claimed = {entry.value for group in context.groups for entry in group.nodes or ()}
-        globs = [entry for entry in claimed if is_glob(entry)]
-        for group in context.groups if context.desired else ():
-            for entry, names in _just_missed(context, group, claimed, globs).items():
-                verb, what = ("is", "it") if len(names) == 1 else ("are", "them")
-                lacks, cure = f"its list lacks {what}", f"add {what}"
-                if is_glob(entry.value):
-                    lacks, cure = f"{entry.value} does not match {what}", "widen the pattern"
-                message = f"{some(names)} {verb} in {group.name}, but {lacks}, and no other group names {what}"
-                yield self.hit(group, message, entry.span, hint=f"{cure}, or name {what} in another group")
+@warning("GP619", when=When.STATE | When.WHOLE)(
+    summary="A group's pattern or list leaves out a node of the group whose name differs only in a number.",
+    rationale="What the policy does not name stays where it is: the node stays in the group, but plans, drift and"
+    " tests do not look at it. Most likely a range ends too early, as node[1-7] where there is a node8, or a name"
+    " got lost. (A list that names fewer of the group's nodes than it leaves out is no list of all.)",
+    **show(f'{GROUP}nodes: ["node[…].example.org"]\n', bad="2-9", good="1-9"),
+)
+def pattern_stops_short(context: Context) -> Iterator[Hit]:
+    claimed = {entry.value for group in context.groups for entry in group.nodes or ()}
+    globs = [entry for entry in claimed if is_glob(entry)]
+    for group in context.groups if context.desired else ():
+        for entry, names in _just_missed(context, group, claimed, globs).items():
+            verb, what = ("is", "it") if len(names) == 1 else ("are", "them")
+            lacks, cure = f"its list lacks {what}", f"add {what}"
+            if is_glob(entry.value):
+                lacks, cure = f"{entry.value} does not match {what}", "widen the pattern"
+            message = f"{some(names)} {verb} in {group.name}, but {lacks}, and no other group names {what}"
+            yield hit(group, message, entry.span, f"{cure}, or name {what} in another group")
 
 
 def _just_missed(
@@ -129,68 +116,66 @@ def _just_missed(
     return near
 
 
-class PatternsOverlap(Rule):
-    info = warning_rule("GP611", "patterns-overlap")(
-        summary="Patterns of two groups, or of two node sets with different values, match the same nodes.",
-        rationale="A node is in exactly one group, and has one value. A name wins over a pattern, but nothing decides"
-        " between two patterns: if the cluster has such a node, the policy cannot be applied (GP702, GP703).",
-        source="Ganeti's data model",
-        bad=f'{GROUP}nodes: ["node*"]\n---\n{SILVER}nodes: ["node[1-4].example.org"]\n',
-        good=f'{GROUP}nodes: ["node*"]\n---\n{SILVER}nodes: [node1.example.org]\n',
-    )
-    only_without_state = True
+@warning("GP611", "Ganeti's data model", When.NO_STATE)(
+    summary="Patterns of two groups, or of two node sets with different values, match the same nodes.",
+    rationale="A node is in exactly one group, and has one value. A name wins over a pattern, but nothing decides"
+    " between two patterns: if the cluster has such a node, the policy cannot be applied (GP702, GP703).",
+    bad=f'{GROUP}nodes: ["node*"]\n---\n{SILVER}nodes: ["node[1-4].example.org"]\n',
+    good=f'{GROUP}nodes: ["node*"]\n---\n{SILVER}nodes: [node1.example.org]\n',
+)
+def patterns_overlap(context: Context) -> Iterator[Hit]:
+    entries = [(group, entry) for group in context.groups for entry in group.nodes or ()]
+    yield from _overlaps(entries, None)
+    yield from _named_elsewhere(entries)
+    sets = [(nodes, entry) for nodes in context.policy.node_sets if nodes.leaves for entry in nodes.nodes]
+    yield from _overlaps(sets, context)
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        entries = [(group, entry) for group in context.groups for entry in group.nodes or ()]
-        yield from self._overlaps(entries, None)
-        yield from self._named_elsewhere(entries)
-        sets = [(nodes, entry) for nodes in context.policy.node_sets if nodes.leaves for entry in nodes.nodes]
-        yield from self._overlaps(sets, context)
 
-    def _overlaps(self, entries: Sequence[tuple[Declared, Located[str]]], context: Context | None) -> Iterator[Hit]:
-        """Yield what overlaps; with `context` only where the two set different values."""
-        patterns = [(declared, entry) for declared, entry in entries if is_glob(entry.value)]
-        reported: set[tuple[str, str]] = set()
-        pairs, are_all = _could_meet([entry.value for _, entry in patterns], [item.name for item, _ in patterns])
-        if not are_all:
-            yield self._too_many(patterns)
-        names = 0
-        for first, second in pairs:
-            (one, entry), (other, place) = patterns[first], patterns[second]
-            pair = (one.name, other.name)
-            about = _different(context, one, other) if context else ""
-            if pair in reported or about is None:
-                continue
-            names += sum(len(written_out(item.value) or ()) for item in (entry, place))
-            if names > MOST_NAMES:
-                yield self._too_many(patterns)
-                return
-            if share_nodes(entry.value, place.value):
-                reported.add(pair)
-                both = f"{place.value} and {entry.value} of {name_of(one)} match the same nodes"
-                if place.value == entry.value:
-                    both = f"{place.value} is also a pattern of {name_of(one)}"
-                related = (Related(entry.span, f"{one.name} is here"),)
-                yield self.hit(other, f"{both}{about}", place.span, hint="narrow one of them", related=related)
+def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context | None) -> Iterator[Hit]:
+    """Yield what overlaps; with `context` only where the two set different values."""
+    patterns = [(declared, entry) for declared, entry in entries if is_glob(entry.value)]
+    reported: set[tuple[str, str]] = set()
+    pairs, are_all = _could_meet([entry.value for _, entry in patterns], [item.name for item, _ in patterns])
+    if not are_all:
+        yield _too_many(patterns)
+    names = 0
+    for first, second in pairs:
+        (one, entry), (other, place) = patterns[first], patterns[second]
+        pair = (one.name, other.name)
+        about = _different(context, one, other) if context else ""
+        if pair in reported or about is None:
+            continue
+        names += sum(len(written_out(item.value) or ()) for item in (entry, place))
+        if names > MOST_NAMES:
+            yield _too_many(patterns)
+            return
+        if share_nodes(entry.value, place.value):
+            reported.add(pair)
+            both = f"{place.value} and {entry.value} of {name_of(one)} match the same nodes"
+            if place.value == entry.value:
+                both = f"{place.value} is also a pattern of {name_of(one)}"
+            yield hit(other, f"{both}{about}", place.span, "narrow one of them", see(entry.span, f"{one.name} is here"))
 
-    def _named_elsewhere(self, entries: Sequence[tuple[Declared, Located[str]]]) -> Iterator[Hit]:
-        """Yield the names of one group that a pattern of another lists one by one, as node[1-4] does."""
-        named = {entry.value: (group, entry) for group, entry in entries if not is_glob(entry.value)}
-        left = MOST_NAMES
-        for group, entry in entries if named else ():
-            names = written_out(entry.value) or () if is_glob(entry.value) and left > 0 else ()
-            left -= len(names)
-            twice = next((name for name in names if name in named and named[name][0] is not group), None)
-            if twice is not None:
-                other, place = named[twice]
-                message = f"{twice} is in {name_of(other)}, and {entry.value} of {name_of(group)} takes it in as well"
-                related = (Related(entry.span, f"{group.name} is here"),)
-                yield self.hit(other, message, place.span, hint="leave it out of one of the two", related=related)
 
-    def _too_many(self, patterns: Sequence[tuple[Declared, Located[str]]]) -> Hit:
-        declared, entry = patterns[-1]
-        message = f"the policy has {len(patterns)} patterns of nodes: too many to compare each with each"
-        return self.hit(declared, message, entry.span, hint="start more patterns with letters, or name the nodes")
+def _named_elsewhere(entries: Sequence[tuple[Declared, Located[str]]]) -> Iterator[Hit]:
+    """Yield the names of one group that a pattern of another lists one by one, as node[1-4] does."""
+    named = {entry.value: (group, entry) for group, entry in entries if not is_glob(entry.value)}
+    left = MOST_NAMES
+    for group, entry in entries if named else ():
+        names = written_out(entry.value) or () if is_glob(entry.value) and left > 0 else ()
+        left -= len(names)
+        twice = next((name for name in names if name in named and named[name][0] is not group), None)
+        if twice is not None:
+            other, place = named[twice]
+            message = f"{twice} is in {name_of(other)}, and {entry.value} of {name_of(group)} takes it in as well"
+            related = see(entry.span, f"{group.name} is here")
+            yield hit(other, message, place.span, "leave it out of one of the two", related)
+
+
+def _too_many(patterns: Sequence[tuple[Declared, Located[str]]]) -> Hit:
+    declared, entry = patterns[-1]
+    message = f"the policy has {len(patterns)} patterns of nodes: too many to compare each with each"
+    return hit(declared, message, entry.span, "start more patterns with letters, or name the nodes")
 
 
 def _different(context: Context, one: Declared, other: Declared) -> str | None:
@@ -225,93 +210,86 @@ def _could_meet(patterns: list[str], groups: list[str]) -> tuple[list[tuple[int,
     return sorted(pairs), True
 
 
-class PatternUnlikely(Rule):
-    info = warning_rule("GP612", "pattern-unlikely")(
-        summary="A name or pattern of nodes matches no node, or not those that its writer means.",
-        rationale="In patterns, * stands for any letters, ? for one letter and [1-4] for one of a set, never for"
-        " numbers of two digits: [1-12] is 1 or 2. Braces, a bracket that is not closed and a range such as 4-1 are"
-        " taken literally, or match nothing. Ganeti stores names in lower case, without a dot at the end. A name beside"
-        " a pattern that matches it says nothing new: one of the two is not what is meant.",
-        source="Python's fnmatch; Ganeti 3.0, names of hosts",
-        bad=f'{GROUP}nodes: ["node{{1..4}}.example.org"]\n',
-        good=f'{GROUP}nodes: ["node[1-4].example.org"]\n',
-        fix="Reverses an empty range: 4-1 becomes 1-4.",
-    )
-    explains = Explains(order=2)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        left = MOST_LOOKED_AT
-        for declared, entries in _lists(context):
-            patterns = [entry.value for entry in entries if is_glob(entry.value) and not unlikely(entry.value)]
-            for entry in entries:
-                reason, wider = unlikely(entry.value), ""
-                if is_glob(entry.value):
-                    wider = "*" if "*" in patterns and entry.value != "*" and not reason else ""
-                elif not reason and left > 0:
-                    left -= len(patterns)
-                    wider = next((item for item in patterns if matches(item, entry.value)), "")
-                if wider:
-                    message = f"{entry.value} adds nothing: {wider} in the same list matches it"
-                    yield self.hit(declared, message, entry.span, hint="remove it, or correct the pattern")
-                if reason:
-                    hint = "write * for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
-                    ends = r"\[([0-9a-z])-([0-9a-z])\]"
-                    turned = re.sub(ends, lambda match: f"[{'-'.join(sorted(match.groups()))}]", entry.value)
-                    can_fix = turned != entry.value and not unlikely(turned)
-                    fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
-                    yield self.hit(declared, f"{entry.value}: {reason}", entry.span, hint=hint, fix=fix)
+@warning("GP612", "Python's fnmatch; Ganeti 3.0, names of hosts")(
+    summary="A name or pattern of nodes matches no node, or not those that its writer means.",
+    rationale="In patterns, * stands for any letters, ? for one letter and [1-4] for one of a set, never for"
+    " numbers of two digits: [1-12] is 1 or 2. Braces, a bracket that is not closed and a range such as 4-1 are"
+    " taken literally, or match nothing. Ganeti stores names in lower case, without a dot at the end. A name beside"
+    " a pattern that matches it says nothing new: one of the two is not what is meant.",
+    **show(f'{GROUP}nodes: ["node….example.org"]\n', bad="{1..4}", good="[1-4]"),
+    fix="Reverses an empty range: 4-1 becomes 1-4.",
+    explains=Explains(order=2),
+)
+def pattern_unlikely(context: Context) -> Iterator[Hit]:
+    left = MOST_LOOKED_AT
+    for declared, entries in _lists(context):
+        patterns = [entry.value for entry in entries if is_glob(entry.value) and not unlikely(entry.value)]
+        for entry in entries:
+            reason, wider = unlikely(entry.value), ""
+            if is_glob(entry.value):
+                wider = "*" if "*" in patterns and entry.value != "*" and not reason else ""
+            elif not reason and left > 0:
+                left -= len(patterns)
+                wider = next((item for item in patterns if matches(item, entry.value)), "")
+            if wider:
+                message = f"{entry.value} adds nothing: {wider} in the same list matches it"
+                yield hit(declared, message, entry.span, "remove it, or correct the pattern")
+            if reason:
+                hint = "write * for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
+                ends = r"\[([0-9a-z])-([0-9a-z])\]"
+                turned = re.sub(ends, lambda match: f"[{'-'.join(sorted(match.groups()))}]", entry.value)
+                can_fix = turned != entry.value and not unlikely(turned)
+                fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
+                yield hit(declared, f"{entry.value}: {reason}", entry.span, hint, fix=fix)
 
 
-class DomainMistyped(Rule):
-    info = warning_rule("GP621", "node-domain-mistyped")(
-        summary="The domain or the first letters of nodes are almost those of the cluster, of its group or of other"
-        " nodes, or the domain is missing.",
-        rationale="No other node is called so, one slip away from theirs: most likely it is mistyped, and the name"
-        " matches no node. With `--state` GP701 and GP606 say so.",
-        bad=f"{GROUP}nodes: [a.example.org, b.example.org, c.exmaple.org]\n",
-        good=f"{GROUP}nodes: [a.example.org, b.example.org, c.example.org]\n",
-    )
-    only_without_state = True
+@warning("GP621", when=When.NO_STATE)(
+    summary="The domain or the first letters of nodes are almost those of the cluster, of its group or of other"
+    " nodes, or the domain is missing.",
+    rationale="No other node is called so, one slip away from theirs: most likely it is mistyped, and the name"
+    " matches no node. With `--state` GP701 and GP606 say so.",
+    **show(f"{GROUP}nodes: [a.example.org, b.example.org, …]\n", bad="c.exmaple.org", good="c.example.org"),
+)
+def node_domain_mistyped(context: Context) -> Iterator[Hit]:
+    entries = [(declared, entry) for declared, listed in _lists(context) for entry in listed]
+    names = [entry.value for _, entry in entries]
+    yield from _domains(context, entries, names)
+    yield from _cluster_name(context, names)
+    yield from _first_letters(context)
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        entries = [(declared, entry) for declared, listed in _lists(context) for entry in listed]
-        names = [entry.value for _, entry in entries]
-        yield from self._domains(context, entries, names)
-        yield from self._cluster_name(context, names)
-        yield from self._first_letters(context)
 
-    def _domains(
-        self, context: Context, entries: Sequence[tuple[Declared, Located[str]]], names: list[str]
-    ) -> Iterator[Hit]:
-        meant = _domains_meant(context, names)
-        for declared, entry in entries if meant else ():
-            if entry.value in meant and not unlikely(entry.value):
-                domain, right = meant[entry.value]
-                message = f"{entry.value} is in another domain than other nodes, {domain}"
-                missing = nodes_like(right if declared.level is Level.GROUP else entry.value)
-                yield self.hit(declared, message, entry.span, hint=f"Did you mean `{right}`?", missing=missing)
+def _domains(context: Context, entries: Sequence[tuple[Declared, Located[str]]], names: list[str]) -> Iterator[Hit]:
+    meant = _domains_meant(context, names)
+    for declared, entry in entries if meant else ():
+        if entry.value in meant and not unlikely(entry.value):
+            domain, right = meant[entry.value]
+            message = f"{entry.value} is in another domain than other nodes, {domain}"
+            missing = nodes_like(right if declared.level is Level.GROUP else entry.value)
+            yield hit(declared, message, entry.span, f"Did you mean `{right}`?", missing=missing)
 
-    def _first_letters(self, context: Context) -> Iterator[Hit]:
-        for group, entry, stem, word in _stems_meant(context):
-            right = entry.value.replace(stem, word, 1)
-            message = f"the name of {entry.value} is almost that of its group or of other nodes"
-            yield self.hit(group, message, entry.span, hint=f"Did you mean `{right}`?", missing=nodes_like(right))
 
-    def _cluster_name(self, context: Context, entries: list[str]) -> Iterator[Hit]:
-        """Yield the cluster's name if its domain is almost that of all nodes."""
-        cluster = context.policy.cluster
-        found = {match[1] for entry in entries if (match := _DOMAIN.fullmatch(entry))}
-        if cluster is None or len(found) != 1 or len(entries) < 2:
+def _first_letters(context: Context) -> Iterator[Hit]:
+    for group, entry, stem, word in _stems_meant(context):
+        right = entry.value.replace(stem, word, 1)
+        message = f"the name of {entry.value} is almost that of its group or of other nodes"
+        yield hit(group, message, entry.span, f"Did you mean `{right}`?", missing=nodes_like(right))
+
+
+def _cluster_name(context: Context, entries: list[str]) -> Iterator[Hit]:
+    """Yield the cluster's name if its domain is almost that of all nodes."""
+    cluster = context.policy.cluster
+    found = {match[1] for entry in entries if (match := _DOMAIN.fullmatch(entry))}
+    if cluster is None or len(found) != 1 or len(entries) < 2:
+        return
+    (domain,) = found
+    written = cluster.document.value_span(("name",))
+    for own in (cluster.name, cluster.name.partition(".")[2]):
+        is_plural = own.replace("s.", ".") == domain.replace("s.", ".")
+        if "." in domain and name_meant(own, [domain]) and not is_plural:
+            right = cluster.name.removesuffix(own) + domain
+            message = f"the cluster is called {cluster.name}, but all nodes are in {domain}"
+            yield hit("cluster", message, written, f"Did you mean `{right}`?")
             return
-        (domain,) = found
-        written = cluster.document.value_span(("name",))
-        for own in (cluster.name, cluster.name.partition(".")[2]):
-            is_plural = own.replace("s.", ".") == domain.replace("s.", ".")
-            if "." in domain and name_meant(own, [domain]) and not is_plural:
-                right = cluster.name.removesuffix(own) + domain
-                message = f"the cluster is called {cluster.name}, but all nodes are in {domain}"
-                yield self.hit("cluster", message, written, hint=f"Did you mean `{right}`?")
-                return
 
 
 def _stems_meant(context: Context) -> Iterator[tuple[GroupPolicy, Located[str], str, str]]:
@@ -362,36 +340,31 @@ def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str,
     return result
 
 
-class NodeSetNodeUnknown(Rule):
-    info = warning_rule("GP613", "node-in-no-group")(
-        summary="A node set names nodes that are in no group of the policy, though every group names its nodes.",
-        rationale="Each node is in a group. Most likely the name or pattern is misspelt, so the set matches no node,"
-        " and the intended node does not get its values.",
-        bad=f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [nod1.example.org]\n',
-        good=f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [node1.example.org]\n',
-    )
-    only_without_state = needs_whole_policy = True
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        in_sets = {entry.value for nodes in context.policy.node_sets for entry in nodes.nodes}
-        only_here = {
-            entry.value: Related(entry.span, f"group {group.name} names {entry.value}, and no node set does")
-            for group in context.groups
-            for entry in group.nodes or ()
-            if not is_glob(entry.value) and entry.value not in in_sets
-        }
-        guesses = MOST_GUESSES
-        for nodes, unknown in unknown_in_sets(context):
-            first = unknown[0].value
-            what = "what it matches is" if is_glob(first) else "it is"
-            missing = nodes_like(first)
-            if len(unknown) > 1:
-                first, what = f"{first} and {len(unknown) - 1} more of this set", "they are"
-            message = f"{first}: {what} in no group of the policy"
-            hint = "correct the name, or add the node to its group"
-            near = name_meant(unknown[0].value, only_here) if guesses > 0 else None
-            guesses -= 1
-            if near is not None:
-                hint = f"Did you mean `{near}`? Or is it the group that misspells the name? Write the same in both"
-            related = (only_here[near],) if near else ()
-            yield self.hit(nodes, message, unknown[0].span, hint=hint, related=related, missing=missing)
+@warning("GP613", when=When.NO_STATE | When.WHOLE)(
+    summary="A node set names nodes that are in no group of the policy, though every group names its nodes.",
+    rationale="Each node is in a group. Most likely the name or pattern is misspelt, so the set matches no node,"
+    " and the intended node does not get its values.",
+    **show(f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [….example.org]\n', bad="nod1", good="node1"),
+)
+def node_in_no_group(context: Context) -> Iterator[Hit]:
+    in_sets = {entry.value for nodes in context.policy.node_sets for entry in nodes.nodes}
+    only_here = {
+        entry.value: Related(entry.span, f"group {group.name} names {entry.value}, and no node set does")
+        for group in context.groups
+        for entry in group.nodes or ()
+        if not is_glob(entry.value) and entry.value not in in_sets
+    }
+    guesses = MOST_GUESSES
+    for nodes, unknown in unknown_in_sets(context):
+        first = unknown[0].value
+        what = "what it matches is" if is_glob(first) else "it is"
+        missing = nodes_like(first)
+        if len(unknown) > 1:
+            first, what = f"{first} and {len(unknown) - 1} more of this set", "they are"
+        message = f"{first}: {what} in no group of the policy"
+        hint = "correct the name, or add the node to its group"
+        near = name_meant(unknown[0].value, only_here) if guesses > 0 else None
+        guesses -= 1
+        if near is not None:
+            hint = f"Did you mean `{near}`? Or is it the group that misspells the name? Write the same in both"
+        yield hit(nodes, message, unknown[0].span, hint, (only_here[near],) if near else (), missing=missing)

@@ -8,15 +8,15 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, Context, number
 from gpolicy.checking.pairs import Pair
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleParameter, copied, error_rule, info_rule, warning_rule
+from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.findings import RuleParameter, copied
 from gpolicy.ganeti.amounts import MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy, Waiver, promised_nodes
 from gpolicy.printable import count, named
-from gpolicy.rules.shared import GROUP, MoreWithState, NameRule, WholePolicyRule, bounds
+from gpolicy.rules.shared import GROUP, bounds, repeated, show, unknown_group, unknown_spec
 from gpolicy.rules.tags.domains import has_mirrors
 
 _GROUP: Final = (
@@ -32,102 +32,79 @@ def _guards(*guards: str) -> str:
     return _GROUP + "---\ngpolicy: v1\nkind: Guards\nguards:\n" + "".join(f"  - {{{guard}}}\n" for guard in guards)
 
 
-_GOOD: Final = _guards("name: room, group: gold, spec: large, at_least: 4")
-
-
 def _label(guard: Guard) -> str:
     return f"guard/{guard.name.value}"
 
 
-class GuardUnknownGroup(NameRule):
-    info = error_rule("GP801", "guard-unknown-group")(
-        summary="A guard names a group that neither the policy nor the cluster has.",
-        rationale="Most likely the name is misspelt. A guard that cannot be measured fails and stops every plan."
-        " Without the cluster's state gpolicy knows only the groups of the policy.",
-        bad=_guards("name: survive, group: glod, node_failures: 1"),
-        good=_guards("name: survive, group: gold, node_failures: 1"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for guard in context.policy.guards:
-            yield from self.unknown_group(context, _label(guard), guard.group, f"guard {guard.name.value}: ")
+@error("GP801", when=When.MORE_WITH_STATE | When.WHOLE)(
+    summary="A guard names a group that neither the policy nor the cluster has.",
+    rationale="Most likely the name is misspelt. A guard that cannot be measured fails and stops every plan."
+    " Without the cluster's state gpolicy knows only the groups of the policy.",
+    **show(_guards("name: survive, group: …, node_failures: 1"), bad="glod", good="gold"),
+)
+def guard_unknown_group(context: Context) -> Iterator[Hit]:
+    for guard in context.policy.guards:
+        yield from unknown_group(context, _label(guard), guard.group, f"guard {guard.name.value}: ")
 
 
-class GuardUnknownSpec(NameRule):
-    info = error_rule("GP802", "guard-unknown-spec")(
-        summary="A guard names a spec that its group does not have.",
-        rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1. A"
-        " guard that cannot be measured fails and stops every plan.",
-        bad=_guards("name: room, group: gold, spec: lagre, at_least: 4"),
-        good=_GOOD,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for guard in context.policy.guards:
-            group, who = guard.group.value if guard.group else None, f"guard {guard.name.value}: "
-            if guard.spec is not None:
-                yield from self.unknown_spec(context, _label(guard), group, guard.spec, who)
+@error("GP802", when=When.MORE_WITH_STATE | When.WHOLE)(
+    summary="A guard names a spec that its group does not have.",
+    rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1. A"
+    " guard that cannot be measured fails and stops every plan.",
+    **show(_guards("name: room, group: gold, spec: …, at_least: 4"), bad="lagre", good="large"),
+)
+def guard_unknown_spec(context: Context) -> Iterator[Hit]:
+    for guard in context.policy.guards:
+        group, who = guard.group.value if guard.group else None, f"guard {guard.name.value}: "
+        if guard.spec is not None:
+            yield from unknown_spec(context, _label(guard), group, guard.spec, who)
 
 
-class GuardNamedTwice(Rule):
-    info = error_rule("GP803", "guard-named-twice")(
-        summary="Two guards have the same name.",
-        rationale="`--allow` overrides one guard by its name: one name would override both.",
-        bad=_guards("name: room, spec: large, at_least: 4", "name: room, node_failures: 1"),
-        good=_guards("name: room, spec: large, at_least: 4", "name: survive, node_failures: 1"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        first: dict[str, Guard] = {}
-        for guard in context.policy.guards:
-            earlier = first.setdefault(guard.name.value, guard)
-            if earlier is not guard:
-                related = (Related(earlier.name.span, "the first is here"),)
-                message, missing = f"a second guard {guard.name.value!r}", copied(guard.span, earlier.span)
-                hint = "give it another name"
-                yield self.hit(_label(guard), message, guard.name.span, hint=hint, related=related, missing=missing)
+@error("GP803")(
+    summary="Two guards have the same name.",
+    rationale="`--allow` overrides one guard by its name: one name would override both.",
+    **show(_guards("name: room, spec: large, at_least: 4", "name: …, node_failures: 1"), bad="room", good="survive"),
+)
+def guard_named_twice(context: Context) -> Iterator[Hit]:
+    for guard, earlier in repeated(context.policy.guards, lambda guard: guard.name.value):
+        related = see(earlier.name.span, "the first is here")
+        message, missing = f"a second guard {guard.name.value!r}", copied(guard.span, earlier.span)
+        yield hit(_label(guard), message, guard.name.span, "give it another name", related, missing=missing)
 
 
-class GuardNameTaken(Rule):
-    info = error_rule("GP804", "guard-name-taken")(
-        summary="A guard has the name of one of gpolicy's own guards.",
-        rationale="`--allow NAME` would override both, or be refused because the built-in guard cannot be overridden.",
-        bad=_guards("name: disks-stay, newly_violating: 0"),
-        good=_guards("name: nobody-violates, newly_violating: 0"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for guard in context.policy.guards:
-            if guard.name.value in BUILT_IN:
-                message = f"gpolicy has its own guard {guard.name.value!r}"
-                yield self.hit(_label(guard), message, guard.name.span, hint="give your guard another name")
+@error("GP804")(
+    summary="A guard has the name of one of gpolicy's own guards.",
+    rationale="`--allow NAME` would override both, or be refused because the built-in guard cannot be overridden.",
+    **show(_guards("name: …, newly_violating: 0"), bad="disks-stay", good="nobody-violates"),
+)
+def guard_name_taken(context: Context) -> Iterator[Hit]:
+    for guard in context.policy.guards:
+        if guard.name.value in BUILT_IN:
+            message = f"gpolicy has its own guard {guard.name.value!r}"
+            yield hit(_label(guard), message, guard.name.span, "give your guard another name")
 
 
-class GuardNeverPasses(WholePolicyRule):
-    info = warning_rule("GP805", "guard-never-passes")(
-        summary="A guard requires more than its group's promised hardware can give, or lets no plan pass.",
-        rationale="The guard fails even if every node is empty, and stops every plan. gpolicy counts with the group's"
-        " `hardware` and the nodes that it names; with a pattern (* or ?) it takes them for 500. A guard that lets no"
-        " change pass stops every plan as well.",
-        source="gpolicy; Resource model, Instance policies (vcpu-ratio, max_node_failures)",
-        bad=_guards("name: room, group: gold, spec: large, at_least: 40"),
-        good=_GOOD,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for guard in context.policy.guards:
-            if guard.measure is Measure.MAX_CHANGES and guard.limit == 0:
-                message = f"guard {guard.name.value} stops every plan that changes anything"
-                yield self.hit(_label(guard), message, guard.span, hint="write how many changes one plan may make")
-            if guard.measure is Measure.NODE_FAILURES and guard.limit > MOST_NODE_FAILURES:
-                lost = f"the loss of {guard.shown_limit} nodes at once"
-                message = f"guard {guard.name.value} can never pass: no group survives {lost}"
-                yield self.hit(_label(guard), message, guard.span, hint=f"write at most {MOST_NODE_FAILURES}")
-                continue
-            reason = _impossible(context, guard)
-            if reason:
-                message = f"guard {guard.name.value} can never pass: it requires {guard.shown_limit}, but {reason}"
-                yield self.hit(_label(guard), message, guard.span, hint="lower the number, or correct the hardware")
+@warning("GP805", "gpolicy; Resource model, Instance policies (vcpu-ratio, max_node_failures)", When.WHOLE)(
+    summary="A guard requires more than its group's promised hardware can give, or lets no plan pass.",
+    rationale="The guard fails even if every node is empty, and stops every plan. gpolicy counts with the group's"
+    " `hardware` and the nodes that it names; with a pattern (* or ?) it takes them for 500. A guard that lets no"
+    " change pass stops every plan as well.",
+    **show(_guards("name: room, group: gold, spec: large, at_least: …"), bad="40", good="4"),
+)
+def guard_never_passes(context: Context) -> Iterator[Hit]:
+    for guard in context.policy.guards:
+        if guard.measure is Measure.MAX_CHANGES and guard.limit == 0:
+            message = f"guard {guard.name.value} stops every plan that changes anything"
+            yield hit(_label(guard), message, guard.span, "write how many changes one plan may make")
+        if guard.measure is Measure.NODE_FAILURES and guard.limit > MOST_NODE_FAILURES:
+            lost = f"the loss of {guard.shown_limit} nodes at once"
+            message = f"guard {guard.name.value} can never pass: no group survives {lost}"
+            yield hit(_label(guard), message, guard.span, f"write at most {MOST_NODE_FAILURES}")
+            continue
+        reason = _impossible(context, guard)
+        if reason:
+            message = f"guard {guard.name.value} can never pass: it requires {guard.shown_limit}, but {reason}"
+            yield hit(_label(guard), message, guard.span, "lower the number, or correct the hardware")
 
 
 def _asked(context: Context, guard: Guard) -> list[GroupPolicy]:
@@ -142,34 +119,30 @@ def _impossible(context: Context, guard: Guard) -> str:
     return next(filter(None, (_unreachable(context, group, guard) for group in _asked(context, guard))), "")
 
 
-def _mirrored(failures: int) -> str:
+def _mirrored(failures: str) -> str:
     text = _guards(f"name: survive, group: gold, node_failures: {failures}").replace("[n1, n2]", "[n1, n2, n3]")
     return text.replace("ipolicy:\n", "ipolicy:\n  disk-templates: [drbd]\n")
 
 
-class GuardBeyondMirrors(MoreWithState):
-    info = info_rule("GP808", "guard-beyond-mirrors")(
-        summary="A guard asks a group with DRBD disks to survive the loss of two nodes or more.",
-        rationale="A DRBD disk has two copies. The guard makes sure that there is room for what is left: an instance"
-        " whose two nodes are lost does not count, though its data is gone. Failure domains keep the copies apart.",
-        source="Resource model, max_node_failures; DRBD",
-        bad=_mirrored(2),
-        good=_mirrored(1),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for guard in context.policy.guards:
-            if guard.measure is not Measure.NODE_FAILURES or not 1 < guard.limit <= MOST_NODE_FAILURES:
-                continue
-            is_said = context.enabled_templates() is not None
-            known = (item for item in _asked(context, guard) if is_said or context.effective(item, DISK_TEMPLATES))
-            mirrored = [group.name for group in known if has_mirrors(context, group)]
-            if mirrored and not _impossible(context, guard):
-                groups = named("group", mirrored)
-                message = f"guard {guard.name.value} passes although an instance with DRBD disks in {groups}"
-                message += " is lost with both of its nodes"
-                hint = "this is no mistake if room for the others is what you ask for; else write 1"
-                yield self.hit(_label(guard), message, guard.span, hint=hint)
+@information("GP808", "Resource model, max_node_failures; DRBD", When.MORE_WITH_STATE)(
+    summary="A guard asks a group with DRBD disks to survive the loss of two nodes or more.",
+    rationale="A DRBD disk has two copies. The guard makes sure that there is room for what is left: an instance"
+    " whose two nodes are lost does not count, though its data is gone. Failure domains keep the copies apart.",
+    **show(_mirrored("…"), bad="2", good="1"),
+)
+def guard_beyond_mirrors(context: Context) -> Iterator[Hit]:
+    for guard in context.policy.guards:
+        if guard.measure is not Measure.NODE_FAILURES or not 1 < guard.limit <= MOST_NODE_FAILURES:
+            continue
+        is_said = context.enabled_templates() is not None
+        known = (item for item in _asked(context, guard) if is_said or context.effective(item, DISK_TEMPLATES))
+        mirrored = [group.name for group in known if has_mirrors(context, group)]
+        if mirrored and not _impossible(context, guard):
+            groups = named("group", mirrored)
+            message = f"guard {guard.name.value} passes although an instance with DRBD disks in {groups}"
+            message += " is lost with both of its nodes"
+            hint = "this is no mistake if room for the others is what you ask for; else write 1"
+            yield hit(_label(guard), message, guard.span, hint)
 
 
 def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
@@ -209,42 +182,37 @@ def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[st
         yield "physical volumes", volumes // largest["spindle-use"]
 
 
-class GuardNeverFails(Rule):
-    info = warning_rule("GP806", "guard-never-fails")(
-        summary="A guard lets every plan pass.",
-        rationale="At least 0 instances always fit, no loss is larger than 100%, and no plan changes a million values:"
-        " this guard protects nothing.",
-        bad=_guards('name: no-shrink, capacity_loss: {at_most: "100%"}'),
-        good=_guards('name: no-shrink, capacity_loss: {at_most: "10%"}'),
-        parameters=(
-            RuleParameter(
-                name="most",
-                default=10000,
-                summary="Report a guard that lets so many changes pass, or a tenth of it of newly violating instances.",
-                least=1,
-            ),
+@warning("GP806")(
+    summary="A guard lets every plan pass.",
+    rationale="At least 0 instances always fit, no loss is larger than 100%, and no plan changes a million values:"
+    " this guard protects nothing.",
+    **show(_guards("name: no-shrink, capacity_loss: …"), bad='{at_most: "100%"}', good='{at_most: "10%"}'),
+    parameters=(
+        RuleParameter(
+            "most",
+            10000,
+            "Report a guard that lets so many changes pass, or a tenth of it of newly violating instances.",
+            least=1,
         ),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        most = context.settings.parameter(self.info, "most")
-        for guard in context.policy.guards:
-            least_wanted = guard.measure in (Measure.AT_LEAST, Measure.NODE_FAILURES)
-            nothing = least_wanted and guard.limit == 0
-            enough = most / 10 if guard.measure is Measure.NEWLY_VIOLATING else most
-            everything = guard.limit >= (100 if guard.percent else enough) and not least_wanted
-            if guard.percent and guard.limit > 100:
-                continue  # an error
-            if nothing or everything:
-                message = f"guard {guard.name.value}: {guard.measure} {guard.shown_limit} lets every plan pass"
-                yield self.hit(_label(guard), message, guard.span, hint="write a limit, or remove the guard")
-            elif guard.measure is Measure.CAPACITY_LOSS and not guard.percent and guard.limit > 0:
-                bound = _most_of_all(context, guard) if context.state is None else None
-                if bound is not None and guard.limit >= bound:
-                    loss = f"a loss of {guard.shown_limit} instances"
-                    message = f"guard {guard.name.value} allows {loss}, but the nodes hold at most {bound} of a spec"
-                    hint = "write fewer instances, or a share such as `10%`"
-                    yield self.hit(_label(guard), message, guard.span, hint=hint)
+    ),
+)
+def guard_never_fails(context: Context, most: float) -> Iterator[Hit]:
+    for guard in context.policy.guards:
+        least_wanted = guard.measure in (Measure.AT_LEAST, Measure.NODE_FAILURES)
+        nothing = least_wanted and guard.limit == 0
+        enough = most / 10 if guard.measure is Measure.NEWLY_VIOLATING else most
+        everything = guard.limit >= (100 if guard.percent else enough) and not least_wanted
+        if guard.percent and guard.limit > 100:
+            continue  # an error
+        if nothing or everything:
+            message = f"guard {guard.name.value}: {guard.measure} {guard.shown_limit} lets every plan pass"
+            yield hit(_label(guard), message, guard.span, "write a limit, or remove the guard")
+        elif guard.measure is Measure.CAPACITY_LOSS and not guard.percent and guard.limit > 0:
+            bound = _most_of_all(context, guard) if context.state is None else None
+            if bound is not None and guard.limit >= bound:
+                loss = f"a loss of {guard.shown_limit} instances"
+                message = f"guard {guard.name.value} allows {loss}, but the nodes hold at most {bound} of a spec"
+                yield hit(_label(guard), message, guard.span, "write fewer instances, or a share such as `10%`")
 
 
 def _most_of_all(context: Context, guard: Guard) -> int | None:
@@ -260,31 +228,28 @@ def _most_of_all(context: Context, guard: Guard) -> int | None:
     return max(bounds) if bounds and all(bounds) else None
 
 
-class GuardCovered(Rule):
-    info = warning_rule("GP807", "guard-covered")(
-        summary="A guard never decides: another one measures the same with a limit that is at least as strict.",
-        rationale="The other guard stops everything that this one would stop. Most likely a limit, or what the guard"
-        " measures, is wrong.",
-        bad=_guards("name: few, max_changes: 10", "name: fewer, max_changes: 5"),
-        good=_guards("name: few, max_changes: 10"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        strictest: dict[tuple[object, ...], Guard] = {}
-        for guard in context.policy.guards:
-            if not _is_as_strict(strictest.setdefault(_about(guard), guard), guard):
-                strictest[_about(guard)] = guard
-        for guard in context.policy.guards:
-            *measured, group, spec = _about(guard)
-            wider = dict.fromkeys((*measured, each, every) for each in (None, group) for every in (None, spec))
-            others = map(strictest.get, wider)
-            stricter = next((one for one in others if one not in (None, guard) and _is_as_strict(one, guard)), None)
-            is_twin = stricter is not None and stricter.name.value == guard.name.value  # GP803
-            if stricter is not None and not copied(guard.span, stricter.span if is_twin else None):
-                message = f"guard {guard.name.value} never decides: {stricter.name.value} is at least as strict"
-                related = (Related(stricter.span, f"{stricter.name.value} is here"),)
-                hint = "remove it, or correct what it measures"
-                yield self.hit(_label(guard), message, guard.span, hint=hint, related=related)
+@warning("GP807")(
+    summary="A guard never decides: another one measures the same with a limit that is at least as strict.",
+    rationale="The other guard stops everything that this one would stop. Most likely a limit, or what the guard"
+    " measures, is wrong.",
+    bad=_guards("name: few, max_changes: 10", "name: fewer, max_changes: 5"),
+    good=_guards("name: few, max_changes: 10"),
+)
+def guard_covered(context: Context) -> Iterator[Hit]:
+    strictest: dict[tuple[object, ...], Guard] = {}
+    for guard in context.policy.guards:
+        if not _is_as_strict(strictest.setdefault(_about(guard), guard), guard):
+            strictest[_about(guard)] = guard
+    for guard in context.policy.guards:
+        *measured, group, spec = _about(guard)
+        wider = dict.fromkeys((*measured, each, every) for each in (None, group) for every in (None, spec))
+        others = map(strictest.get, wider)
+        stricter = next((one for one in others if one not in (None, guard) and _is_as_strict(one, guard)), None)
+        is_twin = stricter is not None and stricter.name.value == guard.name.value  # GP803
+        if stricter is not None and not copied(guard.span, stricter.span if is_twin else None):
+            message = f"guard {guard.name.value} never decides: {stricter.name.value} is at least as strict"
+            related = see(stricter.span, f"{stricter.name.value} is here")
+            yield hit(_label(guard), message, guard.span, "remove it, or correct what it measures", related)
 
 
 def _about(guard: Guard) -> tuple[object, ...]:
@@ -294,7 +259,6 @@ def _about(guard: Guard) -> tuple[object, ...]:
 
 
 def _is_as_strict(guard: Guard, other: Guard) -> bool:
-    """Return whether one guard stops all that the other stops."""
     if guard.measure in (Measure.AT_LEAST, Measure.NODE_FAILURES):
         return guard.limit >= other.limit
     return guard.limit <= other.limit
@@ -304,27 +268,23 @@ def _drift(where: str, until: str = "2031-12-31") -> str:
     return f'{_WAIVED}  - {{rule: drift, where: "{where}", reason: being tried, until: "{until}"}}\n'
 
 
-class WaiverEndless(Rule):
-    info = warning_rule("GP822", "waiver-endless")(
-        summary="A waiver has no real end: its last day is in another century, or in the year that two exchanged digits"
-        " make.",
-        rationale="A waiver is for a time, so that somebody looks at it again. What is accepted for good belongs in"
-        " gpolicy.toml, or in a comment beside the value.",
-        source="gpolicy",
-        bad=_drift("group/gold", "2999-12-31"),
-        good=_drift("group/gold"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for waiver in context.policy.waivers:
-            year = waiver.until.partition("-")[0]
-            message, hint = f"the waiver of {waiver.rule} lasts until {waiver.until}", ""
-            if year.isdigit() and int(year) >= 2100:
-                hint = "write a day on which somebody should look again; ignore the rule in gpolicy.toml for good"
-            elif year.isdigit() and (meant := _year_meant(year, context.today.year)):
-                hint = f"Did you mean `{meant}{waiver.until[len(year) :]}`?"
-            if hint:
-                yield self.hit("", message, waiver.span, hint=hint)
+@warning("GP822")(
+    summary="A waiver has no real end: its last day is in another century, or in the year that two exchanged digits"
+    " make.",
+    rationale="A waiver is for a time, so that somebody looks at it again. What is accepted for good belongs in"
+    " gpolicy.toml, or in a comment beside the value.",
+    **show(_drift("group/gold", "…"), bad="2999-12-31", good="2031-12-31"),
+)
+def waiver_endless(context: Context) -> Iterator[Hit]:
+    for waiver in context.policy.waivers:
+        year = waiver.until.partition("-")[0]
+        message, hint = f"the waiver of {waiver.rule} lasts until {waiver.until}", ""
+        if year.isdigit() and int(year) >= 2100:
+            hint = "write a day on which somebody should look again; ignore the rule in gpolicy.toml for good"
+        elif year.isdigit() and (meant := _year_meant(year, context.today.year)):
+            hint = f"Did you mean `{meant}{waiver.until[len(year) :]}`?"
+        if hint:
+            yield hit("", message, waiver.span, hint)
 
 
 def _year_meant(year: str, now: int) -> str:
@@ -333,26 +293,22 @@ def _year_meant(year: str, now: int) -> str:
     return meant if int(year) > now + _SOON and now <= int(meant) <= now + _SOON else ""
 
 
-class DriftWaiverIdle(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP823", "drift-waiver-idle")(
-        summary="A waiver of drift names what the policy does not declare, or what another one names.",
-        rationale="Only what the policy declares can drift. `where` is cluster, group/NAME, node/NAME or a file, or one"
-        " value as OBJECT:PATH (group/gold:ipolicy.vcpu-ratio).",
-        source="gpolicy drift",
-        bad=_drift("group/gold:ndparams.ssh_prot"),
-        good=_drift("group/gold:ndparams.ssh_port"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        first: dict[str, Waiver] = {}
-        for waiver in context.policy.waivers:
-            if waiver.rule not in ("drift", "GP821"):
-                continue
-            wrong = _mistake(context, waiver)
-            if wrong is None and first.setdefault(waiver.where, waiver) is not waiver:
-                wrong = f"another waiver accepts drift at {waiver.where!r} as well", "keep the one that is right"
-            if wrong is not None:
-                yield self.hit("", wrong[0], waiver.span, hint=wrong[1])
+@warning("GP823", "gpolicy drift", When.MORE_WITH_STATE | When.WHOLE)(
+    summary="A waiver of drift names what the policy does not declare, or what another one names.",
+    rationale="Only what the policy declares can drift. `where` is cluster, group/NAME, node/NAME or a file, or one"
+    " value as OBJECT:PATH (group/gold:ipolicy.vcpu-ratio).",
+    **show(_drift("…"), bad="group/gold:ndparams.ssh_prot", good="group/gold:ndparams.ssh_port"),
+)
+def drift_waiver_idle(context: Context) -> Iterator[Hit]:
+    first: dict[str, Waiver] = {}
+    for waiver in context.policy.waivers:
+        if waiver.rule not in ("drift", "GP821"):
+            continue
+        wrong = _mistake(context, waiver)
+        if wrong is None and first.setdefault(waiver.where, waiver) is not waiver:
+            wrong = f"another waiver accepts drift at {waiver.where!r} as well", "keep the one that is right"
+        if wrong is not None:
+            yield hit("", wrong[0], waiver.span, wrong[1])
 
 
 def _mistake(context: Context, waiver: Waiver) -> tuple[str, str] | None:

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, copied, error_rule, warning_rule
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
+from gpolicy.findings import copied
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.model import GroupPolicy, promised_nodes, unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
-from gpolicy.rules.shared import GROUP, NameRule, WholePolicyRule, bounds, nodes_like
+from gpolicy.rules.shared import GROUP, bounds, nodes_like, repeated, show, unknown_group, unknown_spec
 
 _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\n"
@@ -22,6 +22,7 @@ _GROUP: Final = (
 )
 _CHECK: Final = "check_instance: {group: gold, memory-size: 2G, cpu-count: 2, disks: [10G]}"
 _BY_SPEC: Final = (("specs",), ("tiered",), ("binding",), ("lost_allocations",))
+_taken: Final = ("group", "node", "nodes", "lost_allocations", "disk_left")
 
 
 def _test(action: str, expect: str, on: str = "", name: str = "a test") -> str:
@@ -38,7 +39,6 @@ def _label(scenario: Scenario) -> str:
 
 
 def _instances(scenario: Scenario) -> Iterator[Existing]:
-    """Yield the instances that a test puts on its cluster."""
     for part in scenario.stage.simulated:
         yield from part.instances
     yield from (edit.add for edit in scenario.stage.edits if edit.add is not None)
@@ -55,34 +55,28 @@ def _groups(scenario: Scenario) -> Iterator[Located[str]]:
             yield Located(expectation.wanted, expectation.span)
 
 
-class UnknownGroupTest(NameRule):
-    info = error_rule("GP811", "test-unknown-group")(
-        summary="A test names a group that the policy does not have.",
-        rationale="The test could not run, or would expect what can never happen. A test on a snapshot may name groups"
-        " that only the snapshot has.",
-        bad=_tests(_test(_CHECK.replace("gold", "glod"), "refused: true")),
-        good=_tests(_test(_CHECK, "refused: true")),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for scenario in context.policy.scenarios:
-            for group in _groups(scenario) if scenario.stage.snapshot is None else ():
-                yield from self.unknown_group(context, _label(scenario), group)
+@error("GP811", when=When.MORE_WITH_STATE | When.WHOLE)(
+    summary="A test names a group that the policy does not have.",
+    rationale="The test could not run, or would expect what can never happen. A test on a snapshot may name groups"
+    " that only the snapshot has.",
+    **show(_tests(_test(_CHECK.replace("gold", "…"), "refused: true")), bad="glod", good="gold"),
+)
+def test_unknown_group(context: Context) -> Iterator[Hit]:
+    for scenario in context.policy.scenarios:
+        for group in _groups(scenario) if scenario.stage.snapshot is None else ():
+            yield from unknown_group(context, _label(scenario), group)
 
 
-class UnknownSpecTest(NameRule):
-    info = error_rule("GP812", "test-unknown-spec")(
-        summary="A test names a spec that its group does not have.",
-        rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1.",
-        bad=_tests(_test("check_instance: {group: gold, spec: lagre}", "refused: false")),
-        good=_tests(_test("check_instance: {group: gold, spec: large}", "refused: false")),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        only = context.groups[0].name if len(context.groups) == 1 else None
-        for scenario in context.policy.scenarios:
-            for group, spec in _specs(scenario):
-                yield from self.unknown_spec(context, _label(scenario), group or only, spec)
+@error("GP812", when=When.MORE_WITH_STATE | When.WHOLE)(
+    summary="A test names a spec that its group does not have.",
+    rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1.",
+    **show(_tests(_test("check_instance: {group: gold, spec: …}", "refused: false")), bad="lagre", good="large"),
+)
+def test_unknown_spec(context: Context) -> Iterator[Hit]:
+    only = context.groups[0].name if len(context.groups) == 1 else None
+    for scenario in context.policy.scenarios:
+        for group, spec in _specs(scenario):
+            yield from unknown_spec(context, _label(scenario), group or only, spec)
 
 
 def _specs(scenario: Scenario) -> Iterator[tuple[str | None, Located[str]]]:
@@ -111,32 +105,24 @@ def _specs(scenario: Scenario) -> Iterator[tuple[str | None, Located[str]]]:
             yield asked, Located(path[-1], expectation.span)
 
 
-class NamedTwiceTest(Rule):
-    info = warning_rule("GP813", "test-named-twice")(
-        summary="Two tests have the same name, or are the same under two names.",
-        rationale="A report by name (`-k NAME`, JUnit) could not tell which of the two failed. And a copy that was not"
-        " changed tests nothing more.",
-        bad=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true")),
-        good=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true", name="other")),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        first: dict[str, Scenario] = {}
-        for scenario in context.policy.scenarios:
-            earlier = first.setdefault(scenario.name.value, scenario)
-            if earlier is not scenario:
-                related = (Related(earlier.span, "the first is here"),)
-                message, missing = f"a second test {scenario.name.value!r}", copied(scenario.span, earlier.span)
-                hint = "give it another name"
-                yield self.hit(_label(scenario), message, scenario.span, hint=hint, related=related, missing=missing)
-        written: dict[str, str] = {}
-        for name, content in _contents(context):
-            same = written.setdefault(content, name)
-            copy, original = first.get(name), first.get(same)
-            if same != name and copy is not None and original is not None:
-                related = (Related(original.span, f"{same!r} is here"),)
-                message = f"the test {name!r} asks and expects the same as {same!r}"
-                yield self.hit(_label(copy), message, copy.span, hint="change or remove it", related=related)
+@warning("GP813")(
+    summary="Two tests have the same name, or are the same under two names.",
+    rationale="A report by name (`-k NAME`, JUnit) could not tell which of the two failed. And a copy that was not"
+    " changed tests nothing more.",
+    bad=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true")),
+    good=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true", name="other")),
+)
+def test_named_twice(context: Context) -> Iterator[Hit]:
+    for scenario, earlier in repeated(context.policy.scenarios, lambda scenario: scenario.name.value):
+        related = see(earlier.span, "the first is here")
+        message, missing = f"a second test {scenario.name.value!r}", copied(scenario.span, earlier.span)
+        yield hit(_label(scenario), message, scenario.span, "give it another name", related, missing=missing)
+    first = {scenario.name.value: scenario for scenario in reversed(context.policy.scenarios)}
+    for (name, _), (same, _) in repeated(_contents(context), lambda written: written[1]):
+        copy, original = first.get(name), first.get(same)
+        if same != name and copy is not None and original is not None:
+            message = f"the test {name!r} asks and expects the same as {same!r}"
+            yield hit(_label(copy), message, copy.span, "change or remove it", see(original.span, f"{same!r} is here"))
 
 
 def _contents(context: Context) -> Iterator[tuple[str, str]]:
@@ -149,25 +135,22 @@ def _contents(context: Context) -> Iterator[tuple[str, str]]:
                 yield str(test.get("name")), repr(sorted((key, value) for key, value in test.items() if key != "name"))
 
 
-class UnknownNodeTest(WholePolicyRule):
-    info = error_rule("GP814", "test-unknown-node")(
-        summary="A test names a node that its cluster does not have.",
-        rationale="The test itself names simulated nodes; on promised hardware the nodes are those that the groups"
-        " name.",
-        bad=_tests(_test("place: {spec: large}", "node: full", on="{simulate: {nodes: {empty: 1}}}")),
-        good=_tests(_test("place: {spec: large}", "node: empty-2", on="{simulate: {nodes: {empty: 2}}}")),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for scenario in context.policy.scenarios:
-            nodes = _nodes(context, scenario)
-            for node in _named_nodes(scenario) if nodes is not None else ():
-                if nodes is not None and node.value not in nodes:
-                    hint = did_you_mean_one_of(node.value, "nodes", nodes) if nodes else "simulate the node"
-                    message = f"the cluster of this test has no node {node.value!r}"
-                    is_promised = scenario.stage.promised
-                    missing = nodes_like(node.value) if is_promised else f"node {node.value} of {scenario.name.value}"
-                    yield self.hit(_label(scenario), message, node.span, hint=hint, missing=missing)
+@error("GP814", when=When.WHOLE)(
+    summary="A test names a node that its cluster does not have.",
+    rationale="The test itself names simulated nodes; on promised hardware the nodes are those that the groups name.",
+    bad=_tests(_test("place: {spec: large}", "node: full", on="{simulate: {nodes: {empty: 1}}}")),
+    good=_tests(_test("place: {spec: large}", "node: empty-2", on="{simulate: {nodes: {empty: 2}}}")),
+)
+def test_unknown_node(context: Context) -> Iterator[Hit]:
+    for scenario in context.policy.scenarios:
+        nodes = _nodes(context, scenario)
+        for node in _named_nodes(scenario) if nodes is not None else ():
+            if nodes is not None and node.value not in nodes:
+                hint = did_you_mean_one_of(node.value, "nodes", nodes) if nodes else "simulate the node"
+                message = f"the cluster of this test has no node {node.value!r}"
+                is_promised = scenario.stage.promised
+                missing = nodes_like(node.value) if is_promised else f"node {node.value} of {scenario.name.value}"
+                yield hit(_label(scenario), message, node.span, hint, missing=missing)
 
 
 def _nodes(context: Context, scenario: Scenario) -> set[str] | None:
@@ -204,34 +187,30 @@ def _named_nodes(scenario: Scenario) -> Iterator[Located[str]]:
                     yield Located(name, expectation.span)
 
 
-class WithoutHardwareTest(WholePolicyRule):
-    info = warning_rule("GP815", "test-without-hardware")(
-        summary="A test names no cluster, but the groups do not promise enough hardware to run it on.",
-        rationale="Without `on` a test runs on the promised hardware: a group needs `hardware` with memory, cpus,"
-        " pv_count and pv_size, and names of nodes without * or ?. Otherwise the test needs `gpolicy test --state`.",
-        bad=_tests(
-            _test("capacity: {}", "standard: {at_least: 1}"), group=_GROUP.replace("[n1, n2]", "['node*.example.org']")
-        ),
-        good=_tests(_test("capacity: {}", "specs: {large: {at_least: 1}}")),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        groups = {group.name: group for group in context.groups}
-        for scenario in context.policy.scenarios:
-            if scenario.action is Action.CHECK_INSTANCE or not scenario.stage.promised:
-                continue
-            named = groups if scenario.group is None else groups.keys() & {scenario.group.value}
-            asked = [groups[name] for name in named]
-            slips = any(unlikely(node.value) for group in asked for node in group.nodes or ())
-            if asked and not slips and not any(_enough(group) for group in asked):
-                hint = "write `on: {simulate: …}`, or the hardware and the nodes of the group"
-                message = f"no cluster to run on: {_lacks(asked)}"
-                missing = f"hardware of {sorted(group.name for group in asked)}"
-                yield self.hit(_label(scenario), message, scenario.span, hint=hint, missing=missing)
+@warning("GP815", when=When.WHOLE)(
+    summary="A test names no cluster, but the groups do not promise enough hardware to run it on.",
+    rationale="Without `on` a test runs on the promised hardware: a group needs `hardware` with memory, cpus,"
+    " pv_count and pv_size, and names of nodes without * or ?. Otherwise the test needs `gpolicy test --state`.",
+    bad=_tests(
+        _test("capacity: {}", "standard: {at_least: 1}"), group=_GROUP.replace("[n1, n2]", "['node*.example.org']")
+    ),
+    good=_tests(_test("capacity: {}", "specs: {large: {at_least: 1}}")),
+)
+def test_without_hardware(context: Context) -> Iterator[Hit]:
+    groups = {group.name: group for group in context.groups}
+    for scenario in context.policy.scenarios:
+        if scenario.action is Action.CHECK_INSTANCE or not scenario.stage.promised:
+            continue
+        named = groups if scenario.group is None else groups.keys() & {scenario.group.value}
+        asked = [groups[name] for name in named]
+        slips = any(unlikely(node.value) for group in asked for node in group.nodes or ())
+        if asked and not slips and not any(_enough(group) for group in asked):
+            hint = "write `on: {simulate: …}`, or the hardware and the nodes of the group"
+            missing = f"hardware of {sorted(group.name for group in asked)}"
+            yield hit(_label(scenario), f"no cluster to run on: {_lacks(asked)}", scenario.span, hint, missing=missing)
 
 
 def _lacks(groups: list[GroupPolicy]) -> str:
-    """Return what groups do not promise of the hardware that a test needs."""
     patterns = [entry.value for group in groups for entry in group.nodes or () if written_out(entry.value) is None]
     if patterns and all(group.hardware is not None for group in groups):
         return f"{patterns[0]} does not tell how many nodes there are"
@@ -245,53 +224,44 @@ def _enough(group: GroupPolicy) -> bool:
     return bool(hardware.memory and hardware.cpus and hardware.pv_sizes and hardware.volume_count)
 
 
-class LosesAllTest(WholePolicyRule):
-    info = warning_rule("GP824", "test-loses-all")(
-        summary="A test of redundancy loses all nodes of a group.",
-        rationale="No node is left to take over, so the answer is the same whatever the policy says. gpolicy counts the"
-        " nodes that the group names; with a wildcard (* or ?) their number is unknown.",
-        bad=_tests(_test("redundancy: {group: gold, failures: 2}", "survives: true")),
-        good=_tests(_test("redundancy: {group: gold, failures: 1}", "survives: true")),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for scenario in context.policy.scenarios:
-            asked = scenario.redundancy
-            if asked is None or asked.failures is None or not scenario.stage.promised:
-                continue
-            groups = [item for item in context.groups if asked.group is None or item.name == asked.group.value]
-            for group in groups if len(groups) == 1 else ():
-                nodes = promised_nodes(group)
-                if nodes is not None and asked.failures == len(nodes):  # more: GP819
-                    message = f"the test loses {count(asked.failures, 'node')}, but group {group.name} has {len(nodes)}"
-                    yield self.hit(_label(scenario), message, scenario.span, hint=f"at most {len(nodes) - 1} can fail")
+@warning("GP824", when=When.WHOLE)(
+    summary="A test of redundancy loses all nodes of a group.",
+    rationale="No node is left to take over, so the answer is the same whatever the policy says. gpolicy counts the"
+    " nodes that the group names; with a wildcard (* or ?) their number is unknown.",
+    **show(_tests(_test("redundancy: {group: gold, failures: …}", "survives: true")), bad="2", good="1"),
+)
+def test_loses_all(context: Context) -> Iterator[Hit]:
+    for scenario in context.policy.scenarios:
+        asked = scenario.redundancy
+        if asked is None or asked.failures is None or not scenario.stage.promised:
+            continue
+        groups = [item for item in context.groups if asked.group is None or item.name == asked.group.value]
+        for group in groups if len(groups) == 1 else ():
+            nodes = promised_nodes(group)
+            if nodes is not None and asked.failures == len(nodes):  # more: GP819
+                message = f"the test loses {count(asked.failures, 'node')}, but group {group.name} has {len(nodes)}"
+                yield hit(_label(scenario), message, scenario.span, f"at most {len(nodes) - 1} can fail")
 
 
-class ContradictionTest(Rule):
-    info = error_rule("GP816", "test-contradiction")(
-        summary="The expectations of a test contradict one another.",
-        rationale="A refused instance has no node, and an accepted one no reason to be refused. Such a test fails"
-        " whatever the policy says.",
-        bad=_tests(_test("place: {spec: large}", "refused: true, node: empty", on="{simulate: {nodes: {empty: 1}}}")),
-        good=_tests(
-            _test("place: {spec: large}", "refused: true, because: memory", on="{simulate: {nodes: {full: 1}}}")
-        ),
-    )
-
-    _taken: Final = ("group", "node", "nodes", "lost_allocations", "disk_left")
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for scenario in context.policy.scenarios:
-            found = {item.path[0]: item for item in scenario.expectations}
-            flag = found.get("refused") or found.get("survives")
-            if flag is None:
-                continue
-            refused = flag.wanted is True if flag.path == ("refused",) else flag.wanted is False
-            wrong = ("because",) if not refused else self._taken if scenario.action is Action.PLACE else ()
-            if flag.path == ("survives",):
-                wrong = () if refused else ("failing",)
-            for key in wrong:
-                if key in found and found[key].wanted != ():
-                    message = f"{key} cannot be expected if {flag.title} is {str(flag.wanted).lower()}"
-                    related = (Related(flag.span, "this is expected as well"),)
-                    yield self.hit(_label(scenario), message, found[key].span, hint=f"leave {key} out", related=related)
+@error("GP816")(
+    summary="The expectations of a test contradict one another.",
+    rationale="A refused instance has no node, and an accepted one no reason to be refused. Such a test fails"
+    " whatever the policy says.",
+    bad=_tests(_test("place: {spec: large}", "refused: true, node: empty", on="{simulate: {nodes: {empty: 1}}}")),
+    good=_tests(_test("place: {spec: large}", "refused: true, because: memory", on="{simulate: {nodes: {full: 1}}}")),
+)
+def test_contradiction(context: Context) -> Iterator[Hit]:
+    for scenario in context.policy.scenarios:
+        found = {item.path[0]: item for item in scenario.expectations}
+        flag = found.get("refused") or found.get("survives")
+        if flag is None:
+            continue
+        refused = flag.wanted is True if flag.path == ("refused",) else flag.wanted is False
+        wrong = ("because",) if not refused else _taken if scenario.action is Action.PLACE else ()
+        if flag.path == ("survives",):
+            wrong = () if refused else ("failing",)
+        for key in wrong:
+            if key in found and found[key].wanted != ():
+                message = f"{key} cannot be expected if {flag.title} is {str(flag.wanted).lower()}"
+                related = see(flag.span, "this is expected as well")
+                yield hit(_label(scenario), message, found[key].span, f"leave {key} out", related)

@@ -8,14 +8,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
-from gpolicy.checking.rule import Hit, Rule, Same, SilentAfter
-from gpolicy.findings import Related, warning_rule
+from gpolicy.checking.rule import Hit, Same, SilentAfter, When, hit, see, warning
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, name_meant
 from gpolicy.policy.model import GroupPolicy, written_out
 from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
-from gpolicy.rules.shared import GROUP, MoreWithState, WholePolicyRule, bounds
+from gpolicy.rules.shared import GROUP, bounds, show, sizes_of
 
 if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome
@@ -30,9 +29,26 @@ _GROUPS: Final = (
     "gpolicy: v1\nkind: Test\ntests:\n  - name: a test\n"
 )
 _ASKED: Final = "    redundancy: {group: gold}\n    expect: {survives: true}\n"
+_SIMULATED: Final = (
+    f'{_GROUPS}    "on": {{simulate: {{group: gold, {_HARDWARE}, nodes: [{{name: node1.example.org}},'
+    f" {{name: …}}]}}}}\n{_ASKED}"
+)
+_ON: Final = (
+    f'{_GROUPS}    "on": {{simulate: [{{group: gold, nodes: 2, {_HARDWARE}}}, {{group: silver, nodes: 2, {_HARDWARE},'
+    " instances: [{name: web, nodes: […], memory-size: 1G, cpu-count: 1, disks: [1G], disk-template: plain}]}]}\n"
+    f"{_ASKED}"
+)
 _WITH_SIZES: Final = (
     f"{GROUP}ipolicy:\n  disk-templates: [plain]\n  minmax:\n"
     "    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T") + "---\ngpolicy: v1\nkind: Test\ntests:\n"
+)
+_ASKING_FOR: Final = (
+    f"{_WITH_SIZES}  - {{name: a test, check_instance: {{group: gold, memory-size: …, cpu-count: 4, disks: [200G],"
+    " disk-template: plain}, expect: {refused: false}}\n"
+)
+_CAPACITY: Final = (
+    f'{_WITH_SIZES}  - {{name: a test, "on": {{simulate: {{group: gold, nodes: 2, memory: 256G, cpus: 32, disk: 4T}}}},'
+    " capacity: {}, expect: {specs: {large: …}}}\n"
 )
 
 
@@ -53,109 +69,85 @@ def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
     return asked[0] if len(named or asked) == 1 and asked else None
 
 
-class TemplateOfTest(MoreWithState):
-    info = warning_rule("GP817", "test-template")(
-        summary="A test uses a disk template that is not enabled or not allowed, or diskless with disks, but expects no"
-        " refusal.",
-        rationale="Ganeti refuses the instance because of its template, whatever else the test is about.",
-        bad=_GROUP + _test("10G", ", disk-template: drbd"),
-        good=_GROUP + _test("10G", ", disk-template: plain"),
-    )
-    unless_declared = (ENABLED_TEMPLATES,)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        enabled = context.enabled_templates()
-        for scenario in context.policy.scenarios:
-            given = scenario.sizes if scenario.sizes is not None else scenario.capacity
-            template = given.template if given is not None else None
-            if template is None or scenario.stage.snapshot is not None:
-                continue
-            declared = asked_of(context, scenario) or context.policy.cluster
-            allowed = context.effective(declared, DISK_TEMPLATES) if declared else None
-            wanted = {item.path: item.wanted for item in scenario.expectations}
-            expects_refusal = wanted.get(("refused",)) is True or scenario.action is Action.CAPACITY
-            if expects_refusal or (scenario.sizes is not None and scenario.sizes.ignore_ipolicy):
-                continue  # that may be what it shows
-            name, message, missing, hint = template.value, "", "", "name another template"
-            if name == "diskless" and scenario.sizes is not None and scenario.sizes.disks:
-                message = "diskless instances have no disks, and this one has"
-                hint = "write disks: [], or name another template"
-            elif enabled is not None and name not in enabled.values:
-                message, missing = f"{name} is not enabled on the cluster", f"enabled {name}"
-            elif declared is not None and allowed is not None and name not in texts(allowed):
-                message, missing = f"{name} is not allowed in {name_of(declared)}", f"{name} in {allowed.span}"
-            if message:
-                yield self.hit(f"test/{scenario.name.value}", message, template.span, hint=hint, missing=missing)
+@warning("GP817", when=When.MORE_WITH_STATE)(
+    summary="A test uses a disk template that is not enabled or not allowed, or diskless with disks, but expects no"
+    " refusal.",
+    rationale="Ganeti refuses the instance because of its template, whatever else the test is about.",
+    **show(_GROUP + _test("10G", ", disk-template: …"), bad="drbd", good="plain"),
+    unless_declared=(ENABLED_TEMPLATES,),
+)
+def test_template(context: Context) -> Iterator[Hit]:
+    enabled = context.enabled_templates()
+    for scenario in context.policy.scenarios:
+        given = scenario.sizes if scenario.sizes is not None else scenario.capacity
+        template = given.template if given is not None else None
+        if template is None or scenario.stage.snapshot is not None:
+            continue
+        declared = asked_of(context, scenario) or context.policy.cluster
+        allowed = context.effective(declared, DISK_TEMPLATES) if declared else None
+        wanted = {item.path: item.wanted for item in scenario.expectations}
+        expects_refusal = wanted.get(("refused",)) is True or scenario.action is Action.CAPACITY
+        if expects_refusal or (scenario.sizes is not None and scenario.sizes.ignore_ipolicy):
+            continue  # that may be what it shows
+        name, message, missing, hint = template.value, "", "", "name another template"
+        if name == "diskless" and scenario.sizes is not None and scenario.sizes.disks:
+            message = "diskless instances have no disks, and this one has"
+            hint = "write disks: [], or name another template"
+        elif enabled is not None and name not in enabled.values:
+            message, missing = f"{name} is not enabled on the cluster", f"enabled {name}"
+        elif declared is not None and allowed is not None and name not in texts(allowed):
+            message, missing = f"{name} is not allowed in {name_of(declared)}", f"{name} in {allowed.span}"
+        if message:
+            yield hit(f"test/{scenario.name.value}", message, template.span, hint, missing=missing)
 
 
-class SpindlesOfTest(WholePolicyRule):
-    info = warning_rule("GP818", "test-spindles")(
-        summary="A test gives the spindles of a disk, but its group has no exclusive storage.",
-        rationale="Ganeti refuses spindles of a disk if exclusive storage is off. Either the group should have it, or"
-        " the test names the wrong group.",
-        source="Partitioned Ganeti, Spindles as a resource; Ganeti 3.0",
-        bad=_GROUP + _test("{size: 10G, spindles: 1}", ", disk-template: plain"),
-        good=_GROUP + "ndparams: {exclusive_storage: true}\n" + _test("{size: 10G, spindles: 1}"),
-    )
-    follows = True  # a test that gives spindles only asks what exclusive storage would allow
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for scenario in context.policy.scenarios:
-            group = asked_of(context, scenario)
-            if group is None or context.exclusive(group):
-                continue
-            leaf = context.effective(group, EXCLUSIVE_STORAGE)
-            said = "is off" if leaf is not None else "is not declared"
-            asked = [scenario.sizes] if scenario.sizes is not None else []
-            asked += [existing.sizes for part in scenario.stage.simulated for existing in part.instances]
-            with_spindles = (sizes for sizes in asked if any(disk.spindles for disk in sizes.disks or ()))
-            for sizes in islice(with_spindles, 1):
-                message = f"the disk has spindles, but exclusive storage {said} in {name_of(group)}"
-                hint = "write ndparams: {exclusive_storage: true} in the group, or leave spindles out"
-                related = (Related(leaf.span, "it is off here"),) if leaf is not None else ()
-                yield self.hit(f"test/{scenario.name.value}", message, sizes.span, hint=hint, related=related)
+@warning("GP818", "Partitioned Ganeti, Spindles as a resource; Ganeti 3.0", When.WHOLE)(
+    summary="A test gives the spindles of a disk, but its group has no exclusive storage.",
+    rationale="Ganeti refuses spindles of a disk if exclusive storage is off. Either the group should have it, or"
+    " the test names the wrong group.",
+    bad=_GROUP + _test("{size: 10G, spindles: 1}", ", disk-template: plain"),
+    good=_GROUP + "ndparams: {exclusive_storage: true}\n" + _test("{size: 10G, spindles: 1}"),
+    follows=True,  # a test that gives spindles only asks what exclusive storage would allow
+)
+def test_spindles(context: Context) -> Iterator[Hit]:
+    for scenario in context.policy.scenarios:
+        group = asked_of(context, scenario)
+        if group is None or context.exclusive(group):
+            continue
+        leaf = context.effective(group, EXCLUSIVE_STORAGE)
+        said = "is off" if leaf is not None else "is not declared"
+        with_spindles = (sizes for sizes in sizes_of(scenario) if any(disk.spindles for disk in sizes.disks or ()))
+        for sizes in islice(with_spindles, 1):
+            message = f"the disk has spindles, but exclusive storage {said} in {name_of(group)}"
+            hint = "write ndparams: {exclusive_storage: true} in the group, or leave spindles out"
+            related = see(leaf.span, "it is off here") if leaf is not None else ()
+            yield hit(f"test/{scenario.name.value}", message, sizes.span, hint, related)
 
 
-def _simulated(first: str, second: str) -> str:
-    nodes = f"nodes: [{{name: {first}}}, {{name: {second}}}]"
-    return f'{_GROUPS}    "on": {{simulate: {{group: gold, {_HARDWARE}, {nodes}}}}}\n{_ASKED}'
-
-
-def _on(node: str) -> str:
-    sizes = "memory-size: 1G, cpu-count: 1, disks: [1G], disk-template: plain"
-    instances = f"instances: [{{name: web, nodes: [{node}], {sizes}}}]"
-    gold, silver = (f"{{group: {name}, nodes: 2, {_HARDWARE}" for name in ("gold", "silver"))
-    return f'{_GROUPS}    "on": {{simulate: [{gold}}}, {silver}, {instances}}}]}}\n{_ASKED}'
-
-
-class SimulatedNodeMisspelt(WholePolicyRule):
-    info = warning_rule("GP825", "test-node-misspelt")(
-        summary="The name of a simulated node is almost that of a node of the policy, and others of the test are such.",
-        rationale="A simulated node has the tags and values of node sets by its name. Under another name it has none,"
-        " and the test shows nothing about them.",
-        bad=_simulated("node1.example.org", "node2.example.com"),
-        good=_simulated("node1.example.org", "node2.example.org"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        lists = [*(group.nodes or () for group in context.groups), *(nodes.nodes for nodes in context.policy.node_sets)]
-        entries = list(dict.fromkeys(entry.value for entries in lists for entry in entries))
-        plain = {entry for entry in entries if not is_glob(entry)}
-        globs = [entry for entry in entries if is_glob(entry)]
-        is_named = cache(lambda name: name in plain or _is_named(name, globs))
-        guesses = MOST_GUESSES
-        for scenario in context.policy.scenarios if entries else ():
-            there = {node.name for part in scenario.stage.simulated for node in part.nodes}
-            for part in scenario.stage.simulated:
-                known = [node.name for node in part.nodes if is_named(node.name)]
-                others = (node for node in part.nodes if known and not is_named(node.name) and not node.tags)
-                for node in others:
-                    guesses -= 1
-                    meant = _meant(node.name, known, entries) if guesses >= 0 else None
-                    if meant is not None and meant not in there:
-                        message = f"no group and no node set names {node.name}, unlike {known[0]}"
-                        hint = f"Did you mean `{meant}`?"
-                        yield self.hit(f"test/{scenario.name.value}", message, node.span, hint=hint)
+@warning("GP825", when=When.WHOLE)(
+    summary="The name of a simulated node is almost that of a node of the policy, and others of the test are such.",
+    rationale="A simulated node has the tags and values of node sets by its name. Under another name it has none,"
+    " and the test shows nothing about them.",
+    **show(_SIMULATED, bad="node2.example.com", good="node2.example.org"),
+)
+def test_node_misspelt(context: Context) -> Iterator[Hit]:
+    lists = [*(group.nodes or () for group in context.groups), *(nodes.nodes for nodes in context.policy.node_sets)]
+    entries = list(dict.fromkeys(entry.value for entries in lists for entry in entries))
+    plain = {entry for entry in entries if not is_glob(entry)}
+    globs = [entry for entry in entries if is_glob(entry)]
+    is_named = cache(lambda name: name in plain or _is_named(name, globs))
+    guesses = MOST_GUESSES
+    for scenario in context.policy.scenarios if entries else ():
+        there = {node.name for part in scenario.stage.simulated for node in part.nodes}
+        for part in scenario.stage.simulated:
+            known = [node.name for node in part.nodes if is_named(node.name)]
+            others = (node for node in part.nodes if known and not is_named(node.name) and not node.tags)
+            for node in others:
+                guesses -= 1
+                meant = _meant(node.name, known, entries) if guesses >= 0 else None
+                if meant is not None and meant not in there:
+                    message = f"no group and no node set names {node.name}, unlike {known[0]}"
+                    yield hit(f"test/{scenario.name.value}", message, node.span, f"Did you mean `{meant}`?")
 
 
 def _is_named(name: str, entries: Sequence[str]) -> bool:
@@ -172,101 +164,77 @@ def _meant(name: str, known: Sequence[str], entries: Sequence[str]) -> str | Non
     return name_meant(name, names) if found is None and len(names) <= MOST_KNOWN else found
 
 
-class InstanceElsewhere(Rule):
-    info = warning_rule("GP826", "test-instance-elsewhere")(
-        summary="A test lists an instance in one simulated group, and puts it on a node of another.",
-        rationale="An instance is in the group of its node. The numbers of counted nodes go on from group to group:"
-        " with `nodes: 2` in two groups, the second has node-3 and node-4.",
-        bad=_on("node-1"),
-        good=_on("node-3"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for scenario in context.policy.scenarios:
-            parts = scenario.stage.simulated
-            home = {node.name: part for part in parts for node in part.nodes}
-            for part in parts if len(parts) > 1 else ():
-                for existing in part.instances:
-                    homes = ((item, home.get(item.value, part)) for item in existing.nodes)
-                    node = next((item for item, there in homes if _name(there) != _name(part)), None)
-                    if node is not None:
-                        whose = f"{_name(home[node.value])}, and the instance in {_name(part)}"
-                        message = f"the node {node.value} of {existing.name.value} is in {whose}"
-                        nodes = [item.name for other in parts if _name(other) == _name(part) for item in other.nodes]
-                        hint = f"{_name(part)} has {some(nodes, 8)}"
-                        yield self.hit(f"test/{scenario.name.value}", message, node.span, hint=hint)
+@warning("GP826")(
+    summary="A test lists an instance in one simulated group, and puts it on a node of another.",
+    rationale="An instance is in the group of its node. The numbers of counted nodes go on from group to group:"
+    " with `nodes: 2` in two groups, the second has node-3 and node-4.",
+    **show(_ON, bad="node-1", good="node-3"),
+)
+def test_instance_elsewhere(context: Context) -> Iterator[Hit]:
+    for scenario in context.policy.scenarios:
+        parts = scenario.stage.simulated
+        home = {node.name: part for part in parts for node in part.nodes}
+        for part in parts if len(parts) > 1 else ():
+            for existing in part.instances:
+                homes = ((item, home.get(item.value, part)) for item in existing.nodes)
+                node = next((item for item, there in homes if _name(there) != _name(part)), None)
+                if node is not None:
+                    whose = f"{_name(home[node.value])}, and the instance in {_name(part)}"
+                    message = f"the node {node.value} of {existing.name.value} is in {whose}"
+                    nodes = [item.name for other in parts if _name(other) == _name(part) for item in other.nodes]
+                    yield hit(f"test/{scenario.name.value}", message, node.span, f"{_name(part)} has {some(nodes, 8)}")
 
 
 def _name(part: SimulatedGroup) -> str:
     return f"group {part.group.value}" if part.group else "the group"
 
 
-def _asking_for(memory: str) -> str:
-    sizes = f"{{group: gold, memory-size: {memory}, cpu-count: 4, disks: [200G], disk-template: plain}}"
-    return f"{_WITH_SIZES}  - {{name: a test, check_instance: {sizes}, expect: {{refused: false}}}}\n"
-
-
-def _capacity(number: str) -> str:
-    on = "{simulate: {group: gold, nodes: 2, memory: 256G, cpus: 32, disk: 4T}}"
-    return f'{_WITH_SIZES}  - {{name: a test, "on": {on}, capacity: {{}}, expect: {{specs: {{large: {number}}}}}}}\n'
-
-
-class NeverPassesTest(Rule):
-    info = warning_rule("GP819", "test-never-passes")(
-        summary="A test fails: what it expects is not so, or it cannot run.",
-        rationale="gpolicy runs small tests while it checks, since they need nothing but the policy. Either the test is"
-        " wrong, or the policy no longer allows what somebody relies on. Tests on snapshots, on many nodes or of many"
-        " instances are left to `gpolicy test`. No test runs while a number or a name of the policy is an error, or"
-        " makes no sense: the tests would fail for that reason.",
-        source="gpolicy test; Partitioned Ganeti, Constrained instance sizes",
-        bad=_asking_for("640G"),
-        good=_asking_for("64G"),
-    )
-    needs_whole_policy = runs_last = True
-    silent_after = SilentAfter(  # values of the policy that are wrong: tests then fail or cannot run because of them
+@warning("GP819", "gpolicy test; Partitioned Ganeti, Constrained instance sizes", When.WHOLE | When.LAST)(
+    summary="A test fails: what it expects is not so, or it cannot run.",
+    rationale="gpolicy runs small tests while it checks, since they need nothing but the policy. Either the test is"
+    " wrong, or the policy no longer allows what somebody relies on. Tests on snapshots, on many nodes or of many"
+    " instances are left to `gpolicy test`. No test runs while a number or a name of the policy is an error, or"
+    " makes no sense: the tests would fail for that reason.",
+    **show(_ASKING_FOR, bad="640G", good="64G"),
+    silent_after=SilentAfter(  # values of the policy that are wrong: tests then fail or cannot run because of them
         errors=tuple(f"GP{family}" for family in "123456"),
         missing=True,
         codes=("GP114", "GP152", "GP212", "GP222", "GP226", "GP407", "GP413", "GP414", "GP419", "GP612"),
-    )
-    better = ((Same.LABEL, ("GP811", "GP812", "GP814", "GP815", "GP816", "GP817", "GP818")),)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for outcome in context.forecast.outcomes(context.policy) if context.policy.scenarios else ():
-            if not outcome.ok:
-                yield self._failure(outcome)
-
-    def _failure(self, outcome: Outcome) -> Hit:
-        if outcome.error is not None:
-            message = f"the test cannot run: {outcome.error}"
-            return self.hit(f"test/{outcome.name}", message, outcome.place or outcome.span, hint=outcome.hint or "")
-        wrong = outcome.failures[0]
-        why = f" ({wrong.detail})" if wrong.detail else ""
-        message = f"the test fails: {wrong.title} is {wrong.found}{why}, but {wrong.expected} is expected"
-        return self.hit(f"test/{outcome.name}", message, wrong.span, hint="correct the question, or what is expected")
+    ),
+    better=((Same.LABEL, ("GP811", "GP812", "GP814", "GP815", "GP816", "GP817", "GP818")),),
+)
+def test_never_passes(context: Context) -> Iterator[Hit]:
+    for outcome in context.forecast.outcomes(context.policy) if context.policy.scenarios else ():
+        if not outcome.ok:
+            yield _failure(outcome)
 
 
-class NeverFailsTest(WholePolicyRule):
-    info = warning_rule("GP820", "test-never-fails")(
-        summary="A test expects what holds whatever the policy says, or changes its cluster without effect.",
-        rationale="Numbers are never below 0, and no cluster holds 100,000 instances: what expects it shows nothing. An"
-        " edit that leaves the cluster as it was most likely means another node or instance.",
-        source="gpolicy test",
-        bad=_capacity("{at_least: 0}"),
-        good=_capacity("{at_least: 1}"),
-    )
+def _failure(outcome: Outcome) -> Hit:
+    if outcome.error is not None:
+        message = f"the test cannot run: {outcome.error}"
+        return hit(f"test/{outcome.name}", message, outcome.place or outcome.span, outcome.hint or "")
+    wrong = outcome.failures[0]
+    why = f" ({wrong.detail})" if wrong.detail else ""
+    message = f"the test fails: {wrong.title} is {wrong.found}{why}, but {wrong.expected} is expected"
+    return hit(f"test/{outcome.name}", message, wrong.span, "correct the question, or what is expected")
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        for scenario in context.policy.scenarios:
-            for expectation in scenario.expectations:
-                wanted = expectation.wanted
-                most = wanted.most if isinstance(wanted, Number) and (wanted.least or 0) <= 0 else 0
-                if most is None or most >= 100_000:  # no cluster holds more instances
-                    bound = "at least 0" if most is None else f"at most {most:,}"
-                    message = f"{expectation.title} is {bound} in any case"
-                    hint = "expect a number, or 1 or more"
-                    yield self.hit(f"test/{scenario.name.value}", message, expectation.span, hint=hint)
-        edits = any(scenario.stage.edits for scenario in context.policy.scenarios)
-        for scenario, edit in context.forecast.idle_edits(context.policy) if edits else ():
-            message = "this edit leaves the cluster of the test as it was"
-            hint = "remove it, or correct what it names"
-            yield self.hit(f"test/{scenario.name.value}", message, edit.span, hint=hint)
+
+@warning("GP820", "gpolicy test", When.WHOLE)(
+    summary="A test expects what holds whatever the policy says, or changes its cluster without effect.",
+    rationale="Numbers are never below 0, and no cluster holds 100,000 instances: what expects it shows nothing. An"
+    " edit that leaves the cluster as it was most likely means another node or instance.",
+    **show(_CAPACITY, bad="{at_least: 0}", good="{at_least: 1}"),
+)
+def test_never_fails(context: Context) -> Iterator[Hit]:
+    for scenario in context.policy.scenarios:
+        for expectation in scenario.expectations:
+            wanted = expectation.wanted
+            most = wanted.most if isinstance(wanted, Number) and (wanted.least or 0) <= 0 else 0
+            if most is None or most >= 100_000:  # no cluster holds more instances
+                bound = "at least 0" if most is None else f"at most {most:,}"
+                message = f"{expectation.title} is {bound} in any case"
+                yield hit(f"test/{scenario.name.value}", message, expectation.span, "expect a number, or 1 or more")
+    edits = any(scenario.stage.edits for scenario in context.policy.scenarios)
+    for scenario, edit in context.forecast.idle_edits(context.policy) if edits else ():
+        message = "this edit leaves the cluster of the test as it was"
+        yield hit(f"test/{scenario.name.value}", message, edit.span, "remove it, or correct what it names")

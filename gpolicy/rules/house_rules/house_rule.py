@@ -10,9 +10,9 @@ from itertools import islice, zip_longest
 from typing import Any, Final
 
 from gpolicy.checking.context import MINMAX, Context, name_of
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.value_schema import Breach, Judgement, judge
-from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Related, RuleInfo, Severity, Span, error_rule, warning_rule
+from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Related, RuleInfo, Span
 from gpolicy.guessing import MOST_GUESSES, did_you_mean, did_you_mean_one_of, name_meant
 from gpolicy.policy.kinds import SCHEMA, HouseRule
 from gpolicy.policy.model import Declared, GroupPolicy, Leaf, Policy
@@ -30,7 +30,7 @@ from gpolicy.rules.house_rules.named_values import (
     tags_of,
     unknown_values,
 )
-from gpolicy.rules.shared import GROUP, WholePolicyRule
+from gpolicy.rules.shared import GROUP, repeated, show
 from gpolicy.show.effective_policy import EffectiveObject, effective_view
 
 RATIO: Final = "properties: {ipolicy.vcpu-ratio: {maximum: 1}}"
@@ -60,6 +60,8 @@ _MEASURES: Final = {
     **{f"{end}Properties": "key" for end in ("min", "max")},
 }
 _SHOW: Final = "`gpolicy show --format json` shows the values of each object as `effective`"
+Judged = tuple[HouseRule, dict[int, tuple[Declared, EffectiveObject]], Judgement | None]
+"""A house rule, the objects that it looks at, by number, and what is found; None if no time was left for it."""
 
 
 def rule(schema: str, *, name: str = "dedicated-cpus", about: str = "kind: NodeGroup") -> str:
@@ -73,33 +75,23 @@ def rule(schema: str, *, name: str = "dedicated-cpus", about: str = "kind: NodeG
 GOOD: Final = GOLD + rule(RATIO)
 
 
-class OfHouse(WholePolicyRule):
-    info = RuleInfo(
-        code=HOUSE_CODE,
-        name="house-rule",
-        severity=Severity.ERROR,
-        summary="An object breaks a house rule: a Rule document of the policy, or of a file that it extends.",
-        rationale="The team that owns the policy demands it; the rule's message says why. A finding has the severity of"
-        " its rule, and its name: house/NAME, by which waivers, comments and settings accept it. `house-rule` names"
-        " all house rules together.",
-        bad=f"{GROUP}ipolicy: {{vcpu-ratio: 4}}\n{rule(RATIO)}",
-        good=GOOD,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for house_rule, looked_at, judgement in context.once(_judged_rules):
-            info = replace(self.info, name=house_rule.word, severity=house_rule.severity)
-            if judgement is None:
-                message = "the house rules of this policy take too long, or find too much"
-                hint = "write plainer schemas, or let them look at fewer objects"
-                yield Hit(_label(house_rule), ALIAS_BOMB.finding(message, house_rule.name.span, hint=hint))
-                return
-            for number, breach in judgement[1]:
-                yield _broken(context.policy, info, house_rule, breach, *looked_at[number])
-
-
-Judged = tuple[HouseRule, dict[int, tuple[Declared, EffectiveObject]], Judgement | None]
-"""A house rule, the objects that it looks at, by number, and what is found; None if no time was left for it."""
+@error(HOUSE_CODE, when=When.WHOLE)(
+    summary="An object breaks a house rule: a Rule document of the policy, or of a file that it extends.",
+    rationale="The team that owns the policy demands it; the rule's message says why. A finding has the severity of"
+    " its rule, and its name: house/NAME, by which waivers, comments and settings accept it. `house-rule` names"
+    " all house rules together.",
+    **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n{rule(RATIO)}", bad="4", good="1"),
+)
+def house_rule(context: Context) -> Iterator[Hit]:
+    for demand, looked_at, judgement in context.once(_judged_rules):
+        info = replace(house_rule.info, name=demand.word, severity=demand.severity)
+        if judgement is None:
+            message = "the house rules of this policy take too long, or find too much"
+            hint = "write plainer schemas, or let them look at fewer objects"
+            yield Hit(_label(demand), ALIAS_BOMB.finding(message, demand.name.span, hint=hint))
+            return
+        for number, breach in judgement[1]:
+            yield _broken(context.policy, info, demand, breach, *looked_at[number])
 
 
 def _judged_rules(context: Context) -> list[Judged]:
@@ -177,7 +169,6 @@ def _written(leaf: Leaf, rest: list[str | int]) -> Pointer:
 
 
 def _reason(breach: Breach) -> str:
-    """Return what a value has, and what it must have."""
     name, argument, value = _named(breach.path), breach.argument, breach.value
     if breach.keyword in _MEASURES:
         limit = "at most" if breach.keyword.startswith("max") else "at least"
@@ -214,145 +205,127 @@ def _label(house_rule: HouseRule) -> str:
     return f"rule/{house_rule.name.value}"
 
 
-class RuleSchema(Rule):
-    info = error_rule("GP951", "rule-schema")(
-        summary="The schema of a house rule cannot be used.",
-        rationale="It refers to a definition that is missing, has a pattern that is no regular expression, or takes too"
-        " much time, memory or depth: some patterns may take years. Nothing is checked by this rule.",
-        source="JSON Schema draft 7; gpolicy",
-        bad=GOLD + rule('properties: {name: {pattern: "^gold(-[0-9]+$"}}'),
-        good=GOLD + rule('properties: {name: {pattern: "^gold(-[0-9]+)?$"}}'),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for house_rule, _, judgement in context.once(_judged_rules):
-            for pointer, what, hint in judgement[0] if judgement is not None else ():
-                yield _hit(self, house_rule, what, house_rule.document.value_span((SCHEMA, *pointer)), hint)
+@error("GP951", "JSON Schema draft 7; gpolicy")(
+    summary="The schema of a house rule cannot be used.",
+    rationale="It refers to a definition that is missing, has a pattern that is no regular expression, or takes too"
+    " much time, memory or depth: some patterns may take years. Nothing is checked by this rule.",
+    **show(GOLD + rule('properties: {name: {pattern: "…"}}'), bad="^gold(-[0-9]+$", good="^gold(-[0-9]+)?$"),
+)
+def rule_schema(context: Context) -> Iterator[Hit]:
+    for house_rule, _, judgement in context.once(_judged_rules):
+        for pointer, what, hint in judgement[0] if judgement is not None else ():
+            yield _hit(house_rule, what, house_rule.document.value_span((SCHEMA, *pointer)), hint)
 
 
-def _hit(asking: Rule, house_rule: HouseRule, what: str, span: Span, hint: str) -> Hit:
-    return asking.hit(_label(house_rule), f"house rule {house_rule.name.value}: {what}", span, hint=hint)
+def _hit(house_rule: HouseRule, what: str, span: Span, hint: str) -> Hit:
+    return hit(_label(house_rule), f"house rule {house_rule.name.value}: {what}", span, hint)
 
 
-class RuleUnknownValue(Rule):
-    info = error_rule("GP952", "rule-unknown-value")(
-        summary="The schema of a house rule names a value that no object of its kind has.",
-        rationale="What stands below `properties` for it never applies, and what is `required` is always missing. Most"
-        " likely the path is misspelt. Values have dotted paths in Ganeti's names, as `gpolicy show` has them.",
-        bad=GOLD + rule("properties: {vcpu-ratio: {maximum: 1}}"),
-        good=GOOD,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for house_rule in _sound_rules(context):
-            known, kind = known_values(house_rule.kind.value), house_rule.kind.value
-            unknown: dict[str, Pointer] = {}  # each with the first of its places
-            for name, pointer in unknown_values(house_rule):
-                unknown.setdefault(name, pointer)
-            others = KINDS if len(unknown) > 1 else ()
-            other = next((word for word in others if unknown.keys() <= known_values(word).keys()), None)
-            if other is not None:
-                what = f"no {kind} has values {', '.join(sorted(unknown))}"
-                yield _hit(self, house_rule, what, house_rule.kind.span, f"Did you mean `{other}`?")
-                continue
-            for name, pointer in unknown.items():
-                ends = [path for path in known if path.endswith(f".{name}")]
-                guess = f"Did you mean `{ends[0]}`?" if ends else did_you_mean(name, known, _SHOW)
-                yield _hit(self, house_rule, f"no {kind} has a value {name!r}", _at(house_rule, pointer), guess)
+@error("GP952")(
+    summary="The schema of a house rule names a value that no object of its kind has.",
+    rationale="What stands below `properties` for it never applies, and what is `required` is always missing. Most"
+    " likely the path is misspelt. Values have dotted paths in Ganeti's names, as `gpolicy show` has them.",
+    bad=GOLD + rule("properties: {vcpu-ratio: {maximum: 1}}"),
+    good=GOOD,
+)
+def rule_unknown_value(context: Context) -> Iterator[Hit]:
+    for house_rule in _sound_rules(context):
+        known, kind = known_values(house_rule.kind.value), house_rule.kind.value
+        unknown: dict[str, Pointer] = {}  # each with the first of its places
+        for name, pointer in unknown_values(house_rule):
+            unknown.setdefault(name, pointer)
+        others = KINDS if len(unknown) > 1 else ()
+        other = next((word for word in others if unknown.keys() <= known_values(word).keys()), None)
+        if other is not None:
+            what = f"no {kind} has values {', '.join(sorted(unknown))}"
+            yield _hit(house_rule, what, house_rule.kind.span, f"Did you mean `{other}`?")
+            continue
+        for name, pointer in unknown.items():
+            ends = [path for path in known if path.endswith(f".{name}")]
+            guess = f"Did you mean `{ends[0]}`?" if ends else did_you_mean(name, known, _SHOW)
+            yield _hit(house_rule, f"no {kind} has a value {name!r}", _at(house_rule, pointer), guess)
 
 
 def _at(house_rule: HouseRule, pointer: Pointer) -> Span:
     return house_rule.document.key_span((SCHEMA, *pointer))
 
 
-class RuleKeywordIdle(Rule):
-    info = warning_rule("GP955", "rule-keyword-idle")(
-        summary="The schema of a house rule demands nothing, has a keyword that accepts each such value, or names a"
-        " word that the value never is.",
-        rationale="`pattern` looks at texts only, `minimum` at numbers, `contains` at lists: a keyword accepts every"
-        " value of another kind, so it demands nothing. Neither does a bound beyond all numbers that make sense.",
-        source="JSON Schema draft 7",
-        bad=GOLD + rule('properties: {ipolicy.vcpu-ratio: {pattern: "^1$"}}'),
-        good=GOOD,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for house_rule in _sound_rules(context):
-            if not house_rule.schema.keys() - {"description", "title", "definitions"}:
-                hint = "write `required` or `properties`"
-                yield _hit(self, house_rule, "its schema demands nothing", _at(house_rule, ()), hint)
-            for pointer, what, hint in idle_parts(house_rule):
-                yield _hit(self, house_rule, what, _at(house_rule, pointer), hint)
+@warning("GP955", "JSON Schema draft 7")(
+    summary="The schema of a house rule demands nothing, has a keyword that accepts each such value, or names a"
+    " word that the value never is.",
+    rationale="`pattern` looks at texts only, `minimum` at numbers, `contains` at lists: a keyword accepts every"
+    " value of another kind, so it demands nothing. Neither does a bound beyond all numbers that make sense.",
+    bad=GOLD + rule('properties: {ipolicy.vcpu-ratio: {pattern: "^1$"}}'),
+    good=GOOD,
+)
+def rule_keyword_idle(context: Context) -> Iterator[Hit]:
+    for house_rule in _sound_rules(context):
+        if not house_rule.schema.keys() - {"description", "title", "definitions"}:
+            hint = "write `required` or `properties`"
+            yield _hit(house_rule, "its schema demands nothing", _at(house_rule, ()), hint)
+        for pointer, what, hint in idle_parts(house_rule):
+            yield _hit(house_rule, what, _at(house_rule, pointer), hint)
 
 
-class RuleMatchesNothing(WholePolicyRule):
-    info = warning_rule("GP953", "rule-matches-nothing")(
-        summary="A house rule looks at no object of its policy, or one almost has the name or the tag that it names.",
-        rationale="Most likely a name or a tag is misspelt. A rule of a shared file may look at objects of other"
-        " policies, so it is not reported.",
-        bad=GOLD + rule(RATIO, about="kind: NodeGroup, names: [glod]"),
-        good=GOOD,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        policy = context.policy
-        for house_rule in policy.house_rules:
-            if policy.is_part:
-                continue
-            kind, names = house_rule.kind, [item.name for item in objects_of(policy, house_rule.kind.value)]
-            almost = [*self._almost_tagged(policy, house_rule)]
-            yield from almost
-            if almost or house_rule.document.file not in policy.paths:
-                continue
-            if any(subjects(house_rule, policy)):
-                for glob in house_rule.names:  # another policy may have a name that is like none here
-                    near = None if is_glob(glob.value) or glob.value in names else name_meant(glob.value, names)
-                    if near is not None:
-                        what = f"no {kind.value} is called {glob.value!r}"
-                        yield _hit(self, house_rule, what, glob.span, f"Did you mean `{near}`?")
-                continue
-            message, span, hint = f"the policy has no {kind.value}", kind.span, "remove the rule, or correct its kind"
-            if names and not any(fits_any(name, house_rule.names) for name in names) and house_rule.names:
-                glob = house_rule.names[0]
-                message, span = f"no {kind.value} is called {glob.value!r}", glob.span
-                hint = did_you_mean_one_of(glob.value, "names", names)
-            elif names:
-                message = f"no {kind.value} with such a name has such a tag"
-                span, hint = house_rule.tags[0].span, "correct the tags, or remove the rule"
-            message = f"house rule {house_rule.name.value} looks at nothing: {message}"
-            yield self.hit(_label(house_rule), message, span, hint=hint)
-
-    def _almost_tagged(self, policy: Policy, house_rule: HouseRule) -> Iterator[Hit]:
-        """Yield the tags of objects that a rule leaves out, but which are almost a tag that it looks for."""
-        wanted = [glob.value for glob in house_rule.tags if not is_glob(glob.value)]
-        if not wanted:
-            return
-        looked_at = {item.label for item in subjects(house_rule, policy)}
-        left_out = (item for item in objects_of(policy, house_rule.kind.value) if item.label not in looked_at)
-        tagged = [(item, tag) for item in left_out for tag in tags_of(item, policy)]
-        words = dict.fromkeys(tag.value for _, tag in tagged)
-        meant = {word: name_meant(word, wanted) for word in islice(words, MOST_GUESSES)}
-        for item, tag in tagged:
-            if near := meant.get(tag.value):
-                message = f"house rule {house_rule.name.value} looks at {near}, and not at {tag.value}"
-                yield self.hit(item, message, tag.span, hint=f"Did you mean `{near}`?")
+@warning("GP953", when=When.WHOLE)(
+    summary="A house rule looks at no object of its policy, or one almost has the name or the tag that it names.",
+    rationale="Most likely a name or a tag is misspelt. A rule of a shared file may look at objects of other"
+    " policies, so it is not reported.",
+    bad=GOLD + rule(RATIO, about="kind: NodeGroup, names: [glod]"),
+    good=GOOD,
+)
+def rule_matches_nothing(context: Context) -> Iterator[Hit]:
+    policy = context.policy
+    for house_rule in policy.house_rules:
+        if policy.is_part:
+            continue
+        kind, names = house_rule.kind, [item.name for item in objects_of(policy, house_rule.kind.value)]
+        almost = [*_almost_tagged(policy, house_rule)]
+        yield from almost
+        if almost or house_rule.document.file not in policy.paths:
+            continue
+        if any(subjects(house_rule, policy)):
+            for glob in house_rule.names:  # another policy may have a name that is like none here
+                near = None if is_glob(glob.value) or glob.value in names else name_meant(glob.value, names)
+                if near is not None:
+                    what = f"no {kind.value} is called {glob.value!r}"
+                    yield _hit(house_rule, what, glob.span, f"Did you mean `{near}`?")
+            continue
+        message, span, hint = f"the policy has no {kind.value}", kind.span, "remove the rule, or correct its kind"
+        if names and not any(fits_any(name, house_rule.names) for name in names) and house_rule.names:
+            glob = house_rule.names[0]
+            message, span = f"no {kind.value} is called {glob.value!r}", glob.span
+            hint = did_you_mean_one_of(glob.value, "names", names)
+        elif names:
+            message = f"no {kind.value} with such a name has such a tag"
+            span, hint = house_rule.tags[0].span, "correct the tags, or remove the rule"
+        yield hit(_label(house_rule), f"house rule {house_rule.name.value} looks at nothing: {message}", span, hint)
 
 
-class RuleNamedTwice(Rule):
-    info = error_rule("GP954", "rule-named-twice", AMBIGUOUS)(
-        summary="Two house rules have the same name.",
-        rationale="Waivers and settings accept a rule by its name: one name would accept both. Only the first is"
-        " checked.",
-        bad=GOOD + rule(RATIO),
-        good=GOOD + rule(RATIO, name="no-shared-cpus"),
-    )
+def _almost_tagged(policy: Policy, house_rule: HouseRule) -> Iterator[Hit]:
+    """Yield the tags of objects that a rule leaves out, but which are almost a tag that it looks for."""
+    wanted = [glob.value for glob in house_rule.tags if not is_glob(glob.value)]
+    if not wanted:
+        return
+    looked_at = {item.label for item in subjects(house_rule, policy)}
+    left_out = (item for item in objects_of(policy, house_rule.kind.value) if item.label not in looked_at)
+    tagged = [(item, tag) for item in left_out for tag in tags_of(item, policy)]
+    words = dict.fromkeys(tag.value for _, tag in tagged)
+    meant = {word: name_meant(word, wanted) for word in islice(words, MOST_GUESSES)}
+    for item, tag in tagged:
+        if near := meant.get(tag.value):
+            message = f"house rule {house_rule.name.value} looks at {near}, and not at {tag.value}"
+            yield hit(item, message, tag.span, f"Did you mean `{near}`?")
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        first: dict[str, HouseRule] = {}
-        for house_rule in context.policy.house_rules:
-            earlier = first.setdefault(house_rule.word, house_rule)
-            if earlier is not house_rule:
-                related = (Related(earlier.name.span, "the first is here"),)
-                message = f"a second house rule {house_rule.name.value!r}"
-                span = house_rule.name.span
-                yield self.hit(_label(house_rule), message, span, hint="give it another name", related=related)
+
+@error("GP954", stays=AMBIGUOUS)(
+    summary="Two house rules have the same name.",
+    rationale="Waivers and settings accept a rule by its name: one name would accept both. Only the first is checked.",
+    bad=GOOD + rule(RATIO),
+    good=GOOD + rule(RATIO, name="no-shared-cpus"),
+)
+def rule_named_twice(context: Context) -> Iterator[Hit]:
+    for house_rule, earlier in repeated(context.policy.house_rules, lambda rule: rule.word):
+        related = see(earlier.name.span, "the first is here")
+        message = f"a second house rule {house_rule.name.value!r}"
+        yield hit(_label(house_rule), message, house_rule.name.span, "give it another name", related)

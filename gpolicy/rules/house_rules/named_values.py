@@ -21,6 +21,25 @@ KINDS: Final = tuple(_FACTS)
 """The kinds that house rules can look at."""
 _LEVELS: Final = {"Cluster": Level.CLUSTER, "NodeGroup": Level.GROUP, "NodeSet": Level.NODE}
 _TERMS: Final = ("limits", "physical_volumes", "hardware")
+_OF_THE_SAME: Final = {"allOf", "anyOf", "oneOf", "not", "if", "then", "else"}
+"""Keywords whose schemas are about the same value as the one that they stand in."""
+_NUMBER, _TEXT, _LIST, _TABLE = "a number", "a text", "a list", "a table"
+_KEYWORDS: Final = {
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), _NUMBER),
+    **dict.fromkeys(("minLength", "maxLength", "pattern"), _TEXT),
+    **dict.fromkeys(("items", "contains", "minItems", "maxItems", "uniqueItems"), _LIST),
+    **dict.fromkeys(("properties", "patternProperties", "propertyNames", "minProperties", "maxProperties"), _TABLE),
+    **dict.fromkeys(("required", "additionalProperties"), _TABLE),
+}
+"""Keywords of JSON Schema, each with the kind of value that it looks at: it accepts every other kind."""
+_KINDS: Final = {
+    **dict.fromkeys((Type.INT, Type.SIZE, Type.MIB, Type.FLOAT), _NUMBER),
+    **dict.fromkeys((Type.STRING, Type.CHOICE), _TEXT),
+    **dict.fromkeys((Type.LIST, Type.SET, Type.MINMAX, Type.UID_RANGES), _LIST),
+    Type.DICT: _TABLE,
+    Type.BOOL: "true or false",
+}
+_KINDS_OF_FACTS: Final = {"name": _TEXT, "group": _TEXT, "tags": _LIST, "nodes": _LIST}
 
 
 def known_values(kind: str) -> dict[str, None]:
@@ -51,10 +70,6 @@ def _about_one_value(
             todo.append((house_rule.schema.get("definitions", {}).get(name), ("definitions", name)))
 
 
-_OF_THE_SAME: Final = {"allOf", "anyOf", "oneOf", "not", "if", "then", "else"}
-"""Keywords whose schemas are about the same value as the one that they stand in."""
-
-
 def unknown_values(house_rule: HouseRule) -> Iterator[tuple[str, Pointer]]:
     """Yield the values that a schema names and no object of its kind has, each with its place in the schema."""
     known = known_values(house_rule.kind.value)
@@ -63,25 +78,6 @@ def unknown_values(house_rule: HouseRule) -> Iterator[tuple[str, Pointer]]:
         named += [(name, (*place, "required", index)) for index, name in enumerate(found.get("required", ()))]
         # disk_state has names of volume groups in it
         yield from (item for item in named if item[0] not in known and not item[0].startswith("disk_state."))
-
-
-_NUMBER, _TEXT, _LIST, _TABLE = "a number", "a text", "a list", "a table"
-_KEYWORDS: Final = {
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), _NUMBER),
-    **dict.fromkeys(("minLength", "maxLength", "pattern"), _TEXT),
-    **dict.fromkeys(("items", "contains", "minItems", "maxItems", "uniqueItems"), _LIST),
-    **dict.fromkeys(("properties", "patternProperties", "propertyNames", "minProperties", "maxProperties"), _TABLE),
-    **dict.fromkeys(("required", "additionalProperties"), _TABLE),
-}
-"""Keywords of JSON Schema, each with the kind of value that it looks at: it accepts every other kind."""
-_KINDS: Final = {
-    **dict.fromkeys((Type.INT, Type.SIZE, Type.MIB, Type.FLOAT), _NUMBER),
-    **dict.fromkeys((Type.STRING, Type.CHOICE), _TEXT),
-    **dict.fromkeys((Type.LIST, Type.SET, Type.MINMAX, Type.UID_RANGES), _LIST),
-    Type.DICT: _TABLE,
-    Type.BOOL: "true or false",
-}
-_KINDS_OF_FACTS: Final = {"name": _TEXT, "group": _TEXT, "tags": _LIST, "nodes": _LIST}
 
 
 def idle_parts(house_rule: HouseRule) -> Iterator[tuple[Pointer, str, str]]:
@@ -112,8 +108,7 @@ def _impossible_words(
     wanted += [("enum", word) for word in schema.get("enum", ())]
     for keyword, word in wanted if choices else ():
         if word not in choices:
-            hint = did_you_mean_one_of(str(word), "values", choices)
-            yield (*place, keyword), f"{name} is never {str(word)!r}", hint
+            yield (*place, keyword), f"{name} is never {str(word)!r}", did_you_mean_one_of(str(word), "values", choices)
 
 
 def _demands_nothing(parameter: Parameter | None, keyword: str, bound: object) -> bool:

@@ -9,15 +9,16 @@ from typing import Final
 from gpolicy.checking.context import Context, number, texts
 from gpolicy.checking.in_force import together
 from gpolicy.checking.pairs import Pair, amount
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import REFUSED, Related, error_rule, warning_rule
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
+from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import is_one_slip
 from gpolicy.policy.edits import fix, replace_value
 from gpolicy.policy.kinds import Measure
 from gpolicy.policy.model import promised_nodes
-from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, MoreWithState, bounds, conflict
+from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, bounds, conflict, show
 
+_FROM_4G: Final = f"ipolicy:\n  minmax:\n    - {bounds('4G 64G', '1 16', '10G 1T')}"
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
 _REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
 """What makes matching take exponential time: a repeat in a group that is repeated."""
@@ -28,80 +29,70 @@ _TOOLS: Final = frozenset(
         *("zstd", "zstdmt", "lzip", "plzip", "pxz", "lzma", "brotli"),
     }
 )
+_DEFAULTS: Final[dict[Path, str]] = {
+    ("beparams", "minmem"): "memory-size",
+    ("beparams", "maxmem"): "memory-size",
+    ("beparams", "vcpus"): "cpu-count",
+    ("beparams", "spindle_use"): "spindle-use",
+}
 
 
-class ImageLocation(Rule):
-    info = error_rule("GP104", "image-location", REFUSED)(
-        summary="install_image or zeroing_image is neither an absolute path nor a URL.",
-        rationale="Ganeti refuses the value; for the zeroing image it does so after half of the command is done. For"
-        " the same reason an image cannot be set back to empty.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}install_image: images/base.img\n",
-        good=f"{CLUSTER}install_image: https://images.example.org/base.img\nzeroing_image: /srv/zero.img\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*IMAGES):
-            if not re.match(r"/|(https?|ftps?)://", str(leaf.value)):
-                message = f"{leaf.dotted} is neither an absolute path nor an http or ftp URL"
-                kept = "an image cannot be removed again: leave the key out"
-                yield self.hit(declared, message, leaf.span, hint="write the full path or URL" if leaf.value else kept)
+@error("GP104", _SOURCE, stays=REFUSED)(
+    summary="install_image or zeroing_image is neither an absolute path nor a URL.",
+    rationale="Ganeti refuses the value; for the zeroing image it does so after half of the command is done. For"
+    " the same reason an image cannot be set back to empty.",
+    bad=f"{CLUSTER}install_image: images/base.img\n",
+    good=f"{CLUSTER}install_image: https://images.example.org/base.img\nzeroing_image: /srv/zero.img\n",
+)
+def image_location(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(*IMAGES):
+        if not re.match(r"/|(https?|ftps?)://", str(leaf.value)):
+            message = f"{leaf.dotted} is neither an absolute path nor an http or ftp URL"
+            kept = "an image cannot be removed again: leave the key out"
+            yield hit(declared, message, leaf.span, "write the full path or URL" if leaf.value else kept)
 
 
-class BackendMemory(MoreWithState):
-    info = error_rule("GP108", "backend-memory-reversed")(
-        summary="The cluster's default minmem is above its default maxmem.",
-        rationale="Ganeti accepts the defaults, but refuses every instance that uses both.",
-        source="Ganeti 3.0, run: the cluster command does not check it, instance creation does",
-        bad=f"{CLUSTER}beparams: {{minmem: 2G, maxmem: 1G}}\n",
-        good=f"{CLUSTER}beparams: {{minmem: 1G, maxmem: 2G}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, (low, high) in together(context, ("beparams", "minmem"), ("beparams", "maxmem")):
-            if low.number > high.number:
-                message = f"minmem {low.value} MiB is above maxmem {high.value} MiB"
-                hint = "swap the two" if low.leaf and high.leaf else "declare both"
-                yield conflict(self, context, declared, message, hint, low, high)
+@error("GP108", "Ganeti 3.0, run: the cluster command does not check it, instance creation does", When.MORE_WITH_STATE)(
+    summary="The cluster's default minmem is above its default maxmem.",
+    rationale="Ganeti accepts the defaults, but refuses every instance that uses both.",
+    **show(f"{CLUSTER}beparams: {{minmem: …}}\n", bad="2G, maxmem: 1G", good="1G, maxmem: 2G"),
+)
+def backend_memory_reversed(context: Context) -> Iterator[Hit]:
+    for declared, (low, high) in together(context, ("beparams", "minmem"), ("beparams", "maxmem")):
+        if low.number > high.number:
+            message = f"minmem {low.value} MiB is above maxmem {high.value} MiB"
+            hint = "swap the two" if low.leaf and high.leaf else "declare both"
+            yield conflict(context, declared, message, hint, low, high)
 
 
-class ReservedVolumePattern(Rule):
-    info = error_rule("GP109", "reserved-lvs-pattern")(
-        summary="An entry of reserved_lvs is not a regular expression.",
-        rationale="Ganeti stores the entry unchecked, and every later `gnt-cluster verify` fails.",
-        source=_SOURCE,
-        bad=f'{CLUSTER}reserved_lvs: ["xenvg/swap["]\n',
-        good=f'{CLUSTER}reserved_lvs: ["xenvg/swap[0-9]+"]\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(("reserved_lvs",)):
-            for index, pattern in enumerate(texts(leaf)):
-                try:
-                    re.compile(pattern)
-                except (re.error, OverflowError, RecursionError) as error:
-                    message = f"{pattern!r} is not a regular expression: {error}"
-                    hint = "the expression must match the whole name vg/lv; escape special characters with a backslash"
-                    yield self.hit(declared, message, leaf.at(index), hint=hint)
+@error("GP109", _SOURCE)(
+    summary="An entry of reserved_lvs is not a regular expression.",
+    rationale="Ganeti stores the entry unchecked, and every later `gnt-cluster verify` fails.",
+    **show(f'{CLUSTER}reserved_lvs: ["xenvg/…"]\n', bad="swap[", good="swap[0-9]+"),
+)
+def reserved_lvs_pattern(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(("reserved_lvs",)):
+        for index, pattern in enumerate(texts(leaf)):
+            try:
+                re.compile(pattern)
+            except (re.error, OverflowError, RecursionError) as error:
+                hint = "the expression must match the whole name vg/lv; escape special characters with a backslash"
+                yield hit(declared, f"{pattern!r} is not a regular expression: {error}", leaf.at(index), hint)
 
 
-class ReservedVolumesReach(Rule):
-    info = warning_rule("GP160", "reserved-lvs-reach")(
-        summary="An entry of reserved_lvs matches the volumes of instances, or cannot match any volume.",
-        rationale="The entry must match the whole name vg/lv. If it also matches what Ganeti creates (vg/UUID.disk0),"
-        " `gnt-cluster verify` never reports a lost or unknown volume. Without the volume group and its slash it"
-        " matches nothing.",
-        source="Resource model, Node parameters (reserved_lvs); gnt-cluster(8)",
-        bad=f'{CLUSTER}reserved_lvs: ["xenvg/.*"]\n',
-        good=f'{CLUSTER}reserved_lvs: ["xenvg/(root|swap)"]\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(("reserved_lvs",)):
-            for index, pattern in enumerate(texts(leaf)):
-                what, hint = _reach(pattern, _volume_groups(context, pattern))
-                if what:
-                    yield self.hit(declared, f"{pattern!r} {what}", leaf.at(index), hint=hint)
+@warning("GP160", "Resource model, Node parameters (reserved_lvs); gnt-cluster(8)")(
+    summary="An entry of reserved_lvs matches the volumes of instances, or cannot match any volume.",
+    rationale="The entry must match the whole name vg/lv. If it also matches what Ganeti creates (vg/UUID.disk0),"
+    " `gnt-cluster verify` never reports a lost or unknown volume. Without the volume group and its slash it"
+    " matches nothing.",
+    **show(f'{CLUSTER}reserved_lvs: ["…"]\n', bad="xenvg/.*", good="xenvg/(root|swap)"),
+)
+def reserved_lvs_reach(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(("reserved_lvs",)):
+        for index, pattern in enumerate(texts(leaf)):
+            what, hint = _reach(pattern, _volume_groups(context, pattern))
+            if what:
+                yield hit(declared, f"{pattern!r} {what}", leaf.at(index), hint)
 
 
 def _reach(pattern: str, groups: set[str]) -> tuple[str, str]:
@@ -156,179 +147,138 @@ def _covers(pattern: str, volume: str) -> bool:
         return False  # GP109
 
 
-class BackendDefaultsOutside(Rule):
-    info = warning_rule("GP163", "backend-defaults-outside")(
-        summary="An instance with the cluster's backend defaults fits no spec.",
-        rationale="An instance gets minmem, maxmem, vcpus and spindle_use from these defaults unless it names its own."
-        " If neither the cluster nor a group of the policy allows that size, Ganeti refuses each such instance.",
-        source="Resource model, Instance policies; Ganeti 3.0, instance creation",
-        bad=f"{CLUSTER}beparams: {{maxmem: 1G, vcpus: 4}}\nipolicy:\n  minmax:\n    - "
-        + bounds("4G 64G", "1 16", "10G 1T"),
-        good=f"{CLUSTER}beparams: {{maxmem: 4G, vcpus: 4}}\nipolicy:\n  minmax:\n    - "
-        + bounds("4G 64G", "1 16", "10G 1T"),
-    )
-    _DEFAULTS: Final[dict[Path, str]] = {
-        ("beparams", "minmem"): "memory-size",
-        ("beparams", "maxmem"): "memory-size",
-        ("beparams", "vcpus"): "cpu-count",
-        ("beparams", "spindle_use"): "spindle-use",
-    }
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        cluster = context.policy.cluster
-        pairs = [pair for item in context.cluster_and_groups for pair in context.pairs(item)]
-        declared = {path: leaf for path in self._DEFAULTS if (leaf := context.cluster_leaf(path)) is not None}
-        if cluster is None or not context.pairs(cluster) or not declared or not all(pair.possible for pair in pairs):
-            return
-        wanted = [(self._DEFAULTS[path], int(number(leaf))) for path, leaf in declared.items()]
-        if any(_allows(pair, wanted) for pair in pairs):
-            return
-        alone = [not any(_allows(pair, [size]) for pair in pairs) for size in wanted]  # a default that no spec allows
-        leaf = [*declared.values()][alone.index(True) if any(alone) else 0]
-        size = ", ".join(f"{path[-1]} {amount(*item)}" for path, item in zip(declared, wanted, strict=True))
-        message = f"no spec allows the default instance ({size})"
-        yield self.hit(cluster, message, leaf.span, hint="choose defaults inside a spec: most instances are small")
+@warning("GP163", "Resource model, Instance policies; Ganeti 3.0, instance creation")(
+    summary="An instance with the cluster's backend defaults fits no spec.",
+    rationale="An instance gets minmem, maxmem, vcpus and spindle_use from these defaults unless it names its own."
+    " If neither the cluster nor a group of the policy allows that size, Ganeti refuses each such instance.",
+    **show(f"{CLUSTER}beparams: {{maxmem: …, vcpus: 4}}\n{_FROM_4G}", bad="1G", good="4G"),
+)
+def backend_defaults_outside(context: Context) -> Iterator[Hit]:
+    cluster = context.policy.cluster
+    pairs = [pair for item in context.cluster_and_groups for pair in context.pairs(item)]
+    declared = {path: leaf for path in _DEFAULTS if (leaf := context.cluster_leaf(path)) is not None}
+    if cluster is None or not context.pairs(cluster) or not declared or not all(pair.possible for pair in pairs):
+        return
+    wanted = [(_DEFAULTS[path], int(number(leaf))) for path, leaf in declared.items()]
+    if any(_allows(pair, wanted) for pair in pairs):
+        return
+    alone = [not any(_allows(pair, [size]) for pair in pairs) for size in wanted]  # a default that no spec allows
+    leaf = [*declared.values()][alone.index(True) if any(alone) else 0]
+    size = ", ".join(f"{path[-1]} {amount(*item)}" for path, item in zip(declared, wanted, strict=True))
+    message = f"no spec allows the default instance ({size})"
+    yield hit(cluster, message, leaf.span, "choose defaults inside a spec: most instances are small")
 
 
 def _allows(pair: Pair, sizes: list[tuple[str, int]]) -> bool:
     return all(pair.minimum[name] <= value <= pair.maximum[name] for name, value in sizes)
 
 
-class JobLimits(MoreWithState):
-    info = warning_rule("GP149", "job-limits-reversed")(
-        summary="max_tracked_jobs is below max_running_jobs.",
-        rationale="Ganeti follows the file of each tracked job; others it looks at from time to time only. With fewer"
-        " tracked than running jobs it notices late that a job is done, and starts the next one late.",
-        source="Ganeti 3.0, gnt-cluster(8)",
-        bad=f"{CLUSTER}max_running_jobs: 40\nmax_tracked_jobs: 25\n",
-        good=f"{CLUSTER}max_tracked_jobs: 50\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, (tracked, running) in together(context, ("max_tracked_jobs",), ("max_running_jobs",)):
-            if tracked.number < running.number:
-                message = f"max_tracked_jobs {tracked.value} is below max_running_jobs {running.value}"
-                yield conflict(self, context, declared, message, f"write {running.value} or more", tracked, running)
+@warning("GP149", "Ganeti 3.0, gnt-cluster(8)", When.MORE_WITH_STATE)(
+    summary="max_tracked_jobs is below max_running_jobs.",
+    rationale="Ganeti follows the file of each tracked job; others it looks at from time to time only. With fewer"
+    " tracked than running jobs it notices late that a job is done, and starts the next one late.",
+    **show(f"{CLUSTER}…\n", bad="max_running_jobs: 40\nmax_tracked_jobs: 25", good="max_tracked_jobs: 50"),
+)
+def job_limits_reversed(context: Context) -> Iterator[Hit]:
+    for declared, (tracked, running) in together(context, ("max_tracked_jobs",), ("max_running_jobs",)):
+        if tracked.number < running.number:
+            message = f"max_tracked_jobs {tracked.value} is below max_running_jobs {running.value}"
+            yield conflict(context, declared, message, f"write {running.value} or more", tracked, running)
 
 
-class ClusterName(Rule):
-    info = warning_rule("GP164", "cluster-name-impossible")(
-        summary="The name of the cluster is not a host name in lower case.",
-        rationale="A cluster is named by the host name of its master address. gpolicy plans only for the cluster of"
-        " this name (guard `right-cluster`), so with an impossible name there is never a plan.",
-        source="Ganeti 3.0, gnt-cluster(8) init",
-        bad="gpolicy: v1\nkind: Cluster\nname: my cluster\n",
-        good=CLUSTER,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        cluster = context.policy.cluster
-        name = cluster.name if cluster is not None else ""
-        is_word = name in ("none", "null", "default", "inherit", "localhost")
-        if cluster is not None and (is_word or name != name.lower() or not HOST_NAME.fullmatch(name)):
-            is_upper = HOST_NAME.fullmatch(name) and not is_word
-            reason = "Ganeti writes it in lower case" if is_upper else "it is not a host name"
-            hint = "write the name that `gnt-cluster info` shows"
-            yield self.hit(cluster, f"no cluster can be called {name!r}: {reason}", cluster.span, hint=hint)
+@warning("GP164", "Ganeti 3.0, gnt-cluster(8) init")(
+    summary="The name of the cluster is not a host name in lower case.",
+    rationale="A cluster is named by the host name of its master address. gpolicy plans only for the cluster of"
+    " this name (guard `right-cluster`), so with an impossible name there is never a plan.",
+    bad="gpolicy: v1\nkind: Cluster\nname: my cluster\n",
+    good=CLUSTER,
+)
+def cluster_name_impossible(context: Context) -> Iterator[Hit]:
+    cluster = context.policy.cluster
+    name = cluster.name if cluster is not None else ""
+    is_word = name in ("none", "null", "default", "inherit", "localhost")
+    if cluster is not None and (is_word or name != name.lower() or not HOST_NAME.fullmatch(name)):
+        is_upper = HOST_NAME.fullmatch(name) and not is_word
+        reason = "Ganeti writes it in lower case" if is_upper else "it is not a host name"
+        hint = "write the name that `gnt-cluster info` shows"
+        yield hit(cluster, f"no cluster can be called {name!r}: {reason}", cluster.span, hint)
 
 
-class PoolOfOne(MoreWithState):
-    info = warning_rule("GP192", "candidate-pool-of-one")(
-        summary="The candidate pool has one node, but the cluster has several.",
-        rationale="The configuration is then on the master only. If that node is lost, no other node can take over.",
-        source="Ganeti 3.0, gnt-cluster(8)",
-        bad=f"{CLUSTER}candidate_pool_size: 1\n---\n{GROUP}nodes: [n1, n2]\n",
-        good=f"{CLUSTER}candidate_pool_size: 2\n---\n{GROUP}nodes: [n1, n2]\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(("candidate_pool_size",)):
-            named = {name for group in context.groups for name in promised_nodes(group) or ()}
-            nodes = len(context.state.nodes if context.state else named)
-            enabled = context.enabled_templates()
-            several = sum(bool(group.nodes) for group in context.groups) > 1 or (enabled and "drbd" in enabled.values)
-            if number(leaf) == 1 and (nodes > 1 or (not context.state and several)):
-                of = f"{nodes} nodes" if nodes > 1 else "several nodes"
-                message = f"candidate_pool_size is 1: of {of} only the master has the configuration"
-                yield self.hit(declared, message, leaf.span, hint="write how many nodes are to have it, such as 10")
+@warning("GP192", "Ganeti 3.0, gnt-cluster(8)", When.MORE_WITH_STATE)(
+    summary="The candidate pool has one node, but the cluster has several.",
+    rationale="The configuration is then on the master only. If that node is lost, no other node can take over.",
+    **show(f"{CLUSTER}candidate_pool_size: …\n---\n{GROUP}nodes: [n1, n2]\n", bad="1", good="2"),
+)
+def candidate_pool_of_one(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(("candidate_pool_size",)):
+        named = {name for group in context.groups for name in promised_nodes(group) or ()}
+        nodes = len(context.state.nodes if context.state else named)
+        enabled = context.enabled_templates()
+        several = sum(bool(group.nodes) for group in context.groups) > 1 or (enabled and "drbd" in enabled.values)
+        if number(leaf) == 1 and (nodes > 1 or (not context.state and several)):
+            of = f"{nodes} nodes" if nodes > 1 else "several nodes"
+            message = f"candidate_pool_size is 1: of {of} only the master has the configuration"
+            yield hit(declared, message, leaf.span, "write how many nodes are to have it, such as 10")
 
 
-class BalanceOff(Rule):
-    info = warning_rule("GP193", "auto-balance-off")(
-        summary="auto_balance is off, but the policy wants nodes to fail without loss.",
-        rationale="N+1 redundancy counts only instances with auto_balance. New instances get the cluster's default:"
-        " hail keeps no memory free for them on their secondary nodes, and no limit or guard speaks of them.",
-        source="Ganeti 3.0, gnt-instance(8), auto_balance; N+1 redundancy of htools",
-        bad=f"{CLUSTER}beparams: {{auto_balance: false}}\n---\n{GROUP}limits: {{max_node_failures: 1}}\n",
-        good=f"{CLUSTER}beparams: {{auto_balance: true}}\n---\n{GROUP}limits: {{max_node_failures: 1}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        limits = (item.limits.get("max_node_failures") for item in context.cluster_and_groups)
-        wanted = [limit.span for limit in limits if limit is not None and limit.value > 0]
-        wanted += [guard.span for guard in context.policy.guards if guard.measure is Measure.NODE_FAILURES]
-        for declared, leaf in context.explicit_at(("beparams", "auto_balance")) if wanted else ():
-            if leaf.value is False:
-                message = "auto_balance is off: new instances do not count for the failures that the policy wants"
-                message += " survived"
-                related = (Related(wanted[0], "wanted here"),)
-                yield self.hit(declared, message, leaf.span, hint="write true, or leave it out", related=related)
+@warning("GP193", "Ganeti 3.0, gnt-instance(8), auto_balance; N+1 redundancy of htools")(
+    summary="auto_balance is off, but the policy wants nodes to fail without loss.",
+    rationale="N+1 redundancy counts only instances with auto_balance. New instances get the cluster's default:"
+    " hail keeps no memory free for them on their secondary nodes, and no limit or guard speaks of them.",
+    bad=f"{CLUSTER}beparams: {{auto_balance: false}}\n---\n{GROUP}limits: {{max_node_failures: 1}}\n",
+    good=f"{CLUSTER}beparams: {{auto_balance: true}}\n---\n{GROUP}limits: {{max_node_failures: 1}}\n",
+)
+def auto_balance_off(context: Context) -> Iterator[Hit]:
+    limits = (item.limits.get("max_node_failures") for item in context.cluster_and_groups)
+    wanted = [limit.span for limit in limits if limit is not None and limit.value > 0]
+    wanted += [guard.span for guard in context.policy.guards if guard.measure is Measure.NODE_FAILURES]
+    for declared, leaf in context.explicit_at(("beparams", "auto_balance")) if wanted else ():
+        if leaf.value is False:
+            message = "auto_balance is off: new instances do not count for the failures that the policy wants survived"
+            yield hit(declared, message, leaf.span, "write true, or leave it out", see(wanted[0], "wanted here"))
 
 
-class CompressionWithoutGzip(Rule):
-    info = error_rule("GP105", "compression-without-gzip", REFUSED)(
-        summary="compression_tools does not name gzip.",
-        rationale="Both ends of an instance move rely on gzip. Ganeti refuses a list without it.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}compression_tools: [lzop]\n",
-        good=f"{CLUSTER}compression_tools: [gzip, lzop]\n",
-        fix="Adds gzip to the list.",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(("compression_tools",)):
-            if "gzip" not in texts(leaf):
-                tools, add = ["gzip", *texts(leaf)], None
-                if all(re.fullmatch(r"[a-z][a-z0-9-]*", tool) for tool in tools):
-                    add = fix("add gzip", replace_value(leaf.document, leaf.pointer, f"[{', '.join(tools)}]"))
-                yield self.hit(declared, "compression_tools lacks gzip", leaf.span, hint="add gzip", fix=add)
+@error("GP105", _SOURCE, stays=REFUSED)(
+    summary="compression_tools does not name gzip.",
+    rationale="Both ends of an instance move rely on gzip. Ganeti refuses a list without it.",
+    **show(f"{CLUSTER}compression_tools: […]\n", bad="lzop", good="gzip, lzop"),
+    fix="Adds gzip to the list.",
+)
+def compression_without_gzip(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(("compression_tools",)):
+        if "gzip" not in texts(leaf):
+            tools, add = ["gzip", *texts(leaf)], None
+            if all(re.fullmatch(r"[a-z][a-z0-9-]*", tool) for tool in tools):
+                add = fix("add gzip", replace_value(leaf.document, leaf.pointer, f"[{', '.join(tools)}]"))
+            yield hit(declared, "compression_tools lacks gzip", leaf.span, "add gzip", fix=add)
 
 
-class CompressionToolMisspelt(Rule):
-    info = warning_rule("GP187", "compression-tool-misspelt")(
-        summary="A compression tool has almost the name of a usual one.",
-        rationale="Ganeti takes any name, and looks for the program only when an instance moves.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}compression_tools: [gzip, gzipfast]\n",
-        good=f"{CLUSTER}compression_tools: [gzip, gzip-fast, our-own]\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(("compression_tools",)):
-            for index, tool in enumerate(texts(leaf)):
-                near = [known for known in _TOOLS if len(tool) > 2 and is_one_slip(tool, known)]
-                if len(near) == 1 and tool not in _TOOLS:
-                    message = f"{tool} is no usual compression tool"
-                    yield self.hit(declared, message, leaf.at(index), hint=f"Did you mean `{near[0]}`?")
+@warning("GP187", _SOURCE)(
+    summary="A compression tool has almost the name of a usual one.",
+    rationale="Ganeti takes any name, and looks for the program only when an instance moves.",
+    **show(f"{CLUSTER}compression_tools: [gzip, …]\n", bad="gzipfast", good="gzip-fast, our-own"),
+)
+def compression_tool_misspelt(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(("compression_tools",)):
+        for index, tool in enumerate(texts(leaf)):
+            near = [known for known in _TOOLS if len(tool) > 2 and is_one_slip(tool, known)]
+            if len(near) == 1 and tool not in _TOOLS:
+                message = f"{tool} is no usual compression tool"
+                yield hit(declared, message, leaf.at(index), f"Did you mean `{near[0]}`?")
 
 
-class CompressionToolName(Rule):
-    info = error_rule("GP165", "compression-tool-name", REFUSED)(
-        summary="A name in compression_tools is not a plain program name.",
-        rationale="Ganeti accepts letters, digits, dashes and underscores: the name of a program in the search path of"
-        " both ends, without path or options. `none` means no compression.",
-        source="Ganeti 3.0.2, run",
-        bad=f"{CLUSTER}compression_tools: [gzip, /usr/bin/zstd]\n",
-        good=f"{CLUSTER}compression_tools: [gzip, zstd]\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(("compression_tools",)):
-            for index, tool in enumerate(texts(leaf)):
-                if tool == "none":
-                    message = "none means no compression: it is not a tool"
-                    yield self.hit(declared, message, leaf.at(index), hint="leave it out: it can always be chosen")
-                elif not re.fullmatch(r"[A-Za-z0-9_-]+", tool):
-                    message = f"{tool!r} cannot be the name of a compression tool"
-                    hint = "write the program's name: letters, digits, - and _"
-                    yield self.hit(declared, message, leaf.at(index), hint=hint)
+@error("GP165", "Ganeti 3.0.2, run", stays=REFUSED)(
+    summary="A name in compression_tools is not a plain program name.",
+    rationale="Ganeti accepts letters, digits, dashes and underscores: the name of a program in the search path of"
+    " both ends, without path or options. `none` means no compression.",
+    **show(f"{CLUSTER}compression_tools: [gzip, …]\n", bad="/usr/bin/zstd", good="zstd"),
+)
+def compression_tool_name(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(("compression_tools",)):
+        for index, tool in enumerate(texts(leaf)):
+            if tool == "none":
+                message = "none means no compression: it is not a tool"
+                yield hit(declared, message, leaf.at(index), "leave it out: it can always be chosen")
+            elif not re.fullmatch(r"[A-Za-z0-9_-]+", tool):
+                message = f"{tool!r} cannot be the name of a compression tool"
+                yield hit(declared, message, leaf.at(index), "write the program's name: letters, digits, - and _")

@@ -11,15 +11,15 @@ from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import InForce, in_force, together
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, error_rule, warning_rule
+from gpolicy.checking.rule import Hit, When, error, hit, warning
+from gpolicy.findings import Related
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import FLAGS, OPTIONS
 from gpolicy.guessing import surely_meant
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, Leaf
-from gpolicy.rules.shared import CLUSTER, RANGES, MoreWithState, conflict
+from gpolicy.rules.shared import CLUSTER, RANGES, conflict, show
 
 _SOURCE: Final = "Resource model, Disk parameters"
 BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
@@ -34,6 +34,7 @@ _OF_GANETI: Final = {
     **dict.fromkeys(("size", "allow-two-primaries", "cram-hmac-alg", "shared-secret"), ""),
 }
 """Options of drbdsetup that Ganeti itself writes, and the parameter that it takes them from (if there is one)."""
+_DYNAMIC: Final = ("c-plan-ahead", "c-fill-target", "c-delay-target", "c-min-rate", "c-max-rate")
 
 
 def _path(name: str) -> Path:
@@ -44,171 +45,139 @@ def _drbd(text: str) -> str:
     return f"{CLUSTER}diskparams:\n  drbd: {{{text}}}\n"
 
 
-class DynamicResyncOff(MoreWithState):
-    info = error_rule("GP120", "dynamic-resync-without-plan")(
-        summary="dynamic-resync is on, but c-plan-ahead is 0.",
-        rationale="With dynamic-resync, c-plan-ahead must not be 0: 0 turns DRBD's controller off, and Ganeti fails"
-        " when it sets up the device.",
-        source=_SOURCE,
-        bad=_drbd("dynamic-resync: true, c-plan-ahead: 0"),
-        good=_drbd("dynamic-resync: true, c-plan-ahead: 20"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, (dynamic, plan) in together(context, _path("dynamic-resync"), _path("c-plan-ahead")):
-            if dynamic.value is True and plan.value == 0:
-                message = "c-plan-ahead 0 turns off the controller that dynamic-resync turns on"
-                hint = "write c-plan-ahead in tenths of a second (DRBD's default is 20), or dynamic-resync: false"
-                yield conflict(self, context, declared, message, hint, plan, dynamic)
+@error("GP120", _SOURCE, When.MORE_WITH_STATE)(
+    summary="dynamic-resync is on, but c-plan-ahead is 0.",
+    rationale="With dynamic-resync, c-plan-ahead must not be 0: 0 turns DRBD's controller off, and Ganeti fails"
+    " when it sets up the device.",
+    **show(_drbd("dynamic-resync: true, c-plan-ahead: …"), bad="0", good="20"),
+)
+def dynamic_resync_without_plan(context: Context) -> Iterator[Hit]:
+    for declared, (dynamic, plan) in together(context, _path("dynamic-resync"), _path("c-plan-ahead")):
+        if dynamic.value is True and plan.value == 0:
+            message = "c-plan-ahead 0 turns off the controller that dynamic-resync turns on"
+            hint = "write c-plan-ahead in tenths of a second (DRBD's default is 20), or dynamic-resync: false"
+            yield conflict(context, declared, message, hint, plan, dynamic)
 
 
-class ResyncRatesReversed(MoreWithState):
-    info = error_rule("GP121", "resync-rates-reversed")(
-        summary="The minimum resync rate is above the maximum.",
-        rationale="DRBD's controller cannot keep both bounds. Ganeti does not check them.",
-        source=_SOURCE,
-        bad=_drbd("dynamic-resync: true, c-min-rate: 100M, c-max-rate: 60M"),
-        good=_drbd("dynamic-resync: true, c-min-rate: 4M, c-max-rate: 60M"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, (low, high) in together(context, _path("c-min-rate"), _path("c-max-rate")):
-            if low.number > high.number:
-                message = f"c-min-rate {low.value} KiB/s is above c-max-rate {high.value} KiB/s"
-                hint = "swap the two" if low.leaf and high.leaf else "declare both"
-                yield conflict(self, context, declared, message, hint, low, high)
+@error("GP121", _SOURCE, When.MORE_WITH_STATE)(
+    summary="The minimum resync rate is above the maximum.",
+    rationale="DRBD's controller cannot keep both bounds. Ganeti does not check them.",
+    **show(_drbd("dynamic-resync: true, c-min-rate: …, c-max-rate: 60M"), bad="100M", good="4M"),
+)
+def resync_rates_reversed(context: Context) -> Iterator[Hit]:
+    for declared, (low, high) in together(context, _path("c-min-rate"), _path("c-max-rate")):
+        if low.number > high.number:
+            message = f"c-min-rate {low.value} KiB/s is above c-max-rate {high.value} KiB/s"
+            hint = "swap the two" if low.leaf and high.leaf else "declare both"
+            yield conflict(context, declared, message, hint, low, high)
 
 
-class ResyncParameterIgnored(MoreWithState):
-    info = warning_rule("GP122", "resync-parameter-ignored")(
-        summary="A resync parameter is set that DRBD's controller does not read.",
-        rationale="With dynamic-resync, DRBD uses the c-* parameters; without it, only resync-rate. Of the"
-        " controller's two targets, c-delay-target counts only if c-fill-target is 0.",
-        source=_SOURCE,
-        bad=_drbd("dynamic-resync: false, c-max-rate: 90M"),
-        good=_drbd("dynamic-resync: false, resync-rate: 60M"),
-    )
-    _DYNAMIC: Final = ("c-plan-ahead", "c-fill-target", "c-delay-target", "c-min-rate", "c-max-rate")
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared in context.cluster_and_groups:
-            dynamic = in_force(context, declared, _path("dynamic-resync"))
-            if dynamic is None:
-                static = InForce(_path("resync-rate"), "set", context.own(declared, _path("resync-rate")))
-                for name in self._DYNAMIC if static.leaf is not None else ():
-                    reason = "resync-rate is for the other mode, and nothing says which"
-                    yield from self._ignored(context, declared, name, static, reason)
-                continue
-            on = dynamic.value is True
-            for name in ("resync-rate",) if on else self._DYNAMIC:
-                reason = f"dynamic-resync is {str(dynamic.value).lower()}"
-                yield from self._ignored(context, declared, name, dynamic, reason)
-            target = in_force(context, declared, _path("c-fill-target"))
-            if on and target is not None and target.number > 0:
-                reason = f"c-fill-target is {target.value}; the delay counts only if it is 0"
-                yield from self._ignored(context, declared, "c-delay-target", target, reason)
-
-    def _ignored(self, context: Context, declared: Declared, name: str, cause: InForce, reason: str) -> Iterator[Hit]:
-        leaf = context.own(declared, _path(name))
-        parameter = parameter_at(_path(name))
-        is_default = leaf is not None and parameter is not None and leaf.value == parameter.default
-        if leaf is not None and not is_default:  # a default that is written out says nothing new
-            related = (Related(cause.leaf.span, f"{cause.path[-1]} is here"),) if cause.leaf else ()
-            yield self.hit(declared, f"{name} is not used: {reason}", leaf.span, related=related)
+@warning("GP122", _SOURCE, When.MORE_WITH_STATE)(
+    summary="A resync parameter is set that DRBD's controller does not read.",
+    rationale="With dynamic-resync, DRBD uses the c-* parameters; without it, only resync-rate. Of the"
+    " controller's two targets, c-delay-target counts only if c-fill-target is 0.",
+    **show(_drbd("dynamic-resync: false, …"), bad="c-max-rate: 90M", good="resync-rate: 60M"),
+)
+def resync_parameter_ignored(context: Context) -> Iterator[Hit]:
+    for declared in context.cluster_and_groups:
+        dynamic = in_force(context, declared, _path("dynamic-resync"))
+        if dynamic is None:
+            static = InForce(_path("resync-rate"), "set", context.own(declared, _path("resync-rate")))
+            for name in _DYNAMIC if static.leaf is not None else ():
+                reason = "resync-rate is for the other mode, and nothing says which"
+                yield from _ignored(context, declared, name, static, reason)
+            continue
+        on = dynamic.value is True
+        for name in ("resync-rate",) if on else _DYNAMIC:
+            reason = f"dynamic-resync is {str(dynamic.value).lower()}"
+            yield from _ignored(context, declared, name, dynamic, reason)
+        target = in_force(context, declared, _path("c-fill-target"))
+        if on and target is not None and target.number > 0:
+            reason = f"c-fill-target is {target.value}; the delay counts only if it is 0"
+            yield from _ignored(context, declared, "c-delay-target", target, reason)
 
 
-class DrbdBarriers(Rule):
-    info = error_rule("GP123", "drbd-barriers")(
-        summary="disk-barriers is neither n nor a combination of b, f and d.",
-        rationale="Ganeti stores any text and fails when it assembles the device: disks cannot be created or started.",
-        source=_SOURCE,
-        bad=_drbd("disk-barriers: nb"),
-        good=_drbd("disk-barriers: fb"),
-        fix="Writes the letters in lower case. gpolicy does not guess what another value means.",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(_path("disk-barriers")):
-            if "".join(sorted(set(str(leaf.value)))) not in BARRIER_SETS:
-                message = f"disk-barriers cannot be {leaf.value!r}"
-                hint = "write n (disable nothing), or some of b (barriers), f (flushes) and d (drain)"
-                lower = str(leaf.value).lower()
-                is_case = "".join(sorted(set(lower))) in BARRIER_SETS
-                fix = edits.replace_word(context.policy, leaf.span, str(leaf.value), lower) if is_case else None
-                yield self.hit(declared, message, leaf.span, hint=hint, fix=fix)
+def _ignored(context: Context, declared: Declared, name: str, cause: InForce, reason: str) -> Iterator[Hit]:
+    leaf = context.own(declared, _path(name))
+    parameter = parameter_at(_path(name))
+    is_default = leaf is not None and parameter is not None and leaf.value == parameter.default
+    if leaf is not None and not is_default:  # a default that is written out says nothing new
+        related = (Related(cause.leaf.span, f"{cause.path[-1]} is here"),) if cause.leaf else ()
+        yield hit(declared, f"{name} is not used: {reason}", leaf.span, related=related)
 
 
-class DrbdProtocol(Rule):
-    info = error_rule("GP124", "drbd-protocol")(
-        summary="protocol is not A, B or C.",
-        rationale="Ganeti stores any text, but the disk cannot connect to its peer.",
-        source=f"{_SOURCE}; drbdsetup(8)",
-        bad=_drbd("protocol: c"),
-        good=_drbd("protocol: C"),
-        fix="Writes the letter in upper case.",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(_path("protocol")):
-            if leaf.value not in ("A", "B", "C"):
-                meant = str(leaf.value).upper()
-                is_case = meant in ("A", "B", "C")
-                hint = f"Did you mean `{meant}`?" if is_case else "write A, B or C"
-                fix = edits.replace_word(context.policy, leaf.span, str(leaf.value), meant) if is_case else None
-                yield self.hit(declared, f"DRBD has no protocol {leaf.value!r}", leaf.span, hint=hint, fix=fix)
+@error("GP123", _SOURCE)(
+    summary="disk-barriers is neither n nor a combination of b, f and d.",
+    rationale="Ganeti stores any text and fails when it assembles the device: disks cannot be created or started.",
+    **show(_drbd("disk-barriers: …"), bad="nb", good="fb"),
+    fix="Writes the letters in lower case. gpolicy does not guess what another value means.",
+)
+def drbd_barriers(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(_path("disk-barriers")):
+        if "".join(sorted(set(str(leaf.value)))) not in BARRIER_SETS:
+            message = f"disk-barriers cannot be {leaf.value!r}"
+            hint = "write n (disable nothing), or some of b (barriers), f (flushes) and d (drain)"
+            lower = str(leaf.value).lower()
+            is_case = "".join(sorted(set(lower))) in BARRIER_SETS
+            fix = edits.replace_word(context.policy, leaf.span, str(leaf.value), lower) if is_case else None
+            yield hit(declared, message, leaf.span, hint, fix=fix)
 
 
-class DrbdRange(Rule):
-    info = error_rule("GP125", "drbd-range")(
-        summary="A resync parameter is outside the range that DRBD accepts.",
-        rationale="Ganeti checks only that it is a number. drbdsetup refuses it, and the disk cannot be activated.",
-        source=f"{_SOURCE}; drbdsetup(8), DRBD 8.3 and 8.4",
-        bad=_drbd("resync-rate: -1"),
-        good=_drbd("resync-rate: 60M"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for name, (low, high, unit) in RANGES.items():
-            for declared, leaf in context.explicit_at(_path(name)):
-                if not low <= number(leaf) <= high:
-                    message = f"{name} is {leaf.value}: DRBD takes {low} to {high} ({unit})"
-                    yield self.hit(declared, message, leaf.span, hint=f"write a number from {low} to {high}")
-
-
-class DrbdNoWriteOrder(Rule):
-    info = warning_rule("GP132", "drbd-no-write-order")(
-        summary="disk-barriers disables barriers, flushes and drain: nothing keeps writes in order.",
-        rationale="DRBD uses the first of the three methods that is left. With none, a crash may leave the peer's disk"
-        " with later writes but without earlier ones, unless the storage never reorders writes. For a battery-backed"
-        " cache write `bf`, which leaves drain.",
-        source=f"{_SOURCE}; drbdsetup(8), write ordering method none",
-        bad=_drbd("disk-barriers: bfd"),
-        good=_drbd("disk-barriers: bf"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(_path("disk-barriers")):
-            if "".join(sorted(set(str(leaf.value)))) == "bdf":
-                message = "with barriers, flushes and drain disabled DRBD does not keep writes in order"
-                yield self.hit(declared, message, leaf.span, hint="write bf, which leaves drain on")
+@error("GP124", f"{_SOURCE}; drbdsetup(8)")(
+    summary="protocol is not A, B or C.",
+    rationale="Ganeti stores any text, but the disk cannot connect to its peer.",
+    **show(_drbd("protocol: …"), bad="c", good="C"),
+    fix="Writes the letter in upper case.",
+)
+def drbd_protocol(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(_path("protocol")):
+        if leaf.value not in ("A", "B", "C"):
+            meant = str(leaf.value).upper()
+            is_case = meant in ("A", "B", "C")
+            hint = f"Did you mean `{meant}`?" if is_case else "write A, B or C"
+            fix = edits.replace_word(context.policy, leaf.span, str(leaf.value), meant) if is_case else None
+            yield hit(declared, f"DRBD has no protocol {leaf.value!r}", leaf.span, hint, fix=fix)
 
 
-class DrbdProtocolA(Rule):
-    info = warning_rule("GP133", "drbd-protocol-a")(
-        summary="protocol is A: a failover loses the last writes.",
-        rationale="With A a write counts as done before the other node has it, so a failover loses the writes that were"
-        " on their way. B waits until the other node has it in memory, C until it is on its disk. Instances migrate"
-        " with each of them: Ganeti connects their disks with protocol C for that time.",
-        source=f"{_SOURCE}; drbdsetup(8), protocol; Ganeti 3.0.2, how it connects disks",
-        bad=_drbd("protocol: A"),
-        good=_drbd("protocol: C"),
-    )
+@error("GP125", f"{_SOURCE}; drbdsetup(8), DRBD 8.3 and 8.4")(
+    summary="A resync parameter is outside the range that DRBD accepts.",
+    rationale="Ganeti checks only that it is a number. drbdsetup refuses it, and the disk cannot be activated.",
+    **show(_drbd("resync-rate: …"), bad="-1", good="60M"),
+)
+def drbd_range(context: Context) -> Iterator[Hit]:
+    for name, (low, high, unit) in RANGES.items():
+        for declared, leaf in context.explicit_at(_path(name)):
+            if not low <= number(leaf) <= high:
+                message = f"{name} is {leaf.value}: DRBD takes {low} to {high} ({unit})"
+                yield hit(declared, message, leaf.span, f"write a number from {low} to {high}")
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(_path("protocol")):
-            if leaf.value == "A":
-                message = "with protocol A a failover loses the writes that the other node does not have yet"
-                yield self.hit(declared, message, leaf.span, hint="write C or B, unless this is what you want")
+
+@warning("GP132", f"{_SOURCE}; drbdsetup(8), write ordering method none")(
+    summary="disk-barriers disables barriers, flushes and drain: nothing keeps writes in order.",
+    rationale="DRBD uses the first of the three methods that is left. With none, a crash may leave the peer's disk"
+    " with later writes but without earlier ones, unless the storage never reorders writes. For a battery-backed"
+    " cache write `bf`, which leaves drain.",
+    **show(_drbd("disk-barriers: …"), bad="bfd", good="bf"),
+)
+def drbd_no_write_order(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(_path("disk-barriers")):
+        if "".join(sorted(set(str(leaf.value)))) == "bdf":
+            message = "with barriers, flushes and drain disabled DRBD does not keep writes in order"
+            yield hit(declared, message, leaf.span, "write bf, which leaves drain on")
+
+
+@warning("GP133", f"{_SOURCE}; drbdsetup(8), protocol; Ganeti 3.0.2, how it connects disks")(
+    summary="protocol is A: a failover loses the last writes.",
+    rationale="With A a write counts as done before the other node has it, so a failover loses the writes that were"
+    " on their way. B waits until the other node has it in memory, C until it is on its disk. Instances migrate"
+    " with each of them: Ganeti connects their disks with protocol C for that time.",
+    **show(_drbd("protocol: …"), bad="A", good="C"),
+)
+def drbd_protocol_a(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(_path("protocol")):
+        if leaf.value == "A":
+            message = "with protocol A a failover loses the writes that the other node does not have yet"
+            yield hit(declared, message, leaf.span, "write C or B, unless this is what you want")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,119 +220,98 @@ def _custom(text: str, more: str = "") -> str:
     return f"{CLUSTER}diskparams:\n  drbd:\n    {text}\n" + (f"    {more}\n" if more else "")
 
 
-class CustomForm(Rule):
-    info = warning_rule("GP134", "drbd-custom-form")(
-        summary="disk-custom or net-custom is not a list of options for drbdsetup.",
-        rationale="Ganeti appends the text to the command. drbdsetup takes a word without dashes for an address or a"
-        " device, and an open quote breaks the command: no disk can be activated.",
-        source=_CUSTOM_SOURCE,
-        bad=_custom('net-custom: "max-buffers 8000"'),
-        good=_custom('net-custom: "--max-buffers=8000 --sndbuf-size 1M"'),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for custom in _strings(context):
-            name = custom.leaf.path[-1]
-            if custom.words is None:
-                message = f"{name} has an open quote"
-                yield self.hit(custom.declared, message, custom.leaf.span, hint="close the quote")
-            elif single := next((word for word in custom.words if re.match("-[a-z][a-z0-9]*-?[a-z]", word)), ""):
-                message = f"{name} has {single!r}: an option of more than one letter begins with two dashes"
-                yield self.hit(custom.declared, message, custom.leaf.span, hint=f"Did you mean `-{single}`?")
-            elif custom.words and not custom.words[0].startswith("-"):
-                message = f"{name} starts with {custom.words[0]!r}, which is not an option"
-                yield self.hit(custom.declared, message, custom.leaf.span, hint=f"Did you mean `--{custom.words[0]}`?")
+@warning("GP134", _CUSTOM_SOURCE)(
+    summary="disk-custom or net-custom is not a list of options for drbdsetup.",
+    rationale="Ganeti appends the text to the command. drbdsetup takes a word without dashes for an address or a"
+    " device, and an open quote breaks the command: no disk can be activated.",
+    **show(_custom('net-custom: "…"'), bad="max-buffers 8000", good="--max-buffers=8000 --sndbuf-size 1M"),
+)
+def drbd_custom_form(context: Context) -> Iterator[Hit]:
+    for custom in _strings(context):
+        name = custom.leaf.path[-1]
+        if custom.words is None:
+            yield hit(custom.declared, f"{name} has an open quote", custom.leaf.span, "close the quote")
+        elif single := next((word for word in custom.words if re.match("-[a-z][a-z0-9]*-?[a-z]", word)), ""):
+            message = f"{name} has {single!r}: an option of more than one letter begins with two dashes"
+            yield hit(custom.declared, message, custom.leaf.span, f"Did you mean `-{single}`?")
+        elif custom.words and not custom.words[0].startswith("-"):
+            message = f"{name} starts with {custom.words[0]!r}, which is not an option"
+            yield hit(custom.declared, message, custom.leaf.span, f"Did you mean `--{custom.words[0]}`?")
 
 
-class CustomContradicts(Rule):
-    info = warning_rule("GP135", "drbd-custom-contradicts")(
-        summary="disk-custom or net-custom sets an option that Ganeti sets itself.",
-        rationale="Ganeti writes the option, mostly from a parameter, and appends the custom text. drbdsetup gets both;"
-        " the later one wins, or drbdsetup refuses the command. Plans, reports and `gnt-cluster info` show the other"
-        " value.",
-        source=_CUSTOM_SOURCE,
-        bad=_custom('disk-custom: "--c-max-rate=100M"', "c-max-rate: 60M"),
-        good=_custom('disk-custom: "--al-extents=1237"', "c-max-rate: 100M"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for custom in _strings(context):
-            for option in (option for option in dict.fromkeys(custom.options) if option in _OF_GANETI):
-                own = _OF_GANETI[option]
-                leaf = context.effective(custom.declared, ("diskparams", "drbd", own))
-                related = (Related(leaf.span, f"{own} is here"),) if leaf else ()
-                message = f"{custom.leaf.path[-1]} sets --{option}, which Ganeti sets itself"
-                message += f" from {own}" if own else ""
-                hint = f"set {own}, and remove --{option}" if own else f"remove --{option}"
-                yield self.hit(custom.declared, message, custom.leaf.span, hint=hint, related=related)
+@warning("GP135", _CUSTOM_SOURCE)(
+    summary="disk-custom or net-custom sets an option that Ganeti sets itself.",
+    rationale="Ganeti writes the option, mostly from a parameter, and appends the custom text. drbdsetup gets both; the"
+    " later one wins, or drbdsetup refuses the command. Plans, reports and `gnt-cluster info` show the other value.",
+    bad=_custom('disk-custom: "--c-max-rate=100M"', "c-max-rate: 60M"),
+    good=_custom('disk-custom: "--al-extents=1237"', "c-max-rate: 100M"),
+)
+def drbd_custom_contradicts(context: Context) -> Iterator[Hit]:
+    for custom in _strings(context):
+        for option in (option for option in dict.fromkeys(custom.options) if option in _OF_GANETI):
+            own = _OF_GANETI[option]
+            leaf = context.effective(custom.declared, ("diskparams", "drbd", own))
+            related = (Related(leaf.span, f"{own} is here"),) if leaf else ()
+            message = f"{custom.leaf.path[-1]} sets --{option}, which Ganeti sets itself"
+            message += f" from {own}" if own else ""
+            hint = f"set {own}, and remove --{option}" if own else f"remove --{option}"
+            yield hit(custom.declared, message, custom.leaf.span, hint, related)
 
 
-class CustomUnknown(Rule):
-    info = warning_rule("GP156", "drbd-custom-unknown")(
-        summary="disk-custom or net-custom has an option that looks like a misspelt one of drbdsetup.",
-        rationale="drbdsetup refuses an unknown option: no disk can be activated. gpolicy does not know the options of"
-        " every release of DRBD, and so reports only what is one slip away from an option that it knows.",
-        source=_CUSTOM_SOURCE,
-        bad=_custom('net-custom: "--max-bufers=8000"'),
-        good=_custom('net-custom: "--max-buffers=8000"'),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for custom in _strings(context):
-            for option in dict.fromkeys(custom.options):
-                near = None if option in OPTIONS else surely_meant(option, OPTIONS)
-                if near is not None:
-                    message = f"{custom.leaf.path[-1]} holds --{option}, which drbdsetup does not know"
-                    yield self.hit(custom.declared, message, custom.leaf.span, hint=f"Did you mean `--{near}`?")
+@warning("GP156", _CUSTOM_SOURCE)(
+    summary="disk-custom or net-custom has an option that looks like a misspelt one of drbdsetup.",
+    rationale="drbdsetup refuses an unknown option: no disk can be activated. gpolicy does not know the options of"
+    " every release of DRBD, and so reports only what is one slip away from an option that it knows.",
+    **show(_custom('net-custom: "…=8000"'), bad="--max-bufers", good="--max-buffers"),
+)
+def drbd_custom_unknown(context: Context) -> Iterator[Hit]:
+    for custom in _strings(context):
+        for option in dict.fromkeys(custom.options):
+            near = None if option in OPTIONS else surely_meant(option, OPTIONS)
+            if near is not None:
+                message = f"{custom.leaf.path[-1]} holds --{option}, which drbdsetup does not know"
+                yield hit(custom.declared, message, custom.leaf.span, f"Did you mean `--{near}`?")
 
 
-class CustomSection(Rule):
-    info = warning_rule("GP136", "drbd-custom-section")(
-        summary="disk-custom has a network option, or net-custom has a disk option.",
-        rationale="Ganeti appends each text to its own command. drbdsetup refuses an option that the command does not"
-        " have: no disk can be activated.",
-        source=_CUSTOM_SOURCE,
-        bad=_custom('disk-custom: "--max-buffers=8000"'),
-        good=_custom('net-custom: "--max-buffers=8000"'),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for custom in _strings(context):
-            name = custom.leaf.path[-1]
-            for option in dict.fromkeys(custom.options):
-                holders = OPTIONS[option].holders if option in OPTIONS and option not in _OF_GANETI else ()
-                if holders and name not in holders:
-                    message = f"{name} holds --{option}, which belongs to {holders[0]}"
-                    yield self.hit(custom.declared, message, custom.leaf.span, hint=f"move it to {holders[0]}")
+@warning("GP136", _CUSTOM_SOURCE)(
+    summary="disk-custom has a network option, or net-custom has a disk option.",
+    rationale="Ganeti appends each text to its own command. drbdsetup refuses an option that the command does not"
+    " have: no disk can be activated.",
+    **show(_custom("…"), bad='disk-custom: "--max-buffers=8000"', good='net-custom: "--max-buffers=8000"'),
+)
+def drbd_custom_section(context: Context) -> Iterator[Hit]:
+    for custom in _strings(context):
+        name = custom.leaf.path[-1]
+        for option in dict.fromkeys(custom.options):
+            holders = OPTIONS[option].holders if option in OPTIONS and option not in _OF_GANETI else ()
+            if holders and name not in holders:
+                message = f"{name} holds --{option}, which belongs to {holders[0]}"
+                yield hit(custom.declared, message, custom.leaf.span, f"move it to {holders[0]}")
 
 
-class CustomValue(Rule):
-    info = warning_rule("GP158", "drbd-custom-value")(
-        summary="disk-custom or net-custom gives an option a value that drbdsetup refuses, or twice, or has a word that"
-        " belongs to no option.",
-        rationale="Ganeti stores any text. drbdsetup refuses the whole command: no disk can be activated. Of an option"
-        " that stands twice, nobody sees which one counts. A timeout (tenths of a second) must be below ping-int and"
-        " connect-int (seconds), or DRBD gives a connection up before it has asked.",
-        source=_CUSTOM_SOURCE,
-        bad=_custom('net-custom: "--max-buffers=800000"'),
-        good=_custom('net-custom: "--max-buffers=80k --timeout 60 --verify-alg=sha1"'),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for custom in _strings(context):
-            given: dict[str, str | None] = {}
-            starts_with_word = bool(custom.words) and not (custom.words or ("",))[0].startswith("-")  # GP134
-            for option, value in custom.values:
-                message, hint = _wrong(option, value)
-                if option in given and option not in _OF_GANETI:
-                    message, hint = f"sets --{option} twice", "leave one of them"
-                if message and not (starts_with_word and not option):
-                    yield self.hit(custom.declared, f"{custom.leaf.path[-1]} {message}", custom.leaf.span, hint=hint)
-                given[option] = value
-            late = _too_late(given)
-            if late:
-                message = f"{custom.leaf.path[-1]} has a timeout of {given['timeout']} tenths of a second, but {late}"
-                yield self.hit(custom.declared, message, custom.leaf.span, hint="write a shorter timeout")
+@warning("GP158", _CUSTOM_SOURCE)(
+    summary="disk-custom or net-custom gives an option a value that drbdsetup refuses, or twice, or has a word that"
+    " belongs to no option.",
+    rationale="Ganeti stores any text. drbdsetup refuses the whole command: no disk can be activated. Of an option"
+    " that stands twice, nobody sees which one counts. A timeout (tenths of a second) must be below ping-int and"
+    " connect-int (seconds), or DRBD gives a connection up before it has asked.",
+    **show(_custom('net-custom: "--max-buffers=…"'), bad="800000", good="80k --timeout 60 --verify-alg=sha1"),
+)
+def drbd_custom_value(context: Context) -> Iterator[Hit]:
+    for custom in _strings(context):
+        given: dict[str, str | None] = {}
+        starts_with_word = bool(custom.words) and not (custom.words or ("",))[0].startswith("-")  # GP134
+        for option, value in custom.values:
+            message, hint = _wrong(option, value)
+            if option in given and option not in _OF_GANETI:
+                message, hint = f"sets --{option} twice", "leave one of them"
+            if message and not (starts_with_word and not option):
+                yield hit(custom.declared, f"{custom.leaf.path[-1]} {message}", custom.leaf.span, hint)
+            given[option] = value
+        late = _too_late(given)
+        if late:
+            message = f"{custom.leaf.path[-1]} has a timeout of {given['timeout']} tenths of a second, but {late}"
+            yield hit(custom.declared, message, custom.leaf.span, "write a shorter timeout")
 
 
 def _wrong(option: str, value: str | None) -> tuple[str, str]:

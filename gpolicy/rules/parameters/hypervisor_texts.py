@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.checking.context import Context, texts
-from gpolicy.checking.rule import Explains, Hit, Rule
-from gpolicy.findings import Span, warning_rule
+from gpolicy.checking.rule import Explains, Hit, hit, warning
+from gpolicy.findings import Span
 from gpolicy.ganeti import vocabulary
 from gpolicy.ganeti.parameter import Path, Reach, Type
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of, is_one_slip, surely_meant
 from gpolicy.printable import some
-from gpolicy.rules.shared import CLUSTER, Form, misformed
+from gpolicy.rules.shared import CLUSTER, Form, misformed, show
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 _PCI: Final[dict[Path, Form]] = {
@@ -91,44 +91,37 @@ _WORDS_BESIDE: Final = {
 """The words that parameters of the same table take, by their place: nobody means them in a text."""
 
 
-class CapabilityUnknown(Rule):
-    info = warning_rule("GP181", "capability-unknown")(
-        summary="migration_caps or drop_capabilities has a word that QEMU or Linux does not know.",
-        rationale="Ganeti passes the words on unchecked. With an unknown capability a migration fails, or a container"
-        " does not start. The words of migration_caps stand between colons, those of drop_capabilities between commas.",
-        source="QEMU 9, migration capabilities; capabilities(7); Ganeti 3.0.2, run",
-        bad=f'{CLUSTER}hvparams:\n  kvm: {{migration_caps: "xbzrle,auto-converge"}}\n',
-        good=f'{CLUSTER}hvparams:\n  kvm: {{migration_caps: "xbzrle:auto-converge"}}\n',
-    )
-    _KNOWN: Final = {
-        kvm("migration_caps"): (":", vocabulary.QEMU_MIGRATION_CAPABILITIES),
-        ("hvparams", "lxc", "drop_capabilities"): (",", vocabulary.LINUX_CAPABILITIES),
-    }
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*self._KNOWN):
-            between, known = self._KNOWN[leaf.path]
-            words = [word.strip() for word in str(leaf.value).split(between)[:100]] if leaf.value else []
-            unknown = [word for word in words if word not in known]
-            if unknown:
-                hint = did_you_mean(unknown[0], known, f"write known words, with {between!r} between them")
-                message = f"{leaf.path[-1]}: there is no capability {some([repr(word) for word in unknown], 5)}"
-                yield self.hit(declared, message, leaf.span, hint=hint)
+_CAPABILITIES: Final = {
+    kvm("migration_caps"): (":", vocabulary.QEMU_MIGRATION_CAPABILITIES),
+    ("hvparams", "lxc", "drop_capabilities"): (",", vocabulary.LINUX_CAPABILITIES),
+}
 
 
-class PciDevice(Rule):
-    info = warning_rule("GP182", "pci-device")(
-        summary="pci_pass is not a list of PCI devices.",
-        rationale="Xen wants BUS:DEVICE.FUNCTION in hexadecimal digits, as lspci shows it. Ganeti splits the list at"
-        " semicolons and checks nothing; with a wrong word no instance starts.",
-        source=f"{_SOURCE}; xl.cfg(5), pci",
-        bad=f'{CLUSTER}hvparams:\n  xen-hvm: {{pci_pass: "01-00.0"}}\n',
-        good=f'{CLUSTER}hvparams:\n  xen-hvm: {{pci_pass: "01:00.0;01:00.1"}}\n',
-    )
+@warning("GP181", "QEMU 9, migration capabilities; capabilities(7); Ganeti 3.0.2, run")(
+    summary="migration_caps or drop_capabilities has a word that QEMU or Linux does not know.",
+    rationale="Ganeti passes the words on unchecked. With an unknown capability a migration fails, or a container"
+    " does not start. The words of migration_caps stand between colons, those of drop_capabilities between commas.",
+    **show(f'{CLUSTER}hvparams:\n  kvm: {{migration_caps: "xbzrle…auto-converge"}}\n', bad=",", good=":"),
+)
+def capability_unknown(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(*_CAPABILITIES):
+        between, known = _CAPABILITIES[leaf.path]
+        words = [word.strip() for word in str(leaf.value).split(between)[:100]] if leaf.value else []
+        unknown = [word for word in words if word not in known]
+        if unknown:
+            hint = did_you_mean(unknown[0], known, f"write known words, with {between!r} between them")
+            message = f"{leaf.path[-1]}: there is no capability {some([repr(word) for word in unknown], 5)}"
+            yield hit(declared, message, leaf.span, hint)
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf, message, hint in misformed(context, _PCI):
-            yield self.hit(declared, message, leaf.span, hint=hint)
+
+@warning("GP182", f"{_SOURCE}; xl.cfg(5), pci")(
+    summary="pci_pass is not a list of PCI devices.",
+    rationale="Xen wants BUS:DEVICE.FUNCTION in hexadecimal digits, as lspci shows it. Ganeti splits the list at"
+    " semicolons and checks nothing; with a wrong word no instance starts.",
+    **show(f'{CLUSTER}hvparams:\n  xen-hvm: {{pci_pass: "…"}}\n', bad="01-00.0", good="01:00.0;01:00.1"),
+)
+def pci_device(context: Context) -> Iterator[Hit]:
+    return misformed(context, _PCI)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,56 +141,47 @@ class _Words:
 _SOUND: Final = _Words(vocabulary.SOUND_CARDS, "sound card", between=",")
 
 
-class HypervisorText(Rule):
-    info = warning_rule("GP185", "hypervisor-text-form")(
-        summary="A text that Ganeti hands on to the hypervisor does not have the form that it needs.",
-        rationale="Ganeti stores any text for a root device, a CPU model, a machine type, a prefix of disk names, the"
-        " devices and control groups of containers, and letters of a boot order in any number. With another form no"
-        " instance starts.",
-        source=f"{_SOURCE}; lxc.container.conf(5), xl.cfg(5)",
-        bad=f'{CLUSTER}hvparams:\n  lxc: {{devices: "c 1:3"}}\n',
-        good=f'{CLUSTER}hvparams:\n  lxc: {{devices: "c 1:3 rw,c 1:5 rw"}}\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf, message, hint in misformed(context, _TEXT_FORMS):
-            yield self.hit(declared, message, leaf.span, hint=hint)
+@warning("GP185", f"{_SOURCE}; lxc.container.conf(5), xl.cfg(5)")(
+    summary="A text that Ganeti hands on to the hypervisor does not have the form that it needs.",
+    rationale="Ganeti stores any text for a root device, a CPU model, a machine type, a prefix of disk names, the"
+    " devices and control groups of containers, and letters of a boot order in any number. With another form no"
+    " instance starts.",
+    **show(f'{CLUSTER}hvparams:\n  lxc: {{devices: "c …"}}\n', bad="1:3", good="1:3 rw,c 1:5 rw"),
+)
+def hypervisor_text_form(context: Context) -> Iterator[Hit]:
+    return misformed(context, _TEXT_FORMS)
 
 
-class KvmWordMisspelt(Rule):
-    info = warning_rule("GP157", "kvm-word-misspelt")(
-        summary="A CPU model, machine type, keyboard layout or emulated device is not one of QEMU.",
-        rationale="Ganeti stores any text. QEMU refuses an unknown word, and no instance starts. Each release knows"
-        " more CPU models and machine types, so of these gpolicy reports only what is one slip away from one that it"
-        " knows, the bare name of a family, a word of libvirt, or an impossible version. The other words are fixed"
-        " lists.",
-        source="qemu-system-x86_64 -cpu help, -machine help; qemu(1), -k, -vga, -usbdevice",
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswel}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswell, vga: std}}\n",
-    )
-    _KNOWN: Final = {
-        kvm("cpu_type"): _Words(
-            vocabulary.KVM_CPU_MODELS, "CPU model", are_all=False, ignored=re.compile(r"(,.*|-v[0-9]+)$")
-        ),
-        kvm("machine_version"): _Words(
-            vocabulary.KVM_MACHINES, "machine type", are_all=False, ignored=re.compile(r"(,.*|-[0-9][0-9.]*)$")
-        ),
-        kvm("keymap"): _Words(vocabulary.KVM_KEYMAPS, "keyboard layout"),
-        kvm("vga"): _Words(vocabulary.KVM_GRAPHICS, "graphics card"),
-        kvm("soundhw"): _SOUND,
-        ("hvparams", "xen-hvm", "soundhw"): _SOUND,
-        kvm("usb_devices"): _Words(vocabulary.USB_DEVICES, "USB device", ignored=re.compile(":.*$"), between=","),
-    }
+_WORDS: Final = {
+    kvm("cpu_type"): _Words(
+        vocabulary.KVM_CPU_MODELS, "CPU model", are_all=False, ignored=re.compile(r"(,.*|-v[0-9]+)$")
+    ),
+    kvm("machine_version"): _Words(
+        vocabulary.KVM_MACHINES, "machine type", are_all=False, ignored=re.compile(r"(,.*|-[0-9][0-9.]*)$")
+    ),
+    kvm("keymap"): _Words(vocabulary.KVM_KEYMAPS, "keyboard layout"),
+    kvm("vga"): _Words(vocabulary.KVM_GRAPHICS, "graphics card"),
+    kvm("soundhw"): _SOUND,
+    ("hvparams", "xen-hvm", "soundhw"): _SOUND,
+    kvm("usb_devices"): _Words(vocabulary.USB_DEVICES, "USB device", ignored=re.compile(":.*$"), between=","),
+}
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*self._KNOWN):
-            words = self._KNOWN[leaf.path]
-            text = str(leaf.value)[:1000]
-            for written in text.split(words.between) if words.between else [text]:
-                hint = _unlike(written.strip(), words)
-                if hint:
-                    message = f"{leaf.path[-1]}: QEMU has no {words.what} {written.strip()!r}"
-                    yield self.hit(declared, message, leaf.span, hint=hint)
+
+@warning("GP157", "qemu-system-x86_64 -cpu help, -machine help; qemu(1), -k, -vga, -usbdevice")(
+    summary="A CPU model, machine type, keyboard layout or emulated device is not one of QEMU.",
+    rationale="Ganeti stores any text. QEMU refuses an unknown word, and no instance starts. Each release knows more"
+    " CPU models and machine types, so of these gpolicy reports only what is one slip away from one that it knows, the"
+    " bare name of a family, a word of libvirt, or an impossible version. The other words are fixed lists.",
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: …}}\n", bad="Haswel", good="Haswell, vga: std"),
+)
+def kvm_word_misspelt(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(*_WORDS):
+        words = _WORDS[leaf.path]
+        text = str(leaf.value)[:1000]
+        for written in text.split(words.between) if words.between else [text]:
+            hint = _unlike(written.strip(), words)
+            if hint:
+                yield hit(declared, f"{leaf.path[-1]}: QEMU has no {words.what} {written.strip()!r}", leaf.span, hint)
 
 
 def _unlike(written: str, words: _Words) -> str:
@@ -223,51 +207,46 @@ def _unlike(written: str, words: _Words) -> str:
     return f"Did you mean `{near}`?" if near is not None else ""
 
 
-class TextSlip(Rule):
-    info = warning_rule("GP191", "text-slip")(
-        summary="A text or a name is a word for nothing, has blanks around it, or ends with a comma or a colon.",
-        rationale="Ganeti takes every letter for a part of the text: `none` is then the name of a bridge, a pool or an"
-        ' allocator, and "web " is not web. Write "" where nothing is meant, and leave out what is to stay as it is.',
-        source="Ganeti 3.0.2, run: it stores any text",
-        bad=f"{CLUSTER}default_iallocator: none\n",
-        good=f'{CLUSTER}default_iallocator: ""\n',
-    )
-    explains = Explains(order=1)
+@warning("GP191", "Ganeti 3.0.2, run: it stores any text")(
+    summary="A text or a name is a word for nothing, has blanks around it, or ends with a comma or a colon.",
+    rationale="Ganeti takes every letter for a part of the text: `none` is then the name of a bridge, a pool or an"
+    ' allocator, and "web " is not web. Write "" where nothing is meant, and leave out what is to stay as it is.',
+    **show(f"{CLUSTER}default_iallocator: …\n", bad="none", good='""'),
+    explains=Explains(order=1),
+)
+def text_slip(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(*_TEXTS):
+        words = [(str(leaf.value), leaf.span)]
+        if not isinstance(leaf.value, str):
+            words = [(text, leaf.at(index)) for index, text in enumerate(texts(leaf))]
+        for text, span in words:
+            if text.lower() in _NOTHING and leaf.path not in _WITH_FORM:
+                message = f"{leaf.dotted} is {text!r}, which Ganeti takes for a name or a word"
+                yield hit(declared, message, span, 'write "" for nothing, or leave the key out')
+            elif (other := _WORDS_BESIDE.get((*leaf.path[:-1], text))) and leaf.path not in _WITH_FORM:
+                message = f"{leaf.dotted} is {text!r}, a word of {other}"
+                yield hit(declared, message, span, "correct the one that was copied")
+            elif leaf.path not in _OPEN:
+                meant = text if leaf.path in _WITH_COLON else text.removesuffix(":")
+                yield from _ends(declared.label, leaf.dotted, meant, text, span)
+    for tag in context.tags:
+        if tag.suffix.rstrip(":").lower() in _NOTHING or tag.text.lower() in _NOTHING:
+            yield hit(tag.label, f"the tag is {tag.text!r}: no tag means nothing", tag.span, "leave it out")
+        else:
+            bare = tag.text.rstrip(":/=.-")  # with what no tag ends on purpose
+            meant = bare if ":" in bare and not tag.text.startswith("htools") else tag.text
+            if tag.typed and tag.text.endswith(tuple(f"{mark}:" for mark in "/=.-")):
+                meant = f"{bare}:"
+            yield from _ends(tag.label, "the tag", meant, tag.text, tag.span)
+    for what, label, name, span in _names(context):
+        yield from _ends(label, f"the name of the {what}", name, name, span)
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*_TEXTS):
-            words = [(str(leaf.value), leaf.span)]
-            if not isinstance(leaf.value, str):
-                words = [(text, leaf.at(index)) for index, text in enumerate(texts(leaf))]
-            for text, span in words:
-                if text.lower() in _NOTHING and leaf.path not in _WITH_FORM:
-                    message = f"{leaf.dotted} is {text!r}, which Ganeti takes for a name or a word"
-                    yield self.hit(declared, message, span, hint='write "" for nothing, or leave the key out')
-                elif (other := _WORDS_BESIDE.get((*leaf.path[:-1], text))) and leaf.path not in _WITH_FORM:
-                    message = f"{leaf.dotted} is {text!r}, a word of {other}"
-                    yield self.hit(declared, message, span, hint="correct the one that was copied")
-                elif leaf.path not in _OPEN:
-                    meant = text if leaf.path in _WITH_COLON else text.removesuffix(":")
-                    yield from self._ends(declared.label, leaf.dotted, meant, text, span)
-        for tag in context.tags:
-            if tag.suffix.rstrip(":").lower() in _NOTHING or tag.text.lower() in _NOTHING:
-                message = f"the tag is {tag.text!r}: no tag means nothing"
-                yield self.hit(tag.label, message, tag.span, hint="leave it out")
-            else:
-                bare = tag.text.rstrip(":/=.-")  # with what no tag ends on purpose
-                meant = bare if ":" in bare and not tag.text.startswith("htools") else tag.text
-                if tag.typed and tag.text.endswith(tuple(f"{mark}:" for mark in "/=.-")):
-                    meant = f"{bare}:"
-                yield from self._ends(tag.label, "the tag", meant, tag.text, tag.span)
-        for what, label, name, span in _names(context):
-            yield from self._ends(label, f"the name of the {what}", name, name, span)
 
-    def _ends(self, label: str, title: str, meant: str, text: str, span: Span) -> Iterator[Hit]:
-        behind = re.match(r"[\s,;]*", meant[::-1])  # from the end, so that one pass is enough
-        core = meant[: len(meant) - (behind.end() if behind else 0)].lstrip()
-        if core and core != text:
-            message = f"{title} is {text!r}: what stands around {core!r} belongs to it"
-            yield self.hit(label, message, span, hint=f"write {core}")
+def _ends(label: str, title: str, meant: str, text: str, span: Span) -> Iterator[Hit]:
+    behind = re.match(r"[\s,;]*", meant[::-1])  # from the end, so that one pass is enough
+    core = meant[: len(meant) - (behind.end() if behind else 0)].lstrip()
+    if core and core != text:
+        yield hit(label, f"{title} is {text!r}: what stands around {core!r} belongs to it", span, f"write {core}")
 
 
 def _names(context: Context) -> Iterator[tuple[str, str, str, Span]]:

@@ -10,8 +10,8 @@ from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import REFUSED, Related, Span, error_rule, warning_rule
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
+from gpolicy.findings import REFUSED, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
@@ -20,7 +20,7 @@ from gpolicy.guessing import surely_meant
 from gpolicy.policy.model import promised_nodes
 from gpolicy.printable import count
 from gpolicy.rules.parameters.hypervisors import REFUSALS, address_of, ip_version
-from gpolicy.rules.shared import CLUSTER, GROUP, MoreWithState, bounds
+from gpolicy.rules.shared import CLUSTER, GROUP, bounds, show
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "::0"})  # noqa: S104 (what is warned of)
@@ -63,56 +63,50 @@ _OF_XEN: Final[Path] = ("hvparams", "xen-hvm", "vnc_bind_address")
 """Its form is part of the parameter table."""
 
 
-class ConsoleOpen(MoreWithState):
-    info = warning_rule("GP177", "console-open")(
-        summary="Consoles of instances are open to every network without a password.",
-        rationale="VNC or SPICE listens on all addresses of the node, and the file of its password is empty (which is"
-        " KVM's default in Ganeti). Whoever reaches the node then sits at the instance's screen and keyboard.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0, vnc_password_file: /etc/ganeti/vnc-password}}\n",
-    )
-    _PASSWORDS: Final = {kvm("vnc_bind_address"): "vnc_password_file", kvm("spice_bind"): "spice_password_file"}
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*self._PASSWORDS):
-            name = self._PASSWORDS[leaf.path]
-            password = in_force(context, declared, kvm(name))
-            if leaf.value in _EVERY_ADDRESS and (password is None or password.value == ""):
-                message = f"{leaf.path[-1]} {leaf.value} opens consoles to every network, and {name} is "
-                message += "empty" if password is not None else "not declared"
-                yield self.hit(declared, message, leaf.span, hint=f"write {name}, or the address 127.0.0.1")
+_PASSWORDS: Final = {kvm("vnc_bind_address"): "vnc_password_file", kvm("spice_bind"): "spice_password_file"}
 
 
-class KvmExtra(Rule):
-    info = warning_rule("GP178", "kvm-extra")(
-        summary="kvm_extra has an option that Ganeti writes itself, or a misspelt one, or is no list of options.",
-        rationale="Ganeti appends kvm_extra to its own command. Up to 3.0 it splits it at each blank: quotes are not"
-        " removed, and two blanks make an empty argument. From 3.1 on it splits it as a shell does. KVM gets an option"
-        " twice; the later one wins, or KVM refuses to start. Capacity and `gnt-instance info` show the other value.",
-        source="Ganeti 3.0.2 and 3.1, how they start instances; gnt-instance(8)",
-        bad=f'{CLUSTER}hvparams:\n  kvm: {{kvm_extra: "-m 4096"}}\n',
-        good=f'{CLUSTER}hvparams:\n  kvm: {{kvm_extra: "-no-hpet -watchdog i6300esb"}}\n',
-    )
+@warning("GP177", _SOURCE, When.MORE_WITH_STATE)(
+    summary="Consoles of instances are open to every network without a password.",
+    rationale="VNC or SPICE listens on all addresses of the node, and the file of its password is empty (which is"
+    " KVM's default in Ganeti). Whoever reaches the node then sits at the instance's screen and keyboard.",
+    bad=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0}}\n",
+    good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0, vnc_password_file: /etc/ganeti/vnc-password}}\n",
+)
+def console_open(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(*_PASSWORDS):
+        name = _PASSWORDS[leaf.path]
+        password = in_force(context, declared, kvm(name))
+        if leaf.value in _EVERY_ADDRESS and (password is None or password.value == ""):
+            message = f"{leaf.path[-1]} {leaf.value} opens consoles to every network, and {name} is "
+            message += "empty" if password is not None else "not declared"
+            yield hit(declared, message, leaf.span, f"write {name}, or the address 127.0.0.1")
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(kvm("kvm_extra")):
-            words, mistake = _split(str(leaf.value), context.version)
-            options = [word.lstrip("-") for word in words if word.startswith("-")]
-            for option in dict.fromkeys(option for option in options if option in _OF_KVM):
-                message = f"kvm_extra has -{option}, which Ganeti writes itself"
-                hint = f"Ganeti takes it from {_OF_KVM[option]}: remove -{option}"
-                yield self.hit(declared, message, leaf.span, hint=hint)
-            for option in dict.fromkeys(options):
-                near = None if option in _KVM_OPTIONS else surely_meant(option, _KVM_OPTIONS)
-                if near is not None:
-                    message = f"kvm_extra has -{option}, which QEMU does not know"
-                    yield self.hit(declared, message, leaf.span, hint=f"Did you mean `-{near}`?")
-            if words and not words[0].startswith("-"):
-                message = f"kvm_extra starts with {words[0]!r}, which is no option"
-                yield self.hit(declared, message, leaf.span, hint="write options, such as -no-hpet")
-            elif mistake:
-                yield self.hit(declared, f"kvm_extra has {mistake}", leaf.span, hint="write words without quotes")
+
+@warning("GP178", "Ganeti 3.0.2 and 3.1, how they start instances; gnt-instance(8)")(
+    summary="kvm_extra has an option that Ganeti writes itself, or a misspelt one, or is no list of options.",
+    rationale="Ganeti appends kvm_extra to its own command. Up to 3.0 it splits it at each blank: quotes are not"
+    " removed, and two blanks make an empty argument. From 3.1 on it splits it as a shell does. KVM gets an option"
+    " twice; the later one wins, or KVM refuses to start. Capacity and `gnt-instance info` show the other value.",
+    **show(f'{CLUSTER}hvparams:\n  kvm: {{kvm_extra: "…"}}\n', bad="-m 4096", good="-no-hpet -watchdog i6300esb"),
+)
+def kvm_extra(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(kvm("kvm_extra")):
+        words, mistake = _split(str(leaf.value), context.version)
+        options = [word.lstrip("-") for word in words if word.startswith("-")]
+        for option in dict.fromkeys(option for option in options if option in _OF_KVM):
+            message = f"kvm_extra has -{option}, which Ganeti writes itself"
+            yield hit(declared, message, leaf.span, f"Ganeti takes it from {_OF_KVM[option]}: remove -{option}")
+        for option in dict.fromkeys(options):
+            near = None if option in _KVM_OPTIONS else surely_meant(option, _KVM_OPTIONS)
+            if near is not None:
+                message = f"kvm_extra has -{option}, which QEMU does not know"
+                yield hit(declared, message, leaf.span, f"Did you mean `-{near}`?")
+        if words and not words[0].startswith("-"):
+            message = f"kvm_extra starts with {words[0]!r}, which is no option"
+            yield hit(declared, message, leaf.span, "write options, such as -no-hpet")
+        elif mistake:
+            yield hit(declared, f"kvm_extra has {mistake}", leaf.span, "write words without quotes")
 
 
 def _split(text: str, version: str) -> tuple[list[str], str]:
@@ -127,37 +121,33 @@ def _split(text: str, version: str) -> tuple[list[str], str]:
     return words, "quotes, or blanks beside one another: Ganeti splits it at each blank" if wrong else ""
 
 
-class CpuMaskUnlikely(MoreWithState):
-    info = warning_rule("GP179", "cpu-mask-unlikely")(
-        summary="cpu_mask names CPUs that no node has, less than half of them, or one mask for each of several virtual"
-        " CPUs.",
-        rationale="CPUs count from 0. An instance that is to run on a CPU that its node does not have does not start."
-        " As a default of the cluster, a few CPUs are shared by the instances of a whole node. Masks with colons"
-        " between them are one for each virtual CPU: an instance with more or fewer does not start.",
-        source=_SOURCE,
-        bad=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-16"}}\n---\n{GROUP}hardware: {{memory: 64G, cpus: 16}}\n',
-        good=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-15"}}\n---\n{GROUP}hardware: {{memory: 64G, cpus: 16}}\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*_MASKS):
-            numbers = [int(digits) for digits in re.findall(r"[0-9]+", str(leaf.value)) if len(digits) <= _MOST_DIGITS]
-            has, span, group = _fewest_cpus(context)
-            if has and numbers and max(numbers) >= has:
-                message = f"{leaf.dotted} names CPU {max(numbers)}, but nodes of group {group} have {has}:"
-                message += f" 0 to {has - 1}"
-                related = (Related(span, "the hardware is promised here"),) if span else ()
-                yield self.hit(declared, message, leaf.span, hint=f"write at most {has - 1}", related=related)
-            elif (masks := str(leaf.value).count(":") + 1) > 1 and (other := _other_cpus(context, masks)):
-                message = f"{leaf.dotted} has masks for {masks} virtual CPUs, but instances have {other}"
-                yield self.hit(declared, message, leaf.span, hint="write one mask for all, such as 0-7")
-            elif re.fullmatch(r" *[0-9]+ *", str(leaf.value)):
-                message = f"{leaf.dotted} puts all instances of a node on CPU {str(leaf.value).strip()}"
-                yield self.hit(declared, message, leaf.span, hint="write a range of CPUs, such as 0-7, or all")
-            elif masks == 1 and has and 0 < 2 * (named := _cpus_in(str(leaf.value))) < has:
-                message = f"{leaf.dotted} puts all instances of a node on {count(named, 'CPU')} of {has} or more"
-                related = (Related(span, "the hardware is promised here"),) if span else ()
-                yield self.hit(declared, message, leaf.span, hint=f"write 0-{has - 1}, or all", related=related)
+@warning("GP179", _SOURCE, When.MORE_WITH_STATE)(
+    summary="cpu_mask names CPUs that no node has, less than half of them, or one mask for each of several virtual"
+    " CPUs.",
+    rationale="CPUs count from 0. An instance that is to run on a CPU that its node does not have does not start."
+    " As a default of the cluster, a few CPUs are shared by the instances of a whole node. Masks with colons"
+    " between them are one for each virtual CPU: an instance with more or fewer does not start.",
+    bad=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-16"}}\n---\n{GROUP}hardware: {{memory: 64G, cpus: 16}}\n',
+    good=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-15"}}\n---\n{GROUP}hardware: {{memory: 64G, cpus: 16}}\n',
+)
+def cpu_mask_unlikely(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(*_MASKS):
+        numbers = [int(digits) for digits in re.findall(r"[0-9]+", str(leaf.value)) if len(digits) <= _MOST_DIGITS]
+        has, span, group = _fewest_cpus(context)
+        if has and numbers and max(numbers) >= has:
+            message = f"{leaf.dotted} names CPU {max(numbers)}, but nodes of group {group} have {has}: 0 to {has - 1}"
+            related = see(span, "the hardware is promised here")
+            yield hit(declared, message, leaf.span, f"write at most {has - 1}", related)
+        elif (masks := str(leaf.value).count(":") + 1) > 1 and (other := _other_cpus(context, masks)):
+            message = f"{leaf.dotted} has masks for {masks} virtual CPUs, but instances have {other}"
+            yield hit(declared, message, leaf.span, "write one mask for all, such as 0-7")
+        elif re.fullmatch(r" *[0-9]+ *", str(leaf.value)):
+            message = f"{leaf.dotted} puts all instances of a node on CPU {str(leaf.value).strip()}"
+            yield hit(declared, message, leaf.span, "write a range of CPUs, such as 0-7, or all")
+        elif masks == 1 and has and 0 < 2 * (named := _cpus_in(str(leaf.value))) < has:
+            message = f"{leaf.dotted} puts all instances of a node on {count(named, 'CPU')} of {has} or more"
+            related = see(span, "the hardware is promised here")
+            yield hit(declared, message, leaf.span, f"write 0-{has - 1}, or all", related)
 
 
 def _cpus_in(mask: str) -> int:
@@ -189,123 +179,100 @@ def _fewest_cpus(context: Context) -> tuple[int, Span | None, str]:
     return min(found, key=lambda item: item[0], default=(0, None, ""))
 
 
-class KvmTopology(Rule):
-    info = warning_rule("GP180", "kvm-topology")(
-        summary="No instance of a spec has the CPUs that cpu_sockets, cpu_cores and cpu_threads of KVM make together.",
-        rationale="KVM refuses to start an instance whose virtual CPUs are not the product of sockets, cores and"
-        " threads; if one of them is not given, they must be a multiple of the product of the others.",
-        source=f"{_SOURCE}; qemu(1), -smp",
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{cpu_cores: 4, cpu_threads: 2}}\n{_UP_TO_4}",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{cpu_cores: 2}}\n{_UP_TO_4}",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        given = (context.cluster_leaf(kvm(name)) for name in ("cpu_sockets", "cpu_cores", "cpu_threads"))
-        leaves = [leaf for leaf in given if leaf is not None and leaf.value]
-        product = math.prod(int(str(leaf.value)) for leaf in leaves)
-        for declared, pair in context.each_pair() if leaves else ():
-            low, high = max(pair.minimum["cpu-count"], 1), pair.maximum["cpu-count"]
-            fits = low <= product <= high if len(leaves) == 3 else high // product * product >= low
-            if pair.possible and not fits:
-                names = " times ".join(leaf.path[-1] for leaf in leaves)
-                cpus = f"{low} to {count(high, 'CPU')}"
-                message = f"{pair.title} has {cpus}: none of them goes with {names}, which is {product}"
-                related = (Related(leaves[0].span, "the topology is here"),)
-                hint = "leave the topology to KVM (0), or allow such a cpu-count"
-                yield self.hit(declared, message, pair.at("max", "cpu-count"), hint=hint, related=related)
+@warning("GP180", f"{_SOURCE}; qemu(1), -smp")(
+    summary="No instance of a spec has the CPUs that cpu_sockets, cpu_cores and cpu_threads of KVM make together.",
+    rationale="KVM refuses to start an instance whose virtual CPUs are not the product of sockets, cores and"
+    " threads; if one of them is not given, they must be a multiple of the product of the others.",
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{cpu_cores: …}}\n{_UP_TO_4}", bad="4, cpu_threads: 2", good="2"),
+)
+def kvm_topology(context: Context) -> Iterator[Hit]:
+    given = (context.cluster_leaf(kvm(name)) for name in ("cpu_sockets", "cpu_cores", "cpu_threads"))
+    leaves = [leaf for leaf in given if leaf is not None and leaf.value]
+    product = math.prod(int(str(leaf.value)) for leaf in leaves)
+    for declared, pair in context.each_pair() if leaves else ():
+        low, high = max(pair.minimum["cpu-count"], 1), pair.maximum["cpu-count"]
+        fits = low <= product <= high if len(leaves) == 3 else high // product * product >= low
+        if pair.possible and not fits:
+            names = " times ".join(leaf.path[-1] for leaf in leaves)
+            cpus = f"{low} to {count(high, 'CPU')}"
+            message = f"{pair.title} has {cpus}: none of them goes with {names}, which is {product}"
+            hint = "leave the topology to KVM (0), or allow such a cpu-count"
+            yield hit(declared, message, pair.at("max", "cpu-count"), hint, see(leaves[0].span, "the topology is here"))
 
 
-class DisksBeyondBus(MoreWithState):
-    info = warning_rule("GP188", "disks-beyond-bus")(
-        summary="A spec allows more disks than the type of disks of KVM can have.",
-        rationale="QEMU's machines have two IDE channels with two devices each. An instance with more disks does not"
-        " start.",
-        source=f"{_SOURCE}; qemu(1), -drive if=ide",
-        bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  kvm: {{disk_type: ide}}\n"
-        + _UP_TO_4.replace("disk-count: 1,", "disk-count: 6,"),
-        good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  kvm: {{disk_type: ide}}\n{_UP_TO_4}",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        leaf, hypervisors = context.cluster_leaf(kvm("disk_type")), context.enabled_hypervisors()
-        is_alone = hypervisors is not None and tuple(hypervisors.values) == ("kvm",)
-        for declared, pair in context.each_pair() if leaf is not None and leaf.value == "ide" and is_alone else ():
-            if leaf is not None and pair.maximum["disk-count"] > _ON_IDE:
-                message = f"{pair.title} allows {pair.maximum['disk-count']} disks, but disk_type ide has {_ON_IDE}"
-                related = (Related(leaf.span, "disk_type is here"),)
-                hint = "lower the maximum, or write disk_type: paravirtual"
-                yield self.hit(declared, message, pair.at("max", "disk-count"), hint=hint, related=related)
+@warning("GP188", f"{_SOURCE}; qemu(1), -drive if=ide", When.MORE_WITH_STATE)(
+    summary="A spec allows more disks than the type of disks of KVM can have.",
+    rationale="QEMU's machines have two IDE channels with two devices each. An instance with more disks does not"
+    " start.",
+    bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  kvm: {{disk_type: ide}}\n"
+    + _UP_TO_4.replace("disk-count: 1,", "disk-count: 6,"),
+    good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  kvm: {{disk_type: ide}}\n{_UP_TO_4}",
+)
+def disks_beyond_bus(context: Context) -> Iterator[Hit]:
+    leaf, hypervisors = context.cluster_leaf(kvm("disk_type")), context.enabled_hypervisors()
+    is_alone = hypervisors is not None and tuple(hypervisors.values) == ("kvm",)
+    for declared, pair in context.each_pair() if leaf is not None and leaf.value == "ide" and is_alone else ():
+        if leaf is not None and pair.maximum["disk-count"] > _ON_IDE:
+            message = f"{pair.title} allows {pair.maximum['disk-count']} disks, but disk_type ide has {_ON_IDE}"
+            hint = "lower the maximum, or write disk_type: paravirtual"
+            yield hit(declared, message, pair.at("max", "disk-count"), hint, see(leaf.span, "disk_type is here"))
 
 
-class DefaultOfOneInstance(MoreWithState):
-    info = warning_rule("GP186", "default-of-one-instance")(
-        summary="A cluster-wide default of KVM or Xen makes sense for a single instance only.",
-        rationale="What the policy declares holds for every instance that says nothing else. A kernel argument for"
-        " repairs then starts each of them in single-user mode. QEMU passes a type such as scsi-generic on to a device,"
-        " which a logical volume, a mirror or a file is not. Without ACPI no instance notices that Ganeti wants to"
-        " shut it down: it waits, and then turns the power off. Without kvm_flag QEMU emulates each instruction.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro single}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro quiet}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        enabled = context.enabled_templates()
-        for declared, leaf in context.explicit_at(kvm("disk_type")):
-            if leaf.value in _REAL_DEVICES and enabled is not None and not _WITH_DEVICES.issuperset(enabled.values):
-                message = f"disk_type {leaf.value} is for real SCSI devices, which the disks of most templates are not"
-                yield self.hit(declared, message, leaf.span, hint="write scsi-hd or paravirtual")
-        for declared, leaf in context.explicit_at(kvm("kvm_flag")):
-            if leaf.value == "disabled":
-                message = "kvm_flag is disabled: no instance uses the virtualisation of the processors,"
-                message += " and all are slow"
-                yield self.hit(declared, message, leaf.span, hint="write enabled, or leave it out")
-        hypervisors = ("kvm", "xen-pvm", "xen-hvm")
-        paths = [("hvparams", item, name) for item in hypervisors for name in ("kernel_args", "acpi")]
-        for declared, leaf in context.explicit_at(*paths):
-            words = str(leaf.value).split() if leaf.path[-1] == "kernel_args" else []
-            repair = next((word for word in words if _RESCUE.fullmatch(word)), None)
-            if repair is not None:
-                message = f"{leaf.dotted} has {repair}: every instance starts in single-user mode"
-                yield self.hit(declared, message, leaf.span, hint="set it for the instance that needs it")
-            elif leaf.value is False:
-                message = f"{leaf.dotted} is false: instances do not notice that they are to shut down"
-                hint = "write true, and set it for the instance that needs it"
-                yield self.hit(declared, message, leaf.span, hint=hint)
+@warning("GP186", _SOURCE, When.MORE_WITH_STATE)(
+    summary="A cluster-wide default of KVM or Xen makes sense for a single instance only.",
+    rationale="What the policy declares holds for every instance that says nothing else. A kernel argument for"
+    " repairs then starts each of them in single-user mode. QEMU passes a type such as scsi-generic on to a device,"
+    " which a logical volume, a mirror or a file is not. Without ACPI no instance notices that Ganeti wants to"
+    " shut it down: it waits, and then turns the power off. Without kvm_flag QEMU emulates each instruction.",
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro …}}\n", bad="single", good="quiet"),
+)
+def default_of_one_instance(context: Context) -> Iterator[Hit]:
+    enabled = context.enabled_templates()
+    for declared, leaf in context.explicit_at(kvm("disk_type")):
+        if leaf.value in _REAL_DEVICES and enabled is not None and not _WITH_DEVICES.issuperset(enabled.values):
+            message = f"disk_type {leaf.value} is for real SCSI devices, which the disks of most templates are not"
+            yield hit(declared, message, leaf.span, "write scsi-hd or paravirtual")
+    for declared, leaf in context.explicit_at(kvm("kvm_flag")):
+        if leaf.value == "disabled":
+            message = "kvm_flag is disabled: no instance uses the virtualisation of the processors, and all are slow"
+            yield hit(declared, message, leaf.span, "write enabled, or leave it out")
+    hypervisors = ("kvm", "xen-pvm", "xen-hvm")
+    paths = [("hvparams", item, name) for item in hypervisors for name in ("kernel_args", "acpi")]
+    for declared, leaf in context.explicit_at(*paths):
+        words = str(leaf.value).split() if leaf.path[-1] == "kernel_args" else []
+        repair = next((word for word in words if _RESCUE.fullmatch(word)), None)
+        if repair is not None:
+            message = f"{leaf.dotted} has {repair}: every instance starts in single-user mode"
+            yield hit(declared, message, leaf.span, "set it for the instance that needs it")
+        elif leaf.value is False:
+            message = f"{leaf.dotted} is false: instances do not notice that they are to shut down"
+            yield hit(declared, message, leaf.span, "write true, and set it for the instance that needs it")
 
 
-class SerialSpeed(MoreWithState):
-    info = error_rule("GP172", "serial-speed", REFUSED)(
-        summary="serial_speed is not a speed of a serial line.",
-        rationale="Ganeti refuses the value if instances have a serial console. Without one it does not read it.",
-        source=REFUSALS,
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9200}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: 9600}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(kvm("serial_speed")):
-            console = in_force(context, declared, kvm("serial_console"))
-            if number(leaf) not in SERIAL_SPEEDS and not (console and console.value is False):
-                message = f"serial_speed is {leaf.value}, which is not the speed of a serial line"
-                yield self.hit(declared, message, leaf.span, hint=f"write one of {', '.join(map(str, SERIAL_SPEEDS))}")
+@error("GP172", REFUSALS, When.MORE_WITH_STATE, stays=REFUSED)(
+    summary="serial_speed is not a speed of a serial line.",
+    rationale="Ganeti refuses the value if instances have a serial console. Without one it does not read it.",
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: …}}\n", bad="9200", good="9600"),
+)
+def serial_speed(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(kvm("serial_speed")):
+        console = in_force(context, declared, kvm("serial_console"))
+        if number(leaf) not in SERIAL_SPEEDS and not (console and console.value is False):
+            message = f"serial_speed is {leaf.value}, which is not the speed of a serial line"
+            yield hit(declared, message, leaf.span, f"write one of {', '.join(map(str, SERIAL_SPEEDS))}")
 
 
-class CpuRangeReversed(Rule):
-    info = error_rule("GP173", "cpu-range-reversed", REFUSED)(
-        summary="A range of CPUs in cpu_mask ends below its start.",
-        rationale="Ganeti refuses the range.",
-        source=REFUSALS,
-        bad=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "3-0"}}\n',
-        good=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-3"}}\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*_MASKS):
-            for low, high in re.findall(r"(?<![0-9_])([0-9_]++) *+- *+\+?([0-9_]++)", str(leaf.value)):
-                if _magnitude(low) > _magnitude(high):
-                    message = f"{leaf.dotted}: the range {low}-{high} ends below its start"
-                    yield self.hit(declared, message, leaf.span, hint=f"write {high}-{low}")
+@error("GP173", REFUSALS, stays=REFUSED)(
+    summary="A range of CPUs in cpu_mask ends below its start.",
+    rationale="Ganeti refuses the range.",
+    **show(f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "…"}}\n', bad="3-0", good="0-3"),
+)
+def cpu_range_reversed(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(*_MASKS):
+        for low, high in re.findall(r"(?<![0-9_])([0-9_]++) *+- *+\+?([0-9_]++)", str(leaf.value)):
+            if _magnitude(low) > _magnitude(high):
+                message = f"{leaf.dotted}: the range {low}-{high} ends below its start"
+                yield hit(declared, message, leaf.span, f"write {high}-{low}")
 
 
 def _magnitude(digits: str) -> tuple[int, str]:
@@ -314,33 +281,29 @@ def _magnitude(digits: str) -> tuple[int, str]:
     return len(significant), significant
 
 
-class BindAddressUnlikely(Rule):
-    info = warning_rule("GP174", "bind-address-unlikely")(
-        summary="The address of VNC or SPICE consoles is neither an IP address nor the name of an interface, or that of"
-        " one node.",
-        rationale="Ganeti takes whatever is not an IP address (or, for VNC, an absolute path) for the name of a"
-        " network interface, and refuses the command unless every node has it. It looks up no host name and accepts no"
-        " port. KVM listens on the address itself, so only the node that has it starts an instance.",
-        source=REFUSALS,
-        bad=f'{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: "0.0.0.0:5900"}}\n',
-        good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 127.0.0.1}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(kvm("vnc_bind_address"), kvm("spice_bind"), _OF_XEN):
-            text = str(leaf.value)
-            path = text.startswith("/") and leaf.path[-1] == "vnc_bind_address"
-            address = address_of(text)
-            is_of_one = address is not None and not (address.is_loopback or address.is_unspecified)
-            if is_of_one and _node_count(context) != 1 and not context.policy.broken:
-                message = f"{leaf.path[-1]} is {text}, which at most one node has: no other starts an instance"
-                is_slip = sorted(text) == sorted(_LOOPBACK)
-                hint = f"Did you mean `{_LOOPBACK}`?" if is_slip else "write 127.0.0.1, or an interface"
-                yield self.hit(declared, message, leaf.span, hint=hint)
-            if not text or path or leaf.path == _OF_XEN or ip_version(text) or _may_be_interface(text):
-                continue
-            message = f"{leaf.path[-1]} is {text!r}, which is neither an IP address nor an interface"
-            yield self.hit(declared, message, leaf.span, hint="write an address (127.0.0.1, ::1) or an interface (lo)")
+@warning("GP174", REFUSALS)(
+    summary="The address of VNC or SPICE consoles is neither an IP address nor the name of an interface, or that of"
+    " one node.",
+    rationale="Ganeti takes whatever is not an IP address (or, for VNC, an absolute path) for the name of a"
+    " network interface, and refuses the command unless every node has it. It looks up no host name and accepts no"
+    " port. KVM listens on the address itself, so only the node that has it starts an instance.",
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: …}}\n", bad='"0.0.0.0:5900"', good="127.0.0.1"),
+)
+def bind_address_unlikely(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(kvm("vnc_bind_address"), kvm("spice_bind"), _OF_XEN):
+        text = str(leaf.value)
+        path = text.startswith("/") and leaf.path[-1] == "vnc_bind_address"
+        address = address_of(text)
+        is_of_one = address is not None and not (address.is_loopback or address.is_unspecified)
+        if is_of_one and _node_count(context) != 1 and not context.policy.broken:
+            message = f"{leaf.path[-1]} is {text}, which at most one node has: no other starts an instance"
+            is_slip = sorted(text) == sorted(_LOOPBACK)
+            hint = f"Did you mean `{_LOOPBACK}`?" if is_slip else "write 127.0.0.1, or an interface"
+            yield hit(declared, message, leaf.span, hint)
+        if not text or path or leaf.path == _OF_XEN or ip_version(text) or _may_be_interface(text):
+            continue
+        message = f"{leaf.path[-1]} is {text!r}, which is neither an IP address nor an interface"
+        yield hit(declared, message, leaf.span, "write an address (127.0.0.1, ::1) or an interface (lo)")
 
 
 def _may_be_interface(text: str) -> bool:

@@ -10,73 +10,85 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import InForce, in_force, places, together
-from gpolicy.checking.rule import Hit
-from gpolicy.findings import REFUSED, error_rule, warning_rule
+from gpolicy.checking.rule import Hit, When, error, hit, warning
+from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import PARAMETERS, as_word, kvm, parameter_at
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS
 from gpolicy.policy.model import ClusterPolicy
-from gpolicy.rules.shared import CLUSTER, MoreWithState, WholePolicyRule, conflict, default_of
+from gpolicy.rules.shared import CLUSTER, conflict, default_of, show
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
+_Mismatches = Mapping[tuple[Path, Path], "_Mismatch"]
+"""By the two parameters."""
 REFUSALS: Final = "Ganeti 3.0.2, run: the checks of its hypervisors; gnt-instance(8)"
 
 
 @dataclass(frozen=True, slots=True)
-class _Contradiction:
-    """Values of two parameters that Ganeti does not take together. `since`: the first release that checks it."""
+class _Mismatch:
+    """Values of two parameters that Ganeti refuses together, that make one useless or keep instances from starting.
 
-    refused: Callable[[Value, Value], bool]
+    `by_default`: also if nobody declares the second, whose default is such a value. `unless`: a parameter that makes
+    the two useless with this value. `since`: the first release that refuses the two.
+    """
+
+    wrong: Callable[[Any, Any], bool]
     message: str
     hint: str
+    by_default: bool = False
+    unless: tuple[Path, Any] | None = None
     since: str = "2.15"
 
 
-_CONTRADICTIONS: Final = {
-    ("security_domain", "security_model"): _Contradiction(
+def _both(hypervisor: str, first: str, second: str) -> tuple[Path, Path]:
+    return ("hvparams", hypervisor, first), ("hvparams", hypervisor, second)
+
+
+_CONTRADICTIONS: Final[_Mismatches] = {
+    _both("kvm", "security_domain", "security_model"): _Mismatch(
         lambda domain, model: bool(domain) and model != "user",
         "security_domain requires security_model user",
         "write security_model: user, or an empty security_domain",
     ),
-    ("security_model", "security_domain"): _Contradiction(
+    _both("kvm", "security_model", "security_domain"): _Mismatch(
         lambda model, domain: model == "user" and not domain,
         "security_model user requires a user name in security_domain",
         "name the user that instances run as",
     ),
-    ("disk_aio", "disk_cache"): _Contradiction(
+    _both("kvm", "disk_aio", "disk_cache"): _Mismatch(
         lambda aio, cache: aio == "native" and cache != "none",
         "disk_aio native requires disk_cache none",
         "write disk_cache: none, or disk_aio: threads",
         since="3.0",
     ),
-    ("vnc_x509_verify", "vnc_x509_path"): _Contradiction(
+    _both("kvm", "vnc_x509_verify", "vnc_x509_path"): _Mismatch(
         lambda verify, path: verify is True and not path,
         "vnc_x509_verify requires vnc_x509_path",
         "name the directory of the certificates",
     ),
-    ("boot_order", "cdrom_image_path"): _Contradiction(
+    _both("kvm", "boot_order", "cdrom_image_path"): _Mismatch(
         lambda order, image: order == "cdrom" and not image,
         "instances are to boot from a CD-ROM, but cdrom_image_path is empty",
         "name an image, or boot from disk",
     ),
-    ("root_path", "kernel_path"): _Contradiction(
+    _both("kvm", "root_path", "kernel_path"): _Mismatch(
         lambda root, kernel: bool(kernel) and not root,
         "an external kernel (kernel_path) requires a root device in root_path",
         'name the device, or write kernel_path: "" for the instance\'s own boot loader',
     ),
-    ("vnc_bind_address", "spice_bind"): _Contradiction(
+    _both("kvm", "vnc_bind_address", "spice_bind"): _Mismatch(
         lambda vnc, spice: bool(vnc) and bool(spice),
         "an instance has a VNC or a SPICE console, not both",
         "leave one of vnc_bind_address and spice_bind empty",
     ),
-    ("spice_ip_version", "spice_bind"): _Contradiction(
+    _both("kvm", "spice_ip_version", "spice_bind"): _Mismatch(
         lambda version, bind: (version, ip_version(bind)) in {(4, 6), (6, 4)},
         "spice_bind and spice_ip_version have different IP versions",
         "write 4 for an IPv4 address, 6 for an IPv6 one",
@@ -84,8 +96,8 @@ _CONTRADICTIONS: Final = {
 }
 
 
-_OF_SPICE: Final = {
-    (parameter.path[2], "spice_bind"): _Contradiction(
+_OF_SPICE: Final[_Mismatches] = {
+    (parameter.path, kvm("spice_bind")): _Mismatch(
         lambda value, bind: bool(value) and not bind,
         f"{parameter.path[2]} needs spice_bind, which is empty",
         "write the address or interface of the consoles into spice_bind",
@@ -99,46 +111,34 @@ _OF_SPICE: Final = {
 """Parameters of SPICE that Ganeti refuses without an address: those that are empty or off by themselves."""
 
 
-def _checked(
-    context: Context, *tables: Mapping[tuple[str, str], _Contradiction]
-) -> Iterator[tuple[Path, Path, _Contradiction]]:
-    """Yield what the release refuses of values of KVM, with the two parameters."""
-    for (first, second), item in (entry for table in tables for entry in table.items()):
-        if release_key(context.version) >= release_key(item.since):
-            yield kvm(first), kvm(second), item
+def _refused_together(context: Context, table: _Mismatches) -> Iterator[Hit]:
+    for (first, second), item in table.items():
+        for declared, values in together(context, first, second) if _is_checked(context, item) else ():
+            if item.wrong(*(value.value for value in values)):
+                yield conflict(context, declared, item.message, item.hint, *values)
 
 
-class _RefusedTogether(MoreWithState):
-    table: ClassVar[Mapping[tuple[str, str], _Contradiction]]
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for first, second, item in _checked(context, self.table):
-            for declared, values in together(context, first, second):
-                if item.refused(*(value.value for value in values)):
-                    yield conflict(self, context, declared, item.message, item.hint, *values)
+def _is_checked(context: Context, item: _Mismatch) -> bool:
+    return release_key(context.version) >= release_key(item.since)
 
 
-class HypervisorContradiction(_RefusedTogether):
-    info = error_rule("GP170", "hypervisor-parameters-contradict", REFUSED)(
-        summary="Two parameters of KVM contradict each other.",
-        rationale="Each parameter is valid alone, but Ganeti refuses a command with both. gpolicy knows values that"
-        " the policy leaves out only with `--state`.",
-        source=REFUSALS,
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: writeback}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: none}}\n",
-    )
-    table = _CONTRADICTIONS
+@error("GP170", REFUSALS, When.MORE_WITH_STATE, stays=REFUSED)(
+    summary="Two parameters of KVM contradict each other.",
+    rationale="Each parameter is valid alone, but Ganeti refuses a command with both. gpolicy knows values that"
+    " the policy leaves out only with `--state`.",
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: …}}\n", bad="writeback", good="none"),
+)
+def hypervisor_parameters_contradict(context: Context) -> Iterator[Hit]:
+    return _refused_together(context, _CONTRADICTIONS)
 
 
-class SpiceWithoutBind(_RefusedTogether):
-    info = error_rule("GP171", "spice-without-bind", REFUSED)(
-        summary="A SPICE parameter is set, but spice_bind is empty.",
-        rationale="spice_bind gives instances a SPICE console. Without it Ganeti refuses the other parameters.",
-        source=REFUSALS,
-        bad=f'{CLUSTER}hvparams:\n  kvm: {{spice_bind: "", spice_use_tls: true}}\n',
-        good=f"{CLUSTER}hvparams:\n  kvm: {{spice_bind: 127.0.0.1, spice_use_tls: true}}\n",
-    )
-    table = _OF_SPICE
+@error("GP171", REFUSALS, When.MORE_WITH_STATE, stays=REFUSED)(
+    summary="A SPICE parameter is set, but spice_bind is empty.",
+    rationale="spice_bind gives instances a SPICE console. Without it Ganeti refuses the other parameters.",
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{spice_bind: …, spice_use_tls: true}}\n", bad='""', good="127.0.0.1"),
+)
+def spice_without_bind(context: Context) -> Iterator[Hit]:
+    return _refused_together(context, _OF_SPICE)
 
 
 def ip_version(text: Value) -> int | None:
@@ -156,62 +156,36 @@ def address_of(text: Value) -> IPv4Address | IPv6Address | None:
         return None
 
 
-class NeedsAnother(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP175", "hypervisor-parameter-needs-another")(
-        summary="A parameter of KVM goes only with a value of another one, which the policy does not declare.",
-        rationale="With Ganeti's default for the other parameter, Ganeti refuses the command. gpolicy does not know"
-        " whether the cluster has another value: with `--state` it does, and GP170 and GP171 report what is refused.",
-        source="Ganeti 3.0.2, run: the checks of its hypervisors",
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user, security_domain: kvm}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for first, second, item in _checked(context, _CONTRADICTIONS, _OF_SPICE):
-            for declared, leaf in context.explicit_at(first, second):
-                other = second if leaf.path == first else first
-                if in_force(context, declared, other) is not None:
-                    continue
-                default = default_of(context, other)
-                values = (leaf.value, default) if leaf.path == first else (default, leaf.value)
-                if item.refused(*values):
-                    shown = "empty" if default == "" else as_word(default)
-                    message = f"{leaf.path[-1]} {as_word(leaf.value)} does not go with {other[-1]} {shown}"
-                    message += ", which is Ganeti's default"
-                    yield self.hit(declared, message, leaf.span, hint=f"declare {other[-1]} as well")
-
-
-@dataclass(frozen=True, slots=True)
-class _Mismatch:
-    """Two parameters whose values make one of them useless, or keep instances from starting.
-
-    `by_default`: also if nobody declares the second, whose default is such a value. `unless`: a parameter that makes
-    the two useless with this value.
-    """
-
-    first: Path
-    second: Path
-    wrong: Callable[[Any, Any], bool]
-    message: str
-    hint: str
-    by_default: bool = False
-    unless: tuple[Path, Any] | None = None
-
-
-def _both(hypervisor: str, first: str, second: str) -> tuple[Path, Path]:
-    """Return the paths of two parameters of a hypervisor."""
-    return ("hvparams", hypervisor, first), ("hvparams", hypervisor, second)
+@warning("GP175", "Ganeti 3.0.2, run: the checks of its hypervisors", When.MORE_WITH_STATE | When.WHOLE)(
+    summary="A parameter of KVM goes only with a value of another one, which the policy does not declare.",
+    rationale="With Ganeti's default for the other parameter, Ganeti refuses the command. gpolicy does not know"
+    " whether the cluster has another value: with `--state` it does, and GP170 and GP171 report what is refused.",
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{security_model: …}}\n", bad="user", good="user, security_domain: kvm"),
+)
+def hypervisor_parameter_needs_another(context: Context) -> Iterator[Hit]:
+    for (first, second), item in {**_CONTRADICTIONS, **_OF_SPICE}.items():
+        for declared, leaf in context.explicit_at(first, second) if _is_checked(context, item) else ():
+            other = second if leaf.path == first else first
+            if in_force(context, declared, other) is not None:
+                continue
+            default = default_of(context, other)
+            values = (leaf.value, default) if leaf.path == first else (default, leaf.value)
+            if item.wrong(*values):
+                shown = "empty" if default == "" else as_word(default)
+                message = f"{leaf.path[-1]} {as_word(leaf.value)} does not go with {other[-1]} {shown}"
+                message += ", which is Ganeti's default"
+                yield hit(declared, message, leaf.span, f"declare {other[-1]} as well")
 
 
 def _ignored(
     hypervisor: str, names: str, other: str, value: object, hint: str, *, by_default: bool = False
-) -> Iterator[_Mismatch]:
+) -> _Mismatches:
     """Return mismatches of parameters that are not read while another one has a value."""
     shown = f"{other} is {as_word(value)}" if value != "" else f"{other} is empty"
-    for name in names.split():
-        path = ("hvparams", hypervisor, name)
-        wrong = _unread(path, value)
-        yield _Mismatch(path, ("hvparams", hypervisor, other), wrong, f"{name} is not used: {shown}", hint, by_default)
+    return {
+        (path, other_path): _Mismatch(_unread(path, value), f"{path[-1]} is not used: {shown}", hint, by_default)
+        for path, other_path in (_both(hypervisor, name, other) for name in names.split())
+    }
 
 
 def _unread(path: Path, value: object) -> Callable[[Any, Any], bool]:
@@ -220,194 +194,162 @@ def _unread(path: Path, value: object) -> Callable[[Any, Any], bool]:
     return lambda own, other: own not in unset and other == value
 
 
-_MISMATCHES: Final[tuple[_Mismatch, ...]] = (
-    *(
-        _Mismatch(
-            ("data_collector_interval", name),
-            ("enabled_data_collectors", name),
+_MISMATCHES: Final[_Mismatches] = {
+    **{
+        (("data_collector_interval", name), ("enabled_data_collectors", name)): _Mismatch(
             lambda _, enabled: enabled is False,
             f"data_collector_interval is not used: the collector {name} is off",
             "leave the interval out, or turn the collector on",
         )
         for name in DATA_COLLECTORS
-    ),
-    *_ignored("kvm", "kernel_args initrd_path root_path", "kernel_path", "", "name the kernel, or leave it out"),
-    *_ignored("kvm", "vnc_tls", "vnc_bind_address", "", "name the address of the consoles", by_default=True),
-    *_ignored("kvm", "vnc_password_file keymap", "vnc_bind_address", "", "name the address of the consoles"),
-    *_ignored("kvm", "vnc_x509_path vnc_x509_verify", "vnc_tls", False, "write vnc_tls: true", by_default=True),
-    *_ignored("kvm", "spice_tls_ciphers", "spice_use_tls", False, "write spice_use_tls: true", by_default=True),
-    *_ignored("kvm", "serial_speed", "serial_console", False, "write serial_console: true, or leave it out"),
-    *_ignored("kvm", "virtio_net_queues", "vhost_net", False, "write vhost_net: true", by_default=True),
-    *_ignored(
+    },
+    **_ignored("kvm", "kernel_args initrd_path root_path", "kernel_path", "", "name the kernel, or leave it out"),
+    **_ignored("kvm", "vnc_tls", "vnc_bind_address", "", "name the address of the consoles", by_default=True),
+    **_ignored("kvm", "vnc_password_file keymap", "vnc_bind_address", "", "name the address of the consoles"),
+    **_ignored("kvm", "vnc_x509_path vnc_x509_verify", "vnc_tls", False, "write vnc_tls: true", by_default=True),
+    **_ignored("kvm", "spice_tls_ciphers", "spice_use_tls", False, "write spice_use_tls: true", by_default=True),
+    **_ignored("kvm", "serial_speed", "serial_console", False, "write serial_console: true, or leave it out"),
+    **_ignored("kvm", "virtio_net_queues", "vhost_net", False, "write vhost_net: true", by_default=True),
+    **_ignored(
         *("xen-pvm", "bootloader_path bootloader_args", "use_bootloader", False, "write use_bootloader: true"),
         by_default=True,
     ),
-    _Mismatch(
-        *_both("xen-pvm", "use_bootloader", "bootloader_path"),
+    _both("xen-pvm", "use_bootloader", "bootloader_path"): _Mismatch(
         lambda use, path: use is True and path == "",
         "no instance starts: use_bootloader needs bootloader_path, which is empty",
         "name the boot loader, such as /usr/lib/xen/bin/pygrub",
         by_default=True,
     ),
-    _Mismatch(
-        *_both("kvm", "boot_order", "floppy_image_path"),
+    _both("kvm", "boot_order", "floppy_image_path"): _Mismatch(
         lambda order, image: order == "floppy" and image == "",
         "instances are to boot from a floppy disk, but floppy_image_path is empty",
         "name an image, or boot from disk",
         by_default=True,
     ),
-    _Mismatch(
-        *_both("xen-hvm", "boot_order", "cdrom_image_path"),
+    _both("xen-hvm", "boot_order", "cdrom_image_path"): _Mismatch(
         lambda order, image: set(order) == {"d"} and image == "",
         "instances are to boot from a CD-ROM, but cdrom_image_path is empty",
         "name an image, or boot from disk",
         by_default=True,
     ),
-    _Mismatch(
-        ("hvparams", "xen-pvm", "xen_cmd"),
-        ("hvparams", "xen-hvm", "xen_cmd"),
+    (("hvparams", "xen-pvm", "xen_cmd"), ("hvparams", "xen-hvm", "xen_cmd")): _Mismatch(
         lambda one, other: one != other,
         "xen_cmd of xen-pvm and xen-hvm differ, but a node has one toolstack",
         "write the same: xl, since Xen 4.5",
     ),
-    _Mismatch(
-        *_both("kvm", "boot_order", "kernel_path"),
+    _both("kvm", "boot_order", "kernel_path"): _Mismatch(
         lambda order, kernel: order != "disk" and kernel != "",
         "boot_order is not used: kernel_path names a kernel to boot",
         'write kernel_path: "", or boot_order: disk',
     ),
-    *(
-        _Mismatch(
-            kvm(name),
-            kvm("nic_type"),
+    **{
+        (kvm(name), kvm("nic_type")): _Mismatch(
             lambda value, nic: (value is True or value > 1) and nic != "paravirtual",
             f"{name} is not used: only network interfaces of nic_type paravirtual have it",
             "write nic_type: paravirtual, or leave it out",
         )
         for name in ("vhost_net", "virtio_net_queues")
-    ),
-    _Mismatch(
-        *_both("kvm", "virtio_net_queues", "vnet_hdr"),
+    },
+    _both("kvm", "virtio_net_queues", "vnet_hdr"): _Mismatch(
         lambda queues, headers: queues > 1 and headers is False,
         "virtio_net_queues makes networks faster, and vnet_hdr false slower: no work is left to the network card",
         "write vnet_hdr: true, or leave it out",
     ),
-    _Mismatch(
-        *_both("kvm", "scsi_controller_type", "disk_type"),
+    _both("kvm", "scsi_controller_type", "disk_type"): _Mismatch(
         lambda controller, disk: controller != "lsi" and not disk.startswith("scsi"),
         "scsi_controller_type is not used: disk_type is not one of SCSI",
         "write a disk_type such as scsi-hd, or leave it out",
     ),
-    _Mismatch(
-        *_both("kvm", "root_path", "disk_type"),
+    _both("kvm", "root_path", "disk_type"): _Mismatch(
         lambda root, disk: disk == "paravirtual" and re.match("/dev/([sh]|xv)d", root) is not None,
         "the kernel does not find root_path: disks of disk_type paravirtual are /dev/vda, /dev/vdb, …",
         "write /dev/vda1, or another disk_type",
         by_default=True,
         unless=(kvm("kernel_path"), ""),
     ),
-    _Mismatch(
-        *_both("kvm", "kernel_args", "serial_console"),
+    _both("kvm", "kernel_args", "serial_console"): _Mismatch(
         lambda arguments, console: console is False and "console=ttyS" in arguments,
         "kernel_args send the console to a serial line, but serial_console is false",
         "write serial_console: true, or leave console=ttyS0 out",
         unless=(kvm("kernel_path"), ""),
     ),
-    _Mismatch(
-        *_both("xen-pvm", "root_path", "blockdev_prefix"),
+    _both("xen-pvm", "root_path", "blockdev_prefix"): _Mismatch(
         lambda root, prefix: bool(re.match("/dev/[shv]d", root)) and not root.startswith(f"/dev/{prefix}"),
         "the kernel does not find root_path: blockdev_prefix gives disks another name",
         "write both alike: /dev/xvda1 and xvd",
     ),
-    _Mismatch(
-        *_both("kvm", "cpu_type", "kvm_flag"),
+    _both("kvm", "cpu_type", "kvm_flag"): _Mismatch(
         lambda cpu, flag: cpu.partition(",")[0] == "host" and flag == "disabled",
         "no instance starts: cpu_type host needs hardware virtualisation, which kvm_flag disables",
         "write kvm_flag: enabled, or another cpu_type",
     ),
-    _Mismatch(
-        *_both("kvm", "security_domain", "security_model"),
+    _both("kvm", "security_domain", "security_model"): _Mismatch(
         lambda domain, model: domain == "root" and model == "user",
         "security_domain is root: instances run as root, as with security_model none",
         "name a user without rights",
     ),
-    _Mismatch(
-        ("enabled_user_shutdown",),
-        kvm("user_shutdown"),
+    (("enabled_user_shutdown",), kvm("user_shutdown")): _Mismatch(
         lambda of_cluster, own: of_cluster is True and own is False,
         "enabled_user_shutdown is not used for KVM: its user_shutdown is false",
         "write user_shutdown: true for kvm as well, or turn both off",
         by_default=True,
     ),
-    _Mismatch(
-        *_both("xen-pvm", "root_path", "kernel_args"),
+    _both("xen-pvm", "root_path", "kernel_args"): _Mismatch(
         lambda root, arguments: root == "" and "root=" not in arguments,
         "root_path is empty, and kernel_args name no root device either: the kernel finds no file system",
         "write root_path: /dev/xvda1, or root=DEVICE in kernel_args",
         by_default=True,
         unless=(("hvparams", "xen-pvm", "use_bootloader"), True),
     ),
-    _Mismatch(
-        *_both("kvm", "kernel_args", "root_path"),
+    _both("kvm", "kernel_args", "root_path"): _Mismatch(
         lambda arguments, root: any(word.startswith("root=") and word[5:] != root for word in arguments.split()),
         "kernel_args names another root device than root_path, which Ganeti passes on as well",
         "name the device in root_path alone",
     ),
-    _Mismatch(
-        *_both("xen-hvm", "nic_type", "vif_type"),
+    _both("xen-hvm", "nic_type", "vif_type"): _Mismatch(
         lambda nic, vif: vif == "vif" and nic not in ("paravirtual", "rtl8139"),
         "nic_type is not used: with vif_type vif no card is emulated",
         "write vif_type: ioemu, or nic_type: paravirtual",
     ),
-    _Mismatch(
-        kvm("user_shutdown"),
-        ("enabled_user_shutdown",),
+    (kvm("user_shutdown"), ("enabled_user_shutdown",)): _Mismatch(
         lambda own, of_cluster: own is True and of_cluster is False,
         "user_shutdown is not used: the cluster's enabled_user_shutdown is false",
         "write enabled_user_shutdown: true",
     ),
+}
+
+
+@warning("GP176", "Ganeti 3.0.2, how it starts instances; gnt-instance(8)", When.MORE_WITH_STATE)(
+    summary="A hypervisor parameter has no effect beside another one, or no instance starts with both.",
+    rationale="Ganeti stores both. It looks at them together only when an instance starts: then it leaves one out,"
+    " or the hypervisor refuses to start. What the policy leaves out is known with `--state` only, but for"
+    " parameters that need another one to be turned on.",
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: …, kernel_args: ro quiet}}\n", bad='""', good="/boot/vmlinuz"),
 )
+def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
+    declared, enabled = context.policy.cluster, context.enabled_hypervisors()
+    leaves = context.leaves(declared) if declared is not None else {}
+    used = {path[1] for path in leaves if path[0] == "hvparams"} if enabled is None else {*enabled.values}
+    for paths, item in _MISMATCHES.items():
+        if declared is None or not context.declares(*paths):
+            continue
+        other = in_force(context, declared, item.unless[0]) if item.unless is not None else None
+        if other is not None and item.unless is not None and other.value == item.unless[1]:
+            continue
+        hypervisors = {path[1] for path in paths if path[0] == "hvparams"}
+        if item.by_default and used.isdisjoint(hypervisors):
+            continue
+        first, second = in_force(context, declared, paths[0]), _second(context, declared, item, paths[1])
+        is_own = context.own(declared, paths[0]) is not None or not item.by_default
+        if first is not None and second is not None and is_own and item.wrong(first.value, second.value):
+            place, related, note = places(context, declared, first, second)
+            known = in_force(context, declared, paths[1]) is not None
+            note = note if known else f", by Ganeti's default of {paths[1][-1]}"
+            yield hit(declared, f"{item.message}{note}", place, item.hint, related)
 
 
-class HypervisorMismatch(MoreWithState):
-    info = warning_rule("GP176", "hypervisor-parameters-mismatch")(
-        summary="A hypervisor parameter has no effect beside another one, or no instance starts with both.",
-        rationale="Ganeti stores both. It looks at them together only when an instance starts: then it leaves one out,"
-        " or the hypervisor refuses to start. What the policy leaves out is known with `--state` only, but for"
-        " parameters that need another one to be turned on.",
-        source="Ganeti 3.0.2, how it starts instances; gnt-instance(8)",
-        bad=f'{CLUSTER}hvparams:\n  kvm: {{kernel_path: "", kernel_args: ro quiet}}\n',
-        good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot/vmlinuz, kernel_args: ro quiet}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        declared, enabled = context.policy.cluster, context.enabled_hypervisors()
-        leaves = context.leaves(declared) if declared is not None else {}
-        used = {path[1] for path in leaves if path[0] == "hvparams"} if enabled is None else {*enabled.values}
-        for item in _MISMATCHES:
-            if declared is None or not context.declares(item.first, item.second):
-                continue
-            other = in_force(context, declared, item.unless[0]) if item.unless is not None else None
-            if other is not None and item.unless is not None and other.value == item.unless[1]:
-                continue
-            hypervisors = {path[1] for path in (item.first, item.second) if path[0] == "hvparams"}
-            if item.by_default and used.isdisjoint(hypervisors):
-                continue
-            first, second = (self._value(context, declared, item, path) for path in (item.first, item.second))
-            is_own = context.own(declared, item.first) is not None or not item.by_default
-            if first is not None and second is not None and is_own and item.wrong(first.value, second.value):
-                place, related, note = places(context, declared, first, second)
-                known = in_force(context, declared, item.second) is not None
-                note = note if known else f", by Ganeti's default of {item.second[-1]}"
-                yield self.hit(declared, f"{item.message}{note}", place, hint=item.hint, related=related)
-
-    def _value(self, context: Context, declared: ClusterPolicy, item: _Mismatch, path: Path) -> InForce | None:
-        value = in_force(context, declared, path)
-        if value is None and item.by_default and path == item.second and not _shows_hypervisors(context):
-            return InForce(path, default_of(context, path))
-        return value
-
-
-def _shows_hypervisors(context: Context) -> bool:
-    """Return whether the state has hypervisor parameters; a text state of htools has none."""
-    return context.state is not None and any(path[0] == "hvparams" for path in context.state.cluster.own)
+def _second(context: Context, declared: ClusterPolicy, item: _Mismatch, path: Path) -> InForce | None:
+    """Return the value of the second parameter; a text state of htools shows none of hypervisors."""
+    value, state = in_force(context, declared, path), context.state
+    shows_them = state is not None and any(own[0] == "hvparams" for own in state.cluster.own)
+    return InForce(path, default_of(context, path)) if value is None and item.by_default and not shows_them else value

@@ -8,12 +8,13 @@ from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force, together
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import REFUSED, error_rule, info_rule, warning_rule
+from gpolicy.checking.rule import Hit, When, error, hit, information, warning
+from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import did_you_mean_one_of, is_one_slip
-from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, MOST_BITS, MoreWithState, WholePolicyRule, conflict
+from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, MOST_BITS, conflict, show
 
+_SWITCH: Final = "ndparams: {ovs: true, ovs_name: switch1, ovs_link: eth1}\n"
 _MODE: Final[Path] = ("nicparams", "mode")
 _LINK: Final[Path] = ("nicparams", "link")
 _VLAN: Final[Path] = ("nicparams", "vlan")
@@ -26,114 +27,92 @@ OVS_LINK: Final[Path] = ("ndparams", "ovs_link")
 _MASTER: Final[Path] = ("master_netdev",)
 OVS: Final[Path] = ("ndparams", "ovs")
 _OVS_SOURCE: Final = "Ganeti 3.0, gnt-node(8) add, and Open vSwitch support"
+_PATHS: Final[tuple[Path, ...]] = (("ndparams", "oob_program"), HELPER)
 
 
-class MacPrefixMulticast(Rule):
-    info = error_rule("GP161", "mac-prefix-multicast")(
-        summary="mac_prefix makes multicast addresses.",
-        rationale="The lowest bit of the first octet marks a multicast address, which no interface can have. Ganeti"
-        " does not check this, and new instances have no network.",
-        source="IEEE 802; Ganeti 3.0 does not check it",
-        bad=f'{CLUSTER}mac_prefix: "ab:00:00"\n',
-        good=f'{CLUSTER}mac_prefix: "aa:00:00"\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(("mac_prefix",)):
-            first = re.match(r"[0-9a-f]{2}(?=:)", str(leaf.value))
-            if first and int(first[0], 16) & 1:
-                message = f"addresses that start with {first[0]} are multicast: no interface can have one"
-                yield self.hit(declared, message, leaf.span, hint="write an even first octet, such as aa or 52")
+@error("GP161", "IEEE 802; Ganeti 3.0 does not check it")(
+    summary="mac_prefix makes multicast addresses.",
+    rationale="The lowest bit of the first octet marks a multicast address, which no interface can have. Ganeti"
+    " does not check this, and new instances have no network.",
+    **show(f'{CLUSTER}mac_prefix: "…"\n', bad="ab:00:00", good="aa:00:00"),
+)
+def mac_prefix_multicast(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(("mac_prefix",)):
+        first = re.match(r"[0-9a-f]{2}(?=:)", str(leaf.value))
+        if first and int(first[0], 16) & 1:
+            message = f"addresses that start with {first[0]} are multicast: no interface can have one"
+            yield hit(declared, message, leaf.span, "write an even first octet, such as aa or 52")
 
 
-class NetmaskRange(Rule):
-    info = error_rule("GP162", "netmask-range", REFUSED)(
-        summary="master_netmask is not a prefix length.",
-        rationale="It is the number of leading bits (32 for a single IPv4 address), not a dotted mask: at most 32 for"
-        " IPv4 and 128 for IPv6. Ganeti cannot set up the master address with another value.",
-        source="Ganeti 3.0, gnt-cluster(8) and the checks of its modify command",
-        bad=f"{CLUSTER}master_netmask: 255\n",
-        good=f"{CLUSTER}master_netmask: 24\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(("master_netmask",)):
-            if number(leaf) > MOST_BITS:
-                message = f"master_netmask is {leaf.value}: no address has so many bits"
-                yield self.hit(declared, message, leaf.span, hint="write the prefix length, such as 24")
+@error("GP162", "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command", stays=REFUSED)(
+    summary="master_netmask is not a prefix length.",
+    rationale="It is the number of leading bits (32 for a single IPv4 address), not a dotted mask: at most 32 for"
+    " IPv4 and 128 for IPv6. Ganeti cannot set up the master address with another value.",
+    **show(f"{CLUSTER}master_netmask: …\n", bad="255", good="24"),
+)
+def netmask_range(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(("master_netmask",)):
+        if number(leaf) > MOST_BITS:
+            message = f"master_netmask is {leaf.value}: no address has so many bits"
+            yield hit(declared, message, leaf.span, "write the prefix length, such as 24")
 
 
-class BridgeMissing(MoreWithState):
-    info = error_rule("GP166", "bridge-missing", REFUSED)(
-        summary="Network interfaces are bridged, but their link is empty.",
-        rationale="The link names the bridge. Ganeti refuses an empty link in this mode; routed interfaces need none.",
-        source="Ganeti 3.0.2, run",
-        bad=f'{CLUSTER}nicparams: {{mode: bridged, link: ""}}\n',
-        good=f"{CLUSTER}nicparams: {{mode: bridged, link: br0}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, (link, mode) in together(context, _LINK, _MODE):
-            if mode.value == "bridged" and not link.value:
-                message = "bridged network interfaces need a bridge in link"
-                yield conflict(self, context, declared, message, "write the name of the bridge", link, mode)
+@error("GP166", "Ganeti 3.0.2, run", When.MORE_WITH_STATE, stays=REFUSED)(
+    summary="Network interfaces are bridged, but their link is empty.",
+    rationale="The link names the bridge. Ganeti refuses an empty link in this mode; routed interfaces need none.",
+    **show(f"{CLUSTER}nicparams: {{mode: bridged, link: …}}\n", bad='""', good="br0"),
+)
+def bridge_missing(context: Context) -> Iterator[Hit]:
+    for declared, (link, mode) in together(context, _LINK, _MODE):
+        if mode.value == "bridged" and not link.value:
+            message = "bridged network interfaces need a bridge in link"
+            yield conflict(context, declared, message, "write the name of the bridge", link, mode)
 
 
-class VlanForm(Rule):
-    info = warning_rule("GP167", "vlan-form")(
-        summary="vlan does not have the form of a VLAN setting.",
-        rationale="`n` or `.n` is an access port of VLAN n, `:n:m` a trunk of VLANs n and m, `.n:m` both. VLANs are 1"
-        " to 4094. Ganeti stores any text; with another form the interface cannot be set up when an instance starts.",
-        source="gnt-instance(8), vlan; Ganeti 3.0.2, run: it stores any text",
-        bad=f'{CLUSTER}nicparams: {{mode: openvswitch, vlan: "100,200"}}\n',
-        good=f'{CLUSTER}nicparams: {{mode: openvswitch, vlan: ":100:200"}}\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(_VLAN):
-            text = str(leaf.value)
-            numbers = [int(digits) for digits in re.findall("[0-9]{1,9}", text)]
-            formed = re.fullmatch(r"\.?[0-9]{1,4}|(\.[0-9]{1,4})?(:[0-9]{1,4})+", text)
-            if text and not (formed and all(1 <= number <= 4094 for number in numbers)):
-                hint = 'write "n" for an access port, ":n:m" for a trunk, ".n:m" for both; 1 to 4094'
-                yield self.hit(declared, f"vlan is {text!r}, which is not a VLAN setting", leaf.span, hint=hint)
+@warning("GP167", "gnt-instance(8), vlan; Ganeti 3.0.2, run: it stores any text")(
+    summary="vlan does not have the form of a VLAN setting.",
+    rationale="`n` or `.n` is an access port of VLAN n, `:n:m` a trunk of VLANs n and m, `.n:m` both. VLANs are 1"
+    " to 4094. Ganeti stores any text; with another form the interface cannot be set up when an instance starts.",
+    **show(f'{CLUSTER}nicparams: {{mode: openvswitch, vlan: "…"}}\n', bad="100,200", good=":100:200"),
+)
+def vlan_form(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(_VLAN):
+        text = str(leaf.value)
+        numbers = [int(digits) for digits in re.findall("[0-9]{1,9}", text)]
+        formed = re.fullmatch(r"\.?[0-9]{1,4}|(\.[0-9]{1,4})?(:[0-9]{1,4})+", text)
+        if text and not (formed and all(1 <= number <= 4094 for number in numbers)):
+            hint = 'write "n" for an access port, ":n:m" for a trunk, ".n:m" for both; 1 to 4094'
+            yield hit(declared, f"vlan is {text!r}, which is not a VLAN setting", leaf.span, hint)
 
 
-class VlanIgnored(MoreWithState):
-    info = warning_rule("GP168", "vlan-ignored")(
-        summary="vlan is set, but network interfaces are not of mode openvswitch.",
-        rationale="Only Open vSwitch reads vlan. With mode bridged or routed the interface is in no VLAN: instances"
-        " reach a network that they should not, or none.",
-        source="gnt-instance(8), vlan; Ganeti 3.0.2, how it starts instances",
-        bad=f'{CLUSTER}nicparams: {{mode: bridged, link: br0, vlan: "100"}}\n',
-        good=f'{CLUSTER}nicparams: {{mode: openvswitch, link: switch1, vlan: "100"}}\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, (vlan, mode) in together(context, _VLAN, _MODE):
-            if vlan.value and mode.value != "openvswitch":
-                message = f"vlan {vlan.value} has no effect with mode {mode.value}"
-                hint = "write mode: openvswitch, or a bridge of that VLAN as link"
-                yield conflict(self, context, declared, message, hint, vlan, mode)
+@warning("GP168", "gnt-instance(8), vlan; Ganeti 3.0.2, how it starts instances", When.MORE_WITH_STATE)(
+    summary="vlan is set, but network interfaces are not of mode openvswitch.",
+    rationale="Only Open vSwitch reads vlan. With mode bridged or routed the interface is in no VLAN: instances"
+    " reach a network that they should not, or none.",
+    bad=f'{CLUSTER}nicparams: {{mode: bridged, link: br0, vlan: "100"}}\n',
+    good=f'{CLUSTER}nicparams: {{mode: openvswitch, link: switch1, vlan: "100"}}\n',
+)
+def vlan_ignored(context: Context) -> Iterator[Hit]:
+    for declared, (vlan, mode) in together(context, _VLAN, _MODE):
+        if vlan.value and mode.value != "openvswitch":
+            message = f"vlan {vlan.value} has no effect with mode {mode.value}"
+            hint = "write mode: openvswitch, or a bridge of that VLAN as link"
+            yield conflict(context, declared, message, hint, vlan, mode)
 
 
-class RoutedBridge(MoreWithState):
-    info = warning_rule("GP169", "routed-bridge")(
-        summary="Network interfaces are routed, but their link is a bridge or a card, or cannot be a routing table.",
-        rationale="With mode routed the link is a routing table, a number or a name of /etc/iproute2/rt_tables. With"
-        " another word the interface is not set up when an instance starts.",
-        source="gnt-instance(8), link",
-        bad=f"{CLUSTER}nicparams: {{mode: routed, link: br0}}\n",
-        good=f'{CLUSTER}nicparams: {{mode: routed, link: "100"}}\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, (mode, link) in together(context, _MODE, _LINK):
-            text = str(link.value)
-            is_table = re.fullmatch(r"[0-9]{1,10}|[A-Za-z_][\w.-]*", text) and not _BRIDGE_NAME.fullmatch(text)
-            if mode.value == "routed" and text and not (is_table and not _CARD.fullmatch(text)):
-                message = f"link {link.value} is no routing table, but mode routed wants one"
-                yield conflict(self, context, declared, message, "write the table, or mode: bridged", link, mode)
+@warning("GP169", "gnt-instance(8), link", When.MORE_WITH_STATE)(
+    summary="Network interfaces are routed, but their link is a bridge or a card, or cannot be a routing table.",
+    rationale="With mode routed the link is a routing table, a number or a name of /etc/iproute2/rt_tables. With"
+    " another word the interface is not set up when an instance starts.",
+    **show(f"{CLUSTER}nicparams: {{mode: routed, link: …}}\n", bad="br0", good='"100"'),
+)
+def routed_bridge(context: Context) -> Iterator[Hit]:
+    for declared, (mode, link) in together(context, _MODE, _LINK):
+        text = str(link.value)
+        is_table = re.fullmatch(r"[0-9]{1,10}|[A-Za-z_][\w.-]*", text) and not _BRIDGE_NAME.fullmatch(text)
+        if mode.value == "routed" and text and not (is_table and not _CARD.fullmatch(text)):
+            message = f"link {link.value} is no routing table, but mode routed wants one"
+            yield conflict(context, declared, message, "write the table, or mode: bridged", link, mode)
 
 
 def _card_meant(name: str) -> str:
@@ -151,176 +130,143 @@ def _card_meant(name: str) -> str:
     return f"Did you mean `eth{int(number[:4])}`?" if is_eth else ""
 
 
-class InterfaceName(Rule):
-    info = warning_rule("GP183", "interface-name")(
-        summary="A network interface, bridge or switch has a name that Linux does not allow, or is the loopback.",
-        rationale="A name has at most 15 bytes, and no slash, colon or blank. Ganeti stores any text, and fails when it"
-        " sets up the master address, a node or an instance. What is on the loopback is reached from its node only.",
-        source="Linux, dev_valid_name",
-        bad=f"{CLUSTER}master_netdev: /dev/eth0\n",
-        good=f"{CLUSTER}master_netdev: eth0\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(("master_netdev",), OVS_NAME, OVS_LINK, _LINK):
-            name = str(leaf.value)
-            mode = context.effective(declared, _MODE) if leaf.path == _LINK else None
-            if mode is not None and mode.value == "routed":
-                continue  # a routing table
-            if len(name.encode()) > _MOST_BYTES:
-                reason, hint = f"Linux allows {_MOST_BYTES} bytes", "write the name that `ip link` shows"
-            elif re.search(r"[/:,\s]", name) or name in (".", ".."):
-                reason = "it is one name, without slash, colon, comma or blank"
-                hint = f"write {re.split('[:/, ]', name.removeprefix('/dev/'))[0] or 'the name alone'}"
-            elif name and not re.match(r"\w[\w.+@-]*$", name):
-                reason, hint = "no interface has such a name", "write the name that `ip link` shows"
-            elif meant := _card_meant(name):
-                reason, hint = "Linux gives no card such a name", meant
-            elif name == "lo":
-                reason, hint = "nothing outside of a node reaches its loopback", "write the interface of the network"
-            else:
-                continue
-            yield self.hit(declared, f"{leaf.dotted} cannot be {name!r}: {reason}", leaf.span, hint=hint)
+@warning("GP183", "Linux, dev_valid_name")(
+    summary="A network interface, bridge or switch has a name that Linux does not allow, or is the loopback.",
+    rationale="A name has at most 15 bytes, and no slash, colon or blank. Ganeti stores any text, and fails when it"
+    " sets up the master address, a node or an instance. What is on the loopback is reached from its node only.",
+    **show(f"{CLUSTER}master_netdev: …\n", bad="/dev/eth0", good="eth0"),
+)
+def interface_name(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(("master_netdev",), OVS_NAME, OVS_LINK, _LINK):
+        name = str(leaf.value)
+        mode = context.effective(declared, _MODE) if leaf.path == _LINK else None
+        if mode is not None and mode.value == "routed":
+            continue  # a routing table
+        if len(name.encode()) > _MOST_BYTES:
+            reason, hint = f"Linux allows {_MOST_BYTES} bytes", "write the name that `ip link` shows"
+        elif re.search(r"[/:,\s]", name) or name in (".", ".."):
+            reason = "it is one name, without slash, colon, comma or blank"
+            hint = f"write {re.split('[:/, ]', name.removeprefix('/dev/'))[0] or 'the name alone'}"
+        elif name and not re.match(r"\w[\w.+@-]*$", name):
+            reason, hint = "no interface has such a name", "write the name that `ip link` shows"
+        elif meant := _card_meant(name):
+            reason, hint = "Linux gives no card such a name", meant
+        elif name == "lo":
+            reason, hint = "nothing outside of a node reaches its loopback", "write the interface of the network"
+        else:
+            continue
+        yield hit(declared, f"{leaf.dotted} cannot be {name!r}: {reason}", leaf.span, hint)
 
 
-class LinkIsCard(MoreWithState):
-    info = warning_rule("GP184", "link-is-card")(
-        summary="Network interfaces are bridged, but their link has the name of a network card, or is a routing table.",
-        rationale="The link names a bridge, to which the node's own card belongs. An instance whose link is no bridge"
-        " does not start. Old scripts of Xen call the bridge eth0, so gpolicy looks for cards where no Xen is enabled.",
-        source="gnt-instance(8), link",
-        bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nnicparams: {{mode: bridged, link: eth0}}\n",
-        good=f"{CLUSTER}enabled_hypervisors: [kvm]\nnicparams: {{mode: bridged, link: br0}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        hypervisors = context.enabled_hypervisors()
-        no_xen = hypervisors is not None and not any(name.startswith("xen") for name in hypervisors.values)
-        for declared, (link, mode) in together(context, _LINK, _MODE):
-            is_table = str(link.value).isdecimal()
-            is_card = no_xen and _CARD.fullmatch(str(link.value))
-            if mode.value == "bridged" and (is_table or is_card):
-                what = "routing table" if is_table else "network card"
-                message = f"link {link.value} is a {what}, but mode bridged wants a bridge"
-                yield conflict(self, context, declared, message, "write the bridge, such as br0", link, mode)
+@warning("GP184", "gnt-instance(8), link", When.MORE_WITH_STATE)(
+    summary="Network interfaces are bridged, but their link has the name of a network card, or is a routing table.",
+    rationale="The link names a bridge, to which the node's own card belongs. An instance whose link is no bridge"
+    " does not start. Old scripts of Xen call the bridge eth0, so gpolicy looks for cards where no Xen is enabled.",
+    **show(f"{CLUSTER}enabled_hypervisors: [kvm]\nnicparams: {{mode: bridged, link: …}}\n", bad="eth0", good="br0"),
+)
+def link_is_card(context: Context) -> Iterator[Hit]:
+    hypervisors = context.enabled_hypervisors()
+    no_xen = hypervisors is not None and not any(name.startswith("xen") for name in hypervisors.values)
+    for declared, (link, mode) in together(context, _LINK, _MODE):
+        is_table = str(link.value).isdecimal()
+        is_card = no_xen and _CARD.fullmatch(str(link.value))
+        if mode.value == "bridged" and (is_table or is_card):
+            what = "routing table" if is_table else "network card"
+            message = f"link {link.value} is a {what}, but mode bridged wants a bridge"
+            yield conflict(context, declared, message, "write the bridge, such as br0", link, mode)
 
 
-class LinkIsNoSwitch(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP190", "link-is-no-switch")(
-        summary="Network interfaces are to use an Open vSwitch bridge that no node is told to have.",
-        rationale="With mode openvswitch the link names the bridge. The policy says by ovs_name which bridges nodes"
-        " get, and the link is none of them.",
-        source="gnt-instance(8), link; gnt-node(8), ovs_name",
-        bad=f"{CLUSTER}nicparams: {{mode: openvswitch, link: br0}}\nndparams: {{ovs: true, ovs_name: switch1,"
-        " ovs_link: eth1}\n",
-        good=f"{CLUSTER}nicparams: {{mode: openvswitch, link: switch1}}\nndparams: {{ovs: true, ovs_name: switch1,"
-        " ovs_link: eth1}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        switches = sorted({str(leaf.value) for _, leaf in context.explicit_at(OVS_NAME)})
-        for declared, (link, mode) in together(context, _LINK, _MODE):
-            if mode.value == "openvswitch" and switches and link.value and link.value not in switches:
-                message = f"no node has the Open vSwitch bridge {link.value}, by ovs_name"
-                hint = did_you_mean_one_of(str(link.value), "bridges", switches)
-                yield conflict(self, context, declared, message, hint, link, mode)
+@warning("GP190", "gnt-instance(8), link; gnt-node(8), ovs_name", When.MORE_WITH_STATE | When.WHOLE)(
+    summary="Network interfaces are to use an Open vSwitch bridge that no node is told to have.",
+    rationale="With mode openvswitch the link names the bridge. The policy says by ovs_name which bridges nodes"
+    " get, and the link is none of them.",
+    **show(f"{CLUSTER}nicparams: {{mode: openvswitch, link: …}}\n{_SWITCH}", bad="br0", good="switch1"),
+)
+def link_is_no_switch(context: Context) -> Iterator[Hit]:
+    switches = sorted({str(leaf.value) for _, leaf in context.explicit_at(OVS_NAME)})
+    for declared, (link, mode) in together(context, _LINK, _MODE):
+        if mode.value == "openvswitch" and switches and link.value and link.value not in switches:
+            message = f"no node has the Open vSwitch bridge {link.value}, by ovs_name"
+            hint = did_you_mean_one_of(str(link.value), "bridges", switches)
+            yield conflict(context, declared, message, hint, link, mode)
 
 
-class PathNotAbsolute(Rule):
-    info = warning_rule("GP140", "path-not-absolute")(
-        summary="A program is not an absolute path.",
-        rationale="Ganeti runs the out-of-band program without a shell: with a relative path or with arguments every"
-        " power command fails. Where drbd is enabled, Ganeti refuses such a DRBD helper (GP305).",
-        source="Ganeti 3.0, run: oob_program is stored unchecked",
-        bad=f'{GROUP}ndparams: {{oob_program: "ipmi-power --quiet"}}\n',
-        good=f"{GROUP}ndparams: {{oob_program: /usr/local/sbin/ipmi-power}}\n",
-    )
-    _PATHS: Final[tuple[Path, ...]] = (("ndparams", "oob_program"), HELPER)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*self._PATHS):
-            text = str(leaf.value)
-            if leaf.path == HELPER and (enabled := context.enabled_templates()) and "drbd" in enabled.values:
-                continue  # GP305
-            if text and not text.startswith("/"):
-                message = f"{leaf.dotted} is {text!r}, which is not an absolute path"
-                yield self.hit(declared, message, leaf.span, hint="write the whole path, starting with /")
-            elif " " in text:
-                message = f"{leaf.dotted} is {text!r}: Ganeti runs it as it is written, without arguments"
-                yield self.hit(declared, message, leaf.span, hint="write a script that adds the arguments")
+@warning("GP140", "Ganeti 3.0, run: oob_program is stored unchecked")(
+    summary="A program is not an absolute path.",
+    rationale="Ganeti runs the out-of-band program without a shell: with a relative path or with arguments every"
+    " power command fails. Where drbd is enabled, Ganeti refuses such a DRBD helper (GP305).",
+    **show(f"{GROUP}ndparams: {{oob_program: …}}\n", bad='"ipmi-power --quiet"', good="/usr/local/sbin/ipmi-power"),
+)
+def path_not_absolute(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(*_PATHS):
+        text = str(leaf.value)
+        if leaf.path == HELPER and (enabled := context.enabled_templates()) and "drbd" in enabled.values:
+            continue  # GP305
+        if text and not text.startswith("/"):
+            message = f"{leaf.dotted} is {text!r}, which is not an absolute path"
+            yield hit(declared, message, leaf.span, "write the whole path, starting with /")
+        elif " " in text:
+            message = f"{leaf.dotted} is {text!r}: Ganeti runs it as it is written, without arguments"
+            yield hit(declared, message, leaf.span, "write a script that adds the arguments")
 
 
-class OvsIncomplete(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP142", "ovs-incomplete")(
-        summary="Open vSwitch is on, but its bridge has no name or no network interface, or both are the same, or the"
-        " interface has the cluster's own address.",
-        rationale="When a node is added, Ganeti creates the bridge ovs_name and connects it to the interface ovs_link."
-        " Without a name there is no bridge; without a link its instances reach nothing outside the node. An interface"
-        " in a bridge has no address of its own, so the master's address on it would be cut off.",
-        source=_OVS_SOURCE,
-        bad=f'{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: ""}}\n',
-        good=f"{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: eth1}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared in context.cluster_and_groups:
-            switch = in_force(context, declared, OVS)
-            if switch is None or switch.value is not True:
-                continue
-            for path, lack in ((OVS_NAME, "no name"), (OVS_LINK, "no interface: its instances reach only each other")):
-                value = in_force(context, declared, path)
-                is_own = context.own(declared, path) or context.own(declared, OVS)
-                if value is not None and value.value == "" and is_own:
-                    message = f"the Open vSwitch bridge has {lack}"
-                    yield conflict(self, context, declared, message, f"write {path[-1]}", value, switch)
-            own_switch = context.own(declared, OVS)
-            if own_switch is not None and context.state is None and not context.declares(OVS_LINK):
-                message = "the Open vSwitch bridge has no interface: ovs_link is not declared"
-                yield self.hit(declared, message, own_switch.span, hint="write ovs_link")
-        for declared, (name, link) in together(context, OVS_NAME, OVS_LINK):
-            if name.value == link.value != "":
-                message = f"the bridge and the interface that it uses are both {name.value}"
-                yield conflict(self, context, declared, message, "name a network interface of the node", link, name)
-        for declared, (master, link) in together(context, _MASTER, OVS_LINK):
-            switch = in_force(context, declared, OVS)
-            if master.value == link.value != "" and switch is not None and switch.value is True:
-                message = f"the bridge takes the interface {link.value}, which has the master's address"
-                hint = "name another interface in one of them"
-                yield conflict(self, context, declared, message, hint, link, master)
+@warning("GP142", _OVS_SOURCE, When.MORE_WITH_STATE | When.WHOLE)(
+    summary="Open vSwitch is on, but its bridge has no name or no network interface, or both are the same, or the"
+    " interface has the cluster's own address.",
+    rationale="When a node is added, Ganeti creates the bridge ovs_name and connects it to the interface ovs_link."
+    " Without a name there is no bridge; without a link its instances reach nothing outside the node. An interface"
+    " in a bridge has no address of its own, so the master's address on it would be cut off.",
+    **show(f"{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: …}}\n", bad='""', good="eth1"),
+)
+def ovs_incomplete(context: Context) -> Iterator[Hit]:
+    for declared in context.cluster_and_groups:
+        switch = in_force(context, declared, OVS)
+        if switch is None or switch.value is not True:
+            continue
+        for path, lack in ((OVS_NAME, "no name"), (OVS_LINK, "no interface: its instances reach only each other")):
+            value = in_force(context, declared, path)
+            is_own = context.own(declared, path) or context.own(declared, OVS)
+            if value is not None and value.value == "" and is_own:
+                message = f"the Open vSwitch bridge has {lack}"
+                yield conflict(context, declared, message, f"write {path[-1]}", value, switch)
+        own_switch = context.own(declared, OVS)
+        if own_switch is not None and context.state is None and not context.declares(OVS_LINK):
+            message = "the Open vSwitch bridge has no interface: ovs_link is not declared"
+            yield hit(declared, message, own_switch.span, "write ovs_link")
+    for declared, (name, link) in together(context, OVS_NAME, OVS_LINK):
+        if name.value == link.value != "":
+            message = f"the bridge and the interface that it uses are both {name.value}"
+            yield conflict(context, declared, message, "name a network interface of the node", link, name)
+    for declared, (master, link) in together(context, _MASTER, OVS_LINK):
+        switch = in_force(context, declared, OVS)
+        if master.value == link.value != "" and switch is not None and switch.value is True:
+            message = f"the bridge takes the interface {link.value}, which has the master's address"
+            yield conflict(context, declared, message, "name another interface in one of them", link, master)
 
 
-class OvsIgnored(MoreWithState):
-    info = warning_rule("GP143", "ovs-parameter-ignored")(
-        summary="ovs_name or ovs_link is set, but Open vSwitch is off.",
-        rationale="Ganeti reads them only when it adds a node, and only if ovs is true.",
-        source=_OVS_SOURCE,
-        bad=f"{GROUP}ndparams: {{ovs: false, ovs_link: eth1}}\n",
-        good=f"{GROUP}ndparams: {{ovs: true, ovs_link: eth1}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared in context.cluster_and_groups:
-            switch = in_force(context, declared, OVS)
-            is_off = switch is not None and switch.value is False
-            for path, default in ((OVS_NAME, "switch1"), (OVS_LINK, "")) if is_off else ():
-                leaf = context.own(declared, path)
-                if leaf is not None and leaf.value not in ("", default):
-                    message = f"{path[-1]} is not used: ovs is false"
-                    yield self.hit(declared, message, leaf.span, hint="leave it out, or turn ovs on")
+@warning("GP143", _OVS_SOURCE, When.MORE_WITH_STATE)(
+    summary="ovs_name or ovs_link is set, but Open vSwitch is off.",
+    rationale="Ganeti reads them only when it adds a node, and only if ovs is true.",
+    **show(f"{GROUP}ndparams: {{ovs: …, ovs_link: eth1}}\n", bad="false", good="true"),
+)
+def ovs_parameter_ignored(context: Context) -> Iterator[Hit]:
+    for declared in context.cluster_and_groups:
+        switch = in_force(context, declared, OVS)
+        is_off = switch is not None and switch.value is False
+        for path, default in ((OVS_NAME, "switch1"), (OVS_LINK, "")) if is_off else ():
+            leaf = context.own(declared, path)
+            if leaf is not None and leaf.value not in ("", default):
+                yield hit(declared, f"{path[-1]} is not used: ovs is false", leaf.span, "leave it out, or turn ovs on")
 
 
-class OvsOnNodeAdd(Rule):
-    info = info_rule("GP144", "ovs-on-node-add")(
-        summary="Open vSwitch is turned on, but only nodes that are added later get the bridge.",
-        rationale="Ganeti creates the bridge while it adds a node, and reads the parameter at no other time. On"
-        " existing nodes you have to create the bridge yourself.",
-        source=_OVS_SOURCE,
-        bad=f"{CLUSTER}ndparams: {{ovs: true, ovs_link: eth1}}\n",
-        good=f"{CLUSTER}ndparams: {{ovs: false}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(OVS):
-            if leaf.value is True:
-                message = "only nodes that are added later get an Open vSwitch bridge"
-                yield self.hit(declared, message, leaf.span, hint="create it by hand on existing nodes")
+@information("GP144", _OVS_SOURCE)(
+    summary="Open vSwitch is turned on, but only nodes that are added later get the bridge.",
+    rationale="Ganeti creates the bridge while it adds a node, and reads the parameter at no other time. On"
+    " existing nodes you have to create the bridge yourself.",
+    **show(f"{CLUSTER}ndparams: {{ovs: …}}\n", bad="true, ovs_link: eth1", good="false"),
+)
+def ovs_on_node_add(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(OVS):
+        if leaf.value is True:
+            message = "only nodes that are added later get an Open vSwitch bridge"
+            yield hit(declared, message, leaf.span, "create it by hand on existing nodes")

@@ -9,16 +9,16 @@ from typing import Final
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force, places, value_of
 from gpolicy.checking.pairs import Pair, comparable
-from gpolicy.checking.rule import Explains, Hit, Rule
-from gpolicy.findings import RuleParameter, Span, info_rule, warning_rule
+from gpolicy.checking.rule import Explains, Hit, When, hit, information, warning
+from gpolicy.findings import RuleParameter, Span
 from gpolicy.ganeti.amounts import SENSIBLE, SensibleRange, is_without_limit
 from gpolicy.ganeti.parameter import Parameter, Path, Type
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import Declared, Hardware, Leaf
-from gpolicy.policy.scenario import Scenario, Sizes
-from gpolicy.rules.shared import GROUP, MOST_BITS, RANGES, MoreWithState, conflict, spec
+from gpolicy.policy.scenario import Scenario
+from gpolicy.rules.shared import GROUP, MOST_BITS, RANGES, conflict, show, sizes_of, spec
 
 _GIB: Final = 1024
 _WHOLE_NUMBERS: Final = frozenset({Type.INT, Type.SIZE, Type.MIB})
@@ -31,12 +31,10 @@ _SPECS: Final = tuple(
 _OVERSUBSCRIPTION: Final = "oversubscription"
 _MEMORY_STEP: Final = 64
 """Sizes of memory below 1 GiB that people write on purpose are multiples of this (MiB)."""
-
 _WHOLE: Final = {"mem_node": "mem_total", "mem_hv": "mem_total", "minmem": "maxmem"} | dict.fromkeys(
     ("disk_reserved", "disk_overhead"), "disk_total"
 )
 """The size of which another one is a part."""
-
 _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {
     ("master_netmask",): (0, MOST_BITS),
     ("hvparams", "xen-hvm", "cpu_cap"): (-math.inf, math.inf),
@@ -52,105 +50,102 @@ _FILLED: Final = (
 )
 
 
-class NumberUnlikely(Rule):
-    info = warning_rule("GP152", "number-unlikely")(
-        summary="A number makes no sense for its parameter: most likely a unit is missing, or another one is meant.",
-        rationale="Ganeti takes nearly any number, and each parameter has its own unit: MiB, KiB/s, milliseconds,"
-        " microseconds, tenths of a second. A size without a unit is in MiB: mem_node: 4 means 4 MiB. The reference of"
-        " parameters has the sensible range of each. A size below 1024 without a unit is also reported if sizes beside"
-        " it have a unit: written as 512M, it is clear.",
-        source="Ganeti's units; the hardware and the networks that there are",
-        bad=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4}}\n",
-        good=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4G}}\n",
-    )
-    explains = Explains(order=4)
+@warning("GP152", "Ganeti's units; the hardware and the networks that there are")(
+    summary="A number makes no sense for its parameter: most likely a unit is missing, or another one is meant.",
+    rationale="Ganeti takes nearly any number, and each parameter has its own unit: MiB, KiB/s, milliseconds,"
+    " microseconds, tenths of a second. A size without a unit is in MiB: mem_node: 4 means 4 MiB. The reference of"
+    " parameters has the sensible range of each. A size below 1024 without a unit is also reported if sizes beside"
+    " it have a unit: written as 512M, it is clear.",
+    **show(f"{GROUP}hv_state:\n  kvm: {{mem_node: …}}\n", bad="4", good="4G"),
+    explains=Explains(order=4),
+)
+def number_unlikely(context: Context) -> Iterator[Hit]:
+    for path, leaves in context.declared_at.items():
+        parameter = parameter_at(path)
+        for declared, leaf in leaves if parameter is not None and parameter.type in _WHOLE_NUMBERS else ():
+            written = _written(context, leaf.span)
+            if written.startswith("0") and written.isdecimal() and len(written) > 1:
+                message = f"{leaf.dotted} is written {written}: many readers of YAML take it for an octal number"
+                yield hit(declared, message, leaf.span, f"write {leaf.value}")
+        sensible = parameter.sensible if parameter is not None else None
+        if parameter is None or sensible is None:
+            continue
+        clear = _GIB if parameter.type in (Type.SIZE, Type.MIB) else sensible.least
+        for declared, leaf in leaves:
+            if sensible.gap is not None or not clear <= number(leaf) <= sensible.most:  # few are not
+                yield from _value(context, declared, leaf, parameter, sensible)
+    for declared, pair in context.each_pair():
+        yield from _pair(context, declared, pair)
+    for label, title, name, value, span in _others(context):
+        yield _unlikely(context, label, title, SENSIBLE[name], value, span)
+    for scenario in context.policy.scenarios:
+        for key, size in (bare for sizes in sizes_of(scenario) for bare in sizes.bare):
+            least = SENSIBLE["disk-size" if key == "disk-size" else "memory-size"].least
+            if least <= size.value < _GIB and not (key != "disk-size" and size.value % _MEMORY_STEP == 0):
+                title = f"test {scenario.name.value}: {key}"
+                yield _bare(f"test/{scenario.name.value}", title, size.value, size.span)
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        for path, leaves in context.explicit_by_path():
-            parameter = parameter_at(path)
-            for declared, leaf in leaves if parameter is not None and parameter.type in _WHOLE_NUMBERS else ():
-                written = _written(context, leaf.span)
-                if written.startswith("0") and written.isdecimal() and len(written) > 1:
-                    message = f"{leaf.dotted} is written {written}: many readers of YAML take it for an octal number"
-                    yield self.hit(declared, message, leaf.span, hint=f"write {leaf.value}")
-            sensible = parameter.sensible if parameter is not None else None
-            if parameter is None or sensible is None:
-                continue
-            clear = _GIB if parameter.type in (Type.SIZE, Type.MIB) else sensible.least
-            for declared, leaf in leaves:
-                if sensible.gap is not None or not clear <= number(leaf) <= sensible.most:  # few are not
-                    yield from self._value(context, declared, leaf, parameter, sensible)
-        for declared, pair in context.each_pair():
-            yield from self._pair(context, declared, pair)
-        for label, title, name, value, span in _others(context):
-            yield self._unlikely(context, label, title, SENSIBLE[name], value, span)
-        for scenario in context.policy.scenarios:
-            for key, size in (bare for sizes in _instances_of(scenario) for bare in sizes.bare):
-                least = SENSIBLE["disk-size" if key == "disk-size" else "memory-size"].least
-                if least <= size.value < _GIB and not (key != "disk-size" and size.value % _MEMORY_STEP == 0):
-                    title = f"test {scenario.name.value}: {key}"
-                    yield self._bare(f"test/{scenario.name.value}", title, size.value, size.span)
 
-    def _value(
-        self, context: Context, declared: Declared, leaf: Leaf, parameter: Parameter, sensible: SensibleRange
-    ) -> Iterator[Hit]:
-        value = number(leaf)
-        low, high = _ACCEPTED.get(leaf.path, (0, math.inf))
-        if not low <= value <= high:
-            return  # an error
-        written = leaf.document.value(leaf.pointer)
-        is_rounded = isinstance(written, int) and written != value  # Ganeti stores another number
-        if parameter.type is Type.SIZE and value <= LEAST_WITHOUT_UNIT and is_rounded:
-            return  # GP015 asks for the unit
-        if not sensible.takes(value):
-            usual = parameter.default if isinstance(parameter.default, int | float) else 0
-            yield self._unlikely(context, declared, leaf.dotted, sensible, value, leaf.span, usual)
-        elif parameter.type in (Type.SIZE, Type.MIB) and 0 < value < _GIB and _is_bare(leaf, value):
-            whole = context.own(declared, (*leaf.path[:-1], _WHOLE.get(leaf.path[-1], "")))
-            if whole is None or value * _GIB <= number(whole):
-                yield self._bare(declared, leaf.dotted, value, leaf.span)
+def _value(
+    context: Context, declared: Declared, leaf: Leaf, parameter: Parameter, sensible: SensibleRange
+) -> Iterator[Hit]:
+    value = number(leaf)
+    low, high = _ACCEPTED.get(leaf.path, (0, math.inf))
+    if not low <= value <= high:
+        return  # an error
+    written = leaf.document.value(leaf.pointer)
+    is_rounded = isinstance(written, int) and written != value  # Ganeti stores another number
+    if parameter.type is Type.SIZE and value <= LEAST_WITHOUT_UNIT and is_rounded:
+        return  # GP015 asks for the unit
+    if not sensible.takes(value):
+        usual = parameter.default if isinstance(parameter.default, int | float) else 0
+        yield _unlikely(context, declared, leaf.dotted, sensible, value, leaf.span, usual)
+    elif parameter.type in (Type.SIZE, Type.MIB) and 0 < value < _GIB and _is_bare(leaf, value):
+        whole = context.own(declared, (*leaf.path[:-1], _WHOLE.get(leaf.path[-1], "")))
+        if whole is None or value * _GIB <= number(whole):
+            yield _bare(declared, leaf.dotted, value, leaf.span)
 
-    def _pair(self, context: Context, declared: Declared, pair: Pair) -> Iterator[Hit]:
-        for bound, values in (("min", pair.minimum), ("max", pair.maximum)):
-            for name, sensible, clear in _SPECS:
-                value = values[name]
-                if clear <= value <= sensible.most:
-                    continue  # most are
-                title = f"{pair.title}: {bound} {name}"
-                if not sensible.takes(value):
-                    yield self._unlikely(context, declared, title, sensible, value, pair.at(bound, name))
-                elif (
-                    name in SPEC_SIZES
-                    and 0 < value < _GIB
-                    and (bound == "max" or value * _GIB <= pair.maximum[name])
-                    and _is_bare(pair.leaf, value, pair.index, bound, name)
-                ):
-                    yield self._bare(declared, title, value, pair.at(bound, name))
-        nics, sensible = pair.minimum["nic-count"], SENSIBLE["min nic-count"]
-        if sensible.most < nics <= MAX_NICS:  # else GP213
-            place = pair.at("min", "nic-count")
-            yield self._unlikely(context, declared, f"{pair.title}: min nic-count", sensible, nics, place)
 
-    def _unlikely(
-        self,
-        context: Context,
-        declared: Declared | str,
-        title: str,
-        sensible: SensibleRange,
-        value: float,
-        span: Span,
-        usual: float = 0,
-    ) -> Hit:
-        written, shown = _written(context, span), sensible.shown(value)
-        if written.isdecimal() and shown.removesuffix("/s") != written and shown[-1].isalpha():
-            shown = f"{written}, that is {shown}"
-        message = f"{title} is {shown}: sensible is {sensible.words}, since {sensible.why}"
-        hint = sensible.meant(value, usual) or "correct the number or its unit"
-        return self.hit(declared, message, span, hint=hint)
+def _pair(context: Context, declared: Declared, pair: Pair) -> Iterator[Hit]:
+    for bound, values in (("min", pair.minimum), ("max", pair.maximum)):
+        for name, sensible, clear in _SPECS:
+            value = values[name]
+            if clear <= value <= sensible.most:
+                continue  # most are
+            title = f"{pair.title}: {bound} {name}"
+            if not sensible.takes(value):
+                yield _unlikely(context, declared, title, sensible, value, pair.at(bound, name))
+            elif (
+                name in SPEC_SIZES
+                and 0 < value < _GIB
+                and (bound == "max" or value * _GIB <= pair.maximum[name])
+                and _is_bare(pair.leaf, value, pair.index, bound, name)
+            ):
+                yield _bare(declared, title, value, pair.at(bound, name))
+    nics, sensible = pair.minimum["nic-count"], SENSIBLE["min nic-count"]
+    if sensible.most < nics <= MAX_NICS:  # else GP213
+        yield _unlikely(context, declared, f"{pair.title}: min nic-count", sensible, nics, pair.at("min", "nic-count"))
 
-    def _bare(self, declared: Declared | str, title: str, value: float, span: Span) -> Hit:
-        message = f"{title} is {value} MiB, but sizes beside it have a unit"
-        return self.hit(declared, message, span, hint=f"write {value}G, or {value}M if you mean MiB")
+
+def _unlikely(
+    context: Context,
+    declared: Declared | str,
+    title: str,
+    sensible: SensibleRange,
+    value: float,
+    span: Span,
+    usual: float = 0,
+) -> Hit:
+    written, shown = _written(context, span), sensible.shown(value)
+    if written.isdecimal() and shown.removesuffix("/s") != written and shown[-1].isalpha():
+        shown = f"{written}, that is {shown}"
+    message = f"{title} is {shown}: sensible is {sensible.words}, since {sensible.why}"
+    return hit(declared, message, span, sensible.meant(value, usual) or "correct the number or its unit")
+
+
+def _bare(declared: Declared | str, title: str, value: float, span: Span) -> Hit:
+    message = f"{title} is {value} MiB, but sizes beside it have a unit"
+    return hit(declared, message, span, f"write {value}G, or {value}M if you mean MiB")
 
 
 def _written(context: Context, span: Span) -> str:
@@ -187,15 +182,9 @@ def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
 
 
 def _sizes_of_test(scenario: Scenario) -> Iterator[tuple[str, int, Span]]:
-    for sizes in _instances_of(scenario):
+    for sizes in sizes_of(scenario):
         yield "memory-size", sizes.memory or 0, sizes.span
         yield from (("disk-size", disk.size, sizes.span) for disk in sizes.disks or ())
-
-
-def _instances_of(scenario: Scenario) -> Iterator[Sizes]:
-    """Yield the sizes of the instance that a test asks for, and of those that are there."""
-    yield from () if scenario.sizes is None else (scenario.sizes,)
-    yield from (item.sizes for part in scenario.stage.simulated for item in part.instances)
 
 
 def _promised(hardware: Hardware | None) -> Iterator[tuple[str, int, Span]]:
@@ -206,95 +195,75 @@ def _promised(hardware: Hardware | None) -> Iterator[tuple[str, int, Span]]:
         yield from (("pv_size", size.value, size.span) for size in hardware.pv_sizes)
 
 
-class RatioBelowOne(Rule):
-    info = warning_rule("GP114", "ratio-below-one")(
-        summary="vcpu-ratio or spindle-ratio is far below 1.",
-        rationale="The ratio is how many virtual CPUs, or spindles of instances, a node accepts for each of its own."
-        " Far below 1 a node refuses instances long before its own CPUs or spindles are used once. A ratio of 0.95"
-        " keeps some for the node on purpose. Where spindle_count is declared it may be any weight, and the rule does"
-        " not look at spindle-ratio.",
-        source="Resource model, Instance policies; Ganeti 3.0 does not check it",
-        bad=f"{GROUP}ipolicy: {{vcpu-ratio: 0.25}}\n",
-        good=f"{GROUP}ipolicy: {{vcpu-ratio: 0.95}}\n",
-        parameters=(RuleParameter(name="least", default=0.75, summary="Report a ratio below this.", least=0),),
-    )
-    explains = Explains(order=7)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        least = context.settings.parameter(self.info, "least")
-        for declared, leaf in context.explicit_at(*_USED):
-            ignored = leaf.path == _SPINDLES and (context.exclusive(declared) or context.declares(_COUNT))
-            if number(leaf) < least and not ignored:
-                what = _USED[leaf.path]
-                message = f"{leaf.dotted} is {number(leaf):g}: a node is full before its {what} are used once"
-                hint = f"write 1 to use the {what} once; 4 means four times over"
-                yield self.hit(declared, message, leaf.span, hint=hint)
+@warning("GP114", "Resource model, Instance policies; Ganeti 3.0 does not check it")(
+    summary="vcpu-ratio or spindle-ratio is far below 1.",
+    rationale="The ratio is how many virtual CPUs, or spindles of instances, a node accepts for each of its own."
+    " Far below 1 a node refuses instances long before its own CPUs or spindles are used once. A ratio of 0.95"
+    " keeps some for the node on purpose. Where spindle_count is declared it may be any weight, and the rule does"
+    " not look at spindle-ratio.",
+    **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="0.25", good="0.95"),
+    parameters=(RuleParameter("least", 0.75, "Report a ratio below this.", least=0),),
+    explains=Explains(order=7),
+)
+def ratio_below_one(context: Context, least: float) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(*_USED):
+        ignored = leaf.path == _SPINDLES and (context.exclusive(declared) or context.declares(_COUNT))
+        if number(leaf) < least and not ignored:
+            what = _USED[leaf.path]
+            message = f"{leaf.dotted} is {number(leaf):g}: a node is full before its {what} are used once"
+            yield hit(declared, message, leaf.span, f"write 1 to use the {what} once; 4 means four times over")
 
 
-class RatioWithoutLimit(Rule):
-    info = info_rule("GP115", "ratio-without-limit")(
-        summary="vcpu-ratio or spindle-ratio is so high that it limits nothing.",
-        rationale="Ganeti has no other way to switch the limit off than a huge number, such as 999 or 10000. Other"
-        " high ratios are most likely mistyped (GP152).",
-        source="Resource model, Instance policies",
-        bad=f"{GROUP}ipolicy: {{vcpu-ratio: 9999}}\n",
-        good=f"{GROUP}ipolicy: {{vcpu-ratio: 4}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*_USED):
-            if is_without_limit(number(leaf)):
-                yield self.hit(declared, f"{leaf.dotted} is {number(leaf):.0f}: that limits nothing", leaf.span)
+@information("GP115", "Resource model, Instance policies")(
+    summary="vcpu-ratio or spindle-ratio is so high that it limits nothing.",
+    rationale="Ganeti has no other way to switch the limit off than a huge number, such as 999 or 10000. Other"
+    " high ratios are most likely mistyped (GP152).",
+    **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="9999", good="4"),
+)
+def ratio_without_limit(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(*_USED):
+        if is_without_limit(number(leaf)):
+            yield hit(declared, f"{leaf.dotted} is {number(leaf):.0f}: that limits nothing", leaf.span)
 
 
-class RatiosExchanged(Rule):
-    info = warning_rule("GP194", "ratios-exchanged")(
-        summary="vcpu-ratio is high, and spindle-ratio is low or the same: most likely they are exchanged or copied.",
-        rationale="Ganeti's defaults are 4 virtual CPUs for each CPU and 32 instances for each spindle. Twelve virtual"
-        " CPUs for one leave instances little, and six instances for a spindle fill a node long before.",
-        source="Resource model, Instance policies",
-        bad=f"{GROUP}ipolicy: {{vcpu-ratio: 16, spindle-ratio: 4}}\n",
-        good=f"{GROUP}ipolicy: {{vcpu-ratio: 4, spindle-ratio: 16}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaves in context.combined(_CPUS, _SPINDLES):
-            cpus, spindles = map(number, leaves)
-            is_high = cpus >= 12 and SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
-            is_alike = spindles <= 6 or spindles == cpus >= 16
-            if is_high and is_alike and not context.exclusive(declared):
-                place, related, _ = places(context, declared, *map(value_of, leaves))
-                message = f"vcpu-ratio is {cpus:g} and spindle-ratio {spindles:g}"
-                hint = "exchange the two" if spindles <= 6 else "correct the one that was copied"
-                yield self.hit(declared, message, place, hint=hint, related=related)
+@warning("GP194", "Resource model, Instance policies")(
+    summary="vcpu-ratio is high, and spindle-ratio is low or the same: most likely they are exchanged or copied.",
+    rationale="Ganeti's defaults are 4 virtual CPUs for each CPU and 32 instances for each spindle. Twelve virtual"
+    " CPUs for one leave instances little, and six instances for a spindle fill a node long before.",
+    **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="16, spindle-ratio: 4", good="4, spindle-ratio: 16"),
+)
+def ratios_exchanged(context: Context) -> Iterator[Hit]:
+    for declared, leaves in context.combined(_CPUS, _SPINDLES):
+        cpus, spindles = map(number, leaves)
+        is_high = cpus >= 12 and SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
+        is_alike = spindles <= 6 or spindles == cpus >= 16
+        if is_high and is_alike and not context.exclusive(declared):
+            place, related, _ = places(context, declared, *map(value_of, leaves))
+            hint = "exchange the two" if spindles <= 6 else "correct the one that was copied"
+            yield hit(declared, f"vcpu-ratio is {cpus:g} and spindle-ratio {spindles:g}", place, hint, related)
 
 
-class SpindlesFillFirst(MoreWithState):
-    info = warning_rule("GP195", "spindles-fill-first")(
-        summary="spindle-ratio fills a node long before its memory and CPUs, even with the largest instances.",
-        rationale="A node takes as many instances as spindle_count times spindle-ratio allow. If each spec, at its"
-        " largest in memory and CPUs, fits many times more often, most of the node stays empty: most likely a digit is"
-        " lost.",
-        source="Resource model, Instance policies",
-        bad=_FILLED.replace("  vcpu", "  spindle-ratio: 3\n  vcpu"),
-        good=_FILLED.replace("  vcpu", "  spindle-ratio: 32\n  vcpu"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            ratio, count, cpus = (in_force(context, group, path) for path in (_SPINDLES, _COUNT, _CPUS))
-            hardware, pairs = group.hardware, comparable(context.pairs(group))
-            if ratio is None or ratio.leaf is None or count is None or cpus is None or hardware is None or not pairs:
-                continue
-            if hardware.memory is None or hardware.cpus is None or context.exclusive(group):
-                continue
-            room = {"memory-size": hardware.memory.value, "cpu-count": hardware.cpus.value * cpus.number}
-            by_size = [min(size / max(pair.maximum[name], 1) for name, size in room.items()) for pair in pairs]
-            spindles = ratio.number * count.number
-            if any(pair.maximum["spindle-use"] > spindles for pair in pairs):
-                continue  # GP223
-            uses = [pair.minimum["spindle-use"] for pair in pairs]
-            if all(use > 0 and times >= 5 * spindles / use for use, times in zip(uses, by_size, strict=True)):
-                message = f"a node of group {group.name} is full with spindle-use {spindles:g}, and its memory and CPUs"
-                message += f" would take {min(by_size):.0f} instances of the largest size"
-                yield conflict(self, context, group, message, "raise spindle-ratio", ratio, count)
+@warning("GP195", "Resource model, Instance policies", When.MORE_WITH_STATE)(
+    summary="spindle-ratio fills a node long before its memory and CPUs, even with the largest instances.",
+    rationale="A node takes as many instances as spindle_count times spindle-ratio allow. If each spec, at its largest"
+    " in memory and CPUs, fits many times more often, most of the node stays empty: most likely a digit is lost.",
+    **show(_FILLED.replace("  vcpu", "  spindle-ratio: …\n  vcpu"), bad="3", good="32"),
+)
+def spindles_fill_first(context: Context) -> Iterator[Hit]:
+    for group in context.groups:
+        ratio, count, cpus = (in_force(context, group, path) for path in (_SPINDLES, _COUNT, _CPUS))
+        hardware, pairs = group.hardware, comparable(context.pairs(group))
+        if ratio is None or ratio.leaf is None or count is None or cpus is None or hardware is None or not pairs:
+            continue
+        if hardware.memory is None or hardware.cpus is None or context.exclusive(group):
+            continue
+        room = {"memory-size": hardware.memory.value, "cpu-count": hardware.cpus.value * cpus.number}
+        by_size = [min(size / max(pair.maximum[name], 1) for name, size in room.items()) for pair in pairs]
+        spindles = ratio.number * count.number
+        if any(pair.maximum["spindle-use"] > spindles for pair in pairs):
+            continue  # GP223
+        uses = [pair.minimum["spindle-use"] for pair in pairs]
+        if all(use > 0 and times >= 5 * spindles / use for use, times in zip(uses, by_size, strict=True)):
+            message = f"a node of group {group.name} is full with spindle-use {spindles:g}, and its memory and CPUs"
+            message += f" would take {min(by_size):.0f} instances of the largest size"
+            yield conflict(context, group, message, "raise spindle-ratio", ratio, count)

@@ -9,15 +9,14 @@ from typing import Final, cast
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import in_force, together
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import error_rule, warning_rule
+from gpolicy.checking.rule import Hit, When, error, hit, warning
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS, HAIL_OPTIONS, Takes, hail_parameters
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import HTOOLS_PROGRAMS
 from gpolicy.guessing import did_you_mean_one_of, is_one_slip, name_meant, surely_meant
 from gpolicy.policy.model import Leaf
-from gpolicy.rules.shared import CLUSTER, FILES, MoreWithState, conflict
+from gpolicy.rules.shared import CLUSTER, FILES, conflict, show
 
 _FILE: Final[Path] = ("file_storage_dir",)
 _SHARED: Final[Path] = ("shared_file_storage_dir",)
@@ -65,100 +64,84 @@ def _below(path: str, tops: tuple[str, ...]) -> str | None:
     return next((top for top in tops if path == top or path.startswith(f"{top}/")), None)
 
 
-class StorageDirectoryForbidden(Rule):
-    info = error_rule("GP145", "storage-directory-forbidden")(
-        summary="Disks are to be kept in a directory of the system, or the path of their directory is relative.",
-        rationale="Ganeti stores the directory, but refuses to create disks there and reports it in `gnt-cluster"
-        " verify`: a relative path, /bin, /boot, /dev, /etc, /home, /lib, /proc, /root, /sbin, /sys, and the same below"
-        " /usr and /usr/local. It cannot whitelist /, and in its own directories disks get in its way.",
-        source="Ganeti 3.0.2, run: the check of file storage paths",
-        bad=f"{CLUSTER}file_storage_dir: /etc/ganeti/disks\n",
-        good=f"{CLUSTER}file_storage_dir: /srv/ganeti/file-storage\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(_FILE, _SHARED):
-            path = re.sub("^//", "/", normpath(str(leaf.value or "/unset")))
-            top = "/" if path == "/" else _below(path, (*FORBIDDEN, *_OF_GANETI))
-            where = f"in {top}" if top else "" if path.startswith("/") else "below a path that is not absolute"
-            if where:
-                message = f"{leaf.dotted} is {leaf.value}: Ganeti keeps no disks {where}"
-                yield self.hit(declared, message, leaf.span, hint="write a directory such as /srv/ganeti/file-storage")
+@error("GP145", "Ganeti 3.0.2, run: the check of file storage paths")(
+    summary="Disks are to be kept in a directory of the system, or the path of their directory is relative.",
+    rationale="Ganeti stores the directory, but refuses to create disks there and reports it in `gnt-cluster"
+    " verify`: a relative path, /bin, /boot, /dev, /etc, /home, /lib, /proc, /root, /sbin, /sys, and the same below"
+    " /usr and /usr/local. It cannot whitelist /, and in its own directories disks get in its way.",
+    **show(f"{CLUSTER}file_storage_dir: …\n", bad="/etc/ganeti/disks", good="/srv/ganeti/file-storage"),
+)
+def storage_directory_forbidden(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(_FILE, _SHARED):
+        path = re.sub("^//", "/", normpath(str(leaf.value or "/unset")))
+        top = "/" if path == "/" else _below(path, (*FORBIDDEN, *_OF_GANETI))
+        where = f"in {top}" if top else "" if path.startswith("/") else "below a path that is not absolute"
+        if where:
+            message = f"{leaf.dotted} is {leaf.value}: Ganeti keeps no disks {where}"
+            yield hit(declared, message, leaf.span, "write a directory such as /srv/ganeti/file-storage")
 
 
-class StorageDirectoriesSame(MoreWithState):
-    info = warning_rule("GP146", "storage-directories-same")(
-        summary="file_storage_dir and shared_file_storage_dir are the same, or one lies in the other.",
-        rationale="One is local to each node, the other is on storage that all nodes share. In one directory either"
-        " local disks are shared, or shared ones are local: an instance that moves does not find its disk.",
-        source="Ganeti 3.0, gnt-cluster(8); it does not check it",
-        bad=f"{CLUSTER}file_storage_dir: /srv/disks\nshared_file_storage_dir: /srv/disks/shared\n",
-        good=f"{CLUSTER}file_storage_dir: /srv/local-disks\nshared_file_storage_dir: /srv/shared-disks\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, (local, shared) in together(context, _FILE, _SHARED):
-            one, other = (normpath(str(item.value)) if item.value else "" for item in (local, shared))
-            if one and other and (_below(one, (other,)) or _below(other, (one,))):
-                message = f"{one} and {other} are not two separate directories"
-                if one == other:
-                    message = f"{_FILE[0]} and {_SHARED[0]} are both {one}"
-                hint = "write a directory of its own for each"
-                yield conflict(self, context, declared, message, hint, shared, local)
+@warning("GP146", "Ganeti 3.0, gnt-cluster(8); it does not check it", When.MORE_WITH_STATE)(
+    summary="file_storage_dir and shared_file_storage_dir are the same, or one lies in the other.",
+    rationale="One is local to each node, the other is on storage that all nodes share. In one directory either"
+    " local disks are shared, or shared ones are local: an instance that moves does not find its disk.",
+    bad=f"{CLUSTER}file_storage_dir: /srv/disks\nshared_file_storage_dir: /srv/disks/shared\n",
+    good=f"{CLUSTER}file_storage_dir: /srv/local-disks\nshared_file_storage_dir: /srv/shared-disks\n",
+)
+def storage_directories_same(context: Context) -> Iterator[Hit]:
+    for declared, (local, shared) in together(context, _FILE, _SHARED):
+        one, other = (normpath(str(item.value)) if item.value else "" for item in (local, shared))
+        if one and other and (_below(one, (other,)) or _below(other, (one,))):
+            message = f"{one} and {other} are not two separate directories"
+            if one == other:
+                message = f"{_FILE[0]} and {_SHARED[0]} are both {one}"
+            yield conflict(context, declared, message, "write a directory of its own for each", shared, local)
 
 
-class PathUnsafe(Rule):
-    info = warning_rule("GP147", "path-unsafe")(
-        summary="Root on the nodes is to use a file that others can replace, or a path that is not what it seems.",
-        rationale="Users can write to /tmp, /var/tmp and /dev/shm, and each to a home of their own: a program, kernel,"
-        " image or password file there is theirs, and is gone after a reboot or with the user. An image that comes by"
-        " http or ftp can be changed on its way. A path with .. leads elsewhere.",
-        source="The table of parameters: what root on the nodes opens or runs",
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /tmp/vmlinuz}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot/vmlinuz}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*FILES):
-            text = str(leaf.value) if isinstance(leaf.value, str) else ""
-            scheme = text.partition("://")[0] if "://" in text else ""
-            top = _below(normpath(text), _OPEN) if text.startswith("/") and leaf.path[-1] != "mem_path" else None
-            reason = ""
-            if top is not None and not (top == "/home" and leaf.path in (_FILE, _SHARED)):  # GP145
-                reason, hint = f"users can write to {top}", "write a path that only root can write to"
-            elif scheme in ("http", "ftp", "tftp"):
-                reason, hint = f"what comes by {scheme} can be changed on its way", "use https, or a file on the nodes"
-            elif text.startswith("/") and ".." in text.split("/"):
-                reason, hint = f"it leads to {normpath(text)}", f"write {normpath(text)}"
-            if reason:
-                yield self.hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint=hint)
+@warning("GP147", "The table of parameters: what root on the nodes opens or runs")(
+    summary="Root on the nodes is to use a file that others can replace, or a path that is not what it seems.",
+    rationale="Users can write to /tmp, /var/tmp and /dev/shm, and each to a home of their own: a program, kernel,"
+    " image or password file there is theirs, and is gone after a reboot or with the user. An image that comes by"
+    " http or ftp can be changed on its way. A path with .. leads elsewhere.",
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: …}}\n", bad="/tmp/vmlinuz", good="/boot/vmlinuz"),  # noqa: S108 (warned of)
+)
+def path_unsafe(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(*FILES):
+        text = str(leaf.value) if isinstance(leaf.value, str) else ""
+        scheme = text.partition("://")[0] if "://" in text else ""
+        top = _below(normpath(text), _OPEN) if text.startswith("/") and leaf.path[-1] != "mem_path" else None
+        reason = ""
+        if top is not None and not (top == "/home" and leaf.path in (_FILE, _SHARED)):  # GP145
+            reason, hint = f"users can write to {top}", "write a path that only root can write to"
+        elif scheme in ("http", "ftp", "tftp"):
+            reason, hint = f"what comes by {scheme} can be changed on its way", "use https, or a file on the nodes"
+        elif text.startswith("/") and ".." in text.split("/"):
+            reason, hint = f"it leads to {normpath(text)}", f"write {normpath(text)}"
+        if reason:
+            yield hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint)
 
 
-class PathUnlikely(Rule):
-    info = warning_rule("GP159", "path-unlikely")(
-        summary="A path names a directory where a file is wanted, or a program or file that is not what is needed.",
-        rationale="Ganeti looks only at the form of a path. A kernel, an image or a password cannot be read from a"
-        " directory or from /dev/null, a program that always fails stops what asks it, and QEMU's other programs start"
-        " no instance. Ganeti runs programs without a shell, so arguments behind a path belong to its name. A path that"
-        " is one slip away from Ganeti's own default, or whose directory is one slip away from a usual one, is most"
-        " likely mistyped. One file for two purposes was most likely copied.",
-        source="The table of parameters: what root on the nodes opens or runs; Ganeti 3.0, gnt-node(8) power",
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot/vmlinuz}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        first: dict[str, Leaf] = {}
-        for declared, leaf in context.explicit_at(*FILES):
-            text = leaf.value if isinstance(leaf.value, str) else ""
-            twin = first.setdefault(text, leaf) if text.startswith("/") and text not in _FOR_ANYTHING else leaf
-            reason, hint = _unlikely(leaf.path, text) if text.startswith("/") else ("", "")
-            if re.fullmatch("[a-z]+:/*", text):
-                reason, hint = "it names no server and no file", "write the whole URL"
-            if not reason and _is_copied(leaf.path[-1], twin.path[-1]):
-                reason, hint = f"{twin.dotted} is the same", "correct the one that was copied"
-            if reason:
-                yield self.hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint=hint)
+@warning("GP159", "The table of parameters: what root on the nodes opens or runs; Ganeti 3.0, gnt-node(8) power")(
+    summary="A path names a directory where a file is wanted, or a program or file that is not what is needed.",
+    rationale="Ganeti looks only at the form of a path. A kernel, an image or a password cannot be read from a"
+    " directory or from /dev/null, a program that always fails stops what asks it, and QEMU's other programs start"
+    " no instance. Ganeti runs programs without a shell, so arguments behind a path belong to its name. A path that"
+    " is one slip away from Ganeti's own default, or whose directory is one slip away from a usual one, is most"
+    " likely mistyped. One file for two purposes was most likely copied.",
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: …}}\n", bad="/boot", good="/boot/vmlinuz"),
+)
+def path_unlikely(context: Context) -> Iterator[Hit]:
+    first: dict[str, Leaf] = {}
+    for declared, leaf in context.explicit_at(*FILES):
+        text = leaf.value if isinstance(leaf.value, str) else ""
+        twin = first.setdefault(text, leaf) if text.startswith("/") and text not in _FOR_ANYTHING else leaf
+        reason, hint = _unlikely(leaf.path, text) if text.startswith("/") else ("", "")
+        if re.fullmatch("[a-z]+:/*", text):
+            reason, hint = "it names no server and no file", "write the whole URL"
+        if not reason and _is_copied(leaf.path[-1], twin.path[-1]):
+            reason, hint = f"{twin.dotted} is the same", "correct the one that was copied"
+        if reason:
+            yield hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint)
 
 
 def _mistyped(path: Path, text: str) -> str:
@@ -221,42 +204,37 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
     return "", ""
 
 
-class AllocatorUnlikely(MoreWithState):
-    info = warning_rule("GP148", "allocator-unlikely")(
-        summary="default_iallocator is no allocator, or its parameters are none that it reads.",
-        rationale="Ganeti looks for a program of this name in its directories for allocators. Without one each new"
-        " instance needs its nodes or its allocator named. The parameters become options of whichever allocator runs:"
-        " with `=` and the value, or alone if the value is null. hail refuses one that it does not know, that lacks its"
-        " value or takes none, and so every request.",
-        source="Ganeti 3.0, gnt-cluster(8); its node daemon and hail, run",
-        bad=f"{CLUSTER}default_iallocator: hial\n",
-        good=f"{CLUSTER}default_iallocator: hail\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(_ALLOCATOR):
-            name, message, hint = str(leaf.value), "", "write hail"
-            if "/" in name:
-                message = f"default_iallocator is {name!r}: Ganeti looks for a name, not for a path"
-                hint = f"write {name.rpartition('/')[2] or 'hail'}"
-            elif len(name) > 2 and not name[-1].isdigit() and is_one_slip(name, "hail"):
-                message, hint = f"there is no allocator {name!r}", "Did you mean `hail`?"
-            elif re.search(r"[\s,;:]\w", name):
-                message = f"default_iallocator is {name!r}: it is one name"
-            elif re.fullmatch("(br|xenbr|vmbr|bond|eth|en[ops]|vlan)[0-9][0-9.a-z]*", name):
-                message = f"default_iallocator is {name!r}, which is the name of a network interface"
-            elif name in HTOOLS_PROGRAMS:
-                message = f"default_iallocator is {name}, a program of htools that is no allocator"
-            if message:
-                yield self.hit(declared, message, leaf.span, hint=hint)
-        cluster, parameters = context.policy.cluster, context.cluster_leaf(ALLOCATOR_PARAMETERS)
-        allocator = in_force(context, cluster, _ALLOCATOR) if cluster is not None else None
-        if cluster is None or parameters is None or allocator is None or allocator.value not in ("hail", ""):
-            return
-        for name, value in sorted(cast(dict[str, str | None], parameters.value).items()):
-            if failure := hail_parameters({name: value}).failure:
-                message = f"hail refuses every request: {failure}"
-                yield self.hit(cluster, message, parameters.at(name), hint=_hail_hint(name, value))
+@warning("GP148", "Ganeti 3.0, gnt-cluster(8); its node daemon and hail, run", When.MORE_WITH_STATE)(
+    summary="default_iallocator is no allocator, or its parameters are none that it reads.",
+    rationale="Ganeti looks for a program of this name in its directories for allocators. Without one each new"
+    " instance needs its nodes or its allocator named. The parameters become options of whichever allocator runs:"
+    " with `=` and the value, or alone if the value is null. hail refuses one that it does not know, that lacks its"
+    " value or takes none, and so every request.",
+    **show(f"{CLUSTER}default_iallocator: …\n", bad="hial", good="hail"),
+)
+def allocator_unlikely(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(_ALLOCATOR):
+        name, message, hint = str(leaf.value), "", "write hail"
+        if "/" in name:
+            message = f"default_iallocator is {name!r}: Ganeti looks for a name, not for a path"
+            hint = f"write {name.rpartition('/')[2] or 'hail'}"
+        elif len(name) > 2 and not name[-1].isdigit() and is_one_slip(name, "hail"):
+            message, hint = f"there is no allocator {name!r}", "Did you mean `hail`?"
+        elif re.search(r"[\s,;:]\w", name):
+            message = f"default_iallocator is {name!r}: it is one name"
+        elif re.fullmatch("(br|xenbr|vmbr|bond|eth|en[ops]|vlan)[0-9][0-9.a-z]*", name):
+            message = f"default_iallocator is {name!r}, which is the name of a network interface"
+        elif name in HTOOLS_PROGRAMS:
+            message = f"default_iallocator is {name}, a program of htools that is no allocator"
+        if message:
+            yield hit(declared, message, leaf.span, hint)
+    cluster, parameters = context.policy.cluster, context.cluster_leaf(ALLOCATOR_PARAMETERS)
+    allocator = in_force(context, cluster, _ALLOCATOR) if cluster is not None else None
+    if cluster is None or parameters is None or allocator is None or allocator.value not in ("hail", ""):
+        return
+    for name, value in sorted(cast(dict[str, str | None], parameters.value).items()):
+        if failure := hail_parameters({name: value}).failure:
+            yield hit(cluster, f"hail refuses every request: {failure}", parameters.at(name), _hail_hint(name, value))
 
 
 def _hail_hint(name: str, value: str | None) -> str:

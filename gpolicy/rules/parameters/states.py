@@ -8,12 +8,13 @@ from typing import Final
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, name_of, number, texts
 from gpolicy.checking.in_force import declared_for, groups_where
 from gpolicy.checking.pairs import amount
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleParameter, Span, info_rule, warning_rule
+from gpolicy.checking.rule import Hit, When, hit, information, see, warning
+from gpolicy.findings import Related, RuleParameter
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
-from gpolicy.rules.shared import CLUSTER, GROUP, MoreWithState, StateRule
+from gpolicy.policy.model import INHERIT, Declared, Hardware, Leaf
+from gpolicy.policy.source_file import Located
+from gpolicy.rules.shared import CLUSTER, GROUP, promised_disk, show
 
 _HV_SOURCE: Final = "Resource model, Node parameters (hv_state)"
 _STATE_HINT: Final = (
@@ -23,35 +24,36 @@ _STATE_HINT: Final = (
 _LEAST_SHARE: Final = 0.5
 _LEAST_OF_DISK: Final = 0.1
 """A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
+_PARTS: Final = {
+    "mem_total": ("mem_node", "mem_hv"),
+    "cpu_total": ("cpu_node",),
+    "disk_total": ("disk_reserved", "disk_overhead"),
+}
+_MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk_total": "disk_total"}
 
 
-class StateOfDisabledHypervisor(MoreWithState):
-    info = warning_rule("GP112", "hypervisor-not-enabled")(
-        summary="hv_state or hvparams describes a hypervisor that is not enabled.",
-        rationale="Ganeti accepts it, but no instance uses it, and capacity is not counted with it. Most likely another"
-        " hypervisor was meant. Values of hvparams that are Ganeti's own defaults are not reported.",
-        source="Resource model, Hypervisor state",
-        bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
-        good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
-    )
-    unless_declared = (ENABLED_HYPERVISORS,)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        enabled = context.enabled_hypervisors()
-        if enabled is None:
-            return
-        seen: set[tuple[str, str]] = set()
-        for declared in context.policy.objects:
-            leaves = [leaf for leaf in reversed(context.leaves(declared).values()) if _is_of_hypervisor(leaf)]
-            for (family, hypervisor), leaf in {leaf.path[:2]: leaf for leaf in leaves}.items():
-                if hypervisor not in enabled.values and (family, hypervisor) not in seen:
-                    seen.add((family, hypervisor))
-                    related = (Related(enabled.span, "enabled here"),) if enabled.span else ()
-                    message = f"{family} describes {hypervisor}, which {enabled.source} does not enable"
-                    span = leaf.document.key_span(leaf.pointer[:2])
-                    hint = f"enabled: {', '.join(enabled.values)}"
-                    missing = f"enabled {hypervisor}"
-                    yield self.hit(declared, message, span, hint=hint, related=related, missing=missing)
+@warning("GP112", "Resource model, Hypervisor state", When.MORE_WITH_STATE)(
+    summary="hv_state or hvparams describes a hypervisor that is not enabled.",
+    rationale="Ganeti accepts it, but no instance uses it, and capacity is not counted with it. Most likely another"
+    " hypervisor was meant. Values of hvparams that are Ganeti's own defaults are not reported.",
+    **show(f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  …: {{mem_node: 4G}}\n", bad="xen-pvm", good="kvm"),
+    unless_declared=(ENABLED_HYPERVISORS,),
+)
+def hypervisor_not_enabled(context: Context) -> Iterator[Hit]:
+    enabled = context.enabled_hypervisors()
+    if enabled is None:
+        return
+    seen: set[tuple[str, str]] = set()
+    for declared in context.policy.objects:
+        leaves = [leaf for leaf in reversed(context.leaves(declared).values()) if _is_of_hypervisor(leaf)]
+        for (family, hypervisor), leaf in {leaf.path[:2]: leaf for leaf in leaves}.items():
+            if hypervisor not in enabled.values and (family, hypervisor) not in seen:
+                seen.add((family, hypervisor))
+                related = see(enabled.span, "enabled here")
+                message = f"{family} describes {hypervisor}, which {enabled.source} does not enable"
+                span = leaf.document.key_span(leaf.pointer[:2])
+                hint = f"enabled: {', '.join(enabled.values)}"
+                yield hit(declared, message, span, hint, related, missing=f"enabled {hypervisor}")
 
 
 def _is_of_hypervisor(leaf: Leaf) -> bool:
@@ -60,70 +62,59 @@ def _is_of_hypervisor(leaf: Leaf) -> bool:
     return leaf.path[0] in ("hv_state", "hvparams") and leaf.value is not INHERIT and not is_default
 
 
-class FakeHypervisor(Rule):
-    info = warning_rule("GP155", "fake-hypervisor")(
-        summary="The hypervisor fake is enabled beside a real one.",
-        rationale="It is for tests of Ganeti: an instance of it counts as running, but nothing runs. On a cluster with"
-        " a real hypervisor somebody gets such an instance by mistake; as the first it is the default.",
-        source="Ganeti 3.0, gnt-cluster(8) init",
-        bad=f"{CLUSTER}enabled_hypervisors: [kvm, fake]\n",
-        good=f"{CLUSTER}enabled_hypervisors: [kvm]\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(ENABLED_HYPERVISORS):
-            words = texts(leaf)
-            if "fake" in words and len(words) > 1:
-                message = "an instance of the hypervisor fake counts as running, but nothing runs"
-                yield self.hit(declared, message, leaf.at(words.index("fake")), hint="remove fake")
+@warning("GP155", "Ganeti 3.0, gnt-cluster(8) init")(
+    summary="The hypervisor fake is enabled beside a real one.",
+    rationale="It is for tests of Ganeti: an instance of it counts as running, but nothing runs. On a cluster with"
+    " a real hypervisor somebody gets such an instance by mistake; as the first it is the default.",
+    **show(f"{CLUSTER}enabled_hypervisors: […]\n", bad="kvm, fake", good="kvm"),
+)
+def fake_hypervisor(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(ENABLED_HYPERVISORS):
+        words = texts(leaf)
+        if "fake" in words and len(words) > 1:
+            message = "an instance of the hypervisor fake counts as running, but nothing runs"
+            yield hit(declared, message, leaf.at(words.index("fake")), "remove fake")
 
 
-class StateWithoutEffect(Rule):
-    info = info_rule("GP113", "state-without-effect")(
-        summary="hv_state or disk_state is declared, which Ganeti stores but never reads.",
-        rationale="The resource model intended these figures for capacity, but no released Ganeti uses them. gpolicy"
-        " does, where nodes report nothing and for guards. If you want that, there is nothing to fix: a cluster that"
-        " has these figures keeps them, since Ganeti cannot remove them. Figures that a policy leaves out stay in the"
-        " cluster and do no harm.",
-        source="Resource model, Hypervisor state and Disk state; Ganeti 2.15 to 3.1",
-        bad=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4G}}\n",
-        good=f"{GROUP}ndparams: {{spindle_count: 4}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared in context.policy.objects:
-            own = context.leaves(declared).values()
-            for family in ("hv_state", "disk_state"):
-                leaf = next((leaf for leaf in own if leaf.path[0] == family), None)
-                if leaf is not None:
-                    message = f"{family} has no effect in Ganeti; only gpolicy counts with it"
-                    yield self.hit(declared, message, leaf.document.key_span(leaf.pointer[:1]), hint=_STATE_HINT)
+@information("GP113", "Resource model, Hypervisor state and Disk state; Ganeti 2.15 to 3.1")(
+    summary="hv_state or disk_state is declared, which Ganeti stores but never reads.",
+    rationale="The resource model intended these figures for capacity, but no released Ganeti uses them. gpolicy"
+    " does, where nodes report nothing and for guards. If you want that, there is nothing to fix: a cluster that"
+    " has these figures keeps them, since Ganeti cannot remove them. Figures that a policy leaves out stay in the"
+    " cluster and do no harm.",
+    **show(f"{GROUP}…\n", bad="hv_state:\n  kvm: {mem_node: 4G}", good="ndparams: {spindle_count: 4}"),
+)
+def state_without_effect(context: Context) -> Iterator[Hit]:
+    for declared in context.policy.objects:
+        own = context.leaves(declared).values()
+        for family in ("hv_state", "disk_state"):
+            leaf = next((leaf for leaf in own if leaf.path[0] == family), None)
+            if leaf is not None:
+                message = f"{family} has no effect in Ganeti; only gpolicy counts with it"
+                yield hit(declared, message, leaf.document.key_span(leaf.pointer[:1]), _STATE_HINT)
 
 
-class StateNotCounted(MoreWithState):
-    info = info_rule("GP150", "state-not-counted")(
-        summary="hv_state is about a hypervisor that is not the first, or disk_state about another volume group.",
-        rationale="Capacity is counted with the figures of the first hypervisor and of the cluster's own volume group"
-        " (volume_group_name). Nothing reads the other figures.",
-        source=f"{_HV_SOURCE}; gpolicy",
-        bad=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
-        good=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        hypervisors = context.enabled_hypervisors()
-        group = _volume_group(context)
-        for declared in context.policy.objects:
-            for prefix, leaf in _records(context, declared).items():
-                span = leaf.document.key_span(leaf.pointer[: len(prefix)])
-                if prefix[0] == "hv_state" and hypervisors is not None and prefix[1] in hypervisors.values[1:]:
-                    message = f"the figures of {prefix[1]} are ignored: capacity counts those of"
-                    message += f" {hypervisors.values[0]} only"
-                    yield self.hit(declared, message, span)
-                if prefix[0] == "disk_state" and group and prefix[2] != group:
-                    message = f"the figures of {prefix[2]} are ignored: capacity counts the volume group {group} only"
-                    is_there = (*prefix[:2], group) in _records(context, declared)
-                    yield self.hit(declared, message, span, hint="" if is_there else f"Did you mean `{group}`?")
+@information("GP150", f"{_HV_SOURCE}; gpolicy", When.MORE_WITH_STATE)(
+    summary="hv_state is about a hypervisor that is not the first, or disk_state about another volume group.",
+    rationale="Capacity is counted with the figures of the first hypervisor and of the cluster's own volume group"
+    " (volume_group_name). Nothing reads the other figures.",
+    bad=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
+    good=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
+)
+def state_not_counted(context: Context) -> Iterator[Hit]:
+    hypervisors = context.enabled_hypervisors()
+    group = _volume_group(context)
+    for declared in context.policy.objects:
+        for prefix, leaf in _records(context, declared).items():
+            span = leaf.document.key_span(leaf.pointer[: len(prefix)])
+            if prefix[0] == "hv_state" and hypervisors is not None and prefix[1] in hypervisors.values[1:]:
+                message = f"the figures of {prefix[1]} are ignored: capacity counts those of"
+                message += f" {hypervisors.values[0]} only"
+                yield hit(declared, message, span)
+            if prefix[0] == "disk_state" and group and prefix[2] != group:
+                message = f"the figures of {prefix[2]} are ignored: capacity counts the volume group {group} only"
+                is_there = (*prefix[:2], group) in _records(context, declared)
+                yield hit(declared, message, span, "" if is_there else f"Did you mean `{group}`?")
 
 
 def _volume_group(context: Context) -> str:
@@ -141,136 +132,103 @@ def _records(context: Context, declared: Declared) -> dict[Path, Leaf]:
     return {leaf.path[:-1]: leaf for leaf in reversed(leaves) if leaf.path[0] in ("hv_state", "disk_state")}
 
 
-class StateBeyondTotal(Rule):
-    info = warning_rule("GP151", "state-beyond-total")(
-        summary="The node, the hypervisor or other volumes keep as much as there is, or more.",
-        rationale="Free is what remains: mem_total less mem_node and mem_hv, cpu_total less cpu_node, disk_total less"
-        " disk_reserved and disk_overhead. If nothing remains, no instance fits.",
-        source=f"{_HV_SOURCE} and (disk_state)",
-        bad=f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: 64G}}\n",
-        good=f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: 6G}}\n",
-    )
-    _PARTS: Final = {
-        "mem_total": ("mem_node", "mem_hv"),
-        "cpu_total": ("cpu_node",),
-        "disk_total": ("disk_reserved", "disk_overhead"),
-    }
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared in context.policy.objects:
-            for prefix in _records(context, declared):
-                for total_name, names in self._PARTS.items():
-                    total = context.effective(declared, (*prefix, total_name))
-                    parts = [leaf for name in names if (leaf := context.effective(declared, (*prefix, name)))]
-                    kept = sum(number(leaf) for leaf in parts)
-                    own = [leaf for leaf in (*parts, total) if leaf and context.own(declared, leaf.path)]
-                    if total is None or not number(total) or not parts or kept < number(total) or not own:
-                        continue
-                    what = " and ".join(leaf.path[-1] for leaf in parts)
-                    verb = "leave" if len(parts) > 1 else "leaves"
-                    sizes = [_shown(total_name, size) for size in (kept, number(total))]
-                    message = f"{what} ({sizes[0]}) {verb} nothing of {total_name} ({sizes[1]})"
-                    others = [leaf for leaf in (*parts, total) if leaf is not own[0]]
-                    related = tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in others)
-                    yield self.hit(declared, message, own[0].span, hint="correct one of them", related=related)
-
-
-class StateBeyondHardware(MoreWithState):
-    info = warning_rule("GP153", "state-beyond-hardware")(
-        summary="hv_state or disk_state gives nodes more than their group's promised hardware, or far less.",
-        rationale="Both describe the same nodes, so one of them is wrong: a total above the promise, memory and CPUs"
-        " of less than half of it, disk of less than a tenth, or the same digits in another order. Capacity is counted"
-        " with hv_state and disk_state where they are declared.",
-        source=f"{_HV_SOURCE} and (disk_state); gpolicy",
-        bad=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
-        good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        own_group = _volume_group(context)
-        for declared in context.policy.objects:
-            records = _records(context, declared)
-            groups = {prefix[2] for prefix in records if prefix[0] == "disk_state"}
-            promised = {own_group} if own_group or len(groups) > 1 else groups  # whose volumes the hardware has
-            for prefix in records:
-                if prefix[0] == "disk_state" and prefix[2] not in promised:
+@warning("GP151", f"{_HV_SOURCE} and (disk_state)")(
+    summary="The node, the hypervisor or other volumes keep as much as there is, or more.",
+    rationale="Free is what remains: mem_total less mem_node and mem_hv, cpu_total less cpu_node, disk_total less"
+    " disk_reserved and disk_overhead. If nothing remains, no instance fits.",
+    **show(f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: …}}\n", bad="64G", good="6G"),
+)
+def state_beyond_total(context: Context) -> Iterator[Hit]:
+    for declared in context.policy.objects:
+        for prefix in _records(context, declared):
+            for total_name, names in _PARTS.items():
+                total = context.effective(declared, (*prefix, total_name))
+                parts = [leaf for name in names if (leaf := context.effective(declared, (*prefix, name)))]
+                kept = sum(number(leaf) for leaf in parts)
+                own = [leaf for leaf in (*parts, total) if leaf and context.own(declared, leaf.path)]
+                if total is None or not number(total) or not parts or kept < number(total) or not own:
                     continue
-                for name in ("mem_total", "cpu_total", "disk_total"):
-                    leaf = context.own(declared, (*prefix, name))
-                    if leaf is not None:
-                        yield from self._compared(context, declared, leaf, name)
+                what = " and ".join(leaf.path[-1] for leaf in parts)
+                verb = "leave" if len(parts) > 1 else "leaves"
+                sizes = [_shown(total_name, size) for size in (kept, number(total))]
+                message = f"{what} ({sizes[0]}) {verb} nothing of {total_name} ({sizes[1]})"
+                others = [leaf for leaf in (*parts, total) if leaf is not own[0]]
+                related = tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in others)
+                yield hit(declared, message, own[0].span, "correct one of them", related)
 
-    def _compared(self, context: Context, declared: Declared, leaf: Leaf, name: str) -> Iterator[Hit]:
-        for group in groups_where(context, declared, leaf):
-            has, span = _promised(group).get(name, (0, group.span))
-            least = has * (_LEAST_OF_DISK if name == "disk_total" else _LEAST_SHARE)
-            much, little = number(leaf) > has, number(leaf) < least
-            sizes = [_shown(name, number(leaf)), _shown(name, has)]
-            exchanged = sizes[0] != sizes[1] and sorted(sizes[0]) == sorted(sizes[1])
-            if has and (much or little or exchanged):
-                only = "only " if little else ""
-                message = f"{leaf.dotted} is {only}{sizes[0]}, but the promised hardware of {name_of(group)} is"
-                message += f" {sizes[1]}"
-                hint = "its digits are exchanged in one of them" if exchanged else "correct the one that is wrong"
-                yield self.hit(declared, message, leaf.span, hint=hint, related=(Related(span, "promised here"),))
-                return
+
+@warning("GP153", f"{_HV_SOURCE} and (disk_state); gpolicy", When.MORE_WITH_STATE)(
+    summary="hv_state or disk_state gives nodes more than their group's promised hardware, or far less.",
+    rationale="Both describe the same nodes, so one of them is wrong: a total above the promise, memory and CPUs"
+    " of less than half of it, disk of less than a tenth, or the same digits in another order. Capacity is counted"
+    " with hv_state and disk_state where they are declared.",
+    bad=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
+    good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
+)
+def state_beyond_hardware(context: Context) -> Iterator[Hit]:
+    own_group = _volume_group(context)
+    for declared in context.policy.objects:
+        records = _records(context, declared)
+        groups = {prefix[2] for prefix in records if prefix[0] == "disk_state"}
+        promised = {own_group} if own_group or len(groups) > 1 else groups  # whose volumes the hardware has
+        for prefix in records:
+            if prefix[0] == "disk_state" and prefix[2] not in promised:
+                continue
+            for name in ("mem_total", "cpu_total", "disk_total"):
+                leaf = context.own(declared, (*prefix, name))
+                if leaf is not None:
+                    yield from _compared(context, declared, leaf, name)
+
+
+def _compared(context: Context, declared: Declared, leaf: Leaf, name: str) -> Iterator[Hit]:
+    for group in groups_where(context, declared, leaf):
+        promised = _promised(group.hardware)[name] if group.hardware else None
+        has = promised.value if promised else 0
+        least = has * (_LEAST_OF_DISK if name == "disk_total" else _LEAST_SHARE)
+        much, little = number(leaf) > has, number(leaf) < least
+        sizes = [_shown(name, number(leaf)), _shown(name, has)]
+        exchanged = sizes[0] != sizes[1] and sorted(sizes[0]) == sorted(sizes[1])
+        if promised and has and (much or little or exchanged):
+            only = "only " if little else ""
+            message = f"{leaf.dotted} is {only}{sizes[0]}, but the promised hardware of {name_of(group)} is {sizes[1]}"
+            hint = "its digits are exchanged in one of them" if exchanged else "correct the one that is wrong"
+            yield hit(declared, message, leaf.span, hint, see(promised.span, "promised here"))
+            return
 
 
 def _shown(name: str, value: float) -> str:
     return str(int(value)) if name == "cpu_total" else amount("memory-size", int(value))
 
 
-def _promised(group: GroupPolicy) -> dict[str, tuple[int, Span]]:
-    """Return what each node of the group is promised to have, by the names of hv_state and disk_state."""
-    hardware = group.hardware
-    if hardware is None:
-        return {}
-    found = {}
-    if hardware.memory:
-        found["mem_total"] = (hardware.memory.value, hardware.memory.span)
-    if hardware.cpus:
-        found["cpu_total"] = (hardware.cpus.value, hardware.cpus.span)
-    sizes, count = hardware.pv_sizes, hardware.volume_count
-    if sizes and count:
-        whole = sizes[0].value * count if len(sizes) == 1 else sum(size.value for size in sizes)
-        found["disk_total"] = (whole, sizes[0].span)
-    return found
+def _promised(hardware: Hardware) -> dict[str, Located[int] | None]:
+    """Return what a node is promised to have, by the names of hv_state and disk_state."""
+    return {"mem_total": hardware.memory, "cpu_total": hardware.cpus, "disk_total": promised_disk(hardware)}
 
 
-class StateBeyondNode(StateRule):
-    info = warning_rule("GP154", "state-beyond-node")(
-        summary="hv_state or disk_state gives nodes more than a node of the cluster reports, or far less.",
-        rationale="Capacity that is counted with these figures does not exist, or is not used. Some hypervisors report"
-        " a little less than the machine has, so gpolicy tolerates a tenth more; less than half is reported.",
-        source=_HV_SOURCE,
-        bad=f"{GROUP}hv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
-        good=f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
-        parameters=(
-            RuleParameter(
-                name="share", default=1.1, summary="Report a figure above this factor of what the node reports."
-            ),
-        ),
-    )
-    _MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk_total": "disk_total"}
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        share = context.settings.parameter(self.info, "share")
-        own_group = _volume_group(context)
-        for path in sorted({leaf.path for _, leaf in context.explicit() if leaf.path[-1] in self._MEASURED}):
-            if path[0] == "disk_state" and path[2] != own_group:
+@warning("GP154", _HV_SOURCE, When.STATE)(
+    summary="hv_state or disk_state gives nodes more than a node of the cluster reports, or far less.",
+    rationale="Capacity that is counted with these figures does not exist, or is not used. Some hypervisors report"
+    " a little less than the machine has, so gpolicy tolerates a tenth more; less than half is reported.",
+    **show(f"{GROUP}hv_state:\n  kvm: {{mem_total: …, mem_node: 4G}}\n", bad="640G", good="64G"),
+    parameters=(RuleParameter("share", 1.1, "Report a figure above this factor of what the node reports."),),
+)
+def state_beyond_node(context: Context, share: float) -> Iterator[Hit]:
+    own_group = _volume_group(context)
+    for path in sorted({leaf.path for _, leaf in context.explicit() if leaf.path[-1] in _MEASURED}):
+        if path[0] == "disk_state" and path[2] != own_group:
+            continue
+        reported: set[int] = set()
+        nodes = context.state.nodes.values() if context.state else ()
+        measured = [(getattr(node.resources, _MEASURED[path[-1]]) or 0, node.name) for node in nodes]
+        for has, name in sorted(measured):
+            leaf = declared_for(context, name, path)
+            if leaf is None or not has or id(leaf) in reported:
                 continue
-            reported: set[int] = set()
-            nodes = context.state.nodes.values() if context.state else ()
-            measured = [(getattr(node.resources, self._MEASURED[path[-1]]) or 0, node.name) for node in nodes]
-            for has, name in sorted(measured):
-                leaf = declared_for(context, name, path)
-                if leaf is None or not has or id(leaf) in reported:
-                    continue
-                if number(leaf) > has * share or (number(leaf) < has * _LEAST_SHARE and number(leaf) > 0):
-                    reported.add(id(leaf))
-                    only = "only " if number(leaf) < has else ""
-                    shown = [_shown(path[-1], value) for value in (number(leaf), has)]
-                    message = f"{leaf.dotted} is {only}{shown[0]}, but node {name} reports {shown[1]}"
-                    hint = "correct the figure, or declare it for fewer nodes"
-                    owner = next(item for item in context.policy.objects if item.leaves.get(leaf.path) is leaf)
-                    yield self.hit(owner, message, leaf.span, hint=hint)
+            if number(leaf) > has * share or (number(leaf) < has * _LEAST_SHARE and number(leaf) > 0):
+                reported.add(id(leaf))
+                only = "only " if number(leaf) < has else ""
+                shown = [_shown(path[-1], value) for value in (number(leaf), has)]
+                message = f"{leaf.dotted} is {only}{shown[0]}, but node {name} reports {shown[1]}"
+                hint = "correct the figure, or declare it for fewer nodes"
+                owner = next(item for item in context.policy.objects if item.leaves.get(leaf.path) is leaf)
+                yield hit(owner, message, leaf.span, hint)

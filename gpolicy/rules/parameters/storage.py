@@ -12,22 +12,17 @@ from typing import Final
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, number, texts
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
+from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import IPV4
 from gpolicy.guessing import name_meant, rarer_slips
 from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.resolve.terms import volume_terms
-from gpolicy.rules.shared import CLUSTER, GROUP, Form, MoreWithState, StateRule, conflict, is_access, misformed
+from gpolicy.rules.shared import CLUSTER, GROUP, STRIPES, Form, conflict, is_access, misformed, show
 
 _SOURCE: Final = "Resource model, Disk parameters"
-_STRIPES: Final[tuple[Path, ...]] = (
-    ("diskparams", "plain", "stripes"),
-    ("diskparams", "drbd", "data-stripes"),
-    ("diskparams", "drbd", "meta-stripes"),
-)
 _VOLUME_GROUP: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*")
 _BUILT_IN: Final = "xenvg"
 _LOOK_ALIKE: Final = str.maketrans("oil", "011")
@@ -52,108 +47,104 @@ class _Use:
     span: Span
 
 
-class VolumeGroupName(Rule):
-    info = error_rule("GP110", "volume-group-name")(
-        summary="A volume group has a name that LVM does not allow.",
-        rationale="Ganeti does not check drbd's metadata volume group when it is set. Creating a disk then fails.",
-        source="Resource model, Disk parameters (metavg); lvm(8)",
-        bad=f"{CLUSTER}diskparams:\n  drbd: {{metavg: xen/vg}}\n",
-        good=f"{CLUSTER}diskparams:\n  drbd: {{metavg: xenvg}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(VOLUME_GROUP, METAVG):
-            name = str(leaf.value)
-            unset = not name and leaf.path == VOLUME_GROUP
-            if not unset and not _VOLUME_GROUP.fullmatch(name):
-                message = f"{leaf.dotted}: LVM has no volume group called {name!r}"
-                hint = "write letters, digits and + _ . -, but no - at the start"
-                yield self.hit(declared, message, leaf.span, hint=hint)
+@error("GP110", "Resource model, Disk parameters (metavg); lvm(8)")(
+    summary="A volume group has a name that LVM does not allow.",
+    rationale="Ganeti does not check drbd's metadata volume group when it is set. Creating a disk then fails.",
+    **show(f"{CLUSTER}diskparams:\n  drbd: {{metavg: …}}\n", bad="xen/vg", good="xenvg"),
+)
+def volume_group_name(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(VOLUME_GROUP, METAVG):
+        name = str(leaf.value)
+        unset = not name and leaf.path == VOLUME_GROUP
+        if not unset and not _VOLUME_GROUP.fullmatch(name):
+            message = f"{leaf.dotted}: LVM has no volume group called {name!r}"
+            yield hit(declared, message, leaf.span, "write letters, digits and + _ . -, but no - at the start")
 
 
-class VolumeGroupLookAlike(MoreWithState):
-    info = warning_rule("GP137", "volume-group-look-alike")(
-        summary="A volume group has almost the name of the cluster's, or all that names one names another, or metadata"
-        " goes to Ganeti's built-in volume group, or to a letter or a number.",
-        rationale="LVM takes names that differ by one slip, or by an O for a 0, for two volume groups. If the second"
-        " does not exist, no DRBD disk can be created, `gnt-cluster verify` ignores no volume, or capacity counts no"
-        " disk. If metavg, reserved_lvs and disk_state agree on another group, one name was forgotten.",
-        source="lvm(8)",
-        bad=f"{CLUSTER}volume_group_name: vg0\ndiskparams:\n  drbd: {{metavg: vgO}}\n",
-        good=f"{CLUSTER}volume_group_name: vg0\ndiskparams:\n  drbd: {{metavg: vg0}}\n",
-    )
+@warning("GP137", "lvm(8)", When.MORE_WITH_STATE)(
+    summary="A volume group has almost the name of the cluster's, or all that names one names another, or metadata"
+    " goes to Ganeti's built-in volume group, or to a letter or a number.",
+    rationale="LVM takes names that differ by one slip, or by an O for a 0, for two volume groups. If the second"
+    " does not exist, no DRBD disk can be created, `gnt-cluster verify` ignores no volume, or capacity counts no"
+    " disk. If metavg, reserved_lvs and disk_state agree on another group, one name was forgotten.",
+    **show(f"{CLUSTER}volume_group_name: vg0\ndiskparams:\n  drbd: {{metavg: …}}\n", bad="vgO", good="vg0"),
+)
+def volume_group_look_alike(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(METAVG):
+        if re.fullmatch("[A-Za-z]|[0-9.]+[KMGT]?", str(leaf.value)):
+            message = f"{leaf.dotted}: hardly any volume group is called {leaf.value}"
+            yield hit(declared, message, leaf.span, "write the name that `vgs` shows")
+    leaves = [
+        item
+        for path, found in context.declared_at.items()
+        for item in found
+        if path in (METAVG, _RESERVED) or path[0] == "disk_state"
+    ]
+    own = in_force(context, context.policy.cluster or leaves[0][0], VOLUME_GROUP) if leaves else None
+    wanted = str(own.value) if own is not None else ""
+    if own is None or not _VOLUME_GROUP.fullmatch(wanted):
+        return  # GP110
+    others: dict[str, list[_Use]] = {}
+    for declared, leaf in leaves:
+        for name, span in _volume_groups_of(leaf):
+            others.setdefault(name, []).append(_Use(declared, leaf, name, span))
+    uses = [use for named in others.values() for use in named]
+    if own.leaf is not None and (forgotten := _forgotten(own.leaf, uses)):
+        yield forgotten
+        return
+    yield from _among_others(context, uses, wanted)
+    assigned = {name for item in context.cluster_and_groups for name in volume_terms(None, item).volume_groups}
+    for name, named in others.items():
+        if name == wanted:
+            continue
+        if {use.leaf.path[0] for use in named} == {"disk_state"} and name not in assigned:
+            yield _described_alone(named[0], wanted)
+        elif name == _BUILT_IN and all(use.leaf.path == METAVG for use in named):
+            yield _built_in(named[0], wanted)
+        elif _looks_as(name) == _looks_as(wanted) or name_meant(name, [wanted]):
+            yield from (_look_alike(use, wanted) for use in named)
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(METAVG):
-            if re.fullmatch("[A-Za-z]|[0-9.]+[KMGT]?", str(leaf.value)):
-                message = f"{leaf.dotted}: hardly any volume group is called {leaf.value}"
-                yield self.hit(declared, message, leaf.span, hint="write the name that `vgs` shows")
-        leaves = [
-            item
-            for path, found in context.explicit_by_path()
-            for item in found
-            if path in (METAVG, _RESERVED) or path[0] == "disk_state"
-        ]
-        own = in_force(context, context.policy.cluster or leaves[0][0], VOLUME_GROUP) if leaves else None
-        wanted = str(own.value) if own is not None else ""
-        if own is None or not _VOLUME_GROUP.fullmatch(wanted):
-            return  # GP110
-        others: dict[str, list[_Use]] = {}
-        for declared, leaf in leaves:
-            for name, span in _volume_groups_of(leaf):
-                others.setdefault(name, []).append(_Use(declared, leaf, name, span))
-        uses = [use for named in others.values() for use in named]
-        if own.leaf is not None and (forgotten := self._forgotten(own.leaf, uses)):
-            yield forgotten
-            return
-        yield from self._among_others(context, uses, wanted)
-        assigned = {name for item in context.cluster_and_groups for name in volume_terms(None, item).volume_groups}
-        for name, named in others.items():
-            if name == wanted:
-                continue
-            if {use.leaf.path[0] for use in named} == {"disk_state"} and name not in assigned:
-                yield self._described_alone(named[0], wanted)
-            elif name == _BUILT_IN and all(use.leaf.path == METAVG for use in named):
-                yield self._built_in(named[0], wanted)
-            elif _looks_as(name) == _looks_as(wanted) or name_meant(name, [wanted]):
-                yield from (self._look_alike(use, wanted) for use in named)
 
-    def _forgotten(self, own: Leaf, uses: list[_Use]) -> Hit | None:
-        """Return the cluster's own volume group if all else agrees on another one."""
-        names, families = {use.name for use in uses}, {use.leaf.path[0] for use in uses}
-        if len(names) != 1 or len(families) < 2 or str(own.value) in names:
-            return None
-        (name,) = names
-        message = f"{own.dotted} is {own.value}, but all that names a volume group names {name}"
-        related = tuple(Related(use.span, f"{use.leaf.path[-1]} is here") for use in uses)
-        return self.hit("cluster", message, own.span, hint=f"Did you mean `{name}`?", related=related)
+def _forgotten(own: Leaf, uses: list[_Use]) -> Hit | None:
+    """Return the cluster's own volume group if all else agrees on another one."""
+    names, families = {use.name for use in uses}, {use.leaf.path[0] for use in uses}
+    if len(names) != 1 or len(families) < 2 or str(own.value) in names:
+        return None
+    (name,) = names
+    message = f"{own.dotted} is {own.value}, but all that names a volume group names {name}"
+    related = tuple(Related(use.span, f"{use.leaf.path[-1]} is here") for use in uses)
+    return hit("cluster", message, own.span, f"Did you mean `{name}`?", related)
 
-    def _described_alone(self, use: _Use, wanted: str) -> Hit:
-        message = f"{use.leaf.dotted} describes the volume group {use.name}, which nothing else names"
-        hint = f"Did you mean `{wanted}`?" if name_meant(use.name, [wanted]) else f"the cluster's is {wanted}"
-        return self.hit(use.declared, message, use.span, hint=hint)
 
-    def _built_in(self, use: _Use, wanted: str) -> Hit:
-        name = use.name
-        message = f"{use.leaf.dotted} names {name}, Ganeti's built-in volume group, but the cluster's is {wanted}"
-        hint = f"write {wanted}, or accept this if the nodes have a volume group {name} as well"
-        return self.hit(use.declared, message, use.span, hint=hint)
+def _described_alone(use: _Use, wanted: str) -> Hit:
+    message = f"{use.leaf.dotted} describes the volume group {use.name}, which nothing else names"
+    hint = f"Did you mean `{wanted}`?" if name_meant(use.name, [wanted]) else f"the cluster's is {wanted}"
+    return hit(use.declared, message, use.span, hint)
 
-    def _look_alike(self, use: _Use, wanted: str) -> Hit:
-        message = f"{use.leaf.dotted} names the volume group {use.name}, but the cluster's is {wanted}"
-        return self.hit(use.declared, message, use.span, hint=f"Did you mean `{wanted}`?")
 
-    def _among_others(self, context: Context, uses: list[_Use], wanted: str) -> Iterator[Hit]:
-        """Yield names, beside the cluster's own, that are almost another one which is written more often."""
-        written = [(use.name, use.declared.label, use.span) for use in uses]
-        for declared in context.cluster_and_groups:
-            if place := declared.physical_volumes.get("volume_groups"):
-                written += [(name, declared.label, place.span) for name in place.value]
-        meant = rarer_slips(Counter(name for name, _, _ in written if name != wanted))
-        for name, label, span in written:
-            if near := meant.get(name):
-                message = f"a volume group is called {name} here, but {near} elsewhere"
-                yield self.hit(label, message, span, hint=f"Did you mean `{near}`?")
+def _built_in(use: _Use, wanted: str) -> Hit:
+    name = use.name
+    message = f"{use.leaf.dotted} names {name}, Ganeti's built-in volume group, but the cluster's is {wanted}"
+    hint = f"write {wanted}, or accept this if the nodes have a volume group {name} as well"
+    return hit(use.declared, message, use.span, hint)
+
+
+def _look_alike(use: _Use, wanted: str) -> Hit:
+    message = f"{use.leaf.dotted} names the volume group {use.name}, but the cluster's is {wanted}"
+    return hit(use.declared, message, use.span, f"Did you mean `{wanted}`?")
+
+
+def _among_others(context: Context, uses: list[_Use], wanted: str) -> Iterator[Hit]:
+    """Yield names, beside the cluster's own, that are almost another one which is written more often."""
+    written = [(use.name, use.declared.label, use.span) for use in uses]
+    for declared in context.cluster_and_groups:
+        if place := declared.physical_volumes.get("volume_groups"):
+            written += [(name, declared.label, place.span) for name in place.value]
+    meant = rarer_slips(Counter(name for name, _, _ in written if name != wanted))
+    for name, label, span in written:
+        if near := meant.get(name):
+            message = f"a volume group is called {name} here, but {near} elsewhere"
+            yield hit(label, message, span, f"Did you mean `{near}`?")
 
 
 def _volume_groups_of(leaf: Leaf) -> Iterator[tuple[str, Span]]:
@@ -172,158 +163,130 @@ def _looks_as(name: str) -> str:
     return re.sub(r"^vg[-_.]?|[-_.]?vg$", "", plain) or plain
 
 
-class UserspaceWithoutKvm(MoreWithState):
-    info = warning_rule("GP111", "userspace-without-kvm")(
-        summary="Disks are to be accessed from userspace, but KVM is not enabled, or others are as well.",
-        rationale="Only KVM can access a disk from userspace. Ganeti refuses the command for the cluster if an"
-        " instance of another hypervisor has such a disk. It accepts the command for a group, and the instance then"
-        " fails at its next start.",
-        source="Ganeti 3.0, run",
-        bad=f"{CLUSTER}enabled_hypervisors: [xen-pvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
-        good=f"{CLUSTER}enabled_hypervisors: [kvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
-    )
-    unless_declared = (ENABLED_HYPERVISORS,)
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        hypervisors = context.enabled_hypervisors()
-        others = [name for name in hypervisors.values if name != "kvm"] if hypervisors else []
-        if hypervisors is None or not others:
-            return
-        related = (Related(hypervisors.span, "enabled here"),) if hypervisors.span else ()
-        for declared, leaf in context.explicit():
-            is_for_all = "kvm" not in hypervisors.values or isinstance(declared, ClusterPolicy)
-            if is_for_all and is_access(leaf.path) and leaf.value == "userspace":
-                message = f"{leaf.dotted}: {listed(others, 'or')} cannot access a disk from userspace, only kvm can"
-                yield self.hit(declared, message, leaf.span, hint="write kernelspace", related=related)
+@warning("GP111", "Ganeti 3.0, run", When.MORE_WITH_STATE)(
+    summary="Disks are to be accessed from userspace, but KVM is not enabled, or others are as well.",
+    rationale="Only KVM can access a disk from userspace. Ganeti refuses the command for the cluster if an"
+    " instance of another hypervisor has such a disk. It accepts the command for a group, and the instance then"
+    " fails at its next start.",
+    bad=f"{CLUSTER}enabled_hypervisors: [xen-pvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
+    good=f"{CLUSTER}enabled_hypervisors: [kvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
+    unless_declared=(ENABLED_HYPERVISORS,),
+)
+def userspace_without_kvm(context: Context) -> Iterator[Hit]:
+    hypervisors = context.enabled_hypervisors()
+    others = [name for name in hypervisors.values if name != "kvm"] if hypervisors else []
+    if hypervisors is None or not others:
+        return
+    related = see(hypervisors.span, "enabled here")
+    for declared, leaf in context.explicit():
+        is_for_all = "kvm" not in hypervisors.values or isinstance(declared, ClusterPolicy)
+        if is_for_all and is_access(leaf.path) and leaf.value == "userspace":
+            message = f"{leaf.dotted}: {listed(others, 'or')} cannot access a disk from userspace, only kvm can"
+            yield hit(declared, message, leaf.span, "write kernelspace", related)
 
 
-class UserspaceOfOthers(StateRule):
-    info = error_rule("GP126", "userspace-of-other-hypervisor")(
-        summary="Disks are to be accessed from userspace, but an instance that does not use KVM has such a disk.",
-        rationale="Ganeti refuses the command for the cluster. It accepts the command for a group, and the instance"
-        " then fails at its next start.",
-        source="Ganeti 3.0, run",
-        bad=f"{GROUP}diskparams:\n  rbd: {{access: userspace}}\n",
-        good=f"{GROUP}diskparams:\n  rbd: {{access: kernelspace}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit():
-            if not is_access(leaf.path) or leaf.value != "userspace" or context.state is None:
-                continue
-            names = [
-                instance.name
-                for instance in context.state.instances.values()
-                if instance.hypervisor not in (None, "kvm")
-                and any(disk.template == leaf.path[1] for disk in instance.disks)
-                and (
-                    isinstance(declared, ClusterPolicy)
-                    or context.members.group_of.get(instance.primary_node) == declared.name
-                )
-            ]
-            if names:
-                shown = f"{names[0]} and {len(names) - 1} more are" if len(names) > 1 else f"{names[0]} is"
-                message = f"{leaf.dotted}: {shown} not of KVM, and only KVM can access a disk from userspace"
-                yield self.hit(declared, message, leaf.span, hint="write kernelspace")
+@error("GP126", "Ganeti 3.0, run", When.STATE)(
+    summary="Disks are to be accessed from userspace, but an instance that does not use KVM has such a disk.",
+    rationale="Ganeti refuses the command for the cluster. It accepts the command for a group, and the instance"
+    " then fails at its next start.",
+    **show(f"{GROUP}diskparams:\n  rbd: {{access: …}}\n", bad="userspace", good="kernelspace"),
+)
+def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit():
+        if not is_access(leaf.path) or leaf.value != "userspace" or context.state is None:
+            continue
+        names = [
+            instance.name
+            for instance in context.state.instances.values()
+            if instance.hypervisor not in (None, "kvm")
+            and any(disk.template == leaf.path[1] for disk in instance.disks)
+            and (
+                isinstance(declared, ClusterPolicy)
+                or context.members.group_of.get(instance.primary_node) == declared.name
+            )
+        ]
+        if names:
+            shown = f"{names[0]} and {len(names) - 1} more are" if len(names) > 1 else f"{names[0]} is"
+            message = f"{leaf.dotted}: {shown} not of KVM, and only KVM can access a disk from userspace"
+            yield hit(declared, message, leaf.span, "write kernelspace")
 
 
-class OtherVolumeGroup(MoreWithState):
-    info = info_rule("GP127", "metavg-not-counted")(
-        summary="drbd's metadata is in another volume group than the cluster's, and capacity does not count that"
-        " group.",
-        rationale="Nodes report the free space of volume_group_name only. hail and hspace do not see how full the other"
-        " group is, and nothing checks that every node has it. gpolicy shows its room beside capacity where"
-        " physical_volumes.volume_groups says which volumes are in it, or disk_state how large it is.",
-        source=f"{_SOURCE} (metavg); Ganeti's issue 865",
-        bad=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: ssdvg}}\n",
-        good=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: xenvg}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        cluster = context.policy.cluster
-        for declared in context.cluster_and_groups:
-            meta = in_force(context, declared, METAVG)
-            group = in_force(context, cluster or declared, VOLUME_GROUP)
-            is_own = any(context.own(declared, path) for path in (METAVG, VOLUME_GROUP))
-            if is_own and meta and group and meta.value and group.value and meta.value != group.value:
-                message = f"metadata goes to {meta.value}, but capacity counts {group.value} only"
-                yield conflict(self, context, declared, message, "", meta, group)
+@information("GP127", f"{_SOURCE} (metavg); Ganeti's issue 865", When.MORE_WITH_STATE)(
+    summary="drbd's metadata is in another volume group than the cluster's, and capacity does not count that group.",
+    rationale="Nodes report the free space of volume_group_name only. hail and hspace do not see how full the other"
+    " group is, and nothing checks that every node has it. gpolicy shows its room beside capacity where"
+    " physical_volumes.volume_groups says which volumes are in it, or disk_state how large it is.",
+    **show(f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: …}}\n", bad="ssdvg", good="xenvg"),
+)
+def metavg_not_counted(context: Context) -> Iterator[Hit]:
+    cluster = context.policy.cluster
+    for declared in context.cluster_and_groups:
+        meta = in_force(context, declared, METAVG)
+        group = in_force(context, cluster or declared, VOLUME_GROUP)
+        is_own = any(context.own(declared, path) for path in (METAVG, VOLUME_GROUP))
+        if is_own and meta and group and meta.value and group.value and meta.value != group.value:
+            message = f"metadata goes to {meta.value}, but capacity counts {group.value} only"
+            yield conflict(context, declared, message, "", meta, group)
 
 
-class StripesBeyondVolumes(MoreWithState):
-    info = warning_rule("GP128", "stripes-beyond-volumes")(
-        summary="Disks have more stripes than nodes have physical volumes.",
-        rationale="Each stripe needs its own volume. Ganeti silently uses fewer stripes when it creates a disk, and"
-        " replacing the disk on a node with another number of volumes may fail.",
-        source=f"{_SOURCE} (stripes); Ganeti's issue 530",
-        bad=f"{GROUP}hardware: {{pv_count: 2, pv_size: 1T}}\ndiskparams:\n  plain: {{stripes: 4}}\n",
-        good=f"{GROUP}hardware: {{pv_count: 4, pv_size: 1T}}\ndiskparams:\n  plain: {{stripes: 4}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            promised, counts = group.hardware.volume_count if group.hardware else None, list[int]()
-            if promised is None:  # those that were read
-                counts = [own_pool(context, group, node).count for node in context.members.nodes_in(group)]
-            volumes = promised if promised is not None else min(filter(None, counts), default=math.inf)
-            leaves = () if context.exclusive(group) else (context.effective(group, path) for path in _STRIPES)
-            for leaf in leaves:
-                if leaf is not None and number(leaf) > volumes:
-                    has = f"{count(int(volumes), 'volume')} ({'there now' if promised is None else 'promised'})"
-                    message = f"{leaf.dotted} is {leaf.value}, but group {group.name} has {has}"
-                    promise = group.hardware if promised is not None else None
-                    related = (Related(promise.span, "promised here"),) if promise else ()
-                    yield self.hit(group, message, leaf.span, hint=f"write at most {volumes}", related=related)
+@warning("GP128", f"{_SOURCE} (stripes); Ganeti's issue 530", When.MORE_WITH_STATE)(
+    summary="Disks have more stripes than nodes have physical volumes.",
+    rationale="Each stripe needs its own volume. Ganeti silently uses fewer stripes when it creates a disk, and"
+    " replacing the disk on a node with another number of volumes may fail.",
+    **show(f"{GROUP}hardware: {{pv_count: …, pv_size: 1T}}\ndiskparams:\n  plain: {{stripes: 4}}\n", bad="2", good="4"),
+)
+def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
+    for group in context.groups:
+        promised, counts = group.hardware.volume_count if group.hardware else None, list[int]()
+        if promised is None:  # those that were read
+            counts = [own_pool(context, group, node).count for node in context.members.nodes_in(group)]
+        volumes = promised if promised is not None else min(filter(None, counts), default=math.inf)
+        leaves = () if context.exclusive(group) else (context.effective(group, path) for path in STRIPES)
+        for leaf in leaves:
+            if leaf is not None and number(leaf) > volumes:
+                has = f"{count(int(volumes), 'volume')} ({'there now' if promised is None else 'promised'})"
+                message = f"{leaf.dotted} is {leaf.value}, but group {group.name} has {has}"
+                promise = group.hardware if promised is not None else None
+                related = (Related(promise.span, "promised here"),) if promise else ()
+                yield hit(group, message, leaf.span, f"write at most {volumes}", related)
 
 
-class StripesIgnored(Rule):
-    info = info_rule("GP129", "stripes-ignored")(
-        summary="Stripes are set, but exclusive storage is on.",
-        rationale="With exclusive storage a disk takes whole physical volumes and is striped over all of them,"
-        " whatever the parameter says.",
-        source="Partitioned Ganeti, Disk",
-        bad=f"{GROUP}ndparams: {{exclusive_storage: true}}\nipolicy: {{disk-templates: [plain], vcpu-ratio: 1}}\n"
-        "diskparams:\n  plain: {stripes: 2}\n",
-        good=f"{GROUP}ndparams: {{exclusive_storage: true}}\nipolicy: {{disk-templates: [plain], vcpu-ratio: 1}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared in context.cluster_and_groups:
-            exclusive = context.exclusive(declared)
-            leaf = context.own(declared, _STRIPES[0])
-            if exclusive is not None and leaf is not None and number(leaf) > 1:
-                message = "stripes has no effect: with exclusive storage a disk is striped over all its volumes"
-                related = (Related(exclusive.span, "exclusive storage is on here"),)
-                yield self.hit(declared, message, leaf.span, hint="leave it out", related=related)
+@information("GP129", "Partitioned Ganeti, Disk")(
+    summary="Stripes are set, but exclusive storage is on.",
+    rationale="With exclusive storage a disk takes whole physical volumes and is striped over all of them,"
+    " whatever the parameter says.",
+    bad=f"{GROUP}ndparams: {{exclusive_storage: true}}\nipolicy: {{disk-templates: [plain], vcpu-ratio: 1}}\n"
+    "diskparams:\n  plain: {stripes: 2}\n",
+    good=f"{GROUP}ndparams: {{exclusive_storage: true}}\nipolicy: {{disk-templates: [plain], vcpu-ratio: 1}}\n",
+)
+def stripes_ignored(context: Context) -> Iterator[Hit]:
+    for declared in context.cluster_and_groups:
+        exclusive = context.exclusive(declared)
+        leaf = context.own(declared, STRIPES[0])
+        if exclusive is not None and leaf is not None and number(leaf) > 1:
+            message = "stripes has no effect: with exclusive storage a disk is striped over all its volumes"
+            yield hit(declared, message, leaf.span, "leave it out", see(exclusive.span, "exclusive storage is on here"))
 
 
-class MetadataStripes(Rule):
-    info = warning_rule("GP130", "meta-stripes")(
-        summary="drbd's metadata volumes are striped.",
-        rationale="Metadata volumes are 128 MiB small. Stripes spread each of them over several disks, make nothing"
-        " faster, and let the failure of any of these disks hit them all.",
-        source=f"{_SOURCE} (meta-stripes)",
-        bad=f"{CLUSTER}diskparams:\n  drbd: {{meta-stripes: 4}}\n",
-        good=f"{CLUSTER}diskparams:\n  drbd: {{data-stripes: 4, meta-stripes: 1}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(_STRIPES[2]):
-            if number(leaf) > 1:
-                message = f"{leaf.value} stripes for metadata of 128 MiB: more disks to fail, and nothing gained"
-                yield self.hit(declared, message, leaf.span, hint="write 1")
+@warning("GP130", f"{_SOURCE} (meta-stripes)")(
+    summary="drbd's metadata volumes are striped.",
+    rationale="Metadata volumes are 128 MiB small. Stripes spread each of them over several disks, make nothing"
+    " faster, and let the failure of any of these disks hit them all.",
+    **show(f"{CLUSTER}diskparams:\n  drbd: {{…}}\n", bad="meta-stripes: 4", good="data-stripes: 4, meta-stripes: 1"),
+)
+def meta_stripes(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(STRIPES[2]):
+        if number(leaf) > 1:
+            message = f"{leaf.value} stripes for metadata of 128 MiB: more disks to fail, and nothing gained"
+            yield hit(declared, message, leaf.span, "write 1")
 
 
-class StorageName(Rule):
-    info = warning_rule("GP131", "storage-name")(
-        summary="A pool, server or volume of shared storage has an impossible name.",
-        rationale="Ganeti stores any text and reads it each time a disk is opened. With a wrong name existing disks"
-        " can no longer be opened.",
-        source=f"{_SOURCE}; rbd(8), gluster(8); Ganeti 3.0 does not check it",
-        bad=f"{CLUSTER}diskparams:\n  gluster: {{host: 'gluster://storage:24007'}}\n",
-        good=f"{CLUSTER}diskparams:\n  gluster: {{host: storage.example.org, port: 24007}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf, message, hint in misformed(context, _NAMES):
-            yield self.hit(declared, message, leaf.span, hint=hint)
+@warning("GP131", f"{_SOURCE}; rbd(8), gluster(8); Ganeti 3.0 does not check it")(
+    summary="A pool, server or volume of shared storage has an impossible name.",
+    rationale="Ganeti stores any text and reads it each time a disk is opened. With a wrong name existing disks"
+    " can no longer be opened.",
+    bad=f"{CLUSTER}diskparams:\n  gluster: {{host: 'gluster://storage:24007'}}\n",
+    good=f"{CLUSTER}diskparams:\n  gluster: {{host: storage.example.org, port: 24007}}\n",
+)
+def storage_name(context: Context) -> Iterator[Hit]:
+    return misformed(context, _NAMES)

@@ -10,9 +10,9 @@ from functools import cache
 from typing import Any, Final, cast
 
 from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import InForce, in_force, places, together
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import NO_PLAN, REFUSED, Fix, Related, error_rule, info_rule, warning_rule
+from gpolicy.checking.in_force import in_force, places, together
+from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.findings import NO_PLAN, REFUSED, Fix
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
 from gpolicy.ganeti.parameter import Level, Path, Type
 from gpolicy.ganeti.parameters import (
@@ -33,7 +33,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.printable import count as in_words
 from gpolicy.printable import listed
-from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, MoreWithState, WholePolicyRule, conflict, is_access
+from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, STRIPES, conflict, is_access, show
 
 _ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
 NO_DEVICE: Final = frozenset({"scsi", "sd", "mtd", "pflash"})
@@ -47,250 +47,8 @@ _ADDRESSES: Final = (
     ("gluster", "host", re.compile(r"[^:]+"), "an IPv4 address or a name"),
 )
 """By disk template: a parameter in the address of a disk, and the form of it that Ganeti 3.1 can read."""
-
-
-@cache
-def _unknown_in(version: str) -> frozenset[Path]:
-    """Return the paths of all parameters that a release does not have."""
-    return frozenset(parameter.path for parameter in PARAMETERS if not known_in(parameter, version))
-
-
-class ParameterNotInVersion(Rule):
-    info = error_rule("GP101", "parameter-not-in-version", REFUSED)(
-        summary="The cluster's Ganeti release does not know a parameter, or a word for one.",
-        rationale="Ganeti refuses the whole command that sets it.",
-        source="Ganeti's constants, releases 2.15 to 3.1; the source of 3.2.0~alpha1",
-        bad=f'{CLUSTER}ganeti_version: "3.1"\nhvparams:\n  xen-pvm: {{xen_cmd: xl}}\n',
-        good=f'{CLUSTER}ganeti_version: "3.0"\nhvparams:\n  xen-pvm: {{xen_cmd: xl}}\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        yield from self._words(context)
-        for declared, leaf in context.explicit():
-            parameter = parameter_at(leaf.path)
-            if parameter is None or parameter.path not in _unknown_in(context.version):
-                continue
-            gone = bool(parameter.until) and release_key(context.version) >= release_key(parameter.until)
-            when = f"it was removed in {parameter.until}" if gone else f"it comes with {parameter.since}"
-            message = f"Ganeti {context.version} has no {leaf.dotted}: {when}"
-            span = leaf.document.key_span(leaf.pointer)
-            yield self.hit(declared, message, span, hint="leave it out, or correct ganeti_version")
-
-    def _words(self, context: Context) -> Iterator[Hit]:
-        for table, has_it in ((WORDS_SINCE, True), (WORDS_UNTIL, False)):
-            for (path, word), release in table.items():
-                for declared, leaf in context.explicit_at(path):
-                    if leaf.value != word or (release_key(context.version) >= release_key(release)) is has_it:
-                        continue
-                    when = f"it comes with {release}" if has_it else f"it was removed in {release}"
-                    message = f"Ganeti {context.version} knows no value {word!r} of {leaf.dotted}: {when}"
-                    yield self.hit(declared, message, leaf.span, hint="write another word, or correct ganeti_version")
-
-
-class AccessInherit(Rule):
-    info = error_rule("GP103", "access-inherit", REFUSED)(
-        summary="A group shall inherit the access mode of a disk template.",
-        rationale="Ganeti cannot reset this parameter: it accepts only the two modes, and refuses the word that would"
-        " remove the group's value. All other disk parameters can be reset.",
-        source="Ganeti 3.0, run",
-        bad=f"{GROUP}diskparams:\n  rbd: {{access: inherit}}\n",
-        good=f"{GROUP}diskparams:\n  rbd: {{access: kernelspace, pool: inherit}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared in context.policy.objects:
-            for leaf in context.leaves(declared).values():
-                if leaf.value is INHERIT and is_access(leaf.path):
-                    hint = "write the cluster's value here, and change both together"
-                    yield self.hit(declared, f"Ganeti cannot reset {leaf.dotted}", leaf.span, hint=hint)
-
-
-class NotExpressible(Rule):
-    info = error_rule("GP102", "not-expressible", NO_PLAN)(
-        summary="Ganeti's commands cannot store a value as it is written.",
-        rationale="Ganeti would refuse the command or store another value, so the cluster could never become what the"
-        " policy says.",
-        source="Ganeti 3.0, its option parsers and opcodes",
-        bad=f"{CLUSTER}mac_prefix: AA-00\n",
-        good=f'{CLUSTER}mac_prefix: "aa:00:01"\n',
-        fix="Writes a mac_prefix in lower case and with colons.",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared in context.policy.objects:
-            for leaf in context.leaves(declared).values():
-                parameter = parameter_at(leaf.path)
-                other = leaf.path in IMAGES or (leaf.value is INHERIT and is_access(leaf.path))
-                if parameter is None or other or parameter.path in _unknown_in(context.version):
-                    continue  # another rule's matter
-                if leaf.value is not INHERIT and parameter.type in _ALWAYS_EXPRESSIBLE:
-                    continue
-                value = RESET if leaf.value is INHERIT else leaf.value
-                try:
-                    checked(leaf.path, value, declared.level, version=context.version)
-                except InexpressibleError as error:
-                    message = f"{leaf.dotted}: {error.reason}"
-                    fix = _lower_case(context, leaf) if leaf.path == ("mac_prefix",) else None
-                    yield self.hit(declared, message, leaf.span, hint=error.hint or "", fix=fix)
-
-
-def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
-    """Return the fix of a prefix of MAC addresses that is only written otherwise than Ganeti stores it."""
-    written = str(leaf.value)
-    meant = written.lower().replace("-", ":")
-    is_prefix = re.fullmatch(r"[0-9a-f]{2}(:[0-9a-f]{2}){2}", meant)
-    return edits.replace_word(context.policy, leaf.span, written, meant) if is_prefix else None
-
-
-class PortRange(Rule):
-    info = error_rule("GP106", "port-range")(
-        summary="A TCP port is outside 1 to 65535.",
-        rationale="Ganeti checks only that the port is a number. It cannot reach nodes with such an ssh_port.",
-        source="Ganeti 3.0 does not check it",
-        bad=f"{GROUP}ndparams: {{ssh_port: 70022}}\n",
-        good=f"{GROUP}ndparams: {{ssh_port: 2222}}\n",
-    )
-    _PORTS: Final[tuple[Path, ...]] = (("ndparams", "ssh_port"), ("diskparams", "gluster", "port"))
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*self._PORTS):
-            if not 1 <= number(leaf) <= 65535:
-                message = f"{leaf.dotted} is {leaf.value}, which is not a TCP port"
-                yield self.hit(declared, message, leaf.span, hint="write a port from 1 to 65535")
-
-
-class CountBelowOne(Rule):
-    info = error_rule("GP107", "count-below-one")(
-        summary="A number of spindles, stripes or virtual CPUs is below 1.",
-        rationale="Ganeti accepts zero and negative numbers. But htools divides by the spindle count, LVM creates no"
-        " volume with zero stripes, and no instance runs without a CPU.",
-        source="Resource model, Node parameters and Disk parameters; Ganeti 3.0 does not check it",
-        bad=f"{GROUP}ndparams: {{spindle_count: 0}}\n",
-        good=f"{GROUP}ndparams: {{spindle_count: 4}}\n",
-    )
-    _COUNTS: Final[tuple[Path, ...]] = (
-        ("ndparams", "spindle_count"),
-        ("diskparams", "plain", "stripes"),
-        ("diskparams", "drbd", "data-stripes"),
-        ("diskparams", "drbd", "meta-stripes"),
-        ("beparams", "vcpus"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*self._COUNTS):
-            if number(leaf) < 1:
-                message = f"{leaf.dotted} is {leaf.value}: it must be at least 1"
-                yield self.hit(declared, message, leaf.span, hint="write 1 or more")
-
-
-class OverrideRepeatsCluster(Rule):
-    info = info_rule("GP116", "override-repeats-cluster")(
-        summary="A group sets the same value as the cluster.",
-        rationale="The value is an override: when the cluster's value changes, the group keeps its own. That may be"
-        " intended; `inherit` follows the cluster.",
-        source="Ganeti 3.0, run: an equal value of a group is stored and stays",
-        bad=f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: 4}}\n",
-        good=f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: inherit}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            for path, leaf in context.leaves(group).items():
-                above = context.cluster_leaf(path) if path[0] in INHERITED_FAMILIES and not is_access(path) else None
-                if above is not None and above.value == leaf.value:
-                    message = f"{leaf.dotted} equals the cluster's value, but will not follow it"
-                    related = (Related(above.span, "the cluster's value"),)
-                    yield self.hit(group, message, leaf.span, hint="write inherit to follow it", related=related)
-
-
-class DefaultMoves(WholePolicyRule):
-    info = warning_rule("GP138", "default-moves")(
-        summary="A parameter that the policy leaves out has another default in the release that is checked for.",
-        rationale="A new cluster has the default of its own release. A cluster that is upgraded keeps what it has"
-        " stored, except for words that the new release does not have. So two clusters of one policy differ. It shows"
-        " with `--ganeti-version` and on a cluster of another release than `ganeti_version` says.",
-        source="Ganeti's constants, releases 2.15 to 3.1",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        cluster, version = context.policy.cluster, context.version
-        written = release_of(cluster.ganeti_version) if cluster else None
-        if cluster is None or written is None or written == version:
-            return
-        enabled = context.enabled_hypervisors()
-        for parameter in parameters_of(Level.CLUSTER):
-            if parameter.new_default is None or context.cluster_leaf(parameter.path) is not None:
-                continue
-            if enabled is not None and parameter.family == "hvparams" and parameter.path[1] not in enabled.values:
-                continue
-            before, after = (json.dumps(default_in(parameter, release)) for release in (written, version))
-            if before != after:
-                name = ".".join(parameter.path)
-                message = f"Ganeti {version} has another default of {name} than {written}: {after}, not {before}"
-                has = in_force(context, cluster, parameter.path)
-                note = f"; the cluster has {json.dumps(has.value)}" if has is not None else ""
-                span = cluster.document.value_span(("kind",))
-                yield self.hit(cluster, message + note, span, hint="declare the one that you want")
-
-
-class StartsNoInstance(MoreWithState):
-    info = warning_rule("GP139", "starts-no-instance-in-version")(
-        summary="The cluster's Ganeti release takes a value of KVM, but starts no instance with it.",
-        rationale="QEMU has no device for the types of disks scsi, sd and mtd; Ganeti 3.0 leaves it to QEMU to refuse"
-        " them. Ganeti 3.1 describes disks and CD-ROMs to QEMU in another way. It also refuses to start an"
-        " instance with a disk of type pflash, with a CD-ROM of another type than `ide`,"
-        " `paravirtual` and `scsi-cd`, and with a disk in userspace whose address it cannot take apart. Instances that"
-        " run are not touched: they fail at their next start, or migration.",
-        source="Ganeti 3.1, how it starts instances; QEMU 10.0, run",
-        bad=f'{CLUSTER}ganeti_version: "3.1"\nhvparams:\n  kvm: {{disk_type: scsi}}\n',
-        good=f'{CLUSTER}ganeti_version: "3.1"\nhvparams:\n  kvm: {{disk_type: scsi-hd}}\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        yield from self._disks(context)
-        if release_key(context.version) < release_key("3.1"):
-            return
-        yield from self._images(context)
-        yield from self._in_userspace(context)
-
-    def _disks(self, context: Context) -> Iterator[Hit]:
-        is_new = release_key(context.version) >= release_key("3.1")
-        for declared, leaf in context.explicit_at(kvm("disk_type"), *([kvm("cdrom_disk_type")] if is_new else [])):
-            if leaf.path[-1] == "disk_type" and leaf.value in NO_DEVICE - (set() if is_new else {"pflash"}):
-                message = f"Ganeti {context.version} starts no instance with disk_type {leaf.value}:"
-                message += " QEMU has no such device"
-                yield self.hit(declared, message, leaf.span, hint="write scsi-hd or paravirtual")
-            elif leaf.path[-1] == "cdrom_disk_type" and leaf.value not in CD_ROMS | {""}:
-                message = f"Ganeti {context.version} starts no instance with a CD-ROM of type {leaf.value}"
-                yield self.hit(declared, message, leaf.span, hint=f"write {listed(sorted(CD_ROMS), 'or')}")
-
-    def _images(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*_IMAGES):
-            if re.match("ftps?://", str(leaf.value)):
-                message = f"Ganeti {context.version} starts no instance with {leaf.path[-1]} from a server of FTP"
-                yield self.hit(declared, message, leaf.span, hint="write a file, or an http or https URL")
-        for image in _IMAGES:
-            for declared, (path, disk) in together(context, image, kvm("disk_type")):
-                own = in_force(context, declared, kvm("cdrom_disk_type"))
-                if path.value and (own is None or own.value == "") and disk.value not in CD_ROMS:
-                    message = f"Ganeti {context.version} starts no instance with {path.path[-1]}: without a"
-                    message += f" cdrom_disk_type the CD-ROM is of disk_type {disk.value}"
-                    yield conflict(self, context, declared, message, "write cdrom_disk_type: ide", path, disk)
-
-    def _in_userspace(self, context: Context) -> Iterator[Hit]:
-        for template, name, taken, wanted in _ADDRESSES:
-            access: Path = ("diskparams", template, "access")
-            for declared, (mode, value) in together(context, access, ("diskparams", template, name)):
-                if mode.value == "userspace" and not taken.fullmatch(str(value.value)):
-                    message = f"Ganeti {context.version} starts no instance with disks of {template} in userspace"
-                    message += f": {name} {_shown(value)} is not {wanted}"
-                    yield conflict(self, context, declared, message, "write access: kernelspace", value, mode)
-
-
-def _shown(item: InForce) -> str:
-    return json.dumps(item.value, ensure_ascii=False)
-
-
+_PORTS: Final[tuple[Path, ...]] = (("ndparams", "ssh_port"), ("diskparams", "gluster", "port"))
+_COUNTS: Final[tuple[Path, ...]] = (("ndparams", "spindle_count"), *STRIPES, ("beparams", "vcpus"))
 _SSH: Final[Path] = ("ndparams", "ssh_port")
 _GLUSTER: Final[Path] = ("diskparams", "gluster", "port")
 _MIGRATION: Final[tuple[Path, ...]] = tuple(
@@ -305,113 +63,292 @@ _NOBODY: Final = 65534
 _TWO_IDS: Final = 8  # digits: two IDs without the dash between them
 
 
-class PortTaken(MoreWithState):
-    info = warning_rule("GP117", "port-taken")(
-        summary="A TCP port of the nodes, or of storage, is one that something else uses there, or the usual one with a"
-        " slip.",
-        rationale="Ganeti's daemons listen on 1811 (noded), 1814 (confd), 1815 (mond) and 5080 (RAPI). It gives the"
-        " ports 11000 to 14999 to DRBD disks and consoles as they come, so a migration on such a port fails when it is"
-        " given away. Other services have ports by custom, and those of the system all below 1024. Ganeti checks none"
-        " of this.",
-        source="Ganeti 3.0, its constants; gnt-instance(8); the register of IANA",
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{migration_port: 11000}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{migration_port: 8102}}\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(_SSH, _GLUSTER, *_MIGRATION):
-            port = number(leaf)
-            ssh = in_force(context, declared, _SSH) if leaf.path != _SSH else None
-            user = GANETI_PORTS.get(int(port), "")
-            if INSTANCE_PORTS[0] <= port <= INSTANCE_PORTS[1]:
-                user = "DRBD disks and consoles of instances"
-            elif (leaf.path, port) not in {(_GLUSTER, 24007), (_GLUSTER, 24008)} and port in SERVICE_PORTS:
-                user = SERVICE_PORTS[int(port)]
-            elif leaf.path != _SSH and 0 < port < 1024 and port != _USUAL_SSH:
-                user = "services of the system, as all below 1024"
-            elif leaf.path == _SSH and 0 < port < _USUAL_SSH:
-                user = "services of the system that are older than ssh"
-            elif leaf.path != _SSH and (port == ssh.number if ssh is not None else port == _USUAL_SSH):
-                user = "ssh"
-            usual = str(_USUAL_PORTS.get(leaf.path, ""))
-            if user:
-                message = f"{leaf.dotted} is {leaf.value}, a port of {user}"
-                yield self.hit(declared, message, leaf.span, hint="write a port that nothing else on the nodes uses")
-            elif usual and is_typing_slip(str(leaf.value), usual):
-                message = f"{leaf.dotted} is {leaf.value}, which is almost the usual port"
-                yield self.hit(declared, message, leaf.span, hint=f"Did you mean `{usual}`?")
+@cache
+def _unknown_in(version: str) -> frozenset[Path]:
+    """Return the paths of all parameters that a release does not have."""
+    return frozenset(parameter.path for parameter in PARAMETERS if not known_in(parameter, version))
 
 
-class UidPoolOfOthers(Rule):
-    info = warning_rule("GP118", "uid-pool-of-others")(
-        summary="uid_pool has user IDs of the system or of people, or the same ID twice.",
-        rationale="Instances run with IDs of the pool, so that one that breaks out can do nothing. With 0 it is root,"
-        " with an ID below 1000 a service of the system; people get the IDs from 1000 on, and 65534 is nobody, whom"
-        " others use as well.",
-        source="Ganeti 3.0 takes any ID from 0; Debian policy, 9.2.2",
-        bad=f'{CLUSTER}uid_pool: ["100-199"]\n',
-        good=f'{CLUSTER}uid_pool: ["20000-20099"]\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(_UIDS):
-            ranges = sorted((int(low), int(high)) for low, high in cast(list[Any], leaf.value))
-            before = -1
-            for low, high in ranges:
-                reason = ""
-                digits = str(low)
-                half = len(digits) // 2
-                if low == high and len(digits) >= _TWO_IDS and digits[:half] < digits[half:] and not len(digits) % 2:
-                    reason = f"has the single ID {low}: a range is written {digits[:half]}-{digits[half:]}"
-                elif low == 0:
-                    reason = "has 0, which is root"
-                elif low < 1000:
-                    reason = f"has {low}, an ID of the system"
-                elif low < 2000:
-                    reason = f"has {low}, an ID that systems give to people"
-                elif low <= _NOBODY <= high:
-                    reason = f"has {_NOBODY}, which is nobody"
-                elif low <= before:
-                    reason = f"has {low} twice"
-                before = max(before, high)
-                if reason:
-                    hint = "write IDs that nobody else has, such as 20000-20099"
-                    yield self.hit(declared, f"uid_pool {reason}", leaf.span, hint=hint)
+@error("GP101", "Ganeti's constants, releases 2.15 to 3.1; the source of 3.2.0~alpha1", stays=REFUSED)(
+    summary="The cluster's Ganeti release does not know a parameter, or a word for one.",
+    rationale="Ganeti refuses the whole command that sets it.",
+    **show(f'{CLUSTER}ganeti_version: "…"\nhvparams:\n  xen-pvm: {{xen_cmd: xl}}\n', bad="3.1", good="3.0"),
+)
+def parameter_not_in_version(context: Context) -> Iterator[Hit]:
+    yield from _words(context)
+    for declared, leaf in context.explicit():
+        parameter = parameter_at(leaf.path)
+        if parameter is None or parameter.path not in _unknown_in(context.version):
+            continue
+        gone = bool(parameter.until) and release_key(context.version) >= release_key(parameter.until)
+        when = f"it was removed in {parameter.until}" if gone else f"it comes with {parameter.since}"
+        message = f"Ganeti {context.version} has no {leaf.dotted}: {when}"
+        yield hit(declared, message, leaf.document.key_span(leaf.pointer), "leave it out, or correct ganeti_version")
 
 
-class UidPoolTooSmall(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP119", "uid-pool-too-small")(
-        summary="security_model is pool, but uid_pool has fewer user IDs than a node has instances.",
-        rationale="Each running instance of a node needs an ID of its own from the pool. Without a free one Ganeti does"
-        " not start it. gpolicy counts the running instances of the cluster's nodes, and how many of the largest"
-        " allowed size fit the promised memory; nodes hold four at least.",
-        source="Ganeti 3.0.2, how it starts instances; gnt-instance(8)",
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: []\n",
-        good=f'{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: ["20000-20099"]\n',
-    )
+def _words(context: Context) -> Iterator[Hit]:
+    for table, has_it in ((WORDS_SINCE, True), (WORDS_UNTIL, False)):
+        for (path, word), release in table.items():
+            for declared, leaf in context.explicit_at(path):
+                if leaf.value != word or (release_key(context.version) >= release_key(release)) is has_it:
+                    continue
+                when = f"it comes with {release}" if has_it else f"it was removed in {release}"
+                message = f"Ganeti {context.version} knows no value {word!r} of {leaf.dotted}: {when}"
+                yield hit(declared, message, leaf.span, "write another word, or correct ganeti_version")
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        cluster = context.policy.cluster
-        model = in_force(context, cluster, ("hvparams", "kvm", "security_model")) if cluster is not None else None
-        if cluster is None or model is None or model.value != "pool":
-            return
-        leaf = context.cluster_leaf(_UIDS)
-        observed = context.state.cluster.own.get(_UIDS, []) if context.state else []
-        ranges = leaf.value if leaf is not None else observed
-        own = [item for item in (leaf, model.leaf) if item is not None]
-        if not own or not isinstance(ranges, list) or not all(isinstance(item, list) for item in ranges):
-            return
-        count = sum(int(str(high)) - int(str(low)) + 1 for low, high in cast(list[Any], ranges))
-        needed = _instances_of_a_node(context)
-        if count < needed:
-            place, related, _ = places(context, cluster, model)
-            has = in_words(count, "user ID") if count else "no user IDs"
-            is_said = leaf is not None or context.state is not None
-            where = "uid_pool has" if is_said else "the policy declares no uid_pool, which has"
-            message = f"security_model pool needs a user ID for each instance of a node, {needed} or more,"
-            message += f" but {where} {has}"
-            hint = "write as many IDs as a node has instances: uid_pool: [20000-20099]"
-            yield self.hit(cluster, message, own[0].span if place is None else place, hint=hint, related=related)
+
+@error("GP103", "Ganeti 3.0, run", stays=REFUSED)(
+    summary="A group shall inherit the access mode of a disk template.",
+    rationale="Ganeti cannot reset this parameter: it accepts only the two modes, and refuses the word that would"
+    " remove the group's value. All other disk parameters can be reset.",
+    **show(f"{GROUP}diskparams:\n  rbd: {{access: …}}\n", bad="inherit", good="kernelspace, pool: inherit"),
+)
+def access_inherit(context: Context) -> Iterator[Hit]:
+    for declared in context.policy.objects:
+        for leaf in context.leaves(declared).values():
+            if leaf.value is INHERIT and is_access(leaf.path):
+                hint = "write the cluster's value here, and change both together"
+                yield hit(declared, f"Ganeti cannot reset {leaf.dotted}", leaf.span, hint)
+
+
+@error("GP102", "Ganeti 3.0, its option parsers and opcodes", stays=NO_PLAN)(
+    summary="Ganeti's commands cannot store a value as it is written.",
+    rationale="Ganeti would refuse the command or store another value, so the cluster could never become what the"
+    " policy says.",
+    **show(f"{CLUSTER}mac_prefix: …\n", bad="AA-00", good='"aa:00:01"'),
+    fix="Writes a mac_prefix in lower case and with colons.",
+)
+def not_expressible(context: Context) -> Iterator[Hit]:
+    for declared in context.policy.objects:
+        for leaf in context.leaves(declared).values():
+            parameter = parameter_at(leaf.path)
+            other = leaf.path in IMAGES or (leaf.value is INHERIT and is_access(leaf.path))
+            if parameter is None or other or parameter.path in _unknown_in(context.version):
+                continue  # another rule's matter
+            if leaf.value is not INHERIT and parameter.type in _ALWAYS_EXPRESSIBLE:
+                continue
+            value = RESET if leaf.value is INHERIT else leaf.value
+            try:
+                checked(leaf.path, value, declared.level, version=context.version)
+            except InexpressibleError as error:
+                fix = _lower_case(context, leaf) if leaf.path == ("mac_prefix",) else None
+                yield hit(declared, f"{leaf.dotted}: {error.reason}", leaf.span, error.hint or "", fix=fix)
+
+
+def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
+    """Return the fix of a prefix of MAC addresses that is only written otherwise than Ganeti stores it."""
+    written = str(leaf.value)
+    meant = written.lower().replace("-", ":")
+    is_prefix = re.fullmatch(r"[0-9a-f]{2}(:[0-9a-f]{2}){2}", meant)
+    return edits.replace_word(context.policy, leaf.span, written, meant) if is_prefix else None
+
+
+@error("GP106", "Ganeti 3.0 does not check it")(
+    summary="A TCP port is outside 1 to 65535.",
+    rationale="Ganeti checks only that the port is a number. It cannot reach nodes with such an ssh_port.",
+    **show(f"{GROUP}ndparams: {{ssh_port: …}}\n", bad="70022", good="2222"),
+)
+def port_range(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(*_PORTS):
+        if not 1 <= number(leaf) <= 65535:
+            message = f"{leaf.dotted} is {leaf.value}, which is not a TCP port"
+            yield hit(declared, message, leaf.span, "write a port from 1 to 65535")
+
+
+@error("GP107", "Resource model, Node parameters and Disk parameters; Ganeti 3.0 does not check it")(
+    summary="A number of spindles, stripes or virtual CPUs is below 1.",
+    rationale="Ganeti accepts zero and negative numbers. But htools divides by the spindle count, LVM creates no"
+    " volume with zero stripes, and no instance runs without a CPU.",
+    **show(f"{GROUP}ndparams: {{spindle_count: …}}\n", bad="0", good="4"),
+)
+def count_below_one(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(*_COUNTS):
+        if number(leaf) < 1:
+            yield hit(declared, f"{leaf.dotted} is {leaf.value}: it must be at least 1", leaf.span, "write 1 or more")
+
+
+@information("GP116", "Ganeti 3.0, run: an equal value of a group is stored and stays")(
+    summary="A group sets the same value as the cluster.",
+    rationale="The value is an override: when the cluster's value changes, the group keeps its own. That may be"
+    " intended; `inherit` follows the cluster.",
+    **show(f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="4", good="inherit"),
+)
+def override_repeats_cluster(context: Context) -> Iterator[Hit]:
+    for group in context.groups:
+        for path, leaf in context.leaves(group).items():
+            above = context.cluster_leaf(path) if path[0] in INHERITED_FAMILIES and not is_access(path) else None
+            if above is not None and above.value == leaf.value:
+                message = f"{leaf.dotted} equals the cluster's value, but will not follow it"
+                related = see(above.span, "the cluster's value")
+                yield hit(group, message, leaf.span, "write inherit to follow it", related)
+
+
+@warning("GP138", "Ganeti's constants, releases 2.15 to 3.1", When.WHOLE)(
+    summary="A parameter that the policy leaves out has another default in the release that is checked for.",
+    rationale="A new cluster has the default of its own release. A cluster that is upgraded keeps what it has"
+    " stored, except for words that the new release does not have. So two clusters of one policy differ. It shows"
+    " with `--ganeti-version` and on a cluster of another release than `ganeti_version` says.",
+)
+def default_moves(context: Context) -> Iterator[Hit]:
+    cluster, version = context.policy.cluster, context.version
+    written = release_of(cluster.ganeti_version) if cluster else None
+    if cluster is None or written is None or written == version:
+        return
+    enabled = context.enabled_hypervisors()
+    for parameter in parameters_of(Level.CLUSTER):
+        if parameter.new_default is None or context.cluster_leaf(parameter.path) is not None:
+            continue
+        if enabled is not None and parameter.family == "hvparams" and parameter.path[1] not in enabled.values:
+            continue
+        before, after = (json.dumps(default_in(parameter, release)) for release in (written, version))
+        if before != after:
+            name = ".".join(parameter.path)
+            message = f"Ganeti {version} has another default of {name} than {written}: {after}, not {before}"
+            has = in_force(context, cluster, parameter.path)
+            note = f"; the cluster has {json.dumps(has.value)}" if has is not None else ""
+            yield hit(cluster, message + note, cluster.document.value_span(("kind",)), "declare the one that you want")
+
+
+@warning("GP139", "Ganeti 3.1, how it starts instances; QEMU 10.0, run", When.MORE_WITH_STATE)(
+    summary="The cluster's Ganeti release takes a value of KVM, but starts no instance with it.",
+    rationale="QEMU has no device for the types of disks scsi, sd and mtd; Ganeti 3.0 leaves it to QEMU to refuse"
+    " them. Ganeti 3.1 describes disks and CD-ROMs to QEMU in another way. It also refuses to start an"
+    " instance with a disk of type pflash, with a CD-ROM of another type than `ide`,"
+    " `paravirtual` and `scsi-cd`, and with a disk in userspace whose address it cannot take apart. Instances that"
+    " run are not touched: they fail at their next start, or migration.",
+    **show(f'{CLUSTER}ganeti_version: "3.1"\nhvparams:\n  kvm: {{disk_type: …}}\n', bad="scsi", good="scsi-hd"),
+)
+def starts_no_instance_in_version(context: Context) -> Iterator[Hit]:
+    yield from _disks(context)
+    if release_key(context.version) < release_key("3.1"):
+        return
+    yield from _images(context)
+    yield from _in_userspace(context)
+
+
+def _disks(context: Context) -> Iterator[Hit]:
+    is_new = release_key(context.version) >= release_key("3.1")
+    for declared, leaf in context.explicit_at(kvm("disk_type"), *([kvm("cdrom_disk_type")] if is_new else [])):
+        if leaf.path[-1] == "disk_type" and leaf.value in NO_DEVICE - (set() if is_new else {"pflash"}):
+            message = f"Ganeti {context.version} starts no instance with disk_type {leaf.value}:"
+            message += " QEMU has no such device"
+            yield hit(declared, message, leaf.span, "write scsi-hd or paravirtual")
+        elif leaf.path[-1] == "cdrom_disk_type" and leaf.value not in CD_ROMS | {""}:
+            message = f"Ganeti {context.version} starts no instance with a CD-ROM of type {leaf.value}"
+            yield hit(declared, message, leaf.span, f"write {listed(sorted(CD_ROMS), 'or')}")
+
+
+def _images(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(*_IMAGES):
+        if re.match("ftps?://", str(leaf.value)):
+            message = f"Ganeti {context.version} starts no instance with {leaf.path[-1]} from a server of FTP"
+            yield hit(declared, message, leaf.span, "write a file, or an http or https URL")
+    for image in _IMAGES:
+        for declared, (path, disk) in together(context, image, kvm("disk_type")):
+            own = in_force(context, declared, kvm("cdrom_disk_type"))
+            if path.value and (own is None or own.value == "") and disk.value not in CD_ROMS:
+                message = f"Ganeti {context.version} starts no instance with {path.path[-1]}: without a"
+                message += f" cdrom_disk_type the CD-ROM is of disk_type {disk.value}"
+                yield conflict(context, declared, message, "write cdrom_disk_type: ide", path, disk)
+
+
+def _in_userspace(context: Context) -> Iterator[Hit]:
+    for template, name, taken, wanted in _ADDRESSES:
+        access: Path = ("diskparams", template, "access")
+        for declared, (mode, value) in together(context, access, ("diskparams", template, name)):
+            if mode.value == "userspace" and not taken.fullmatch(str(value.value)):
+                message = f"Ganeti {context.version} starts no instance with disks of {template} in userspace"
+                message += f": {name} {json.dumps(value.value, ensure_ascii=False)} is not {wanted}"
+                yield conflict(context, declared, message, "write access: kernelspace", value, mode)
+
+
+@warning("GP117", "Ganeti 3.0, its constants; gnt-instance(8); the register of IANA", When.MORE_WITH_STATE)(
+    summary="A TCP port of the nodes, or of storage, is one that something else uses there, or the usual one with a"
+    " slip.",
+    rationale="Ganeti's daemons listen on 1811 (noded), 1814 (confd), 1815 (mond) and 5080 (RAPI). It gives the ports"
+    " 11000 to 14999 to DRBD disks and consoles as they come, so a migration on such a port fails when it is given"
+    " away. Other services have ports by custom, and those of the system all below 1024. Ganeti checks none of this.",
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{migration_port: …}}\n", bad="11000", good="8102"),
+)
+def port_taken(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(_SSH, _GLUSTER, *_MIGRATION):
+        port = number(leaf)
+        ssh = in_force(context, declared, _SSH) if leaf.path != _SSH else None
+        users = (
+            ("DRBD disks and consoles of instances", INSTANCE_PORTS[0] <= port <= INSTANCE_PORTS[1]),
+            (SERVICE_PORTS.get(int(port), ""), (leaf.path, port) not in {(_GLUSTER, 24007), (_GLUSTER, 24008)}),
+            ("services of the system, as all below 1024", leaf.path != _SSH and 0 < port < 1024 and port != _USUAL_SSH),
+            ("services of the system that are older than ssh", leaf.path == _SSH and 0 < port < _USUAL_SSH),
+            ("ssh", leaf.path != _SSH and port == (ssh.number if ssh is not None else _USUAL_SSH)),
+        )
+        user = next((user for user, is_so in users if user and is_so), GANETI_PORTS.get(int(port), ""))
+        usual = str(_USUAL_PORTS.get(leaf.path, ""))
+        if user:
+            message = f"{leaf.dotted} is {leaf.value}, a port of {user}"
+            yield hit(declared, message, leaf.span, "write a port that nothing else on the nodes uses")
+        elif usual and is_typing_slip(str(leaf.value), usual):
+            message = f"{leaf.dotted} is {leaf.value}, which is almost the usual port"
+            yield hit(declared, message, leaf.span, f"Did you mean `{usual}`?")
+
+
+@warning("GP118", "Ganeti 3.0 takes any ID from 0; Debian policy, 9.2.2")(
+    summary="uid_pool has user IDs of the system or of people, or the same ID twice.",
+    rationale="Instances run with IDs of the pool, so that one that breaks out can do nothing. With 0 it is root,"
+    " with an ID below 1000 a service of the system; people get the IDs from 1000 on, and 65534 is nobody, whom"
+    " others use as well.",
+    **show(f'{CLUSTER}uid_pool: ["…"]\n', bad="100-199", good="20000-20099"),
+)
+def uid_pool_of_others(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(_UIDS):
+        ranges = sorted((int(low), int(high)) for low, high in cast(list[Any], leaf.value))
+        before = -1
+        for low, high in ranges:
+            digits, half = str(low), len(str(low)) // 2
+            is_glued = low == high and len(digits) >= _TWO_IDS and digits[:half] < digits[half:] and not len(digits) % 2
+            reasons = (
+                (f"has the single ID {low}: a range is written {digits[:half]}-{digits[half:]}", is_glued),
+                ("has 0, which is root", low == 0),
+                (f"has {low}, an ID of the system", low < 1000),
+                (f"has {low}, an ID that systems give to people", low < 2000),
+                (f"has {_NOBODY}, which is nobody", low <= _NOBODY <= high),
+                (f"has {low} twice", low <= before),
+            )
+            reason = next((reason for reason, is_so in reasons if is_so), "")
+            before = max(before, high)
+            if reason:
+                hint = "write IDs that nobody else has, such as 20000-20099"
+                yield hit(declared, f"uid_pool {reason}", leaf.span, hint)
+
+
+@warning("GP119", "Ganeti 3.0.2, how it starts instances; gnt-instance(8)", When.MORE_WITH_STATE | When.WHOLE)(
+    summary="security_model is pool, but uid_pool has fewer user IDs than a node has instances.",
+    rationale="Each running instance of a node needs an ID of its own from the pool. Without a free one Ganeti does"
+    " not start it. gpolicy counts the running instances of the cluster's nodes, and how many of the largest"
+    " allowed size fit the promised memory; nodes hold four at least.",
+    **show(f"{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: […]\n", bad="", good='"20000-20099"'),
+)
+def uid_pool_too_small(context: Context) -> Iterator[Hit]:
+    cluster = context.policy.cluster
+    model = in_force(context, cluster, ("hvparams", "kvm", "security_model")) if cluster is not None else None
+    if cluster is None or model is None or model.value != "pool":
+        return
+    leaf = context.cluster_leaf(_UIDS)
+    observed = context.state.cluster.own.get(_UIDS, []) if context.state else []
+    ranges = leaf.value if leaf is not None else observed
+    own = [item for item in (leaf, model.leaf) if item is not None]
+    if not own or not isinstance(ranges, list) or not all(isinstance(item, list) for item in ranges):
+        return
+    count = sum(int(str(high)) - int(str(low)) + 1 for low, high in cast(list[Any], ranges))
+    needed = _instances_of_a_node(context)
+    if count < needed:
+        place, related, _ = places(context, cluster, model)
+        has = in_words(count, "user ID") if count else "no user IDs"
+        is_said = leaf is not None or context.state is not None
+        where = "uid_pool has" if is_said else "the policy declares no uid_pool, which has"
+        message = f"security_model pool needs a user ID for each instance of a node, {needed} or more,"
+        message += f" but {where} {has}"
+        hint = "write as many IDs as a node has instances: uid_pool: [20000-20099]"
+        yield hit(cluster, message, own[0].span if place is None else place, hint, related)
 
 
 def _instances_of_a_node(context: Context) -> int:

@@ -8,10 +8,9 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, number, texts
 from gpolicy.checking.pairs import Pair, amount
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import REFUSED, Related, RuleParameter, error_rule, warning_rule
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
+from gpolicy.findings import REFUSED, Related, RuleParameter
 from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
-from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import spec_distance
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
 from gpolicy.policy import edits
@@ -19,15 +18,14 @@ from gpolicy.policy.model import Leaf
 from gpolicy.printable import count
 from gpolicy.rules.shared import (
     CLUSTER,
-    GOOD_SPECS,
     GROUP,
     LARGE,
     SIZES,
     SMALL,
-    MoreWithState,
-    WholePolicyRule,
+    bad_specs,
     bounds,
     group_with,
+    show,
     spec,
 )
 
@@ -43,179 +41,145 @@ _CLUSTER: Final = (
     "  std: {memory-size: 1G, cpu-count: 1, disk-size: 10G, disk-count: 1, nic-count: 1, spindle-use: 1}\n---\n"
 )
 _GROUP: Final = f"{_CLUSTER}gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy:\n  minmax:\n    - name: some\n      "
-
-
-class MinAboveMax(Rule):
-    info = error_rule("GP206", "spec-min-above-max", REFUSED)(
-        summary="A spec's minimum is above its maximum.",
-        rationale="Ganeti refuses the policy, since no instance could fit.",
-        source=f"{SIZES}; Ganeti 3.0 checks it",
-        bad=group_with(spec("small", "12G 1G", "1 3", "10G 90G")),
-        good=GOOD_SPECS,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, pair in context.each_pair():
-            above = [name for name in SPEC_PARAMETERS if pair.minimum[name] > pair.maximum[name]]
-            if len(above) > 1 and all(pair.minimum[name] >= pair.maximum[name] for name in SPEC_PARAMETERS):
-                hint = "the smaller numbers belong under min"
-                at_min = pair.leaf.at(pair.index, "min")
-                yield self.hit(declared, f"{pair.title}: min and max are exchanged", at_min, hint=hint)
-                continue
-            for name in above:
-                low, high = pair.minimum[name], pair.maximum[name]
-                message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
-                related = (Related(pair.at("max", name), "the maximum is here"),)
-                exchanged = f"min {amount(name, high)} and max {amount(name, low)}"
-                hint = f"correct one of them; if they are exchanged, write {exchanged}"
-                yield self.hit(declared, message, pair.at("min", name), hint=hint, related=related)
-
-
-class SpecAllowsNothing(Rule):
-    info = error_rule("GP207", "spec-allows-nothing")(
-        summary="The maximum memory or CPU count of a spec is 0.",
-        rationale="Ganeti accepts bounds of zero and below, but every instance has memory and a CPU.",
-        source=f"{SIZES}; Ganeti 3.0 does not check it",
-        bad=group_with(spec("none", "0 0", "1 3", "10G 90G")),
-        good=GOOD_SPECS,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, pair in context.each_pair():
-            for name in ("memory-size", "cpu-count"):
-                if pair.possible and pair.maximum[name] == 0:
-                    message = f"{pair.title} allows no instance: its maximum {name} is 0"
-                    yield self.hit(declared, message, pair.at("max", name), hint="write a bound above 0")
-
-
 _MIN, _MAX = _PAIR.partition("      max:")[::2]
 
 
-class SpecMinAboveCeiling(Rule):
-    info = error_rule("GP213", "spec-min-above-ceiling")(
-        summary="A spec requires more than 16 disks or 8 network interfaces.",
-        rationale="No instance of Ganeti can have so many, so the spec allows none.",
-        source=_SOURCE,
-        bad=_PAIR.replace("disk-count: 1", "disk-count: 17"),
-        good=_PAIR.replace("disk-count: 1", "disk-count: 16"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, pair in context.each_pair():
-            for name, most in CEILINGS.items():
-                least = pair.minimum[name]
-                if pair.possible and least > most:
-                    message = f"{pair.title} allows no instance: it requires at least {least} {_WORDS[name]}"
-                    hint = f"an instance can have {most}: write {most} or less"
-                    yield self.hit(declared, message, pair.at("min", name), hint=hint)
-
-
-class SpecMaxAboveCeiling(Rule):
-    info = warning_rule("GP214", "spec-max-above-ceiling")(
-        summary="A spec's maximum is above 16 disks or 8 network interfaces.",
-        rationale="Ganeti accepts the bound, but no instance reaches it: 16 disks and 8 interfaces are its own limits.",
-        source=_SOURCE,
-        bad=f"{_MIN}      max:{_MAX.replace('nic-count: 1', 'nic-count: 9')}",
-        good=f"{_MIN}      max:{_MAX.replace('nic-count: 1', 'nic-count: 8')}",
-        fix="Writes Ganeti's own limit. The spec allows the same instances as before.",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, pair in context.each_pair():
-            for name, most in CEILINGS.items():
-                if pair.minimum[name] <= most < pair.maximum[name]:
-                    message = f"{pair.title}: no instance has {pair.maximum[name]} {_WORDS[name]}"
-                    hint = f"write {most}, which is Ganeti's own limit"
-                    leaf, place = pair.leaf, (*pair.leaf.pointer, pair.index, "max", name)
-                    edit = edits.replace_value(leaf.document, place, str(most))
-                    fix = edits.fix(f"write {most}", edit)
-                    yield self.hit(declared, message, pair.at("max", name), hint=hint, fix=fix)
+@error("GP206", f"{SIZES}; Ganeti 3.0 checks it", stays=REFUSED)(
+    summary="A spec's minimum is above its maximum.",
+    rationale="Ganeti refuses the policy, since no instance could fit.",
+    **bad_specs(spec("small", "12G 1G", "1 3", "10G 90G")),
+)
+def spec_min_above_max(context: Context) -> Iterator[Hit]:
+    for declared, pair in context.each_pair():
+        above = [name for name in SPEC_PARAMETERS if pair.minimum[name] > pair.maximum[name]]
+        if len(above) > 1 and all(pair.minimum[name] >= pair.maximum[name] for name in SPEC_PARAMETERS):
+            hint = "the smaller numbers belong under min"
+            at_min = pair.leaf.at(pair.index, "min")
+            yield hit(declared, f"{pair.title}: min and max are exchanged", at_min, hint)
+            continue
+        for name in above:
+            low, high = pair.minimum[name], pair.maximum[name]
+            message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
+            related = see(pair.at("max", name), "the maximum is here")
+            exchanged = f"min {amount(name, high)} and max {amount(name, low)}"
+            hint = f"correct one of them; if they are exchanged, write {exchanged}"
+            yield hit(declared, message, pair.at("min", name), hint, related)
 
 
-class SpecMinZero(Rule):
-    info = warning_rule("GP220", "spec-min-zero")(
-        summary="The minimum memory, CPU count or disk count of a spec is 0.",
-        rationale="Every instance has memory and a CPU, and disks where the template diskless is not allowed, so the"
-        " bound excludes nothing. Ganeti accepts it silently.",
-        source=f"{SIZES}; Ganeti 3.0 does not check it",
-        bad=group_with(spec("small", "0 12G", "1 3", "10G 90G")),
-        good=GOOD_SPECS,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, pair in context.each_pair():
-            templates = context.effective(declared, DISK_TEMPLATES)
-            with_disks = templates is not None and "diskless" not in texts(templates)
-            for name in ("memory-size", "cpu-count", *(["disk-count"] if with_disks else [])):
-                if pair.minimum[name] == 0 < pair.maximum[name]:
-                    message = f"{pair.title} the minimum {name} is 0, but every instance has some"
-                    yield self.hit(declared, message, pair.at("min", name), hint="write the minimum that you mean")
+@error("GP207", f"{SIZES}; Ganeti 3.0 does not check it")(
+    summary="The maximum memory or CPU count of a spec is 0.",
+    rationale="Ganeti accepts bounds of zero and below, but every instance has memory and a CPU.",
+    **bad_specs(spec("none", "0 0", "1 3", "10G 90G")),
+)
+def spec_allows_nothing(context: Context) -> Iterator[Hit]:
+    for declared, pair in context.each_pair():
+        for name in ("memory-size", "cpu-count"):
+            if pair.possible and pair.maximum[name] == 0:
+                message = f"{pair.title} allows no instance: its maximum {name} is 0"
+                yield hit(declared, message, pair.at("max", name), "write a bound above 0")
 
 
-class SpecWithoutDisks(Rule):
-    info = warning_rule("GP221", "spec-without-disks")(
-        summary="A spec allows no disks, or only disks of size 0, but diskless instances are not allowed.",
-        rationale="No instance fits: one with disks has too many, and one without disks needs the template diskless.",
-        source=f"{SIZES}; Ganeti 3.0, check of instances",
-        bad=group_with(spec("small", "1G 12G", "1 3", "0 0")),
-        good=GOOD_SPECS,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, _, pairs in context.minmax():
-            allowed = context.effective(declared, DISK_TEMPLATES)
-            if allowed is not None and "diskless" in texts(allowed):
-                continue
-            for pair in pairs:
-                for name in ("disk-count", "disk-size"):
-                    if pair.possible and pair.maximum[name] == 0:
-                        message = f"{pair.title} takes no instance with disks: its maximum {name} is 0"
-                        hint = "write a bound above 0, or allow the disk template diskless"
-                        yield self.hit(declared, message, pair.at("max", name), hint=hint)
+@error("GP213", _SOURCE)(
+    summary="A spec requires more than 16 disks or 8 network interfaces.",
+    rationale="No instance of Ganeti can have so many, so the spec allows none.",
+    **show(_PAIR.replace("disk-count: 1", "disk-count: …"), bad="17", good="16"),
+)
+def spec_min_above_ceiling(context: Context) -> Iterator[Hit]:
+    for declared, pair in context.each_pair():
+        for name, most in CEILINGS.items():
+            least = pair.minimum[name]
+            if pair.possible and least > most:
+                message = f"{pair.title} allows no instance: it requires at least {least} {_WORDS[name]}"
+                yield hit(declared, message, pair.at("min", name), f"an instance can have {most}: write {most} or less")
 
 
-class SpecUnlikely(Rule):
-    info = warning_rule("GP224", "spec-unlikely")(
-        summary="A bound of a spec has far too little or too much memory for its CPUs.",
-        rationale="No system runs in so little memory for each CPU, and none has so much. If the smallest and the"
-        " largest instance of one spec differ a thousandfold in it, most likely a unit of one of them is wrong: a"
-        " number without a unit is in MiB.",
-        bad=group_with(spec("large", "64 64G", "16 16", "100G 1T")),
-        good=group_with(LARGE),
-        parameters=(
-            RuleParameter(name="each", default=16, summary="Report less memory for each CPU, in MiB."),
-            RuleParameter(name="most", default=256 * 1024, summary="Report more memory for each CPU, in MiB.", least=1),
-            RuleParameter(
-                name="factor", default=1000, summary="Report bounds that differ by this factor in it.", least=2
-            ),
-        ),
-    )
+@warning("GP214", _SOURCE)(
+    summary="A spec's maximum is above 16 disks or 8 network interfaces.",
+    rationale="Ganeti accepts the bound, but no instance reaches it: 16 disks and 8 interfaces are its own limits.",
+    **show(f"{_MIN}      max:{_MAX.replace('nic-count: 1', 'nic-count: …')}", bad="9", good="8"),
+    fix="Writes Ganeti's own limit. The spec allows the same instances as before.",
+)
+def spec_max_above_ceiling(context: Context) -> Iterator[Hit]:
+    for declared, pair in context.each_pair():
+        for name, most in CEILINGS.items():
+            if pair.minimum[name] <= most < pair.maximum[name]:
+                message = f"{pair.title}: no instance has {pair.maximum[name]} {_WORDS[name]}"
+                hint = f"write {most}, which is Ganeti's own limit"
+                leaf, place = pair.leaf, (*pair.leaf.pointer, pair.index, "max", name)
+                edit = edits.replace_value(leaf.document, place, str(most))
+                yield hit(declared, message, pair.at("max", name), hint, fix=edits.fix(f"write {most}", edit))
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        least, most, factor = (context.settings.parameter(self.info, name) for name in ("each", "most", "factor"))
-        for declared, pair in context.each_pair():
-            if not pair.possible:
-                continue  # GP206
-            each = {bound: _memory_of_cpu(values) for bound, values in (("min", pair.minimum), ("max", pair.maximum))}
-            low, high = each["min"], each["max"]
-            wrong = {bound: size for bound, size in each.items() if size is not None and not least <= size <= most}
-            if low is not None and high is not None and not wrong and not 1 / factor < high / low < factor:
-                wrong = {"min": low} if abs(math.log(low / _USUAL)) >= abs(math.log(high / _USUAL)) else {"max": high}
-            if (
-                not wrong
-                and low is not None
-                and _are_exchanged(most_memory := pair.maximum["memory-size"], cpus := pair.maximum["cpu-count"], low)
-            ):
-                memory = amount("memory-size", most_memory)
-                message = f"{pair.title}: max is {memory} of memory for {count(cpus, 'CPU')},"
-                message += " far less for each than at min"
-                hint = f"if they are exchanged, write {cpus}G and {most_memory // _GIB}"
-                yield self.hit(declared, message, pair.at("max", "memory-size"), hint=hint)
-            for bound in wrong:
-                values = pair.minimum if bound == "min" else pair.maximum
-                memory, cpus = amount("memory-size", values["memory-size"]), values["cpu-count"]
-                message = f"{pair.title}: {bound} is {memory} of memory for {count(cpus, 'CPU')}"
-                yield self.hit(declared, message, pair.at(bound, "memory-size"), hint="correct the unit")
+
+@warning("GP220", f"{SIZES}; Ganeti 3.0 does not check it")(
+    summary="The minimum memory, CPU count or disk count of a spec is 0.",
+    rationale="Every instance has memory and a CPU, and disks where the template diskless is not allowed, so the"
+    " bound excludes nothing. Ganeti accepts it silently.",
+    **bad_specs(spec("small", "0 12G", "1 3", "10G 90G")),
+)
+def spec_min_zero(context: Context) -> Iterator[Hit]:
+    for declared, pair in context.each_pair():
+        templates = context.effective(declared, DISK_TEMPLATES)
+        with_disks = templates is not None and "diskless" not in texts(templates)
+        for name in ("memory-size", "cpu-count", *(["disk-count"] if with_disks else [])):
+            if pair.minimum[name] == 0 < pair.maximum[name]:
+                message = f"{pair.title} the minimum {name} is 0, but every instance has some"
+                yield hit(declared, message, pair.at("min", name), "write the minimum that you mean")
+
+
+@warning("GP221", f"{SIZES}; Ganeti 3.0, check of instances")(
+    summary="A spec allows no disks, or only disks of size 0, but diskless instances are not allowed.",
+    rationale="No instance fits: one with disks has too many, and one without disks needs the template diskless.",
+    **bad_specs(spec("small", "1G 12G", "1 3", "0 0")),
+)
+def spec_without_disks(context: Context) -> Iterator[Hit]:
+    for declared, _, pairs in context.minmax():
+        allowed = context.effective(declared, DISK_TEMPLATES)
+        if allowed is not None and "diskless" in texts(allowed):
+            continue
+        for pair in pairs:
+            for name in ("disk-count", "disk-size"):
+                if pair.possible and pair.maximum[name] == 0:
+                    message = f"{pair.title} takes no instance with disks: its maximum {name} is 0"
+                    hint = "write a bound above 0, or allow the disk template diskless"
+                    yield hit(declared, message, pair.at("max", name), hint)
+
+
+@warning("GP224")(
+    summary="A bound of a spec has far too little or too much memory for its CPUs.",
+    rationale="No system runs in so little memory for each CPU, and none has so much. If the smallest and the"
+    " largest instance of one spec differ a thousandfold in it, most likely a unit of one of them is wrong: a"
+    " number without a unit is in MiB.",
+    bad=group_with(spec("large", "64 64G", "16 16", "100G 1T")),
+    good=group_with(LARGE),
+    parameters=(
+        RuleParameter("each", 16, "Report less memory for each CPU, in MiB."),
+        RuleParameter("most", 256 * 1024, "Report more memory for each CPU, in MiB.", least=1),
+        RuleParameter("factor", 1000, "Report bounds that differ by this factor in it.", least=2),
+    ),
+)
+def spec_unlikely(context: Context, each: float, most: float, factor: float) -> Iterator[Hit]:
+    for declared, pair in context.each_pair():
+        if not pair.possible:
+            continue  # GP206
+        low, high = _memory_of_cpu(pair.minimum), _memory_of_cpu(pair.maximum)
+        sizes = {"min": low, "max": high}
+        wrong = {bound: size for bound, size in sizes.items() if size is not None and not each <= size <= most}
+        if low is not None and high is not None and not wrong and not 1 / factor < high / low < factor:
+            wrong = {"min": low} if abs(math.log(low / _USUAL)) >= abs(math.log(high / _USUAL)) else {"max": high}
+        if (
+            not wrong
+            and low is not None
+            and _are_exchanged(most_memory := pair.maximum["memory-size"], cpus := pair.maximum["cpu-count"], low)
+        ):
+            memory = amount("memory-size", most_memory)
+            message = f"{pair.title}: max is {memory} of memory for {count(cpus, 'CPU')}, far less for each than at min"
+            hint = f"if they are exchanged, write {cpus}G and {most_memory // _GIB}"
+            yield hit(declared, message, pair.at("max", "memory-size"), hint)
+        for bound in wrong:
+            values = pair.minimum if bound == "min" else pair.maximum
+            memory, cpus = amount("memory-size", values["memory-size"]), values["cpu-count"]
+            message = f"{pair.title}: {bound} is {memory} of memory for {count(cpus, 'CPU')}"
+            yield hit(declared, message, pair.at(bound, "memory-size"), "correct the unit")
 
 
 def _are_exchanged(memory: int, cpus: int, each: float) -> bool:
@@ -231,71 +195,61 @@ def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
     return memory / cpus if memory > 0 and cpus > 0 and sensible else None
 
 
-class StdOutside(Rule):
-    info = error_rule("GP205", "std-outside", REFUSED)(
-        summary="The standard spec (std) lies in none of the cluster's specs.",
-        rationale="Ganeti refuses the policy: all six parameters of std must lie inside one spec.",
-        source=f"{SIZES}; Ganeti 3.0 checks it on the cluster",
-        bad=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 512, cpu-count: 2}}\n  minmax:\n" + SMALL,
-        good=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 2G, cpu-count: 2}}\n  minmax:\n" + SMALL,
+@error("GP205", f"{SIZES}; Ganeti 3.0 checks it on the cluster", stays=REFUSED)(
+    summary="The standard spec (std) lies in none of the cluster's specs.",
+    rationale="Ganeti refuses the policy: all six parameters of std must lie inside one spec.",
+    bad=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 512, cpu-count: 2}}\n  minmax:\n" + SMALL,
+    good=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 2G, cpu-count: 2}}\n  minmax:\n" + SMALL,
+)
+def std_outside(context: Context) -> Iterator[Hit]:
+    std, pairs = _std(context), context.pairs(context.policy.cluster) if context.policy.cluster else ()
+    if not all(pair.possible for pair in pairs):
+        return  # std may lie in what is meant
+    outside = [_outside(pair, std) for pair in pairs]
+    if not pairs or not all(outside):
+        return
+    distances = [
+        spec_distance((int(number(leaf)), pair.minimum[name], pair.maximum[name]) for name, leaf in std.items())
+        for pair in pairs
+    ]
+    nearest = distances.index(min(distances))
+    pair, names = pairs[nearest], outside[nearest]
+    reasons = ", ".join(
+        f"{name} {amount(name, int(number(std[name])))} is not in {amount(name, pair.minimum[name])} to"
+        f" {amount(name, pair.maximum[name])}"
+        for name in names
     )
+    message = f"std lies in no spec; the nearest is {pair.title}, but {reasons}"
+    yield hit("cluster", message, std[names[0]].span, "Ganeti refuses this: correct std, or the spec", pair.here)
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        cluster, leaf = context.policy.cluster, context.cluster_leaf(MINMAX)
-        if cluster is None or leaf is None:
-            return
-        paths: dict[str, Path] = {name: ("ipolicy", "std", name) for name in SPEC_PARAMETERS}
-        std = {name: found for name, path in paths.items() if (found := context.cluster_leaf(path))}
-        pairs = context.pairs(cluster)
-        if not all(pair.possible for pair in pairs):
-            return  # std may lie in what is meant
-        outside = [_outside(pair, std) for pair in pairs]
-        if not pairs or not all(outside):
-            return
-        distances = [
-            spec_distance((int(number(leaf)), pair.minimum[name], pair.maximum[name]) for name, leaf in std.items())
-            for pair in pairs
-        ]
-        nearest = distances.index(min(distances))
-        pair, names = pairs[nearest], outside[nearest]
-        reasons = ", ".join(
-            f"{name} {amount(name, int(number(std[name])))} is not in {amount(name, pair.minimum[name])} to"
-            f" {amount(name, pair.maximum[name])}"
-            for name in names
-        )
-        message = f"std lies in no spec; the nearest is {pair.title}, but {reasons}"
-        hint = "Ganeti refuses this: correct std, or the spec"
-        yield self.hit(cluster, message, std[names[0]].span, hint=hint, related=pair.here)
+
+def _std(context: Context) -> dict[str, Leaf]:
+    """Return what the policy declares of the standard spec, by parameter."""
+    leaves = ((name, context.cluster_leaf(("ipolicy", "std", name))) for name in SPEC_PARAMETERS)
+    return {name: leaf for name, leaf in leaves if leaf is not None}
 
 
 def _outside(pair: Pair, std: dict[str, Leaf]) -> list[str]:
     return [name for name, leaf in std.items() if not pair.minimum[name] <= number(leaf) <= pair.maximum[name]]
 
 
-class StdNowhere(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP216", "std-fits-no-group")(
-        summary="The cluster's std lies in no spec of any group.",
-        rationale="hspace counts with std, but Ganeti compares it with the cluster's specs only. If every group has"
-        " its own specs and none takes std, hspace counts 0.",
-        source="Partitioned Ganeti, Constrained instance sizes; hspace of Ganeti 3.0",
-        bad=f"{_GROUP}{bounds('16G 64G', '4 16', '100G 1T')}",
-        good=f"{_GROUP}{bounds('1G 64G', '1 16', '10G 1T')}",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        cluster = context.policy.cluster
-        std = {name: context.cluster_leaf(("ipolicy", "std", name)) for name in SPEC_PARAMETERS}
-        written = {name: leaf for name, leaf in std.items() if leaf is not None}
-        groups = [(group, context.pairs(group)) for group in context.groups]
-        known = bool(groups) and all(pairs for _, pairs in groups) and not context.members.has_undeclared_groups
-        if cluster is None or len(written) != len(std) or not known:
-            return
-        own = [group for group, _ in groups if context.own(group, ("ipolicy", "minmax"))]
-        if not own or any(not _outside(pair, written) for _, pairs in groups for pair in pairs):
-            return
-        first = written["memory-size"]
-        names = [group.name for group, _ in groups]
-        which = f"group {names[0]}" if len(names) == 1 else f"the groups {', '.join(names[:5])}"
-        message = f"std fits no spec of {which}: hspace counts no standard instance"
-        related = tuple(Related(pairs[0].leaf.span, f"the specs of {group.name}") for group, pairs in groups[:3])
-        yield self.hit(cluster, message, first.span, hint="choose a std that one of the groups takes", related=related)
+@warning("GP216", f"{SIZES}; hspace of Ganeti 3.0", When.MORE_WITH_STATE | When.WHOLE)(
+    summary="The cluster's std lies in no spec of any group.",
+    rationale="hspace counts with std, but Ganeti compares it with the cluster's specs only. If every group has"
+    " its own specs and none takes std, hspace counts 0.",
+    **show(f"{_GROUP}…", bad=bounds("16G 64G", "4 16", "100G 1T"), good=bounds("1G 64G", "1 16", "10G 1T")),
+)
+def std_fits_no_group(context: Context) -> Iterator[Hit]:
+    std = _std(context)
+    groups = [(group, context.pairs(group)) for group in context.groups]
+    known = bool(groups) and all(pairs for _, pairs in groups) and not context.members.has_undeclared_groups
+    if len(std) != len(SPEC_PARAMETERS) or not known:
+        return
+    own = [group for group, _ in groups if context.own(group, MINMAX)]
+    if not own or any(not _outside(pair, std) for _, pairs in groups for pair in pairs):
+        return
+    names = [group.name for group, _ in groups]
+    which = f"group {names[0]}" if len(names) == 1 else f"the groups {', '.join(names[:5])}"
+    message = f"std fits no spec of {which}: hspace counts no standard instance"
+    related = tuple(Related(pairs[0].leaf.span, f"the specs of {group.name}") for group, pairs in groups[:3])
+    yield hit("cluster", message, std["memory-size"].span, "choose a std that one of the groups takes", related)

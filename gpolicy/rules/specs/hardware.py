@@ -10,22 +10,23 @@ from typing import Any, Final
 
 from gpolicy.checking.context import Context, name_of, number
 from gpolicy.checking.in_force import groups_where, in_force
-from gpolicy.checking.node_limits import VCPU_RATIO, kept_by_node, kept_disk, promised_size
+from gpolicy.checking.node_limits import VCPU_RATIO, excesses_by_group, kept_by_node, kept_disk, promised_size
 from gpolicy.checking.pairs import amount, comparable
-from gpolicy.checking.rule import Explains, Hit, Rule
-from gpolicy.findings import Finding, Related, RuleParameter, Span, error_rule, warning_rule
+from gpolicy.checking.rule import Explains, Hit, When, error, hit, see, warning
+from gpolicy.findings import Finding, Related, RuleParameter, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count as in_words
 from gpolicy.printable import named
-from gpolicy.rules.shared import GROUP, SIZES, MoreWithState, bounds
+from gpolicy.rules.shared import GROUP, SIZES, bounds, show, spec
 
 _GROUP: Final = f"{GROUP}hardware: {{memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}}\n"
 _MANY_VOLUMES: Final = 4
 """With fewer, a volume may be an array of many disks."""
 _ONE_DIGIT_MORE: Final = (8, 12)
 """How many times as large a number is that has a digit too many, roughly."""
+_BUSY: Final = f"  minmax:\n{spec('busy', '1G 12G', '1 3', '10G 90G', '6 8')}"
 _GIB: Final = 1024
 _REPORTED: Final = 0.95
 """The share of its memory that Linux shows of a machine, at the least."""
@@ -34,126 +35,114 @@ _MEMORIES: Final = tuple(sorted(odd << power for odd in (1, 3, 5, 7, 9, 15) for 
 _SMALL_NODE: Final = 16 * 1024
 """MiB of memory: with less, a node is a virtual one for tests, or a small board."""
 _COUNT: Final[Path] = ("ndparams", "spindle_count")
+_JUDGES: Final = ("GP211", "GP212", "GP223", "GP402", "GP404", "GP405", "GP415", "GP416")
+"""The rules that compare specs with what a node gives."""
+_SPINDLES_SHARED: Final = 32
+"""Ganeti's default of spindle-ratio: the weights of instances are arbitrary, and 1 may be too little."""
+_SIZED: Final = (
+    f"{GROUP}hardware: {{memory: 128G, cpus: …, pv_count: 8, pv_size: 1T}}\nipolicy:\n  vcpu-ratio: 1\n  minmax:\n"
+    + spec("large", "32G 64G", "4 16", "100G 1T")
+    + spec("small", "8G 16G", "2 8", "10G 90G")
+)
 
 
 def _spec(memory: str, cpus: str = "1 16", disk: str = "10G 100G") -> str:
     return f"{_GROUP}ipolicy:\n  vcpu-ratio: 1\n  minmax:\n    - name: big\n      {bounds(memory, cpus, disk)}"
 
 
-class SpecBeyondHardware(MoreWithState):
-    info = error_rule("GP211", "spec-beyond-hardware")(
-        summary="The smallest instance of a spec is larger than a node of the group.",
-        rationale="No node of the group can hold such an instance, so the spec allows nothing.",
-        source=SIZES,
-        bad=_spec("96G 128G"),
-        good=_spec("16G 60G"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            for excess in context.excesses.get(group.name, ()):
-                by_spindles = context.exclusive(group) and excess.parameter in ("disk-size", "spindle-use")  # GP405
-                if excess.bound == "min" and excess.limit.span is not None and not by_spindles:
-                    hint = "make the spec smaller, or correct the hardware"
-                    message = f"{excess.sentence('a node')}: no instance of it fits"
-                    yield self.hit(group, message, excess.place, hint=hint, related=excess.limit.places)
+@error("GP211", SIZES, When.MORE_WITH_STATE)(
+    summary="The smallest instance of a spec is larger than a node of the group.",
+    rationale="No node of the group can hold such an instance, so the spec allows nothing.",
+    bad=_spec("96G 128G"),
+    good=_spec("16G 60G"),
+)
+def spec_beyond_hardware(context: Context) -> Iterator[Hit]:
+    for group in context.groups:
+        for excess in context.once(excesses_by_group).get(group.name, ()):
+            by_spindles = context.exclusive(group) and excess.parameter in ("disk-size", "spindle-use")  # GP405
+            if excess.bound == "min" and excess.limit.span is not None and not by_spindles:
+                hint = "make the spec smaller, or correct the hardware"
+                message = f"{excess.sentence('a node')}: no instance of it fits"
+                yield hit(group, message, excess.place, hint, excess.limit.places)
 
 
-class SpecMaxBeyondHardware(MoreWithState):
-    info = warning_rule("GP212", "spec-max-beyond-hardware")(
-        summary="The largest instance of a spec is larger than a node of the group.",
-        rationale="The policy allows instances that no node can hold. Tiered allocation starts with the maximum and"
-        " has to shrink it first, so it counts instances of another size than the policy means.",
-        source=SIZES,
-        bad=_spec("16G 96G"),
-        good=_spec("16G 60G"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            for excess in context.excesses.get(group.name, ()):
-                if excess.bound == "max" and excess.limit.span is not None:
-                    hint = "lower the maximum to what a node can give"
-                    message, related = excess.sentence("a node"), excess.limit.places
-                    yield self.hit(group, message, excess.place, hint=hint, related=related)
-        if left_out := [group for group in context.groups if group.name not in context.excesses]:
-            message = f"the specs of {in_words(len(left_out), 'group')} are not compared with what nodes have"
-            hint = "the policy has too many groups and specs for that: split it"
-            yield self.hit(left_out[0], message, left_out[0].span, hint=hint)
+@warning("GP212", SIZES, When.MORE_WITH_STATE)(
+    summary="The largest instance of a spec is larger than a node of the group.",
+    rationale="The policy allows instances that no node can hold. Tiered allocation starts with the maximum and"
+    " has to shrink it first, so it counts instances of another size than the policy means.",
+    **show(_spec("16G …"), bad="96G", good="60G"),
+)
+def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
+    for group in context.groups:
+        for excess in context.once(excesses_by_group).get(group.name, ()):
+            if excess.bound == "max" and excess.limit.span is not None:
+                hint = "lower the maximum to what a node can give"
+                message, related = excess.sentence("a node"), excess.limit.places
+                yield hit(group, message, excess.place, hint, related)
+    if left_out := [group for group in context.groups if group.name not in context.once(excesses_by_group)]:
+        message = f"the specs of {in_words(len(left_out), 'group')} are not compared with what nodes have"
+        yield hit(left_out[0], message, left_out[0].span, "the policy has too many groups and specs for that: split it")
 
 
-class HardwareUnlikely(Rule):
-    info = warning_rule("GP222", "hardware-unlikely")(
-        summary="The promised memory is far too much or too little for the promised CPUs, machines have other numbers,"
-        " a volume has no size, or spindle_count is many times the volumes.",
-        rationale="Most likely a unit is wrong, or two digits are exchanged (526G for 256G). Specs, tests and"
-        " suggestions are compared with the promise: if it is too large, they find no mistake.",
-        bad=_GROUP.replace("memory: 64G", "memory: 64T"),
-        good=_GROUP,
-        parameters=(
-            RuleParameter(
-                name="least",
-                default=512,
-                summary="Report less memory for each CPU, in MiB; below 16G of memory and 16 CPUs a fifth.",
-                least=0,
-            ),
-            RuleParameter(
-                name="most",
-                default=256 * 1024,
-                summary="Report more memory for each CPU, in MiB.",
-                least=1,
-                most=1024**3,
-            ),
+@warning("GP222")(
+    summary="The promised memory is far too much or too little for the promised CPUs, machines have other numbers,"
+    " a volume has no size, or spindle_count is many times the volumes.",
+    rationale="Most likely a unit is wrong, or two digits are exchanged (526G for 256G). Specs, tests and"
+    " suggestions are compared with the promise: if it is too large, they find no mistake.",
+    **show(_GROUP.replace("memory: 64G", "memory: …"), bad="64T", good="64G"),
+    parameters=(
+        RuleParameter(
+            "least", 512, "Report less memory for each CPU, in MiB; below 16G of memory and 16 CPUs a fifth.", least=0
         ),
-    )
-    explains = Explains(order=5)
+        RuleParameter("most", 256 * 1024, "Report more memory for each CPU, in MiB.", least=1, most=1024**3),
+    ),
+    explains=Explains(order=5),
+)
+def hardware_unlikely(context: Context, least: float, most: float) -> Iterator[Hit]:
+    yield from _spindles(context)
+    for group in context.groups:
+        for size in group.hardware.pv_sizes if group.hardware else ():
+            if size.value == 0:
+                yield hit(group, "a physical volume of size 0", size.span, "write its size")
+        yield from _exchanged(group)
+        yield from _unbalanced(group, least, most)
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        least, most = (context.settings.parameter(self.info, name) for name in ("least", "most"))
-        yield from self._spindles(context)
-        for group in context.groups:
-            for size in group.hardware.pv_sizes if group.hardware else ():
-                if size.value == 0:
-                    yield self.hit(group, "a physical volume of size 0", size.span, hint="write its size")
-            yield from self._exchanged(group)
-            yield from self._unbalanced(group, least, most)
 
-    def _unbalanced(self, group: GroupPolicy, least: float, most: float) -> Iterator[Hit]:
-        """Yield memory that is far too little or too much for the CPUs."""
-        memory, cpus = (group.hardware.memory, group.hardware.cpus) if group.hardware else (None, None)
-        if memory is not None and cpus is not None:
-            each, is_small = memory.value / cpus.value, memory.value < _SMALL_NODE and cpus.value < 16
-            if not (least / 5 if is_small else least) <= each <= most:
-                what = f"{amount('memory-size', memory.value)} of memory for {in_words(cpus.value, 'CPU')}"
-                message = f"{what} is far too {'much' if each > most else 'little'}"
-                related = (Related(cpus.span, "the CPUs are here"),)
-                hint = "correct the unit, or exchange the two numbers"
-                yield self.hit(group, message, memory.span, hint=hint, related=related)
+def _unbalanced(group: GroupPolicy, least: float, most: float) -> Iterator[Hit]:
+    """Yield memory that is far too little or too much for the CPUs."""
+    memory, cpus = (group.hardware.memory, group.hardware.cpus) if group.hardware else (None, None)
+    if memory is not None and cpus is not None:
+        each, is_small = memory.value / cpus.value, memory.value < _SMALL_NODE and cpus.value < 16
+        if not (least / 5 if is_small else least) <= each <= most:
+            what = f"{amount('memory-size', memory.value)} of memory for {in_words(cpus.value, 'CPU')}"
+            message = f"{what} is far too {'much' if each > most else 'little'}"
+            related = see(cpus.span, "the CPUs are here")
+            yield hit(group, message, memory.span, "correct the unit, or exchange the two numbers", related)
 
-    def _spindles(self, context: Context) -> Iterator[Hit]:
-        """Yield a spindle_count with a digit more than there are volumes; it may also be a weight of any size."""
-        for declared, spindles in context.explicit_at(_COUNT):
-            for group in groups_where(context, declared, spindles):
-                volumes = group.hardware.pv_count if group.hardware else None
-                times = number(spindles) / volumes.value if volumes is not None and volumes.value else 0
-                if volumes and volumes.value >= _MANY_VOLUMES and _ONE_DIGIT_MORE[0] <= times <= _ONE_DIGIT_MORE[1]:
-                    message = f"spindle_count is {spindles.value}, but nodes of {name_of(group)} have {volumes.value}"
-                    message += " volumes"
-                    related = (Related(volumes.span, "they are promised here"),)
-                    yield self.hit(declared, message, spindles.span, hint="correct one of them", related=related)
-                    break
 
-    def _exchanged(self, group: GroupPolicy) -> Iterator[Hit]:
-        """Yield memory in GiB and CPUs that no machine has, but one with two digits exchanged."""
-        memory, cpus = (group.hardware.memory, group.hardware.cpus) if group.hardware else (None, None)
-        if memory is not None and memory.value % _GIB == 0:
-            gib = memory.value // _GIB
-            if meant := _exchanged_digits(gib, _is_usual_memory):
-                hint = f"Did you mean `{meant}G`?"
-                yield self.hit(group, f"hardly any machine has {gib}G of memory", memory.span, hint=hint)
-        if cpus is not None and (meant := _exchanged_digits(cpus.value, _is_usual_cpus)):
-            hint = f"Did you mean `{meant}`?"
-            yield self.hit(group, f"hardly any machine has {cpus.value} CPUs", cpus.span, hint=hint)
+def _spindles(context: Context) -> Iterator[Hit]:
+    """Yield a spindle_count with a digit more than there are volumes; it may also be a weight of any size."""
+    for declared, spindles in context.explicit_at(_COUNT):
+        for group in groups_where(context, declared, spindles):
+            volumes = group.hardware.pv_count if group.hardware else None
+            times = number(spindles) / volumes.value if volumes is not None and volumes.value else 0
+            if volumes and volumes.value >= _MANY_VOLUMES and _ONE_DIGIT_MORE[0] <= times <= _ONE_DIGIT_MORE[1]:
+                message = f"spindle_count is {spindles.value}, but nodes of {name_of(group)} have {volumes.value}"
+                message += " volumes"
+                related = see(volumes.span, "they are promised here")
+                yield hit(declared, message, spindles.span, "correct one of them", related)
+                break
+
+
+def _exchanged(group: GroupPolicy) -> Iterator[Hit]:
+    """Yield memory in GiB and CPUs that no machine has, but one with two digits exchanged."""
+    memory, cpus = (group.hardware.memory, group.hardware.cpus) if group.hardware else (None, None)
+    if memory is not None and memory.value % _GIB == 0:
+        gib = memory.value // _GIB
+        if meant := _exchanged_digits(gib, _is_usual_memory):
+            yield hit(group, f"hardly any machine has {gib}G of memory", memory.span, f"Did you mean `{meant}G`?")
+    if cpus is not None and (meant := _exchanged_digits(cpus.value, _is_usual_cpus)):
+        yield hit(group, f"hardly any machine has {cpus.value} CPUs", cpus.span, f"Did you mean `{meant}`?")
 
 
 def _exchanged_digits(figure: int, is_usual: Callable[[int], bool]) -> int:
@@ -179,49 +168,37 @@ def _is_usual_cpus(cpus: int) -> bool:
     return cpus % 2 == 0 and odd <= 15
 
 
-class SpindleUseBeyondRatio(MoreWithState):
-    info = warning_rule("GP223", "spindle-use-beyond-ratio")(
-        summary="A spec requires or allows more spindle-use than spindle-ratio allows on a node.",
-        rationale="All instances of a node together may use spindle-ratio times its spindle_count. hail and hspace"
-        " refuse even the first instance that uses more and report FailDisk, however much disk is free.",
-        source="Resource model, Instance policies; allocation of Ganeti 3.0",
-        bad=f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: 2\n  minmax:\n    - name: busy\n      "
-        + bounds("1G 12G", "1 3", "10G 90G", "6 8"),
-        good=f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: 4\n  minmax:\n    - name: busy\n      "
-        + bounds("1G 12G", "1 3", "10G 90G", "6 8"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        sets = [number(leaf) for declared, leaf in context.explicit_at(_COUNT) if declared.level is Level.NODE]
-        for declared in context.cluster_and_groups:
-            ratio, count = (in_force(context, declared, path) for path in (("ipolicy", "spindle-ratio"), _COUNT))
-            if ratio is None or count is None or count.number < 1 or context.exclusive(declared):  # GP107
-                continue
-            spindles = max([count.number, *sets, *self._observed(context, declared)])
-            limit = ratio.number * spindles
-            for pair in comparable(context.pairs(declared)):
-                bound = next((end for end in ("min", "max") if pair.bound(end)["spindle-use"] > limit), None)
-                if bound is not None:
-                    verb = "requires" if bound == "min" else "allows"
-                    message = f"{pair.title} {verb} a spindle-use of {pair.bound(bound)['spindle-use']}, but a node"
-                    message += f" takes {limit:g} (spindle_count {spindles:g}, ratio {ratio.number:g})"
-                    leaves = (ratio.leaf, count.leaf)
-                    related = tuple(Related(leaf.span, f"{leaf.path[1]} is here") for leaf in leaves if leaf)
-                    hint = "raise spindle-ratio or spindle_count, or lower the bound"
-                    yield self.hit(declared, message, pair.at(bound, "spindle-use"), hint=hint, related=related)
-
-    def _observed(self, context: Context, declared: Declared) -> Iterator[float]:
-        """Yield the own counts of the observed nodes of a group."""
-        for node in context.members.hosts_in(declared) if isinstance(declared, GroupPolicy) else ():
-            count = node.own.get(_COUNT)
-            if isinstance(count, int | float):
-                yield count
+@warning("GP223", "Resource model, Instance policies; allocation of Ganeti 3.0", When.MORE_WITH_STATE)(
+    summary="A spec requires or allows more spindle-use than spindle-ratio allows on a node.",
+    rationale="All instances of a node together may use spindle-ratio times its spindle_count. hail and hspace"
+    " refuse even the first instance that uses more and report FailDisk, however much disk is free.",
+    **show(f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: …\n{_BUSY}", bad="2", good="4"),
+)
+def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
+    sets = [number(leaf) for declared, leaf in context.explicit_at(_COUNT) if declared.level is Level.NODE]
+    for declared in context.cluster_and_groups:
+        ratio, count = (in_force(context, declared, path) for path in (("ipolicy", "spindle-ratio"), _COUNT))
+        if ratio is None or count is None or count.number < 1 or context.exclusive(declared):  # GP107
+            continue
+        spindles = max([count.number, *sets, *_observed(context, declared)])
+        limit = ratio.number * spindles
+        for pair in comparable(context.pairs(declared)):
+            bound = next((end for end in ("min", "max") if pair.bound(end)["spindle-use"] > limit), None)
+            if bound is not None:
+                verb = "requires" if bound == "min" else "allows"
+                message = f"{pair.title} {verb} a spindle-use of {pair.bound(bound)['spindle-use']}, but a node"
+                message += f" takes {limit:g} (spindle_count {spindles:g}, ratio {ratio.number:g})"
+                leaves = (ratio.leaf, count.leaf)
+                related = tuple(Related(leaf.span, f"{leaf.path[1]} is here") for leaf in leaves if leaf)
+                hint = "raise spindle-ratio or spindle_count, or lower the bound"
+                yield hit(declared, message, pair.at(bound, "spindle-use"), hint, related)
 
 
-_JUDGES: Final = ("GP211", "GP212", "GP223", "GP402", "GP404", "GP405", "GP415", "GP416")
-"""The rules that compare specs with what a node gives."""
-_SPINDLES_SHARED: Final = 32
-"""Ganeti's default of spindle-ratio: the weights of instances are arbitrary, and 1 may be too little."""
+def _observed(context: Context, declared: Declared) -> Iterator[float]:
+    for node in context.members.hosts_in(declared) if isinstance(declared, GroupPolicy) else ():
+        count = node.own.get(_COUNT)
+        if isinstance(count, int | float):
+            yield count
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,56 +227,45 @@ class _Refusals:
         return len({span for _, span in self.refused}) > 1 and len(self.refused) * 2 > self.specs
 
 
-def _sized(cpus: int) -> str:
-    large, small = bounds("32G 64G", "4 16", "100G 1T"), bounds("8G 16G", "2 8", "10G 90G")
-    head = f"{GROUP}hardware: {{memory: 128G, cpus: {cpus}, pv_count: 8, pv_size: 1T}}\nipolicy:\n  vcpu-ratio: 1\n"
-    return f"{head}  minmax:\n    - name: large\n      {large}    - name: small\n      {small}"
+@warning("GP226", "Partitioned Ganeti, Constrained instance sizes", When.MORE_WITH_STATE | When.LAST | When.TOLD)(
+    summary="By one figure most specs of a group do not fit the nodes.",
+    rationale="Hardware, what a node keeps, a ratio below 1 and the reserve of volumes hold for all specs of a"
+    " group. If most of them no longer fit, and all would without this figure, then it is wrong rather than the"
+    " specs. What the rules of the single specs find is not reported beside it. It is an error if one of those is.",
+    **show(_SIZED, bad="6", good="16"),
+    explains=Explains(one_by_one=True),
+)
+def figure_refuses_specs(context: Context, found: Sequence[Finding]) -> Iterator[Hit]:
+    """Yield the figures that decide most of what was found about specs."""
+    about = [finding for finding in found if finding.code in _JUDGES]
+    judges = [code for code in _JUDGES if any(finding.code == code for finding in about)]
+    decided: dict[Span, _Refusals] = {}
+    for group in _refused_groups(context, about)[:20]:
+        for figure, gone in _deciding(context, group, judges, about):
+            refusals = decided.setdefault(figure.span, _Refusals(figure))
+            refusals.groups.append(group)
+            refusals.specs += len(context.pairs(group))
+            refusals.findings.update(dict.fromkeys(gone))
+            refusals.refused.update((group.name, span) for span in _refused(_pairs(context, group), gone))
+    said: set[Finding] = set()
+    for span, refusals in decided.items():
+        findings = [finding for finding in refusals.findings if finding not in said]
+        if refusals.decides and findings:
+            said.update(findings)
+            yield _hit(context, span, refusals, findings)
 
 
-class FigureRefusesSpecs(Rule):
-    info = warning_rule("GP226", "figure-refuses-specs")(
-        summary="By one figure most specs of a group do not fit the nodes.",
-        rationale="Hardware, what a node keeps, a ratio below 1 and the reserve of volumes hold for all specs of a"
-        " group. If most of them no longer fit, and all would without this figure, then it is wrong rather than the"
-        " specs. What the rules of the single specs find is not reported beside it. It is an error if one of those is.",
-        source="Partitioned Ganeti, Constrained instance sizes",
-        bad=_sized(6),
-        good=_sized(16),
-    )
-    explains = Explains(one_by_one=True)
-    finds_more_with_state = runs_last = True
-
-    def check_after(self, context: Context, found: Sequence[Finding]) -> Iterator[Hit]:
-        """Yield the figures that decide most of what was found about specs."""
-        about = [finding for finding in found if finding.code in _JUDGES]
-        judges = [code for code in _JUDGES if any(finding.code == code for finding in about)]
-        decided: dict[Span, _Refusals] = {}
-        for group in _refused_groups(context, about)[:20]:
-            for figure, gone in _deciding(context, group, judges, about):
-                refusals = decided.setdefault(figure.span, _Refusals(figure))
-                refusals.groups.append(group)
-                refusals.specs += len(context.pairs(group))
-                refusals.findings.update(dict.fromkeys(gone))
-                refusals.refused.update((group.name, span) for span in _refused(_pairs(context, group), gone))
-        said: set[Finding] = set()
-        for span, refusals in decided.items():
-            findings = [finding for finding in refusals.findings if finding not in said]
-            if refusals.decides and findings:
-                said.update(findings)
-                yield self._hit(context, span, refusals, findings)
-
-    def _hit(self, context: Context, span: Span, refusals: _Refusals, findings: list[Finding]) -> Hit:
-        file = context.policy.files.get(span.file)
-        value = f" is {file.written(span)}" if file is not None else ""
-        what = f"{refusals.figure.name}{value}{refusals.figure.note}"
-        first = min(findings, key=lambda finding: finding.severity.rank)
-        names = [group.name for group in refusals.groups]
-        which = named("group", names)
-        message = f"{what}: by it {len(refusals.refused)} of {refusals.specs} specs of {which} do not fit the"
-        message += f" nodes as meant; {first.message}"
-        related = tuple(Related(finding.span, finding.message) for finding in findings if finding.span)
-        hint = "correct this figure, or all these specs"
-        return self.hit(refusals.groups[0], message, span, hint=hint, related=related)
+def _hit(context: Context, span: Span, refusals: _Refusals, findings: list[Finding]) -> Hit:
+    file = context.policy.files.get(span.file)
+    value = f" is {file.written(span)}" if file is not None else ""
+    what = f"{refusals.figure.name}{value}{refusals.figure.note}"
+    first = min(findings, key=lambda finding: finding.severity.rank)
+    names = [group.name for group in refusals.groups]
+    which = named("group", names)
+    message = f"{what}: by it {len(refusals.refused)} of {refusals.specs} specs of {which} do not fit the"
+    message += f" nodes as meant; {first.message}"
+    related = tuple(Related(finding.span, finding.message) for finding in findings if finding.span)
+    return hit(refusals.groups[0], message, span, "correct this figure, or all these specs", related)
 
 
 def _refused_groups(context: Context, about: Sequence[Finding]) -> list[GroupPolicy]:
@@ -319,17 +285,16 @@ def _pairs(context: Context, group: GroupPolicy) -> list[Span]:
 
 def _around(place: Span | None, pairs: Sequence[Span]) -> Span | None:
     """Return the pair that a place lies within."""
-    number = 0 if place is None else bisect_right(pairs, (place.file, place.line, place.column), key=_start)
+
+    def start(span: Span) -> tuple[str, int, int]:
+        return span.file, span.line, span.column
+
+    number = bisect_right(pairs, start(place), key=start) if place else 0
     pair = pairs[number - 1] if number else None
     return pair if place and pair and place.file == pair.file and place.lies_within(pair) else None
 
 
-def _start(span: Span) -> tuple[str, int, int]:
-    return span.file, span.line, span.column
-
-
 def _refused(pairs: Sequence[Span], findings: Iterable[Finding]) -> set[Span]:
-    """Return the pairs that the findings are about."""
     return {pair for finding in findings if (pair := _around(finding.span, pairs))}
 
 

@@ -8,11 +8,11 @@ from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, comparable, describe_region
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleParameter, error_rule, info_rule, warning_rule
+from gpolicy.checking.rule import Hit, error, hit, information, see, warning
+from gpolicy.findings import Related, RuleParameter
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared
-from gpolicy.rules.shared import GOOD_SPECS, LARGE, SIZES, SMALL, group_with, spec
+from gpolicy.rules.shared import LARGE, SIZES, SMALL, bad_specs, group_with, repeated, spec
 
 FILLING: Final = ("memory-size", "cpu-count", "disk-size")
 """The parameters that fill a node."""
@@ -23,26 +23,22 @@ _FAR_BELOW: Final = {"memory-size": 4, "cpu-count": 4, "disk-size": 5}
 _APART: Final = "start above the maximum of the other in at least one parameter: a size 4 MiB above, a count 1"
 
 
-class SpecOrder(Rule):
-    info = warning_rule("GP202", "spec-order")(
-        summary="Specs are not ordered from the biggest to the smallest.",
-        rationale="hspace's tiered allocation starts with the first spec and goes on to the next when nothing more"
-        " fits. If a small spec comes first, small instances take what the big ones need, and the capacity is wrong."
-        " (hail's dedicated metric sorts specs itself, by the minimum of disk-size.)",
-        source=SIZES,
-        bad=group_with(SMALL, LARGE),
-        good=GOOD_SPECS,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, _, pairs in context.minmax():
-            compared = comparable(pairs)
-            for place, pair in enumerate(compared):
-                smaller = next((earlier for earlier in compared[:place] if _is_bigger(pair, earlier)), None)
-                if smaller is not None:
-                    message = f"{pair.title} is bigger than {smaller.title}, which stands before it"
-                    hint = f"move {pair.title} before {smaller.title}: capacity is counted from the first spec on"
-                    yield self.hit(declared, message, pair.span, hint=hint, related=smaller.here)
+@warning("GP202", SIZES)(
+    summary="Specs are not ordered from the biggest to the smallest.",
+    rationale="hspace's tiered allocation starts with the first spec and goes on to the next when nothing more"
+    " fits. If a small spec comes first, small instances take what the big ones need, and the capacity is wrong."
+    " (hail's dedicated metric sorts specs itself, by the minimum of disk-size.)",
+    **bad_specs(SMALL, LARGE),
+)
+def spec_order(context: Context) -> Iterator[Hit]:
+    for declared, _, pairs in context.minmax():
+        compared = comparable(pairs)
+        for place, pair in enumerate(compared):
+            smaller = next((earlier for earlier in compared[:place] if _is_bigger(pair, earlier)), None)
+            if smaller is not None:
+                message = f"{pair.title} is bigger than {smaller.title}, which stands before it"
+                hint = f"move {pair.title} before {smaller.title}: capacity is counted from the first spec on"
+                yield hit(declared, message, pair.span, hint, smaller.here)
 
 
 def _is_bigger(pair: Pair, other: Pair) -> bool:
@@ -53,85 +49,65 @@ def _is_bigger(pair: Pair, other: Pair) -> bool:
     return at_least and any(one[name] > two[name] for one, two in ends for name in names)
 
 
-class SpecGap(Rule):
-    info = warning_rule("GP215", "spec-gap")(
-        summary="There is a wide gap between two specs: no spec takes the sizes in it.",
-        rationale="Small gaps are normal, since bounds are inclusive. But if the next larger spec starts at many times"
-        " the maximum of the one below, most likely a unit is wrong.",
-        source=SIZES,
-        bad=group_with(LARGE, spec("small", "64M 128M", "1 3", "10G 90G")),
-        good=GOOD_SPECS,
-        parameters=(
-            RuleParameter(name="factor", default=64, summary="Report a gap larger than this factor.", least=1),
-        ),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        factor = context.settings.parameter(self.info, "factor")
-        for declared, _, pairs in context.minmax():
-            compared = comparable(pairs)
-            for name in FILLING if len(compared) > 1 else ():
-                ordered = sorted(compared, key=lambda pair: pair.minimum[name])
-                below = ordered[0]
-                for pair in ordered[1:]:
-                    low, high = below.maximum[name], pair.minimum[name]
-                    if high > max(low, 1) * factor:
-                        message = f"no spec takes a {name} between {amount(name, low)} and {amount(name, high)}"
-                        related = (Related(below.at("max", name), f"{below.title} ends here"),)
-                        hint = "correct a unit, add a spec for these sizes, or waive the finding if the gap is intended"
-                        yield self.hit(declared, message, pair.at("min", name), hint=hint, related=related)
-                    below = max(below, pair, key=lambda pair: pair.maximum[name])
+@warning("GP215", SIZES)(
+    summary="There is a wide gap between two specs: no spec takes the sizes in it.",
+    rationale="Small gaps are normal, since bounds are inclusive. But if the next larger spec starts at many times"
+    " the maximum of the one below, most likely a unit is wrong.",
+    **bad_specs(LARGE, spec("small", "64M 128M", "1 3", "10G 90G")),
+    parameters=(RuleParameter("factor", 64, "Report a gap larger than this factor.", least=1),),
+)
+def spec_gap(context: Context, factor: float) -> Iterator[Hit]:
+    for declared, _, pairs in context.minmax():
+        compared = comparable(pairs)
+        for name in FILLING if len(compared) > 1 else ():
+            ordered = sorted(compared, key=lambda pair: pair.minimum[name])
+            below = ordered[0]
+            for pair in ordered[1:]:
+                low, high = below.maximum[name], pair.minimum[name]
+                if high > max(low, 1) * factor:
+                    message = f"no spec takes a {name} between {amount(name, low)} and {amount(name, high)}"
+                    related = see(below.at("max", name), f"{below.title} ends here")
+                    hint = "correct a unit, add a spec for these sizes, or waive the finding if the gap is intended"
+                    yield hit(declared, message, pair.at("min", name), hint, related)
+                below = max(below, pair, key=lambda pair: pair.maximum[name])
 
 
-class SpecNotMonotonic(Rule):
-    info = warning_rule("GP217", "spec-not-monotonic")(
-        summary="The smaller of two specs allows more memory, CPUs or disk than the larger one.",
-        rationale="Specs are counted from the biggest to the smallest, each from its maximum. If the smaller spec has"
-        " a greater maximum, no order is right. Most likely a number is mistyped.",
-        source=SIZES,
-        bad=group_with(LARGE, spec("small", "1G 12G", "1 3", "10G 9T")),
-        good=GOOD_SPECS,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, first, second in _apart(context):
-            for larger, smaller in ((first, second), (second, first)):
-                more = [name for name in FILLING if smaller.maximum[name] > larger.maximum[name]]
-                least = [larger.minimum[name] - smaller.minimum[name] for name in FILLING]
-                if len(more) == 1 and min(least) >= 0 and max(least) > 0:
-                    name = more[0]
-                    message = f"{smaller.title} is smaller than {larger.title}, but allows a greater {name}:"
-                    message += f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
-                    hint = "lower the one, or raise the other"
-                    related = (Related(larger.at("max", name), f"{larger.title} is here"),)
-                    yield self.hit(declared, message, smaller.at("max", name), hint=hint, related=related)
+@warning("GP217", SIZES)(
+    summary="The smaller of two specs allows more memory, CPUs or disk than the larger one.",
+    rationale="Specs are counted from the biggest to the smallest, each from its maximum. If the smaller spec has"
+    " a greater maximum, no order is right. Most likely a number is mistyped.",
+    **bad_specs(LARGE, spec("small", "1G 12G", "1 3", "10G 9T")),
+)
+def spec_not_monotonic(context: Context) -> Iterator[Hit]:
+    for declared, first, second in _apart(context):
+        for larger, smaller in ((first, second), (second, first)):
+            more = [name for name in FILLING if smaller.maximum[name] > larger.maximum[name]]
+            least = [larger.minimum[name] - smaller.minimum[name] for name in FILLING]
+            if len(more) == 1 and min(least) >= 0 and max(least) > 0:
+                name = more[0]
+                message = f"{smaller.title} is smaller than {larger.title}, but allows a greater {name}:"
+                message += f" {amount(name, smaller.maximum[name])}, not {amount(name, larger.maximum[name])}"
+                related = see(larger.at("max", name), f"{larger.title} is here")
+                yield hit(declared, message, smaller.at("max", name), "lower the one, or raise the other", related)
 
 
-class SpecsWithoutOrder(Rule):
-    info = info_rule("GP218", "specs-without-order")(
-        summary="Of two specs, each allows more of something than the other.",
-        rationale="The design asks for the biggest spec first, but here neither is the biggest: hspace's count depends"
-        " on their order. Specs for computing beside specs for storage have this price.",
-        source=SIZES,
-        bad=group_with(spec("computing", "64G 128G", "16 32", "10G 20G"), spec("storage", "4G 8G", "1 2", "1T 2T")),
-        good=GOOD_SPECS,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, first, second in _apart(context):
-            if context.exclusive(declared):
-                continue  # the dedicated metric orders by disk-size (GP410)
-            more, less = (
-                [
-                    name
-                    for name in FILLING
-                    if all(high.bound(end)[name] > low.bound(end)[name] for end in ("min", "max"))
-                ]
-                for high, low in ((first, second), (second, first))
-            )
-            if more and less:
-                message = f"{first.title} has more {more[0]}, {second.title} more {less[0]}: neither is the bigger one"
-                yield self.hit(declared, message, second.span, related=first.here)
+@information("GP218", SIZES)(
+    summary="Of two specs, each allows more of something than the other.",
+    rationale="The design asks for the biggest spec first, but here neither is the biggest: hspace's count depends"
+    " on their order. Specs for computing beside specs for storage have this price.",
+    **bad_specs(spec("computing", "64G 128G", "16 32", "10G 20G"), spec("storage", "4G 8G", "1 2", "1T 2T")),
+)
+def specs_without_order(context: Context) -> Iterator[Hit]:
+    for declared, first, second in _apart(context):
+        if context.exclusive(declared):
+            continue  # the dedicated metric orders by disk-size (GP410)
+        more, less = (
+            [name for name in FILLING if all(high.bound(end)[name] > low.bound(end)[name] for end in ("min", "max"))]
+            for high, low in ((first, second), (second, first))
+        )
+        if more and less:
+            message = f"{first.title} has more {more[0]}, {second.title} more {less[0]}: neither is the bigger one"
+            yield hit(declared, message, second.span, related=first.here)
 
 
 def _apart(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
@@ -139,58 +115,50 @@ def _apart(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
     return (found for found in _compared(context) if found[1].overlap(found[2]) is None)
 
 
-class TieredCannotCount(Rule):
-    info = info_rule("GP219", "spec-not-countable")(
-        summary="hspace cannot count instances of a spec, or only the largest ones.",
-        rationale="hspace counts instances with one disk and, without exclusive storage, with the spindle-use of the"
-        " cluster's std. It shrinks them by 64 MiB of memory or 256 MiB of disk at a time. A spec that requires two"
-        " disks counts as 0, and if the bounds of a spec are closer than one step, hspace counts its maximum only.",
-        source="hspace of Ganeti 3.0, tiered allocation",
-        bad=group_with(spec("small", "1024 1064", "1 3", "10G 90G")),
-        good=GOOD_SPECS,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        std = context.cluster_leaf(("ipolicy", "std", "spindle-use"))
-        for declared, _, pairs in context.minmax():
-            for pair in comparable(pairs):
-                least = pair.minimum["disk-count"]
-                if least > 1:
-                    message = f"{pair.title} requires {least} disks, but hspace counts with one, and so counts none"
-                    yield self.hit(declared, message, pair.at("min", "disk-count"))
-                low, high = (bound["spindle-use"] for bound in (pair.minimum, pair.maximum))
-                if std is not None and not low <= number(std) <= high and context.exclusive(declared) is None:
-                    message = f"{pair.title} allows a spindle-use of {low} to {high}, but hspace counts with that of"
-                    message += f" std, {number(std):g}, and so counts none"
-                    related = (Related(std.span, "std is here"),)
-                    yield self.hit(declared, message, pair.at("min", "spindle-use"), related=related)
-                for name, step in _STEPS.items():
-                    low, high = pair.minimum[name], pair.maximum[name]
-                    if low < high < low + step:
-                        message = f"{pair.title}: {name} spans {high - low} MiB, less than hspace's step of {step} MiB:"
-                        message += f" only {amount(name, high)} is counted"
-                        yield self.hit(declared, message, pair.at("min", name))
+@information("GP219", "hspace of Ganeti 3.0, tiered allocation")(
+    summary="hspace cannot count instances of a spec, or only the largest ones.",
+    rationale="hspace counts instances with one disk and, without exclusive storage, with the spindle-use of the"
+    " cluster's std. It shrinks them by 64 MiB of memory or 256 MiB of disk at a time. A spec that requires two"
+    " disks counts as 0, and if the bounds of a spec are closer than one step, hspace counts its maximum only.",
+    **bad_specs(spec("small", "1024 1064", "1 3", "10G 90G")),
+)
+def spec_not_countable(context: Context) -> Iterator[Hit]:
+    std = context.cluster_leaf(("ipolicy", "std", "spindle-use"))
+    for declared, _, pairs in context.minmax():
+        for pair in comparable(pairs):
+            least = pair.minimum["disk-count"]
+            if least > 1:
+                message = f"{pair.title} requires {least} disks, but hspace counts with one, and so counts none"
+                yield hit(declared, message, pair.at("min", "disk-count"))
+            low, high = (bound["spindle-use"] for bound in (pair.minimum, pair.maximum))
+            if std is not None and not low <= number(std) <= high and context.exclusive(declared) is None:
+                message = f"{pair.title} allows a spindle-use of {low} to {high}, but hspace counts with that of"
+                message += f" std, {number(std):g}, and so counts none"
+                yield hit(declared, message, pair.at("min", "spindle-use"), related=see(std.span, "std is here"))
+            for name, step in _STEPS.items():
+                low, high = pair.minimum[name], pair.maximum[name]
+                if low < high < low + step:
+                    message = f"{pair.title}: {name} spans {high - low} MiB, less than hspace's step of {step} MiB:"
+                    message += f" only {amount(name, high)} is counted"
+                    yield hit(declared, message, pair.at("min", name))
 
 
-class SpecBoundOutOfOrder(Rule):
-    info = warning_rule("GP230", "spec-bound-out-of-order")(
-        summary="One bound of a spec does not go with the others: it is far below that of a smaller spec, or the spec"
-        " reaches much further in one parameter than all other specs.",
-        rationale="Most likely a digit is lost. A spec that begins too low takes instances that are meant for another"
-        " one, and capacity counts its shrunken sizes.",
-        source=SIZES,
-        bad=group_with(spec("large", "1G 64G", "8 16", "200G 1T"), spec("small", "4G 12G", "1 4", "10G 100G")),
-        good=group_with(spec("large", "16G 64G", "8 16", "200G 1T"), spec("small", "4G 12G", "1 4", "10G 100G")),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, _, pairs in context.minmax():
-            compared = comparable(pairs)
-            for pair in compared:
-                found = _out_of_order(pair, compared) or _reaches_far(pair, compared)
-                if found is not None:
-                    name, message, related = found
-                    yield self.hit(declared, message, pair.at("min", name), hint="correct the minimum", related=related)
+@warning("GP230", SIZES)(
+    summary="One bound of a spec does not go with the others: it is far below that of a smaller spec, or the spec"
+    " reaches much further in one parameter than all other specs.",
+    rationale="Most likely a digit is lost. A spec that begins too low takes instances that are meant for another"
+    " one, and capacity counts its shrunken sizes.",
+    bad=group_with(spec("large", "1G 64G", "8 16", "200G 1T"), spec("small", "4G 12G", "1 4", "10G 100G")),
+    good=group_with(spec("large", "16G 64G", "8 16", "200G 1T"), spec("small", "4G 12G", "1 4", "10G 100G")),
+)
+def spec_bound_out_of_order(context: Context) -> Iterator[Hit]:
+    for declared, _, pairs in context.minmax():
+        compared = comparable(pairs)
+        for pair in compared:
+            found = _out_of_order(pair, compared) or _reaches_far(pair, compared)
+            if found is not None:
+                name, message, related = found
+                yield hit(declared, message, pair.at("min", name), "correct the minimum", related)
 
 
 def _out_of_order(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Related, ...]] | None:
@@ -240,45 +208,31 @@ def _compared(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
 def _overlaps(context: Context, *, touching: bool) -> Iterator[tuple[Declared, Pair, Pair, str]]:
     """Yield each two pairs that overlap, neither within the other, with what both allow: one size only, or more."""
     for declared, first, second in _compared(context):
-        region = first.overlap(second)
-        if region is not None and _touch(region, first, second) is touching and not _nested(first, second):
+        region, nested = first.overlap(second), first.contains(second) or second.contains(first)
+        if region is not None and not nested and _touch(region, first, second) is touching:
             yield declared, first, second, f"both allow {describe_region(region)}"
 
 
-class SpecOverlap(Rule):
-    info = warning_rule("GP201", "spec-overlap")(
-        summary="Two specs overlap: some sizes belong to both.",
-        rationale="Tiered allocation counts one spec after the other. If a size belongs to two specs, the capacity"
-        " depends on which of them comes first. Ganeti does not check this. (GP229: specs that only touch.)",
-        source=SIZES,
-        bad=group_with(LARGE, spec("small", "1G 20G", "1 6", "10G 200G")),
-        good=GOOD_SPECS,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, first, second, region in _overlaps(context, touching=False):
-            message = f"{second.title} overlaps {first.title}: {region}"
-            yield self.hit(declared, message, second.span, hint=_APART, related=first.here)
+@warning("GP201", SIZES)(
+    summary="Two specs overlap: some sizes belong to both.",
+    rationale="Tiered allocation counts one spec after the other. If a size belongs to two specs, the capacity"
+    " depends on which of them comes first. Ganeti does not check this. (GP229: specs that only touch.)",
+    **bad_specs(LARGE, spec("small", "1G 20G", "1 6", "10G 200G")),
+)
+def spec_overlap(context: Context) -> Iterator[Hit]:
+    for declared, first, second, region in _overlaps(context, touching=False):
+        yield hit(declared, f"{second.title} overlaps {first.title}: {region}", second.span, _APART, first.here)
 
 
-class SpecTouch(Rule):
-    info = info_rule("GP229", "spec-touch")(
-        summary="A spec begins where another one ends: one size of a parameter belongs to both.",
-        rationale="Bounds are inclusive, so specs that only touch overlap in this size. Tiered allocation counts it for"
-        " the spec that comes first, which hardly changes a count.",
-        source=SIZES,
-        bad=group_with(LARGE, spec("small", "1G 16G", "1 4", "10G 100G")),
-        good=GOOD_SPECS,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, first, second, region in _overlaps(context, touching=True):
-            message = f"{second.title} touches {first.title}: {region}"
-            yield self.hit(declared, message, second.span, hint=_APART, related=first.here)
-
-
-def _nested(first: Pair, second: Pair) -> bool:
-    return first.contains(second) or second.contains(first)
+@information("GP229", SIZES)(
+    summary="A spec begins where another one ends: one size of a parameter belongs to both.",
+    rationale="Bounds are inclusive, so specs that only touch overlap in this size. Tiered allocation counts it for"
+    " the spec that comes first, which hardly changes a count.",
+    **bad_specs(LARGE, spec("small", "1G 16G", "1 4", "10G 100G")),
+)
+def spec_touch(context: Context) -> Iterator[Hit]:
+    for declared, first, second, region in _overlaps(context, touching=True):
+        yield hit(declared, f"{second.title} touches {first.title}: {region}", second.span, _APART, first.here)
 
 
 def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> bool:
@@ -291,78 +245,57 @@ def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> 
     )
 
 
-class SpecContained(Rule):
-    info = warning_rule("GP203", "spec-contained")(
-        summary="A spec lies entirely inside another one.",
-        rationale="It allows nothing that the other spec does not allow, and the two overlap.",
-        source=SIZES,
-        bad=group_with(LARGE, spec("half", "16G 32G", "4 8", "100G 500G")),
-        good=GOOD_SPECS,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, first, second in _compared(context):
-            inner, outer = (second, first) if first.contains(second) else (first, second)
-            if outer.contains(inner) and not inner.same_as(outer):
-                message = f"{inner.title} lies inside {outer.title}: it allows nothing more"
-                hint = "remove it, or let the other end below its minimum, or begin above its maximum, in one parameter"
-                yield self.hit(declared, message, inner.span, hint=hint, related=outer.here)
+@warning("GP203", SIZES)(
+    summary="A spec lies entirely inside another one.",
+    rationale="It allows nothing that the other spec does not allow, and the two overlap.",
+    **bad_specs(LARGE, spec("half", "16G 32G", "4 8", "100G 500G")),
+)
+def spec_contained(context: Context) -> Iterator[Hit]:
+    for declared, first, second in _compared(context):
+        inner, outer = (second, first) if first.contains(second) else (first, second)
+        if outer.contains(inner) and not inner.same_as(outer):
+            message = f"{inner.title} lies inside {outer.title}: it allows nothing more"
+            hint = "remove it, or let the other end below its minimum, or begin above its maximum, in one parameter"
+            yield hit(declared, message, inner.span, hint, outer.here)
 
 
-class SpecDuplicate(Rule):
-    info = warning_rule("GP204", "spec-duplicate")(
-        summary="A list has the same spec twice.",
-        rationale="Ganeti silently keeps both. The second adds nothing, and hspace counts it once more.",
-        source=f"{SIZES}; Ganeti 3.0 accepts duplicates",
-        bad=group_with(SMALL, spec("tiny", "1G 12G", "1 3", "10G 90G")),
-        good=GOOD_SPECS,
-        fix="Removes the second one, unless it has its own name, which something could use.",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, first, second in _compared(context):
-            if first.same_as(second):
-                message = f"{second.title} has the bounds of {first.title}"
-                leaf, fix = second.leaf, None
-                if second.name in (None, first.name):
-                    fix = edits.fix("remove it", edits.remove_entry(leaf.document, (*leaf.pointer, second.index)))
-                related = first.here
-                yield self.hit(declared, message, second.span, hint="remove one", related=related, fix=fix)
+@warning("GP204", f"{SIZES}; Ganeti 3.0 accepts duplicates")(
+    summary="A list has the same spec twice.",
+    rationale="Ganeti silently keeps both. The second adds nothing, and hspace counts it once more.",
+    **bad_specs(SMALL, spec("tiny", "1G 12G", "1 3", "10G 90G")),
+    fix="Removes the second one, unless it has its own name, which something could use.",
+)
+def spec_duplicate(context: Context) -> Iterator[Hit]:
+    for declared, first, second in _compared(context):
+        if first.same_as(second):
+            message = f"{second.title} has the bounds of {first.title}"
+            leaf, fix = second.leaf, None
+            if second.name in (None, first.name):
+                fix = edits.fix("remove it", edits.remove_entry(leaf.document, (*leaf.pointer, second.index)))
+            yield hit(declared, message, second.span, "remove one", first.here, fix=fix)
 
 
-class SpecNameTwice(Rule):
-    info = error_rule("GP208", "spec-name-twice")(
-        summary="Two specs of one list have the same name, or names that differ only in case.",
-        rationale="Guards, tests and reports refer to a spec by its name.",
-        bad=group_with(LARGE, SMALL.replace("small", "large")),
-        good=GOOD_SPECS,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, _, pairs in context.minmax():
-            first: dict[str, Pair] = {}
-            for pair in pairs:
-                if pair.name is None:
-                    continue
-                other = first.setdefault(pair.name.lower(), pair)
-                if other is not pair:
-                    related = other.here
-                    almost = "" if pair.name == other.name else f", almost as {other.name!r}"
-                    message = f"a second spec is named {pair.name!r}{almost}"
-                    span = pair.leaf.at(pair.index, "name")
-                    yield self.hit(declared, message, span, hint="give it another name", related=related)
+@error("GP208")(
+    summary="Two specs of one list have the same name, or names that differ only in case.",
+    rationale="Guards, tests and reports refer to a spec by its name.",
+    **bad_specs(LARGE, SMALL.replace("small", "large")),
+)
+def spec_name_twice(context: Context) -> Iterator[Hit]:
+    for declared, _, pairs in context.minmax():
+        named = (pair for pair in pairs if pair.name is not None)
+        for pair, other in repeated(named, lambda pair: str(pair.name).lower()):
+            almost = "" if pair.name == other.name else f", almost as {other.name!r}"
+            message = f"a second spec is named {pair.name!r}{almost}"
+            yield hit(declared, message, pair.leaf.at(pair.index, "name"), "give it another name", other.here)
 
 
-class TooManySpecs(Rule):
-    info = warning_rule("GP209", "too-many-specs")(
-        summary=f"More than {MAX_PAIRS} specs in one list.",
-        rationale="Constrained sizes are meant to be a finite set that people know by heart. gpolicy compares only"
-        f" the first {MAX_PAIRS} with one another, so overlaps further down stay unseen.",
-        source=SIZES,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf, pairs in context.minmax():
-            if len(pairs) > MAX_PAIRS:
-                message = f"{len(pairs)} specs: only the first {MAX_PAIRS} are compared with one another"
-                yield self.hit(declared, message, leaf.at(MAX_PAIRS), hint="merge specs that belong together")
+@warning("GP209", SIZES)(
+    summary=f"More than {MAX_PAIRS} specs in one list.",
+    rationale="Constrained sizes are meant to be a finite set that people know by heart. gpolicy compares only"
+    f" the first {MAX_PAIRS} with one another, so overlaps further down stay unseen.",
+)
+def too_many_specs(context: Context) -> Iterator[Hit]:
+    for declared, leaf, pairs in context.minmax():
+        if len(pairs) > MAX_PAIRS:
+            message = f"{len(pairs)} specs: only the first {MAX_PAIRS} are compared with one another"
+            yield hit(declared, message, leaf.at(MAX_PAIRS), "merge specs that belong together")

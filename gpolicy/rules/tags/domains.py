@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Any, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, Context, texts
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Hit, When, hit, warning
 from gpolicy.checking.tags import HTOOLS, Tag
-from gpolicy.findings import Fix, RuleParameter, Span, warning_rule
+from gpolicy.findings import Fix, RuleParameter, Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, name_meant, rarer_slips
 from gpolicy.policy.edits import fix, remove_entry
@@ -20,7 +20,7 @@ from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Pointer, YamlDocument
-from gpolicy.rules.shared import CLUSTER, GROUP, MoreWithState, WholePolicyRule
+from gpolicy.rules.shared import CLUSTER, GROUP, show, sizes_of
 
 LOCATION: Final = "Improving location awareness of Ganeti"
 _HOUSINGS: Final = frozenset(
@@ -38,6 +38,17 @@ _RULES: Final[tuple[Pointer, ...]] = (
     *(("exclusion",), ("desired_location",), ("failure_domains",)),
     *(("migration", "domains"), ("migration", "allow")),
 )
+OWNING: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
+LEFT_NODE: Final = "gpolicy: v1\nkind: NodeSet\nname: left\nnodes: [n1]\ntags: "
+_TAGGED: Final = (
+    "gpolicy: v1\nkind: TagRules\nexclusion: [service]\n---\ngpolicy: v1\nkind: NodeGroup\nname: gold\n---\n"
+    "gpolicy: v1\nkind: Test\ntests:\n"
+    '  - {name: a test, "on": {simulate: {memory: 64G, cpus: 8, disk: 1T, nodes: [{name: n1}, {name: n2}], instances:'
+    " [{name: a, nodes: [n1], memory-size: 1G, cpu-count: 1, disks: [1G], disk-template: plain,"
+    ' tags: ["service:x"]}]}},'
+    " redundancy: {}, expect: {survives: true}}\n"
+)
+_OTHERS: Final = "".join(f"---\ngpolicy: v1\nkind: NodeGroup\nname: {name}\ntags: [tier:web]\n" for name in ("a", "b"))
 
 
 def cluster_tags(tags: str) -> str:
@@ -96,8 +107,8 @@ def unread_places(context: Context) -> list[str]:
     return sorted(word for word, texts in found.items() if len(texts) > 1)
 
 
-def in_two(context: Context, names: Collection[str]) -> Iterator[tuple[str, str, Span]]:
-    """Yield nodes with two tags of one of these domains: the label, a message and the place of the last of the tags."""
+def in_two(context: Context, names: Collection[str], hint: str = "") -> Iterator[Hit]:
+    """Yield nodes with two tags of one of these domains, at the place of the last of the tags."""
     reported = set[tuple[str, Span]]()
     for name in names:
         for node in context.tagged_by_domain.get(name, ()):
@@ -105,8 +116,9 @@ def in_two(context: Context, names: Collection[str]) -> Iterator[tuple[str, str,
             declared = [place for tag in found if (place := node.tags[tag]) is not None]
             if len(found) > 1 and declared and declared[-1] not in reported:
                 reported.add(declared[-1])
+                label, span = declared[-1]
                 subject = f"nodes {node.name} are" if node.several else f"node {node.name} is"
-                yield declared[-1][0], f"{subject} in {' and '.join(found)} at once", declared[-1][1]
+                yield hit(label, f"{subject} in {' and '.join(found)} at once", span, hint)
 
 
 def misspelt_domains(context: Context) -> set[str]:
@@ -233,19 +245,6 @@ def is_slip(written: str, name: str) -> bool:
     return letters or (len(name) > 2 and SequenceMatcher(None, written, name).ratio() >= CLOSE)
 
 
-OWNING: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
-LEFT_NODE: Final = "gpolicy: v1\nkind: NodeSet\nname: left\nnodes: [n1]\ntags: "
-_TAGGED: Final = (
-    "gpolicy: v1\nkind: TagRules\nexclusion: [service]\n---\ngpolicy: v1\nkind: NodeGroup\nname: gold\n---\n"
-    "gpolicy: v1\nkind: Test\ntests:\n"
-    '  - {name: a test, "on": {simulate: {memory: 64G, cpus: 8, disk: 1T, nodes: [{name: n1}, {name: n2}], instances:'
-    " [{name: a, nodes: [n1], memory-size: 1G, cpu-count: 1, disks: [1G], disk-template: plain,"
-    ' tags: ["service:x"]}]}},'
-    " redundancy: {}, expect: {survives: true}}\n"
-)
-_OTHERS: Final = "".join(f"---\ngpolicy: v1\nkind: NodeGroup\nname: {name}\ntags: [tier:web]\n" for name in ("a", "b"))
-
-
 def _is_mistyped(tag: str, other: str) -> bool:
     """Return whether the place of a tag is another one of its domain with a letter too few, too many or exchanged.
 
@@ -256,87 +255,79 @@ def _is_mistyped(tag: str, other: str) -> bool:
     return not is_other and name_meant(place, [known]) is not None
 
 
-class TagAlmostInDomain(MoreWithState):
-    info = warning_rule("GP522", "tag-almost-in-domain")(
-        summary="A node's tag looks like one of a failure or migration domain, but is not; or like another tag of it.",
-        rationale="htools takes the tags that start with the exact name of the domain and a colon, and compares them"
-        " letter by letter. With another spelling the node is in no domain, or in one of its own (rack:A is not rack:a,"
-        " and rack:01 not rack:1), and no tool reports it.",
-        source=f"{LOCATION}, Failure tags and Migration tags",
-        bad=f'{OWNING}{LEFT_NODE}["rack:a", "rack-b"]\n',
-        good=f'{OWNING}{LEFT_NODE}["rack:a", "reck-b:c"]\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        misspelt = misspelt_domains(context)
-        names = Names({*domains(context, "nlocation"), *domains(context, "migration")} - misspelt)
-        of_nodes = [tag for tag in context.tags if tag.level is Level.NODE and not tag.family]
-        for tag in of_nodes:
-            if reason := why_almost(tag.text, names):
-                hint = "correct the tag, or the domain"
-                yield self.hit(tag.label, f"`{tag.text}`: {reason}", tag.span, hint=hint)
-        yield from self._of_tests(context, names)
-        yield from self._written_twice([tag for tag in of_nodes if not names.known.isdisjoint(begins_of(tag.text))])
-
-    def _of_tests(self, context: Context, names: Names) -> Iterator[Hit]:
-        for scenario in context.policy.scenarios:
-            for node in (node for part in scenario.stage.simulated for node in part.nodes):
-                if reason := next((found for tag in node.tags if (found := why_almost(tag, names))), ""):
-                    message = f"a tag of {node.name}: {reason}"
-                    hint = "correct the tag, or the domain"
-                    yield self.hit(f"test/{scenario.name.value}", message, node.span, hint=hint)
-
-    def _written_twice(self, tags: list[Tag]) -> Iterator[Hit]:
-        """Yield tags of domains that differ from others in case, zeros or a slip only."""
-        first: dict[str, str] = {}
-        for tag in tags:
-            plain = re.sub(r"(?<![0-9])0+(?=[0-9])", "", tag.text.lower().replace("_", "-"))
-            known = () if plain in first or len(first) > 200 else first  # enough to compare
-            near = next((first[item] for item in known if _is_mistyped(plain, item)), tag.text)
-            other = first.setdefault(plain, near)
-            if other != tag.text:
-                message = f"{tag.text} and {other} are two tags for htools"
-                yield self.hit(tag.label, message, tag.span, hint="write the tag in one way")
+@warning("GP522", f"{LOCATION}, Failure tags and Migration tags", When.MORE_WITH_STATE)(
+    summary="A node's tag looks like one of a failure or migration domain, but is not; or like another tag of it.",
+    rationale="htools takes the tags that start with the exact name of the domain and a colon, and compares them"
+    " letter by letter. With another spelling the node is in no domain, or in one of its own (rack:A is not rack:a,"
+    " and rack:01 not rack:1), and no tool reports it.",
+    **show(f'{OWNING}{LEFT_NODE}["rack:a", "…"]\n', bad="rack-b", good="reck-b:c"),
+)
+def tag_almost_in_domain(context: Context) -> Iterator[Hit]:
+    misspelt = misspelt_domains(context)
+    names = Names({*domains(context, "nlocation"), *domains(context, "migration")} - misspelt)
+    of_nodes = [tag for tag in context.tags if tag.level is Level.NODE and not tag.family]
+    for tag in of_nodes:
+        if reason := why_almost(tag.text, names):
+            yield hit(tag.label, f"`{tag.text}`: {reason}", tag.span, "correct the tag, or the domain")
+    yield from _of_tests(context, names)
+    yield from _written_twice([tag for tag in of_nodes if not names.known.isdisjoint(begins_of(tag.text))])
 
 
-class TagRuleAlmostInUse(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP529", "tag-rule-almost-in-use")(
-        summary="An exclusion or a desired location is about no tag of an instance, but almost about one in use, or"
-        " replaces one in use.",
-        rationale="htools compares letter by letter. With a misspelt word nothing is kept apart, and no tool reports"
-        " it. gpolicy looks at the tags of the cluster's instances, and of those that tests simulate.",
-        source=f"{LOCATION}; Ganeti 3.0, htools:iextags",
-        bad=_TAGGED.replace("[service]", "[sevrice]"),
-        good=_TAGGED,
-    )
+def _of_tests(context: Context, names: Names) -> Iterator[Hit]:
+    for scenario in context.policy.scenarios:
+        for node in (node for part in scenario.stage.simulated for node in part.nodes):
+            if reason := next((found for tag in node.tags if (found := why_almost(tag, names))), ""):
+                message = f"a tag of {node.name}: {reason}"
+                yield hit(f"test/{scenario.name.value}", message, node.span, "correct the tag, or the domain")
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        for scenario, written, near in _almost_kept_apart(context):
-            message = f"the tag {written} keeps nothing apart, but {near}:… does, which others of the test have"
-            yield self.hit(f"test/{scenario.name.value}", message, scenario.name.span, hint=f"Did you mean `{near}`?")
-        yield from self._unused(context)
 
-    def _unused(self, context: Context) -> Iterator[Hit]:
-        """Yield the rules about tags that no instance has, where some have almost these, or those of an older rule."""
-        there = context.state.instances.values() if context.state else ()
-        used = {tag for instance in there for tag in instance.tags}
-        for scenario in context.policy.scenarios:
-            used |= {tag for part in scenario.stage.simulated for item in part.instances for tag in item.sizes.tags}
-        names = Names({tag.partition(":")[0] for tag in used if ":" in tag})
-        rules = (tag for tag in context.tags if tag.typed and tag.family in ("iextags", "desiredlocation"))
-        dropped = {family: _dropped(context, family, used) for family in ("iextags", "desiredlocation")}
-        for rule in rules if names.known else ():
-            word = rule.suffix.rstrip(":")
-            if any(tag.startswith(rule.suffix) for tag in used):
-                continue
-            near = names.meant(word) if ":" not in word else ""
-            if not near and (gone := dropped[rule.family]):
-                message = f"no instance has a tag {rule.suffix}…, but some have {gone}…, which the cluster has now"
-                hint = f"keep {gone.rstrip(':')}, or tag the instances first"
-                yield self.hit(rule.label, message, rule.span, hint=hint)
-            if near:
-                message = f"no instance has a tag {rule.suffix}…, but some have {near}:…"
-                yield self.hit(rule.label, message, rule.span, hint=f"Did you mean `{near}`?")
+def _written_twice(tags: list[Tag]) -> Iterator[Hit]:
+    """Yield tags of domains that differ from others in case, zeros or a slip only."""
+    first: dict[str, str] = {}
+    for tag in tags:
+        plain = re.sub(r"(?<![0-9])0+(?=[0-9])", "", tag.text.lower().replace("_", "-"))
+        known = () if plain in first or len(first) > 200 else first  # enough to compare
+        near = next((first[item] for item in known if _is_mistyped(plain, item)), tag.text)
+        other = first.setdefault(plain, near)
+        if other != tag.text:
+            message = f"{tag.text} and {other} are two tags for htools"
+            yield hit(tag.label, message, tag.span, "write the tag in one way")
+
+
+@warning("GP529", f"{LOCATION}; Ganeti 3.0, htools:iextags", When.MORE_WITH_STATE | When.WHOLE)(
+    summary="An exclusion or a desired location is about no tag of an instance, but almost about one in use, or"
+    " replaces one in use.",
+    rationale="htools compares letter by letter. With a misspelt word nothing is kept apart, and no tool reports"
+    " it. gpolicy looks at the tags of the cluster's instances, and of those that tests simulate.",
+    **show(_TAGGED.replace("[service]", "[…]"), bad="sevrice", good="service"),
+)
+def tag_rule_almost_in_use(context: Context) -> Iterator[Hit]:
+    for scenario, written, near in _almost_kept_apart(context):
+        message = f"the tag {written} keeps nothing apart, but {near}:… does, which others of the test have"
+        yield hit(f"test/{scenario.name.value}", message, scenario.name.span, f"Did you mean `{near}`?")
+    yield from _unused(context)
+
+
+def _unused(context: Context) -> Iterator[Hit]:
+    """Yield the rules about tags that no instance has, where some have almost these, or those of an older rule."""
+    there = context.state.instances.values() if context.state else ()
+    used = {tag for instance in there for tag in instance.tags}
+    for scenario in context.policy.scenarios:
+        used |= {tag for part in scenario.stage.simulated for item in part.instances for tag in item.sizes.tags}
+    names = Names({tag.partition(":")[0] for tag in used if ":" in tag})
+    rules = (tag for tag in context.tags if tag.typed and tag.family in ("iextags", "desiredlocation"))
+    dropped = {family: _dropped(context, family, used) for family in ("iextags", "desiredlocation")}
+    for rule in rules if names.known else ():
+        word = rule.suffix.rstrip(":")
+        if any(tag.startswith(rule.suffix) for tag in used):
+            continue
+        near = names.meant(word) if ":" not in word else ""
+        if not near and (gone := dropped[rule.family]):
+            message = f"no instance has a tag {rule.suffix}…, but some have {gone}…, which the cluster has now"
+            yield hit(rule.label, message, rule.span, f"keep {gone.rstrip(':')}, or tag the instances first")
+        if near:
+            message = f"no instance has a tag {rule.suffix}…, but some have {near}:…"
+            yield hit(rule.label, message, rule.span, f"Did you mean `{near}`?")
 
 
 def _almost_kept_apart(context: Context) -> Iterator[tuple[Scenario, str, str]]:
@@ -344,8 +335,7 @@ def _almost_kept_apart(context: Context) -> Iterator[tuple[Scenario, str, str]]:
     words = {tag.suffix.rstrip(":") for tag in context.tags if tag.typed and tag.family == "iextags"}
     names = Names({word for word in words if word and ":" not in word})
     for scenario in context.policy.scenarios if names.known else ():
-        sizes = [part.sizes for simulated in scenario.stage.simulated for part in simulated.instances]
-        tags = {tag for size in (*sizes, scenario.sizes) if size is not None for tag in size.tags}
+        tags = {tag for sizes in sizes_of(scenario) for tag in sizes.tags}
         kept = {tag.partition(":")[0] for tag in tags} & names.known
         for tag in sorted(tags):
             word = tag.partition(":")[0]
@@ -362,64 +352,50 @@ def _dropped(context: Context, family: str, used: set[str]) -> str:
     return next((name for name in gone if any(tag.startswith(name) for tag in used)), "")
 
 
-class RawPrefixShort(Rule):
-    info = warning_rule("GP524", "raw-prefix-short")(
-        summary="A raw prefix of an exclusion or a desired location is so short that unrelated tags start with it.",
-        rationale="htools compares the first characters only: `raw: s` matches service:dns, but also ssd or staging,"
-        " and separates instances that have nothing in common.",
-        source="Ganeti 3.0, htools:iextags and htools:desiredlocation, run",
-        bad="gpolicy: v1\nkind: TagRules\nexclusion: [{raw: s}]\n",
-        good='gpolicy: v1\nkind: TagRules\nexclusion: [{raw: "s:"}]\n',
-        parameters=(
-            RuleParameter(
-                name="letters",
-                default=3,
-                summary="Report a raw prefix without a colon that is shorter than this.",
-                least=1,
-            ),
-        ),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        least = context.settings.parameter(self.info, "letters")
-        for tag in context.tags:
-            short = 0 < len(tag.suffix) < least and not tag.suffix.endswith(":")
-            if tag.typed and tag.family in ("iextags", "desiredlocation") and short:
-                hint = f"write {tag.suffix} without raw to mean {tag.suffix}:…, or a longer prefix"
-                yield self.hit(tag.label, f"many tags start with {tag.suffix}", tag.span, hint=hint)
+@warning("GP524", "Ganeti 3.0, htools:iextags and htools:desiredlocation, run")(
+    summary="A raw prefix of an exclusion or a desired location is so short that unrelated tags start with it.",
+    rationale="htools compares the first characters only: `raw: s` matches service:dns, but also ssd or staging,"
+    " and separates instances that have nothing in common.",
+    **show("gpolicy: v1\nkind: TagRules\nexclusion: […]\n", bad="{raw: s}", good='{raw: "s:"}'),
+    parameters=(
+        RuleParameter("letters", 3, "Report a raw prefix without a colon that is shorter than this.", least=1),
+    ),
+)
+def raw_prefix_short(context: Context, letters: float) -> Iterator[Hit]:
+    for tag in context.tags:
+        short = 0 < len(tag.suffix) < letters and not tag.suffix.endswith(":")
+        if tag.typed and tag.family in ("iextags", "desiredlocation") and short:
+            hint = f"write {tag.suffix} without raw to mean {tag.suffix}:…, or a longer prefix"
+            yield hit(tag.label, f"many tags start with {tag.suffix}", tag.span, hint)
 
 
-class TagAlmostAnother(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP533", "tag-almost-another")(
-        summary="A tag, or the word before its colon, is almost one that others of the policy have.",
-        rationale="What reads tags compares them letter by letter: a house rule, a script or a search for `tier:web`"
-        " leaves out `teir:web`. (GP522 is about the domains of nodes.)",
-        source="gpolicy",
-        bad=f"{GROUP}tags: [teir:web]\n{_OTHERS}",
-        good=f"{GROUP}tags: [tier:web]\n{_OTHERS}",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        domain_names = {*domains(context, "nlocation"), *domains(context, "migration")}
-        tags = [tag for tag in context.tags if ":" in tag.text and not tag.text.startswith((HTOOLS, "ganeti:"))]
-        prefixes = Counter(_prefix(tag.text) for tag in tags)
-        prefixes.update(owned.prefix.rstrip(":") for owned in context.policy.owned if owned.prefix.endswith(":"))
-        meant = {f"{word}:": f"{near}:" for word, near in rarer_slips(prefixes).items()}
-        texts: dict[str, Counter[str]] = {}
-        for tag in tags:
-            texts.setdefault(_prefix(tag.text), Counter())[tag.text] += 1
-        for uses in islice(texts.values(), 20):
-            meant |= rarer_slips(uses)
-        for tag in tags if meant else ():
-            prefix = _prefix(tag.text)
-            near = meant.get(f"{prefix}:") or meant.get(tag.text)
-            if near is None:
-                continue
-            of_domain = prefix in domain_names or name_meant(prefix, domain_names)
-            if tag.level is not Level.NODE or not of_domain:  # else GP522
-                shown = f"{near}…" if near.endswith(":") else near
-                message = f"the tag {tag.text} is almost {shown}, which others of the policy have"
-                yield self.hit(tag.label, message, tag.span, hint=f"Did you mean `{near}`?")
+@warning("GP533", when=When.MORE_WITH_STATE | When.WHOLE)(
+    summary="A tag, or the word before its colon, is almost one that others of the policy have.",
+    rationale="What reads tags compares them letter by letter: a house rule, a script or a search for `tier:web`"
+    " leaves out `teir:web`. (GP522 is about the domains of nodes.)",
+    **show(f"{GROUP}tags: […]\n{_OTHERS}", bad="teir:web", good="tier:web"),
+)
+def tag_almost_another(context: Context) -> Iterator[Hit]:
+    domain_names = {*domains(context, "nlocation"), *domains(context, "migration")}
+    tags = [tag for tag in context.tags if ":" in tag.text and not tag.text.startswith((HTOOLS, "ganeti:"))]
+    prefixes = Counter(_prefix(tag.text) for tag in tags)
+    prefixes.update(owned.prefix.rstrip(":") for owned in context.policy.owned if owned.prefix.endswith(":"))
+    meant = {f"{word}:": f"{near}:" for word, near in rarer_slips(prefixes).items()}
+    texts: dict[str, Counter[str]] = {}
+    for tag in tags:
+        texts.setdefault(_prefix(tag.text), Counter())[tag.text] += 1
+    for uses in islice(texts.values(), 20):
+        meant |= rarer_slips(uses)
+    for tag in tags if meant else ():
+        prefix = _prefix(tag.text)
+        near = meant.get(f"{prefix}:") or meant.get(tag.text)
+        if near is None:
+            continue
+        of_domain = prefix in domain_names or name_meant(prefix, domain_names)
+        if tag.level is not Level.NODE or not of_domain:  # else GP522
+            shown = f"{near}…" if near.endswith(":") else near
+            message = f"the tag {tag.text} is almost {shown}, which others of the policy have"
+            yield hit(tag.label, message, tag.span, f"Did you mean `{near}`?")
 
 
 def _prefix(text: str) -> str:

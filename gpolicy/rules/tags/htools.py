@@ -9,16 +9,16 @@ from functools import lru_cache
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Hit, error, hit, see, warning
 from gpolicy.checking.tags import HTOOLS, Tag
-from gpolicy.findings import REFUSED, Related, Span, copied, error_rule, warning_rule
+from gpolicy.findings import REFUSED, Span, copied
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix
 from gpolicy.policy.schema_rules import TAG_FAMILIES
-from gpolicy.rules.shared import CLUSTER, GROUP
+from gpolicy.rules.shared import CLUSTER, GROUP, show
 from gpolicy.rules.tags.domains import LOCATION, begins_of, cluster_tags, sides, suffixes, without_prefix, without_tag
 
 _LONGEST: Final = 128
@@ -32,49 +32,42 @@ _RAW: Final = ("iextags", "desiredlocation")
 """Families that are compared with the beginning of instance tags as they are."""
 
 
-class TagGrammar(Rule):
-    info = error_rule("GP501", "tag-grammar", REFUSED)(
-        summary="A tag is too long, or has characters that tags cannot have.",
-        rationale="A tag has 1 to 128 of the characters A-Z a-z 0-9 _ . + * / : @ and -. The entries of TagRules"
-        " become longer when gpolicy puts the htools prefix before them.",
-        source="Ganeti 3.0, tag checks",
-        bad="gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow:\n"
-        f'    - {{from: "hv:{"4" * 60}", to: "hv:{"5" * 60}"}}\n',
-        good='gpolicy: v1\nkind: TagRules\nmigration:\n  allow:\n    - {from: "hv:4", to: "hv:5"}\n  domains: [hv]\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for tag in context.tags:
-            if len(tag.text) > _LONGEST:
-                message = f"the tag has {len(tag.text)} characters: {tag.text[:40]}…"
-                yield self.hit(tag.label, message, tag.span, hint=f"a tag has at most {_LONGEST}")
-            elif not re.fullmatch(r"[A-Za-z0-9_.+*/:@-]+", tag.text):
-                message = f"{tag.text!r} has characters that a tag cannot have"
-                yield self.hit(tag.label, message, tag.span, hint="use A-Z a-z 0-9 _ . + * / : @ -")
+@error("GP501", "Ganeti 3.0, tag checks", stays=REFUSED)(
+    summary="A tag is too long, or has characters that tags cannot have.",
+    rationale="A tag has 1 to 128 of the characters A-Z a-z 0-9 _ . + * / : @ and -. The entries of TagRules"
+    " become longer when gpolicy puts the htools prefix before them.",
+    bad="gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow:\n"
+    f'    - {{from: "hv:{"4" * 60}", to: "hv:{"5" * 60}"}}\n',
+    good='gpolicy: v1\nkind: TagRules\nmigration:\n  allow:\n    - {from: "hv:4", to: "hv:5"}\n  domains: [hv]\n',
+)
+def tag_grammar(context: Context) -> Iterator[Hit]:
+    for tag in context.tags:
+        if len(tag.text) > _LONGEST:
+            message = f"the tag has {len(tag.text)} characters: {tag.text[:40]}…"
+            yield hit(tag.label, message, tag.span, f"a tag has at most {_LONGEST}")
+        elif not re.fullmatch(r"[A-Za-z0-9_.+*/:@-]+", tag.text):
+            message = f"{tag.text!r} has characters that a tag cannot have"
+            yield hit(tag.label, message, tag.span, "use A-Z a-z 0-9 _ . + * / : @ -")
 
 
-class HtoolsTagUnknown(Rule):
-    info = warning_rule("GP502", "htools-tag-unknown")(
-        summary="A tag looks like an htools tag, but no tool reads it.",
-        rationale="htools silently ignores a misspelt family and a misspelt or missing htools: prefix, so the rule"
-        " does not exist.",
-        source=f"{LOCATION}; htools of Ganeti 2.15 to 3.1",
-        bad=cluster_tags('"htools:nlocations:rack"'),
-        good=cluster_tags('"htools:nlocation:rack"'),
-        fix="Writes the family that was meant, if only one is close.",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        tags = list(context.tags)
-        there = {(tag.label, tag.text) for tag in tags}
-        for tag in tags:
-            begin, meant = _misspelt_family(tag)
-            if begin:
-                hint = f"Did you mean `{meant}:`?" if meant else f"known: {', '.join(_FAMILIES)}"
-                right = meant + tag.text[len(begin) :]
-                is_new = bool(meant) and (tag.label, right) not in there  # a list may not name it twice
-                fix = edits.replace_word(context.policy, tag.span, tag.text, right) if is_new else None
-                yield self.hit(tag.label, f"no tool reads tags {begin}:…", tag.span, hint=hint, fix=fix)
+@warning("GP502", f"{LOCATION}; htools of Ganeti 2.15 to 3.1")(
+    summary="A tag looks like an htools tag, but no tool reads it.",
+    rationale="htools silently ignores a misspelt family and a misspelt or missing htools: prefix, so the rule"
+    " does not exist.",
+    **show(cluster_tags('"…"'), bad="htools:nlocations:rack", good="htools:nlocation:rack"),
+    fix="Writes the family that was meant, if only one is close.",
+)
+def htools_tag_unknown(context: Context) -> Iterator[Hit]:
+    tags = list(context.tags)
+    there = {(tag.label, tag.text) for tag in tags}
+    for tag in tags:
+        begin, meant = _misspelt_family(tag)
+        if begin:
+            hint = f"Did you mean `{meant}:`?" if meant else f"known: {', '.join(_FAMILIES)}"
+            right = meant + tag.text[len(begin) :]
+            is_new = bool(meant) and (tag.label, right) not in there  # a list may not name it twice
+            fix = edits.replace_word(context.policy, tag.span, tag.text, right) if is_new else None
+            yield hit(tag.label, f"no tool reads tags {begin}:…", tag.span, hint, fix=fix)
 
 
 def _misspelt_family(tag: Tag) -> tuple[str, str]:
@@ -106,46 +99,38 @@ def _run_together(text: str) -> tuple[str, str]:
     return "", ""
 
 
-class TagWithoutSuffix(Rule):
-    info = error_rule("GP503", "tag-without-suffix")(
-        summary="An htools tag has a family, but nothing after it.",
-        rationale="htools ignores a tag with an empty suffix.",
-        source=LOCATION,
-        bad=cluster_tags('"htools:migration:"'),
-        good=cluster_tags('"htools:migration:hv"'),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for tag in context.tags:
-            for family, prefix in TAG_FAMILIES.items():
-                if tag.text in (prefix, prefix.rstrip(":")):
-                    hint = f"write what the {family} rule is about: {prefix}NAME"
-                    yield self.hit(tag.label, f"nothing follows {prefix}: the tag has no effect", tag.span, hint=hint)
+@error("GP503", LOCATION)(
+    summary="An htools tag has a family, but nothing after it.",
+    rationale="htools ignores a tag with an empty suffix.",
+    **show(cluster_tags("…"), bad='"htools:migration:"', good='"htools:migration:hv"'),
+)
+def tag_without_suffix(context: Context) -> Iterator[Hit]:
+    for tag in context.tags:
+        for family, prefix in TAG_FAMILIES.items():
+            if tag.text in (prefix, prefix.rstrip(":")):
+                hint = f"write what the {family} rule is about: {prefix}NAME"
+                yield hit(tag.label, f"nothing follows {prefix}: the tag has no effect", tag.span, hint)
 
 
-class TagOfTool(Rule):
-    info = error_rule("GP508", "tag-of-tool")(
-        summary="The policy declares a tag of a tool, or owns a prefix that covers such tags.",
-        rationale="harep keeps the state of its repairs in tags …autorepair:pending: and …result:, and hsqueeze marks"
-        " nodes on standby with htools:standby:auto. Setting or removing these tags breaks what is running.",
-        source="harep and hsqueeze of Ganeti 2.15 to 3.1",
-        bad="gpolicy: v1\nkind: NodeSet\nname: spare\nnodes: [node9.example.org]\ntags: [htools:standby:auto]\n",
-        good="gpolicy: v1\nkind: NodeSet\nname: spare\nnodes: [node9.example.org]\ntags: [htools:standby:by-hand]\n",
-        fix="Removes the tag, unless it is the only one of its list.",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for tag in context.tags:
-            if any(f"{tag.text}:".startswith(prefix) for prefix in _OF_TOOLS[:2]) or tag.text == _OF_TOOLS[2]:
-                message = f"{tag.text} belongs to the tool that sets it"
-                fix = without_tag(context, tag)
-                yield self.hit(tag.label, message, tag.span, hint="leave it out of the policy", fix=fix)
-        for rules in context.policy.tag_rules:
-            for owned in rules.owns:
-                if is_of_tool(owned.value):
-                    covered = next(text for text in _OF_TOOLS if _covers(owned.value.prefix, text))
-                    message = f"owning {owned.value.prefix} would remove tags {covered}… that belong to a tool"
-                    yield self.hit("cluster", message, owned.span, hint="own a narrower prefix")
+@error("GP508", "harep and hsqueeze of Ganeti 2.15 to 3.1")(
+    summary="The policy declares a tag of a tool, or owns a prefix that covers such tags.",
+    rationale="harep keeps the state of its repairs in tags …autorepair:pending: and …result:, and hsqueeze marks"
+    " nodes on standby with htools:standby:auto. Setting or removing these tags breaks what is running.",
+    bad="gpolicy: v1\nkind: NodeSet\nname: spare\nnodes: [node9.example.org]\ntags: [htools:standby:auto]\n",
+    good="gpolicy: v1\nkind: NodeSet\nname: spare\nnodes: [node9.example.org]\ntags: [htools:standby:by-hand]\n",
+    fix="Removes the tag, unless it is the only one of its list.",
+)
+def tag_of_tool(context: Context) -> Iterator[Hit]:
+    for tag in context.tags:
+        if any(f"{tag.text}:".startswith(prefix) for prefix in _OF_TOOLS[:2]) or tag.text == _OF_TOOLS[2]:
+            message = f"{tag.text} belongs to the tool that sets it"
+            yield hit(tag.label, message, tag.span, "leave it out of the policy", fix=without_tag(context, tag))
+    for rules in context.policy.tag_rules:
+        for owned in rules.owns:
+            if is_of_tool(owned.value):
+                covered = next(text for text in _OF_TOOLS if _covers(owned.value.prefix, text))
+                message = f"owning {owned.value.prefix} would remove tags {covered}… that belong to a tool"
+                yield hit("cluster", message, owned.span, "own a narrower prefix")
 
 
 def is_of_tool(owned: OwnedPrefix) -> bool:
@@ -159,80 +144,67 @@ def _covers(prefix: str, tag: str) -> bool:
     return tag.startswith(prefix) or prefix.startswith(tag)
 
 
-class TagWrongLevel(Rule):
-    info = warning_rule("GP509", "tag-wrong-level")(
-        summary="A tag is on an object where its tool does not read it.",
-        rationale="htools reads its rules from the cluster's tags only, htools:standby: and the tags of failure and"
-        " migration domains from nodes, and autorepair from cluster, groups and instances. Elsewhere the tag has no"
-        " effect.",
-        source=f"{LOCATION}; htools, harep and hsqueeze of Ganeti 2.15 to 3.1",
-        bad=f'{GROUP}tags: ["htools:nlocation:rack"]\n',
-        good=cluster_tags('"htools:nlocation:rack"'),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        names = suffixes(context.tags, "nlocation") | suffixes(context.tags, "migration")
-        for tag in context.tags:
-            is_of_nodes = tag.text.startswith(_STANDBY) or not names.isdisjoint(begins_of(tag.text))
-            if tag.family and tag.level is not Level.CLUSTER:
-                right = "the cluster"
-            elif tag.level is not Level.NODE and is_of_nodes:
-                right = "nodes"
-            elif tag.text.startswith(_REPAIR) and tag.level is Level.NODE:
-                right = "the cluster, groups and instances"
-            else:
-                continue
-            message = f"{tag.text} has no effect on a {tag.level}"
-            yield self.hit(tag.label, message, tag.span, hint=f"tools read it from {right} only")
+@warning("GP509", f"{LOCATION}; htools, harep and hsqueeze of Ganeti 2.15 to 3.1")(
+    summary="A tag is on an object where its tool does not read it.",
+    rationale="htools reads its rules from the cluster's tags only, htools:standby: and the tags of failure and"
+    " migration domains from nodes, and autorepair from cluster, groups and instances. Elsewhere the tag has no"
+    " effect.",
+    bad=f'{GROUP}tags: ["htools:nlocation:rack"]\n',
+    good=cluster_tags('"htools:nlocation:rack"'),
+)
+def tag_wrong_level(context: Context) -> Iterator[Hit]:
+    names = suffixes(context.tags, "nlocation") | suffixes(context.tags, "migration")
+    for tag in context.tags:
+        is_of_nodes = tag.text.startswith(_STANDBY) or not names.isdisjoint(begins_of(tag.text))
+        if tag.family and tag.level is not Level.CLUSTER:
+            right = "the cluster"
+        elif tag.level is not Level.NODE and is_of_nodes:
+            right = "nodes"
+        elif tag.text.startswith(_REPAIR) and tag.level is Level.NODE:
+            right = "the cluster, groups and instances"
+        else:
+            continue
+        yield hit(tag.label, f"{tag.text} has no effect on a {tag.level}", tag.span, f"tools read it from {right} only")
 
 
-class AutorepairUnknown(Rule):
-    info = warning_rule("GP510", "autorepair-unknown")(
-        summary="An autorepair tag names no repair that harep knows.",
-        rationale="harep ignores it: it repairs nothing, or does not suspend repairs.",
-        source="harep of Ganeti 2.15 to 3.1",
-        bad=cluster_tags('"ganeti:watcher:autorepair:migration"'),
-        good=cluster_tags('"ganeti:watcher:autorepair:migrate"'),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        first: dict[str, Tag] = {}
-        for tag in context.tags:
-            if tag.text.removeprefix(_REPAIR) in _REPAIR_TYPES and tag.text.startswith(_REPAIR):
-                other = first.setdefault(tag.label, tag)
-                if other.text != tag.text:
-                    message = f"{other.text} is there too, and harep takes the gentler of the two"
-                    yield self.hit(tag.label, message, tag.span, hint="keep one of them")
-            begin, kind = tag.text[: len(_REPAIR)], tag.text.removeprefix(_REPAIR)
-            if begin != _REPAIR:
-                if _alike(tag.text.partition(":")[0], "ganeti") and _alike(begin.lower(), _REPAIR):
-                    yield self.hit(tag.label, f"harep reads no tags {begin}…", tag.span, hint=f"write {_REPAIR}…")
-                continue
-            if kind not in _REPAIR_TYPES and not re.fullmatch(r"suspend(:[0-9]+)?|(pending|result)(:.*)?", kind):
-                words = f"{', '.join(_REPAIR_TYPES)}, suspend or suspend:TIME (seconds since 1970)"
-                hint = did_you_mean(kind, _REPAIR_TYPES, f"write {words}")
-                what = "time" if kind.startswith("suspend:") else "repair"
-                message = f"harep knows no {what} {kind.removeprefix('suspend:')!r}"
-                yield self.hit(tag.label, message, tag.span, hint=hint)
+@warning("GP510", "harep of Ganeti 2.15 to 3.1")(
+    summary="An autorepair tag names no repair that harep knows.",
+    rationale="harep ignores it: it repairs nothing, or does not suspend repairs.",
+    **show(cluster_tags('"…"'), bad="ganeti:watcher:autorepair:migration", good="ganeti:watcher:autorepair:migrate"),
+)
+def autorepair_unknown(context: Context) -> Iterator[Hit]:
+    first: dict[str, Tag] = {}
+    for tag in context.tags:
+        if tag.text.removeprefix(_REPAIR) in _REPAIR_TYPES and tag.text.startswith(_REPAIR):
+            other = first.setdefault(tag.label, tag)
+            if other.text != tag.text:
+                message = f"{other.text} is there too, and harep takes the gentler of the two"
+                yield hit(tag.label, message, tag.span, "keep one of them")
+        begin, kind = tag.text[: len(_REPAIR)], tag.text.removeprefix(_REPAIR)
+        if begin != _REPAIR:
+            if _alike(tag.text.partition(":")[0], "ganeti") and _alike(begin.lower(), _REPAIR):
+                yield hit(tag.label, f"harep reads no tags {begin}…", tag.span, f"write {_REPAIR}…")
+            continue
+        if kind not in _REPAIR_TYPES and not re.fullmatch(r"suspend(:[0-9]+)?|(pending|result)(:.*)?", kind):
+            words = f"{', '.join(_REPAIR_TYPES)}, suspend or suspend:TIME (seconds since 1970)"
+            hint = did_you_mean(kind, _REPAIR_TYPES, f"write {words}")
+            what = "time" if kind.startswith("suspend:") else "repair"
+            yield hit(tag.label, f"harep knows no {what} {kind.removeprefix('suspend:')!r}", tag.span, hint)
 
 
-class TagNotInVersion(Rule):
-    info = warning_rule("GP511", "tag-not-in-version")(
-        summary="The cluster's Ganeti release does not read a family of tags yet.",
-        rationale="Location tags count in the metric from 2.16 on, and desired locations exist from 2.16 on. Before,"
-        " such tags have no effect.",
-        source=f"{LOCATION}; htools of Ganeti 2.15 and 2.16",
-        bad=f'{CLUSTER}ganeti_version: "2.15"\ntags: ["htools:nlocation:rack"]\n',
-        good=f'{CLUSTER}ganeti_version: "2.16"\ntags: ["htools:nlocation:rack"]\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        if release_key(context.version) >= (2, 16):
-            return
-        for tag in context.tags:
-            if tag.family in ("nlocation", "desiredlocation"):
-                message = f"Ganeti {context.version} does not read {TAG_FAMILIES[tag.family]}…"
-                yield self.hit(tag.label, message, tag.span, hint="it needs 2.16 or later")
+@warning("GP511", f"{LOCATION}; htools of Ganeti 2.15 and 2.16")(
+    summary="The cluster's Ganeti release does not read a family of tags yet.",
+    rationale="Location tags count in the metric from 2.16 on, and desired locations exist from 2.16 on. Before,"
+    " such tags have no effect.",
+    **show(f'{CLUSTER}ganeti_version: "…"\ntags: ["htools:nlocation:rack"]\n', bad="2.15", good="2.16"),
+)
+def tag_not_in_version(context: Context) -> Iterator[Hit]:
+    if release_key(context.version) >= (2, 16):
+        return
+    for tag in context.tags:
+        if tag.family in ("nlocation", "desiredlocation"):
+            message = f"Ganeti {context.version} does not read {TAG_FAMILIES[tag.family]}…"
+            yield hit(tag.label, message, tag.span, "it needs 2.16 or later")
 
 
 @lru_cache(maxsize=1024)  # most tags begin with one of a few words
@@ -241,119 +213,99 @@ def _alike(word: str, known: str) -> bool:
     return SequenceMatcher(None, word, known).ratio() >= 0.8
 
 
-class RawPrefix(Rule):
-    info = warning_rule("GP506", "tag-raw-prefix")(
-        summary="An iextags or desiredlocation tag has no closing colon.",
-        rationale="htools compares these two families with the start of instance tags: `service` also matches the tags"
-        " services and service-level:x. With a closing colon it matches service:… only. (nlocation and migration need"
-        " no colon.)",
-        source="htools of Ganeti 2.15 to 3.1; Improving location awareness of Ganeti",
-        bad=cluster_tags('"htools:iextags:service"'),
-        good=cluster_tags('"htools:iextags:service:"'),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for tag in context.tags:
-            is_read = tag.level is Level.CLUSTER  # else GP509
-            if is_read and tag.family in _RAW and not tag.typed and tag.suffix[-1:] not in ("", ":"):
-                message = f"{tag.text} matches every instance tag that starts with {tag.suffix!r}"
-                hint = f"write {tag.text}: for tags {tag.suffix}:…, or use `raw` in TagRules for the bare prefix"
-                yield self.hit(tag.label, message, tag.span, hint=hint)
+@warning("GP506", "htools of Ganeti 2.15 to 3.1; Improving location awareness of Ganeti")(
+    summary="An iextags or desiredlocation tag has no closing colon.",
+    rationale="htools compares these two families with the start of instance tags: `service` also matches the tags"
+    " services and service-level:x. With a closing colon it matches service:… only. (nlocation and migration need"
+    " no colon.)",
+    **show(cluster_tags("…"), bad='"htools:iextags:service"', good='"htools:iextags:service:"'),
+)
+def tag_raw_prefix(context: Context) -> Iterator[Hit]:
+    for tag in context.tags:
+        is_read = tag.level is Level.CLUSTER  # else GP509
+        if is_read and tag.family in _RAW and not tag.typed and tag.suffix[-1:] not in ("", ":"):
+            message = f"{tag.text} matches every instance tag that starts with {tag.suffix!r}"
+            hint = f"write {tag.text}: for tags {tag.suffix}:…, or use `raw` in TagRules for the bare prefix"
+            yield hit(tag.label, message, tag.span, hint)
 
 
-class RuleWithPrefix(Rule):
-    info = error_rule("GP512", "tag-rule-with-prefix")(
-        summary="An entry of a TagRules document starts with htools:.",
-        rationale="gpolicy puts the prefix before each entry: the tag would be htools:iextags:htools:iextags:x:, which"
-        " matches nothing.",
-        bad='gpolicy: v1\nkind: TagRules\nexclusion: ["htools:iextags:service"]\n',
-        good="gpolicy: v1\nkind: TagRules\nexclusion: [service]\n",
-        fix="Removes the prefix, if the entry is a plain word.",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for tag in context.tags:
-            for written in sides(tag) if tag.family == "allowmigration" else (tag.suffix,):
-                if tag.typed and written.startswith(HTOOLS):
-                    meant = without_prefix(written)
-                    message = f"{written.rstrip(':')} would become the tag {tag.text}"
-                    hint = f"write {meant}" if meant else "write only what the rule is about"
-                    fix = edits.replace_word(context.policy, tag.span, written.rstrip(":"), meant) if meant else None
-                    yield self.hit(tag.label, message, tag.span, hint=hint, fix=fix)
+@error("GP512")(
+    summary="An entry of a TagRules document starts with htools:.",
+    rationale="gpolicy puts the prefix before each entry: the tag would be htools:iextags:htools:iextags:x:, which"
+    " matches nothing.",
+    **show("gpolicy: v1\nkind: TagRules\nexclusion: […]\n", bad='"htools:iextags:service"', good="service"),
+    fix="Removes the prefix, if the entry is a plain word.",
+)
+def tag_rule_with_prefix(context: Context) -> Iterator[Hit]:
+    for tag in context.tags:
+        for written in sides(tag) if tag.family == "allowmigration" else (tag.suffix,):
+            if tag.typed and written.startswith(HTOOLS):
+                meant = without_prefix(written)
+                hint = f"write {meant}" if meant else "write only what the rule is about"
+                fix = edits.replace_word(context.policy, tag.span, written.rstrip(":"), meant) if meant else None
+                yield hit(tag.label, f"{written.rstrip(':')} would become the tag {tag.text}", tag.span, hint, fix=fix)
 
 
-class SuffixColon(Rule):
-    info = warning_rule("GP513", "tag-suffix-colon")(
-        summary="An nlocation or migration tag has a closing colon, or another rule has two.",
-        rationale="htools adds the colon itself: htools:nlocation:rack: matches node tags rack::…, which hardly any"
-        " node has. (iextags and desiredlocation need one closing colon, which gpolicy adds to the"
-        " entries of a TagRules document.)",
-        source=f"{LOCATION}; htools of Ganeti 2.15 to 3.1",
-        bad=cluster_tags('"htools:nlocation:rack:"'),
-        good=cluster_tags('"htools:nlocation:rack"'),
-        fix="Removes the colon.",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        there = {(tag.label, tag.text) for tag in context.tags}
-        for tag in context.tags:
-            if tag.family in ("nlocation", "migration") and tag.suffix.strip(":") and tag.suffix.endswith(":"):
-                meant = tag.text.rstrip(":")
-                message = f"{tag.text} matches node tags {tag.suffix}:…, with two colons"
-                is_new = (tag.label, meant) not in there  # a list may not name it twice
-                fix = edits.replace_word(context.policy, tag.span, tag.text, meant) if is_new else None
-                yield self.hit(tag.label, message, tag.span, hint=f"write {meant}", fix=fix)
-            elif tag.family in _RAW and tag.suffix.endswith("::"):
-                message = f"{tag.text} matches tags {tag.suffix}…, with two colons"
-                yield self.hit(tag.label, message, tag.span, hint=f"write one colon less: {tag.suffix[:-1]}…")
+@warning("GP513", f"{LOCATION}; htools of Ganeti 2.15 to 3.1")(
+    summary="An nlocation or migration tag has a closing colon, or another rule has two.",
+    rationale="htools adds the colon itself: htools:nlocation:rack: matches node tags rack::…, which hardly any"
+    " node has. (iextags and desiredlocation need one closing colon, which gpolicy adds to the"
+    " entries of a TagRules document.)",
+    **show(cluster_tags("…"), bad='"htools:nlocation:rack:"', good='"htools:nlocation:rack"'),
+    fix="Removes the colon.",
+)
+def tag_suffix_colon(context: Context) -> Iterator[Hit]:
+    there = {(tag.label, tag.text) for tag in context.tags}
+    for tag in context.tags:
+        if tag.family in ("nlocation", "migration") and tag.suffix.strip(":") and tag.suffix.endswith(":"):
+            meant = tag.text.rstrip(":")
+            message = f"{tag.text} matches node tags {tag.suffix}:…, with two colons"
+            is_new = (tag.label, meant) not in there  # a list may not name it twice
+            fix = edits.replace_word(context.policy, tag.span, tag.text, meant) if is_new else None
+            yield hit(tag.label, message, tag.span, f"write {meant}", fix=fix)
+        elif tag.family in _RAW and tag.suffix.endswith("::"):
+            message = f"{tag.text} matches tags {tag.suffix}…, with two colons"
+            yield hit(tag.label, message, tag.span, f"write one colon less: {tag.suffix[:-1]}…")
 
 
-class PrefixCovered(Rule):
-    info = warning_rule("GP514", "tag-prefix-covered")(
-        summary="An exclusion or desired-location prefix is covered by another one.",
-        rationale="Every tag that starts with the longer prefix starts with the shorter one. The longer one has no"
-        " effect, and most likely the shorter one matches more than was meant.",
-        source=f"htools of Ganeti 2.15 to 3.1; {LOCATION}",
-        bad="gpolicy: v1\nkind: TagRules\nexclusion: [{raw: service}, service-level]\n",
-        good="gpolicy: v1\nkind: TagRules\nexclusion: [service, service-level]\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        tags = [tag for tag in context.tags if tag.family in _RAW and tag.suffix and tag.level is Level.CLUSTER]
-        first = {(tag.family, tag.suffix): tag for tag in reversed(tags)}
-        for tag in tags:
-            shorter = (tag.suffix[:length] for length in range(1, len(tag.suffix)))
-            wider = next((first[tag.family, begin] for begin in shorter if (tag.family, begin) in first), None)
-            if wider is not None:
-                message = f"all tags {tag.suffix}… are covered by {wider.suffix}… already"
-                related = (Related(wider.span, "the wider one"),)
-                hint = "remove this one, or narrow the wider one with a closing colon"
-                yield self.hit(tag.label, message, tag.span, hint=hint, related=related)
+@warning("GP514", f"htools of Ganeti 2.15 to 3.1; {LOCATION}")(
+    summary="An exclusion or desired-location prefix is covered by another one.",
+    rationale="Every tag that starts with the longer prefix starts with the shorter one. The longer one has no"
+    " effect, and most likely the shorter one matches more than was meant.",
+    **show("gpolicy: v1\nkind: TagRules\nexclusion: […, service-level]\n", bad="{raw: service}", good="service"),
+)
+def tag_prefix_covered(context: Context) -> Iterator[Hit]:
+    tags = [tag for tag in context.tags if tag.family in _RAW and tag.suffix and tag.level is Level.CLUSTER]
+    first = {(tag.family, tag.suffix): tag for tag in reversed(tags)}
+    for tag in tags:
+        shorter = (tag.suffix[:length] for length in range(1, len(tag.suffix)))
+        wider = next((first[tag.family, begin] for begin in shorter if (tag.family, begin) in first), None)
+        if wider is not None:
+            message = f"all tags {tag.suffix}… are covered by {wider.suffix}… already"
+            hint = "remove this one, or narrow the wider one with a closing colon"
+            yield hit(tag.label, message, tag.span, hint, see(wider.span, "the wider one"))
 
 
-class OwnedPrefixReach(Rule):
-    info = warning_rule("GP515", "owned-prefix-reach")(
-        summary="An owned prefix has no closing colon, covers all rules of htools, or is owned twice.",
-        rationale="gpolicy removes every undeclared tag that starts with the prefix: `rack` also owns the tags"
-        " rackspace and rack-unit:7 of somebody else, and `htools:` the rules that nobody here declares.",
-        bad='gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: rack, "on": [node]}\n',
-        good='gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: "rack:", "on": [node]}\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        seen: dict[str, set[Level]] = {}
-        first: dict[str, Span] = {}
-        for rules in context.policy.tag_rules:
-            for owned in rules.owns:
-                prefix, levels = owned.value.prefix, owned.value.levels
-                before = first.setdefault(prefix, owned.span)
-                if levels & seen.setdefault(prefix, set()):
-                    message, hint = f"{prefix} is owned twice", "remove one of the two"
-                    yield self.hit("cluster", message, owned.span, hint=hint, missing=copied(owned.span, before))
-                seen[prefix] |= levels
-                if HTOOLS.startswith(prefix) and Level.CLUSTER in levels and not is_of_tool(owned.value):
-                    message = f"owning {prefix} removes every rule of htools that the policy does not declare"
-                    yield self.hit("cluster", message, owned.span, hint="own families: iextags, nlocation, …")
-                elif not prefix.endswith(":") and not is_of_tool(owned.value):
-                    message = f"owning {prefix} removes every tag that starts with it, such as {prefix}x:…"
-                    yield self.hit("cluster", message, owned.span, hint=f"write {prefix}: with a colon")
+@warning("GP515")(
+    summary="An owned prefix has no closing colon, covers all rules of htools, or is owned twice.",
+    rationale="gpolicy removes every undeclared tag that starts with the prefix: `rack` also owns the tags"
+    " rackspace and rack-unit:7 of somebody else, and `htools:` the rules that nobody here declares.",
+    **show('gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: …, "on": [node]}\n', bad="rack", good='"rack:"'),
+)
+def owned_prefix_reach(context: Context) -> Iterator[Hit]:
+    seen: dict[str, set[Level]] = {}
+    first: dict[str, Span] = {}
+    for rules in context.policy.tag_rules:
+        for owned in rules.owns:
+            prefix, levels = owned.value.prefix, owned.value.levels
+            before = first.setdefault(prefix, owned.span)
+            if levels & seen.setdefault(prefix, set()):
+                message, hint = f"{prefix} is owned twice", "remove one of the two"
+                yield hit("cluster", message, owned.span, hint, missing=copied(owned.span, before))
+            seen[prefix] |= levels
+            if HTOOLS.startswith(prefix) and Level.CLUSTER in levels and not is_of_tool(owned.value):
+                message = f"owning {prefix} removes every rule of htools that the policy does not declare"
+                yield hit("cluster", message, owned.span, "own families: iextags, nlocation, …")
+            elif not prefix.endswith(":") and not is_of_tool(owned.value):
+                message = f"owning {prefix} removes every tag that starts with it, such as {prefix}x:…"
+                yield hit("cluster", message, owned.span, f"write {prefix}: with a colon")

@@ -9,14 +9,14 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import in_force
-from gpolicy.checking.rule import Hit
+from gpolicy.checking.rule import Hit, When, hit, information, warning
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
-from gpolicy.findings import Span, info_rule, warning_rule
+from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.model import unlikely
 from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.printable import listed, named
-from gpolicy.rules.shared import GROUP, MoreWithState, WholePolicyRule, unknown_in_sets
+from gpolicy.rules.shared import GROUP, show, unknown_in_sets
 from gpolicy.rules.tags.domains import (
     LEFT_NODE,
     LOCATION,
@@ -48,131 +48,115 @@ def _rack(nodes: str, tag: str) -> str:
 _DIVIDED: Final = _GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2, n3", "rack:2")
 
 
-class DesiredLocationWithoutDomain(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP507", "desired-location-without-domain")(
-        summary="A desired-location rule needs a failure domain that does not exist.",
-        rationale="htools compares an instance's desired location with the location tags of its primary node, which"
-        " come from htools:nlocation only. Without them the desire is never met and makes every placement worse.",
-        source=f"{LOCATION}; htools of Ganeti 2.16 and later",
-        bad="gpolicy: v1\nkind: TagRules\ndesired_location: [rack]\n",
-        good="gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\ndesired_location: [rack]\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        tags = list(context.tags)
-        domains = suffixes(tags, "nlocation") | observed(context, "nlocation")
-        if misspelt_domains(context):
-            return
-        for tag in tags:
-            if tag.family != "desiredlocation" or not tag.suffix or (tag.typed and tag.suffix.startswith(HTOOLS)):
-                continue
-            begins = (f"{domain}:" for domain in domains)
-            if not any(begin.startswith(tag.suffix) or tag.suffix.startswith(begin) for begin in begins):
-                name = tag.suffix.rstrip(":")
-                message = f"node tags {name}:… belong to no failure domain"
-                yield self.hit(tag.label, message, tag.span, hint=f"declare the failure domain {name!r}")
+@warning("GP507", f"{LOCATION}; htools of Ganeti 2.16 and later", When.MORE_WITH_STATE | When.WHOLE)(
+    summary="A desired-location rule needs a failure domain that does not exist.",
+    rationale="htools compares an instance's desired location with the location tags of its primary node, which"
+    " come from htools:nlocation only. Without them the desire is never met and makes every placement worse.",
+    **show("gpolicy: v1\nkind: TagRules\n…desired_location: [rack]\n", bad="", good="failure_domains: [rack]\n"),
+)
+def desired_location_without_domain(context: Context) -> Iterator[Hit]:
+    tags = list(context.tags)
+    domains = suffixes(tags, "nlocation") | observed(context, "nlocation")
+    if misspelt_domains(context):
+        return
+    for tag in tags:
+        if tag.family != "desiredlocation" or not tag.suffix or (tag.typed and tag.suffix.startswith(HTOOLS)):
+            continue
+        begins = (f"{domain}:" for domain in domains)
+        if not any(begin.startswith(tag.suffix) or tag.suffix.startswith(begin) for begin in begins):
+            name = tag.suffix.rstrip(":")
+            message = f"node tags {name}:… belong to no failure domain"
+            yield hit(tag.label, message, tag.span, f"declare the failure domain {name!r}")
 
 
-class FailureDomainUndivided(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP519", "failure-domain-undivided")(
-        summary="All nodes of a group are in the same failure domain.",
-        rationale="Every pair of nodes shares the domain: there is no choice, each mirrored instance counts as badly"
-        " placed, and a failure of the domain takes down the whole group. Groups that are unallocable or allow no"
-        " DRBD place no mirrors, and count only where the domain divides no group at all.",
-        source=f"{LOCATION}, Failure tags",
-        bad=_GROUP + _RACKS + _rack("n1, n2, n3", "rack:1"),
-        good=_DIVIDED,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        places = list(_domains_of_groups(context))
-        values: dict[str, set[frozenset[str]]] = {}  # of all nodes, by domain
-        of_domain: dict[str, list[tuple[str, TaggedNode]]] = defaultdict(list)
-        for group, each in context.tagged_groups.items():
-            for name in each.domains:
-                of_domain[name].append((group, each))
-        for name, tag in domains(context, "nlocation").items() if context.state is None else ():
-            there = context.tagged_by_domain.get(name, [])
-            twice = {item for node in there if len(node.of(name)) > 1 for item in node.of(name)}
-            groups = of_domain[name]
-            if len(groups) < len(context.tagged_groups):
-                values[name] = {frozenset()}
-            for group, each in groups:  # of nodes in two rooms GP528 knows more
-                if twice.isdisjoint(each.of(name)):
-                    places.append((name, tag, group, (each,)))
-        for name, _, _, nodes in places:
-            values.setdefault(name, set()).update(node.of(name) for node in nodes)
-        shared: dict[tuple[str, str], list[str]] = {}
-        where: dict[tuple[str, str], tuple[str, Span | None]] = {}
-        for domain, tag, group, nodes in places:
-            found = {node.of(domain) for node in nodes}
-            several = len(nodes) > 1 or nodes[0].several
-            undivided = several and len(found) == 1 and frozenset() not in found
-            if undivided and (len(values[domain]) == 1 or self._places_mirrors(context, group)):
-                key = domain, ", ".join(sorted(nodes[0].of(domain)))
-                shared.setdefault(key, []).append(group)
-                where.setdefault(key, _place(nodes, domain, tag))
-        for key, undivided_groups in shared.items():
-            message = f"all nodes of {named('group', undivided_groups)} have {key[1]}: none can be avoided"
-            label, span = where[key]
-            yield self.hit(label, message, span, hint="tag the nodes by what they really share, or remove the domain")
-
-    def _places_mirrors(self, context: Context, name: str) -> bool:
-        """Return whether mirrored instances are placed in a group."""
-        group = context.policy.groups.get(name)
-        policy = in_force(context, group, ("alloc_policy",)) if group is not None else None
-        is_open = policy is None or policy.value != "unallocable"
-        return is_open and (group is None or has_mirrors(context, group))
+@warning("GP519", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE | When.WHOLE)(
+    summary="All nodes of a group are in the same failure domain.",
+    rationale="Every pair of nodes shares the domain: there is no choice, each mirrored instance counts as badly"
+    " placed, and a failure of the domain takes down the whole group. Groups that are unallocable or allow no"
+    " DRBD place no mirrors, and count only where the domain divides no group at all.",
+    bad=_GROUP + _RACKS + _rack("n1, n2, n3", "rack:1"),
+    good=_DIVIDED,
+)
+def failure_domain_undivided(context: Context) -> Iterator[Hit]:
+    places = list(_domains_of_groups(context))
+    values: dict[str, set[frozenset[str]]] = {}  # of all nodes, by domain
+    of_domain: dict[str, list[tuple[str, TaggedNode]]] = defaultdict(list)
+    for group, each in context.tagged_groups.items():
+        for name in each.domains:
+            of_domain[name].append((group, each))
+    for name, tag in domains(context, "nlocation").items() if context.state is None else ():
+        there = context.tagged_by_domain.get(name, [])
+        twice = {item for node in there if len(node.of(name)) > 1 for item in node.of(name)}
+        groups = of_domain[name]
+        if len(groups) < len(context.tagged_groups):
+            values[name] = {frozenset()}
+        for group, each in groups:  # of nodes in two rooms GP528 knows more
+            if twice.isdisjoint(each.of(name)):
+                places.append((name, tag, group, (each,)))
+    for name, _, _, nodes in places:
+        values.setdefault(name, set()).update(node.of(name) for node in nodes)
+    shared: dict[tuple[str, str], tuple[tuple[str, Span | None], list[str]]] = {}
+    for domain, tag, group, nodes in places:
+        found = {node.of(domain) for node in nodes}
+        several = len(nodes) > 1 or nodes[0].several
+        undivided = several and len(found) == 1 and frozenset() not in found
+        if undivided and (len(values[domain]) == 1 or _places_mirrors(context, group)):
+            key = domain, ", ".join(sorted(nodes[0].of(domain)))
+            shared.setdefault(key, (_place(nodes, domain, tag), []))[1].append(group)
+    for (_, tags), ((label, span), undivided_groups) in shared.items():
+        message = f"all nodes of {named('group', undivided_groups)} have {tags}: none can be avoided"
+        yield hit(label, message, span, "tag the nodes by what they really share, or remove the domain")
 
 
-class FailureDomainIncomplete(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP520", "failure-domain-incomplete")(
-        summary="Some nodes of a group are in a failure or migration domain, others are in none; or a node loses its"
-        " place in a failure domain.",
-        rationale="A node without a tag of a failure domain shares nothing with the others, so htools prefers it for"
-        " redundant instances; one without a tag of a migration domain takes nothing from those that have one. Most"
-        " likely the tag was forgotten. (Of a migration domain without exceptions only upgraded nodes need a tag.)",
-        source=f"{LOCATION}, Failure tags and Migration tags",
-        bad=_GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2", "rack:2"),
-        good=_DIVIDED,
-    )
+def _places_mirrors(context: Context, name: str) -> bool:
+    group = context.policy.groups.get(name)
+    policy = in_force(context, group, ("alloc_policy",)) if group is not None else None
+    is_open = policy is None or policy.value != "unallocable"
+    return is_open and (group is None or has_mirrors(context, group))
 
-    def check(self, context: Context) -> Iterator[Hit]:
-        slips = [nodes for nodes in context.policy.node_sets if any(unlikely(entry.value) for entry in nodes.nodes)]
-        unknown = unknown_in_sets(context, context.state.nodes if context.state else None)
-        slips += [nodes for nodes, _ in unknown]  # their tags may be meant for the node that lacks them
-        meant = {begin for nodes in slips for tag in nodes.tags or () for begin in begins_of(tag.value)}
-        failure = domains(context, "nlocation")
-        upgrades = {begin for pair in allowed_migrations(context) for tag in pair for begin in begins_of(tag)}
-        at_place: dict[tuple[str, str, int], list[_Lacking]] = {}
-        spans: dict[tuple[str, str, int], Span | None] = {}
-        migration = (item for item in _domains_of_groups(context, "migration") if item[0] not in failure)
-        left = 100_000  # tags of nodes that are compared with the name of a domain
 
-        def has_almost(node: TaggedNode, domain: str) -> bool:
-            """Return whether a node has a tag that GP522 takes for a mistyped one of a domain."""
-            nonlocal left
-            left -= len(node.tags)
-            return left > 0 and any(place is not None and almost_in(tag, domain) for tag, place in node.tags.items())
+@warning("GP520", f"{LOCATION}, Failure tags and Migration tags", When.MORE_WITH_STATE | When.WHOLE)(
+    summary="Some nodes of a group are in a failure or migration domain, others are in none; or a node loses its"
+    " place in a failure domain.",
+    rationale="A node without a tag of a failure domain shares nothing with the others, so htools prefers it for"
+    " redundant instances; one without a tag of a migration domain takes nothing from those that have one. Most"
+    " likely the tag was forgotten. (Of a migration domain without exceptions only upgraded nodes need a tag.)",
+    bad=_GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2", "rack:2"),
+    good=_DIVIDED,
+)
+def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
+    slips = [nodes for nodes in context.policy.node_sets if any(unlikely(entry.value) for entry in nodes.nodes)]
+    unknown = unknown_in_sets(context, context.state.nodes if context.state else None)
+    slips += [nodes for nodes, _ in unknown]  # their tags may be meant for the node that lacks them
+    meant = {begin for nodes in slips for tag in nodes.tags or () for begin in begins_of(tag.value)}
+    failure = domains(context, "nlocation")
+    upgrades = {begin for pair in allowed_migrations(context) for tag in pair for begin in begins_of(tag)}
+    at_place: dict[tuple[str, str, int], tuple[Span | None, list[_Lacking]]] = {}
+    migration = (item for item in _domains_of_groups(context, "migration") if item[0] not in failure)
+    left = 100_000  # tags of nodes that are compared with the name of a domain
 
-        for domain, tag, group, nodes in (*_domains_of_groups(context), *migration):
-            if domain in meant or (domain not in failure and domain not in upgrades):
-                continue  # without exceptions only upgraded nodes need the tag
-            without = tuple(node.name for node in nodes if not node.of(domain) and not has_almost(node, domain))
-            least = 1 if domain in failure else 2  # of a single node in a migration domain GP518 knows more
-            like_others = sum(bool(node.of(domain)) for node in nodes) >= least
-            if not like_others:
-                without = tuple(name for name in without if domain in failure and _is_in_now(context, name, domain))
-            if without:
-                label, span = _place(nodes, domain, tag)
-                key = (label, span.file if span else "", span.line if span else 0)
-                spans.setdefault(key, span)
-                at_place.setdefault(key, []).append(_Lacking(domain, group, without, like_others=like_others))
-        for key, lacking in at_place.items():
-            domains_there = " and ".join(f"{domain}:…" for domain in dict.fromkeys(item.domain for item in lacking))
-            whose = "the group" if len({item.group for item in lacking}) == 1 else "these groups"
-            hint = f"tag every node of {whose} {domains_there}"
-            yield self.hit(key[0], _lacking_words(lacking), spans[key], hint=hint)
+    def has_almost(node: TaggedNode, domain: str) -> bool:
+        """Return whether a node has a tag that GP522 takes for a mistyped one of a domain."""
+        nonlocal left
+        left -= len(node.tags)
+        return left > 0 and any(place is not None and almost_in(tag, domain) for tag, place in node.tags.items())
+
+    for domain, tag, group, nodes in (*_domains_of_groups(context), *migration):
+        if domain in meant or (domain not in failure and domain not in upgrades):
+            continue  # without exceptions only upgraded nodes need the tag
+        without = tuple(node.name for node in nodes if not node.of(domain) and not has_almost(node, domain))
+        least = 1 if domain in failure else 2  # of a single node in a migration domain GP518 knows more
+        like_others = sum(bool(node.of(domain)) for node in nodes) >= least
+        if not like_others:
+            without = tuple(name for name in without if domain in failure and _is_in_now(context, name, domain))
+        if without:
+            label, span = _place(nodes, domain, tag)
+            key = (label, span.file if span else "", span.line if span else 0)
+            at_place.setdefault(key, (span, []))[1].append(_Lacking(domain, group, without, like_others=like_others))
+    for (label, _, _), (span, lacking) in at_place.items():
+        domains_there = " and ".join(f"{domain}:…" for domain in dict.fromkeys(item.domain for item in lacking))
+        whose = "the group" if len({item.group for item in lacking}) == 1 else "these groups"
+        yield hit(label, _lacking_words(lacking), span, f"tag every node of {whose} {domains_there}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,62 +197,49 @@ def _is_in_now(context: Context, node: str, domain: str) -> bool:
     return is_in and any(other.of(domain) for other in context.all_tagged)
 
 
-class NodeInTwoDomains(MoreWithState):
-    info = info_rule("GP521", "node-in-two-domains")(
-        summary="A node has two tags of the same failure domain.",
-        rationale="The node shares both domains with others. That is right for a node on two power feeds. (If the"
-        " domain is called after a place, it is GP528.)",
-        source=f"{LOCATION}, Failure tags",
-        bad=_DIVIDED.replace("rack", "power") + _rack("n1", "power:3"),
-        good=_DIVIDED.replace("rack", "power"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        names = [name for name in domains(context, "nlocation") if name.lower() not in PLACES]
-        for label, message, span in in_two(context, names):
-            yield self.hit(label, message, span)
+@information("GP521", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE)(
+    summary="A node has two tags of the same failure domain.",
+    rationale="The node shares both domains with others. That is right for a node on two power feeds. (If the"
+    " domain is called after a place, it is GP528.)",
+    bad=_DIVIDED.replace("rack", "power") + _rack("n1", "power:3"),
+    good=_DIVIDED.replace("rack", "power"),
+)
+def node_in_two_domains(context: Context) -> Iterator[Hit]:
+    names = [name for name in domains(context, "nlocation") if name.lower() not in PLACES]
+    return in_two(context, names)
 
 
-class NodeInTwoPlaces(MoreWithState):
-    info = warning_rule("GP528", "node-in-two-places")(
-        summary="A node has the tags of two racks, rooms, sites or other places.",
-        rationale="A node stands in one place. Most likely it is named in two node sets, or has moved and kept its old"
-        " tag: htools then keeps mirrors away from places where the node is not.",
-        source=f"{LOCATION}, Failure tags",
-        bad=_DIVIDED + _rack("n1", "rack:3"),
-        good=_DIVIDED,
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        names = [name for name in domains(context, "nlocation") if name.lower() in PLACES]
-        for label, message, span in in_two(context, names):
-            yield self.hit(label, message, span, hint="leave it the tag of the place where it is: tags of sets add up")
+@warning("GP528", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE)(
+    summary="A node has the tags of two racks, rooms, sites or other places.",
+    rationale="A node stands in one place. Most likely it is named in two node sets, or has moved and kept its old"
+    " tag: htools then keeps mirrors away from places where the node is not.",
+    bad=_DIVIDED + _rack("n1", "rack:3"),
+    good=_DIVIDED,
+)
+def node_in_two_places(context: Context) -> Iterator[Hit]:
+    names = [name for name in domains(context, "nlocation") if name.lower() in PLACES]
+    return in_two(context, names, "leave it the tag of the place where it is: tags of sets add up")
 
 
-class PlacesWithoutDomain(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP532", "places-without-domain")(
-        summary="Nodes have tags of several racks, rooms or other places, and the policy owns failure domains, but"
-        " declares none.",
-        rationale="Without a failure domain htools reads none of these tags. What is owned and not declared is removed:"
-        " a plan takes the failure domains from the cluster.",
-        source=f"{LOCATION}, Failure tags",
-        bad=_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]"),
-        good=_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]\nfailure_domains: [rack]"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        if suffixes(context.tags, "nlocation"):
-            return
-        entries = [owned for rules in context.policy.tag_rules for owned in rules.owns]
-        prefix = TAG_FAMILIES["nlocation"]
-        of_cluster = (entry for entry in entries if Level.CLUSTER in entry.value.levels)
-        owned = next((entry for entry in of_cluster if prefix.startswith(entry.value.prefix)), None)
-        names = unread_places(context) if owned is not None else []
-        if owned is not None and names:
-            tags = listed(f"{name}:…" for name in names)
-            message = f"nodes have tags {tags}, but no failure domain is declared, and a plan removes those there are"
-            hint = f"write `failure_domains: [{', '.join(names)}]`, or do not own them"
-            yield self.hit("cluster", message, owned.span, hint=hint)
+@warning("GP532", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE | When.WHOLE)(
+    summary="Nodes have tags of several racks, rooms or other places, and the policy owns failure domains, but"
+    " declares none.",
+    rationale="Without a failure domain htools reads none of these tags. What is owned and not declared is removed:"
+    " a plan takes the failure domains from the cluster.",
+    **show(_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]…"), bad="", good="\nfailure_domains: [rack]"),
+)
+def places_without_domain(context: Context) -> Iterator[Hit]:
+    if suffixes(context.tags, "nlocation"):
+        return
+    entries = [owned for rules in context.policy.tag_rules for owned in rules.owns]
+    prefix = TAG_FAMILIES["nlocation"]
+    of_cluster = (entry for entry in entries if Level.CLUSTER in entry.value.levels)
+    owned = next((entry for entry in of_cluster if prefix.startswith(entry.value.prefix)), None)
+    names = unread_places(context) if owned is not None else []
+    if owned is not None and names:
+        tags = listed(f"{name}:…" for name in names)
+        message = f"nodes have tags {tags}, but no failure domain is declared, and a plan removes those there are"
+        yield hit("cluster", message, owned.span, f"write `failure_domains: [{', '.join(names)}]`, or do not own them")
 
 
 def _domains_of_groups(
@@ -291,56 +262,51 @@ def _place(nodes: tuple[TaggedNode, ...], domain: str, tag: Tag | None) -> tuple
     return ("cluster", tag.span) if tag else ("cluster", None)
 
 
-class OwnedPrefixIdle(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP523", "owned-prefix-idle")(
-        summary="An owned prefix differs slightly from tags in use, or is owned on other objects than have them, or no"
-        " tag has the prefix while nobody owns those of a domain.",
-        rationale="gpolicy removes tags only under owned prefixes, on the objects that the entry names. If the entry"
-        " is misspelt, tags that you remove from the policy stay on the cluster.",
-        bad=f'{OWNING.replace("rack:", "rakc:")}{LEFT_NODE}["rack:a"]\n',
-        good=f'{OWNING}{LEFT_NODE}["rack:a"]\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        prefixes = Names(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)
-        used, left = context.once(_ownership)
-        for rules in context.policy.tag_rules:
-            for owned in rules.owns:
-                prefix, levels = owned.value.prefix, owned.value.levels
-                having = used[prefix]
-                if having and not having & levels:
-                    where = "s and ".join(sorted(str(level.value) for level in having))
-                    message = f"{prefix} is owned on objects without such tags: they are on {where}s"
-                    yield self.hit("cluster", message, owned.span, hint="correct `on`")
-                elif not having and prefix.endswith(":"):
-                    meant = prefixes.meant(prefix.rstrip(":"))
-                    if meant:
-                        message = f"no tag starts with `{prefix}`; did you mean `{meant}:`?"
-                        yield self.hit("cluster", message, owned.span, hint=f"write {meant}:")
-                    elif left and Level.NODE in levels:
-                        message = f"no tag starts with `{prefix}`, and the tags {left}:… of a domain are not owned"
-                        yield self.hit("cluster", message, owned.span, hint=f"did you mean {left}:? Or own both")
+@warning("GP523", when=When.MORE_WITH_STATE | When.WHOLE)(
+    summary="An owned prefix differs slightly from tags in use, or is owned on other objects than have them, or no"
+    " tag has the prefix while nobody owns those of a domain.",
+    rationale="gpolicy removes tags only under owned prefixes, on the objects that the entry names. If the entry"
+    " is misspelt, tags that you remove from the policy stay on the cluster.",
+    **show(f'…{LEFT_NODE}["rack:a"]\n', bad=OWNING.replace("rack:", "rakc:"), good=OWNING),
+)
+def owned_prefix_idle(context: Context) -> Iterator[Hit]:
+    prefixes = Names(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)
+    used, left = context.once(_ownership)
+    for rules in context.policy.tag_rules:
+        for owned in rules.owns:
+            prefix, levels = owned.value.prefix, owned.value.levels
+            having = used[prefix]
+            if having and not having & levels:
+                where = "s and ".join(sorted(str(level.value) for level in having))
+                message = f"{prefix} is owned on objects without such tags: they are on {where}s"
+                yield hit("cluster", message, owned.span, "correct `on`")
+            elif not having and prefix.endswith(":"):
+                meant = prefixes.meant(prefix.rstrip(":"))
+                if meant:
+                    message = f"no tag starts with `{prefix}`; did you mean `{meant}:`?"
+                    yield hit("cluster", message, owned.span, f"write {meant}:")
+                elif left and Level.NODE in levels:
+                    message = f"no tag starts with `{prefix}`, and the tags {left}:… of a domain are not owned"
+                    yield hit("cluster", message, owned.span, f"did you mean {left}:? Or own both")
 
 
-class DomainNotOwned(MoreWithState, WholePolicyRule):
-    info = info_rule("GP531", "domain-not-owned")(
-        summary="Tags of one domain of nodes are owned, those of another are not.",
-        rationale="Tags that you remove from the policy stay on the cluster if nobody owns them. That is right where"
-        " something else sets them as well, such as an upgrade.",
-        bad=OWNING.replace("[rack]", "[rack, room]") + f'{LEFT_NODE}["rack:a", "room:1"]\n',
-        good=f'{OWNING}{LEFT_NODE}["rack:a"]\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        used, left = context.once(_ownership)
-        names = domains_of_nodes(context)
-        owned = (owned for rules in context.policy.tag_rules for owned in rules.owns)
-        for entry in owned if left else ():
-            prefix, levels = entry.value.prefix, entry.value.levels
-            if prefix.rstrip(":") in names and Level.NODE in used[prefix] & levels:
-                message = f"tags {prefix}… of nodes are owned, and those of the domain {left} are not"
-                yield self.hit("cluster", message, entry.span, hint=f"own {left}: on node as well")
-                return  # one is enough
+@information("GP531", when=When.MORE_WITH_STATE | When.WHOLE)(
+    summary="Tags of one domain of nodes are owned, those of another are not.",
+    rationale="Tags that you remove from the policy stay on the cluster if nobody owns them. That is right where"
+    " something else sets them as well, such as an upgrade.",
+    bad=OWNING.replace("[rack]", "[rack, room]") + f'{LEFT_NODE}["rack:a", "room:1"]\n',
+    good=f'{OWNING}{LEFT_NODE}["rack:a"]\n',
+)
+def domain_not_owned(context: Context) -> Iterator[Hit]:
+    used, left = context.once(_ownership)
+    names = domains_of_nodes(context)
+    owned = (owned for rules in context.policy.tag_rules for owned in rules.owns)
+    for entry in owned if left else ():
+        prefix, levels = entry.value.prefix, entry.value.levels
+        if prefix.rstrip(":") in names and Level.NODE in used[prefix] & levels:
+            message = f"tags {prefix}… of nodes are owned, and those of the domain {left} are not"
+            yield hit("cluster", message, entry.span, f"own {left}: on node as well")
+            return  # one is enough
 
 
 def domains_of_nodes(context: Context) -> set[str]:

@@ -9,13 +9,12 @@ from heapq import nsmallest
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
-from gpolicy.findings import Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import Guesses
 from gpolicy.printable import some
-from gpolicy.rules.shared import GROUP, MoreWithState, WholePolicyRule
+from gpolicy.rules.shared import GROUP, show
 from gpolicy.rules.tags.domains import (
     CLOSE,
     LOCATION,
@@ -52,165 +51,139 @@ def _rules(allow: str) -> str:
     return f"gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow: [{allow}]\n"
 
 
-class AllowMigrationForm(Rule):
-    info = error_rule("GP504", "allowmigration-form")(
-        summary="An allowmigration tag does not have the form FROM::TO.",
-        rationale="Both sides are migration tags, with exactly one :: between them. htools ignores any other form.",
-        source=_SOURCE,
-        bad=cluster_tags('"htools:migration:hv", "htools:allowmigration:hv:4:hv:5"'),
-        good=cluster_tags('"htools:migration:hv", "htools:allowmigration:hv:4::hv:5"'),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for tag in context.tags:
-            if tag.family == "allowmigration" and tag.suffix and len(sides(tag)) != 2:
-                hint = "or write it in a TagRules document: migration.allow: [{from: …, to: …}]"
-                yield self.hit(tag.label, f"{tag.suffix!r} is not FROM::TO with exactly one ::", tag.span, hint=hint)
+@error("GP504", _SOURCE)(
+    summary="An allowmigration tag does not have the form FROM::TO.",
+    rationale="Both sides are migration tags, with exactly one :: between them. htools ignores any other form.",
+    **show(cluster_tags('"htools:migration:hv", "htools:allowmigration:hv:4…hv:5"'), bad=":", good="::"),
+)
+def allowmigration_form(context: Context) -> Iterator[Hit]:
+    for tag in context.tags:
+        if tag.family == "allowmigration" and tag.suffix and len(sides(tag)) != 2:
+            hint = "or write it in a TagRules document: migration.allow: [{from: …, to: …}]"
+            yield hit(tag.label, f"{tag.suffix!r} is not FROM::TO with exactly one ::", tag.span, hint)
 
 
-class AllowMigrationWithoutDomain(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP505", "allowmigration-without-domain")(
-        summary="An allowmigration rule is about a tag outside all migration domains of the policy.",
-        rationale="Tags of nodes restrict migration only if a migration domain covers them. Without one there is"
-        " nothing to allow, and the rule has no effect.",
-        source=_SOURCE,
-        bad='gpolicy: v1\nkind: TagRules\nmigration:\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
-        good='gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        tags = list(context.tags)
-        domains = suffixes(tags, "migration") | observed(context, "migration")
-        for tag in tags:
-            for side in sides(tag) if tag.family == "allowmigration" and len(sides(tag)) == 2 else ():
-                if domains.isdisjoint(begins_of(side)) and not (tag.typed and side.startswith(HTOOLS)):
-                    hint = f"declare the domain {side.partition(':')[0]!r} (TagRules: migration.domains)"
-                    yield self.hit(tag.label, f"{side!r} belongs to no migration domain", tag.span, hint=hint)
+@warning("GP505", _SOURCE, When.MORE_WITH_STATE | When.WHOLE)(
+    summary="An allowmigration rule is about a tag outside all migration domains of the policy.",
+    rationale="Tags of nodes restrict migration only if a migration domain covers them. Without one there is"
+    " nothing to allow, and the rule has no effect.",
+    **show(_rules(_UP).replace("  domains: [hv]\n", "…"), bad="", good="  domains: [hv]\n"),
+)
+def allowmigration_without_domain(context: Context) -> Iterator[Hit]:
+    tags = list(context.tags)
+    domains = suffixes(tags, "migration") | observed(context, "migration")
+    for tag in tags:
+        for side in sides(tag) if tag.family == "allowmigration" and len(sides(tag)) == 2 else ():
+            if domains.isdisjoint(begins_of(side)) and not (tag.typed and side.startswith(HTOOLS)):
+                hint = f"declare the domain {side.partition(':')[0]!r} (TagRules: migration.domains)"
+                yield hit(tag.label, f"{side!r} belongs to no migration domain", tag.span, hint)
 
 
-class AllowMigrationPointless(Rule):
-    info = warning_rule("GP516", "allowmigration-pointless")(
-        summary="An allowmigration rule allows what is allowed anyway.",
-        rationale="A target with the same tag needs no exception, and an exception needs to be written only once.",
-        source=_SOURCE,
-        bad=_rules('{from: "hv:4", to: "hv:4"}'),
-        good=_rules(_UP),
-        fix="Removes the repeated rule.",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        first: dict[str, Tag] = {}
-        for tag in exceptions(context):
-            source, target = sides(tag)
-            earlier = first.setdefault(tag.suffix, tag)
-            if source == target:
-                message = f"a node with {target} accepts instances from one with {source} anyway"
-                yield self.hit(tag.label, message, tag.span, hint="write the tag of the other nodes on one side")
-            elif earlier is not tag:
-                related = (Related(earlier.span, "already written here"),)
-                message = f"{source} to {target} is allowed already"
-                fix = without_tag(context, tag)
-                yield self.hit(tag.label, message, tag.span, hint="remove it", related=related, fix=fix)
+@warning("GP516", _SOURCE)(
+    summary="An allowmigration rule allows what is allowed anyway.",
+    rationale="A target with the same tag needs no exception, and an exception needs to be written only once.",
+    **show(_rules('{from: "hv:4", to: "…"}'), bad="hv:4", good="hv:5"),
+    fix="Removes the repeated rule.",
+)
+def allowmigration_pointless(context: Context) -> Iterator[Hit]:
+    first: dict[str, Tag] = {}
+    for tag in exceptions(context):
+        source, target = sides(tag)
+        earlier = first.setdefault(tag.suffix, tag)
+        if source == target:
+            message = f"a node with {target} accepts instances from one with {source} anyway"
+            yield hit(tag.label, message, tag.span, "write the tag of the other nodes on one side")
+        elif earlier is not tag:
+            related = see(earlier.span, "already written here")
+            message = f"{source} to {target} is allowed already"
+            yield hit(tag.label, message, tag.span, "remove it", related, fix=without_tag(context, tag))
 
 
-class TagWithoutNode(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP517", "tag-without-node")(
-        summary="A failure domain, a migration domain or an exception is about tags that no node has.",
-        rationale="The rule has no effect. Most likely the tag is misspelt, in the rule or on the nodes. Without the"
-        " cluster's state gpolicy reports this only if node sets declare tags of domains (for an exception: of its"
-        " domain), tags under an owned prefix, or tags of places, such as racks, that no rule is about.",
-        source=LOCATION,
-        bad=_rules('{from: "hv:4", to: "hv:6"}') + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
-        good=_rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        known = known_node_tags(context)
-        kinds = {tag.partition(":")[0] for tag in known if ":" in tag}
-        used = {begin for tag in known for begin in begins_of(tag)}
-        declared = {begin for tag in declared_node_tags(context) for begin in begins_of(tag)}
-        names = {*domains(context, "nlocation"), *domains(context, "migration")}
-        owned = {item.prefix.rstrip(":") for item in context.policy.owned if Level.NODE in item.levels}
-        is_said = not used.isdisjoint(names) or not (owned & declared).issubset(names)  # which tags nodes are to have
-        guess = Guesses()
-        places = unread_places(context)
-        for family in ("nlocation", "migration"):
-            for domain, tag in domains(context, family).items():
-                if tag is None or domain in used:
-                    continue
-                close = guess(domain, kinds, cutoff=CLOSE)
-                others = places if family == "nlocation" else []
-                if context.state is not None or close or is_said or others:
-                    hint = f"tag the nodes {domain}:…{''.join(f', or name {name}, which they have' for name in others)}"
-                    hint = f"Did you mean `{close}`?" if close else hint
-                    yield self.hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint=hint)
-        migration = domains(context, "migration")
-        for tag in exceptions(context):
-            for side in dict.fromkeys(sides(tag)):
-                covering = {name for name in begins_of(side) if name in migration}
-                is_judged = context.state is not None or not covering.isdisjoint(declared)
-                if covering and side not in known and is_judged:
-                    hint = "tag the nodes, or remove the exception"
-                    if guess(side, known, cutoff=0.6):
-                        alike = (text for text in known if not covering.isdisjoint(begins_of(text)))
-                        hint = f"nodes have {', '.join(nsmallest(8, alike))}"
-                    yield self.hit(tag.label, f"no node has the tag {side}", tag.span, hint=hint)
+@warning("GP517", LOCATION, When.MORE_WITH_STATE | When.WHOLE)(
+    summary="A failure domain, a migration domain or an exception is about tags that no node has.",
+    rationale="The rule has no effect. Most likely the tag is misspelt, in the rule or on the nodes. Without the"
+    " cluster's state gpolicy reports this only if node sets declare tags of domains (for an exception: of its"
+    " domain), tags under an owned prefix, or tags of places, such as racks, that no rule is about.",
+    **show(_rules('{from: "hv:4", to: "hv:…"}') + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"), bad="6", good="5"),
+)
+def tag_without_node(context: Context) -> Iterator[Hit]:
+    known = known_node_tags(context)
+    kinds = {tag.partition(":")[0] for tag in known if ":" in tag}
+    used = {begin for tag in known for begin in begins_of(tag)}
+    declared = {begin for tag in declared_node_tags(context) for begin in begins_of(tag)}
+    names = {*domains(context, "nlocation"), *domains(context, "migration")}
+    owned = {item.prefix.rstrip(":") for item in context.policy.owned if Level.NODE in item.levels}
+    is_said = not used.isdisjoint(names) or not (owned & declared).issubset(names)  # which tags nodes are to have
+    guess = Guesses()
+    places = unread_places(context)
+    for family in ("nlocation", "migration"):
+        for domain, tag in domains(context, family).items():
+            if tag is None or domain in used:
+                continue
+            close = guess(domain, kinds, cutoff=CLOSE)
+            others = places if family == "nlocation" else []
+            if context.state is not None or close or is_said or others:
+                hint = f"tag the nodes {domain}:…{''.join(f', or name {name}, which they have' for name in others)}"
+                hint = f"Did you mean `{close}`?" if close else hint
+                yield hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint)
+    migration = domains(context, "migration")
+    for tag in exceptions(context):
+        for side in dict.fromkeys(sides(tag)):
+            covering = {name for name in begins_of(side) if name in migration}
+            is_judged = context.state is not None or not covering.isdisjoint(declared)
+            if covering and side not in known and is_judged:
+                hint = "tag the nodes, or remove the exception"
+                if guess(side, known, cutoff=0.6):
+                    alike = (text for text in known if not covering.isdisjoint(begins_of(text)))
+                    hint = f"nodes have {', '.join(nsmallest(8, alike))}"
+                yield hit(tag.label, f"no node has the tag {side}", tag.span, hint)
 
 
-class MigrationDeadEnd(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP518", "migration-dead-end")(
-        summary="Because of its migration tags a node cannot migrate to any other node of its group.",
-        rationale="A target must have every migration tag of the source, or another tag that an exception allows"
-        " instead. Instances cannot leave the last node with an old tag: hbal and hail leave them there, and the node"
-        " cannot be emptied by migration. A node that all others may migrate to is not reported: it is the first"
-        " upgraded one.",
-        source=_SOURCE,
-        bad=_NODES + _rules("") + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
-        good=_NODES + _rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        names = domains(context, "migration")
-        allowed = allowed_migrations(context)
-        for group, nodes in context.tagged_nodes.items() if names else ():
-            for node in nodes if len(nodes) > 1 else ():
-                tags = _migration_tags(node, names)
-                others = [other for other in nodes if other is not node]
-                if not tags or any(may_receive(other.tags, tags, allowed) for other in others):
-                    continue
-                if all(may_receive(node.tags, _migration_tags(other, names), allowed) for other in others):
-                    continue
-                label, span = next((place for tag in sorted(tags) if (place := node.tags[tag])), ("cluster", None))
-                tag = next((names[name] for name in names if node.of(name)), None)
-                span = span or (tag.span if tag else None)
-                message = f"no other node of group {group} accepts instances from {node.name}"
-                message += f" ({', '.join(sorted(tags))})"
-                yield self.hit(label, message, span, hint="give another node the same tags, or allow the migration")
+@warning("GP518", _SOURCE, When.MORE_WITH_STATE | When.WHOLE)(
+    summary="Because of its migration tags a node cannot migrate to any other node of its group.",
+    rationale="A target must have every migration tag of the source, or another tag that an exception allows instead."
+    " Instances cannot leave the last node with an old tag: hbal and hail leave them there, and the node cannot be"
+    " emptied by migration. A node that all others may migrate to is not reported: it is the first upgraded one.",
+    bad=_NODES + _rules("") + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
+    good=_NODES + _rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
+)
+def migration_dead_end(context: Context) -> Iterator[Hit]:
+    names = domains(context, "migration")
+    allowed = allowed_migrations(context)
+    for group, nodes in context.tagged_nodes.items() if names else ():
+        for node in nodes if len(nodes) > 1 else ():
+            tags = _migration_tags(node, names)
+            others = [other for other in nodes if other is not node]
+            if not tags or any(may_receive(other.tags, tags, allowed) for other in others):
+                continue
+            if all(may_receive(node.tags, _migration_tags(other, names), allowed) for other in others):
+                continue
+            label, span = next((place for tag in sorted(tags) if (place := node.tags[tag])), ("cluster", None))
+            tag = next((names[name] for name in names if node.of(name)), None)
+            span = span or (tag.span if tag else None)
+            message = f"no other node of group {group} accepts instances from {node.name} ({', '.join(sorted(tags))})"
+            yield hit(label, message, span, "give another node the same tags, or allow the migration")
 
 
 def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
     return frozenset(tag for name in names for tag in node.of(name))
 
 
-class MigrationDownwards(MoreWithState):
-    info = warning_rule("GP530", "migration-downwards")(
-        summary="An exception allows migration only from a later version to an earlier one.",
-        rationale="A newer hypervisor takes over what an older one runs, and rarely the other way round. In an upgrade"
-        " instances leave the nodes of the old version, which this exception does not allow: most likely its two sides"
-        " are exchanged.",
-        source=_SOURCE,
-        bad=_rules('{from: "hv:5", to: "hv:4"}'),
-        good=_rules(_UP),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        allowed = allowed_migrations(context)
-        for tag in exceptions(context):
-            source, target = sides(tag)
-            (name, old), (same, new) = _version(source), _version(target)
-            if name == same and old > new and (target, source) not in allowed:
-                message = f"instances may go from {source} to {target}, but not from {target} to {source}"
-                yield self.hit(tag.label, message, tag.span, hint="exchange `from` and `to`, or allow both ways")
+@warning("GP530", _SOURCE, When.MORE_WITH_STATE)(
+    summary="An exception allows migration only from a later version to an earlier one.",
+    rationale="A newer hypervisor takes over what an older one runs, and rarely the other way round. In an upgrade"
+    " instances leave the nodes of the old version, which this exception does not allow: most likely its two sides"
+    " are exchanged.",
+    **show(_rules("…"), bad='{from: "hv:5", to: "hv:4"}', good=_UP),
+)
+def migration_downwards(context: Context) -> Iterator[Hit]:
+    allowed = allowed_migrations(context)
+    for tag in exceptions(context):
+        source, target = sides(tag)
+        (name, old), (same, new) = _version(source), _version(target)
+        if name == same and old > new and (target, source) not in allowed:
+            message = f"instances may go from {source} to {target}, but not from {target} to {source}"
+            yield hit(tag.label, message, tag.span, "exchange `from` and `to`, or allow both ways")
 
 
 def _version(tag: str) -> tuple[str, list[int]]:
@@ -228,64 +201,57 @@ def _set(nodes: str, *tags: str) -> str:
 _RACKS: Final = _set("n1, n2", "rack:1") + _set("n3, n4", "rack:2")
 
 
-class ExclusionOfNodeTags(Rule):
-    info = warning_rule("GP525", "exclusion-of-node-tags")(
-        summary="An exclusion rule is about tags of nodes.",
-        rationale="htools compares exclusion tags of instances only: two with the same tag do not share a node. Tags"
-        " of nodes have no effect there; what nodes share are failure domains.",
-        source=f"{LOCATION}; htools of Ganeti 2.15 to 3.1",
-        bad="gpolicy: v1\nkind: TagRules\nexclusion: [rack]\nfailure_domains: [rack]\n",
-        good="gpolicy: v1\nkind: TagRules\nexclusion: [service]\nfailure_domains: [rack]\n",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        names = suffixes(context.tags, "nlocation") | suffixes(context.tags, "migration")
-        of_nodes = sorted({tag.text for tag in context.tags if tag.level is Level.NODE and not tag.family})
-        for tag in context.tags:
-            if tag.family != "iextags" or not tag.suffix or tag.suffix.startswith(HTOOLS):
-                continue
-            name = tag.suffix.rstrip(":")
-            place = bisect_left(of_nodes, tag.suffix)
-            node_tag = next((text for text in of_nodes[place : place + 1] if text.startswith(tag.suffix)), None)
-            if name in names or name.lower() in OF_NODES or node_tag is not None:
-                message = f"{name} is a domain of nodes, and exclusion is about instances"
-                if node_tag is not None and name not in names:
-                    message = f"nodes have the tag {node_tag}, and exclusion is about tags of instances"
-                yield self.hit(tag.label, message, tag.span, hint="name what instances have in common: service")
+@warning("GP525", f"{LOCATION}; htools of Ganeti 2.15 to 3.1")(
+    summary="An exclusion rule is about tags of nodes.",
+    rationale="htools compares exclusion tags of instances only: two with the same tag do not share a node. Tags"
+    " of nodes have no effect there; what nodes share are failure domains.",
+    **show("gpolicy: v1\nkind: TagRules\nexclusion: […]\nfailure_domains: [rack]\n", bad="rack", good="service"),
+)
+def exclusion_of_node_tags(context: Context) -> Iterator[Hit]:
+    names = suffixes(context.tags, "nlocation") | suffixes(context.tags, "migration")
+    of_nodes = sorted({tag.text for tag in context.tags if tag.level is Level.NODE and not tag.family})
+    for tag in context.tags:
+        if tag.family != "iextags" or not tag.suffix or tag.suffix.startswith(HTOOLS):
+            continue
+        name = tag.suffix.rstrip(":")
+        place = bisect_left(of_nodes, tag.suffix)
+        node_tag = next((text for text in of_nodes[place : place + 1] if text.startswith(tag.suffix)), None)
+        if name in names or name.lower() in OF_NODES or node_tag is not None:
+            message = f"{name} is a domain of nodes, and exclusion is about instances"
+            if node_tag is not None and name not in names:
+                message = f"nodes have the tag {node_tag}, and exclusion is about tags of instances"
+            yield hit(tag.label, message, tag.span, "name what instances have in common: service")
 
 
-class DomainsLeaveNone(MoreWithState, WholePolicyRule):
-    info = warning_rule("GP526", "domains-leave-none")(
-        summary="Each domain leaves a node others of its group for its mirrors, but no other node suits all domains.",
-        rationale="The secondary of a DRBD instance should share no failure domain with its primary, and an instance"
-        " can only migrate to it where migration tags allow that. Where these leave no node, every mirrored instance"
-        " there either shares a failure domain with itself, or cannot migrate between its two nodes.",
-        source=f"{LOCATION}, Failure tags and Migration tags",
-        bad=_FOUR_NODES + _RULES + _set("n1, n2", "rack:1", "hv:4") + _set("n3, n4", "rack:2", "hv:5"),
-        good=_FOUR_NODES + _RULES + _RACKS + _set("n2, n3", "hv:4") + _set("n1, n4", "hv:5"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        failure, migration = sorted(domains(context, "nlocation")), sorted(domains(context, "migration"))
-        if len(failure) + bool(migration) < 2:
-            return
-        allowed = allowed_migrations(context)
-        for group in context.groups:
-            nodes = context.tagged_nodes.get(group.name, ()) if has_mirrors(context, group) else ()
-            kinds: dict[tuple[frozenset[str], ...], list[TaggedNode]] = {}
-            for node in nodes:
-                moving = frozenset(tag for name in migration for tag in node.of(name))
-                kinds.setdefault((moving, *(node.of(name) for name in failure)), []).append(node)
-            if len(kinds) > 300:  # too many to compare each with each
-                continue
-            alone = [node for kind, alike in kinds.items() if _is_left_alone(kind, kinds, allowed) for node in alike]
-            if alone:
-                names = ", ".join(dict.fromkeys((*failure, *migration)))
-                message = f"group {group.name}: no node suits {some([node.name for node in alone])} as the other node"
-                message += f" of a mirrored instance, by {names} together"
-                places = (node.tags[tag] for node in alone for tag in sorted(node.tags) if node.tags[tag] is not None)
-                label, span = next(places, None) or (group.label, group.span)
-                yield self.hit(label, message, span, hint="spread the tags so that they cross, or remove a domain")
+@warning("GP526", f"{LOCATION}, Failure tags and Migration tags", When.MORE_WITH_STATE | When.WHOLE)(
+    summary="Each domain leaves a node others of its group for its mirrors, but no other node suits all domains.",
+    rationale="The secondary of a DRBD instance should share no failure domain with its primary, and an instance"
+    " can only migrate to it where migration tags allow that. Where these leave no node, every mirrored instance"
+    " there either shares a failure domain with itself, or cannot migrate between its two nodes.",
+    bad=_FOUR_NODES + _RULES + _set("n1, n2", "rack:1", "hv:4") + _set("n3, n4", "rack:2", "hv:5"),
+    good=_FOUR_NODES + _RULES + _RACKS + _set("n2, n3", "hv:4") + _set("n1, n4", "hv:5"),
+)
+def domains_leave_none(context: Context) -> Iterator[Hit]:
+    failure, migration = sorted(domains(context, "nlocation")), sorted(domains(context, "migration"))
+    if len(failure) + bool(migration) < 2:
+        return
+    allowed = allowed_migrations(context)
+    for group in context.groups:
+        nodes = context.tagged_nodes.get(group.name, ()) if has_mirrors(context, group) else ()
+        kinds: dict[tuple[frozenset[str], ...], list[TaggedNode]] = {}
+        for node in nodes:
+            moving = frozenset(tag for name in migration for tag in node.of(name))
+            kinds.setdefault((moving, *(node.of(name) for name in failure)), []).append(node)
+        if len(kinds) > 300:  # too many to compare each with each
+            continue
+        alone = [node for kind, alike in kinds.items() if _is_left_alone(kind, kinds, allowed) for node in alike]
+        if alone:
+            names = ", ".join(dict.fromkeys((*failure, *migration)))
+            message = f"group {group.name}: no node suits {some([node.name for node in alone])} as the other node"
+            message += f" of a mirrored instance, by {names} together"
+            places = (node.tags[tag] for node in alone for tag in sorted(node.tags) if node.tags[tag] is not None)
+            label, span = next(places, None) or (group.label, group.span)
+            yield hit(label, message, span, "spread the tags so that they cross, or remove a domain")
 
 
 def _is_left_alone(
@@ -306,16 +272,12 @@ def _is_left_alone(
     return bool(suits) and all(any(each) for each in zip(*suits, strict=True)) and not any(all(one) for one in suits)
 
 
-class NodeInTwoMigrationDomains(MoreWithState):
-    info = warning_rule("GP527", "two-migration-tags")(
-        summary="A node has two tags of the same migration domain.",
-        rationale="Such a tag says what instances need of their node, such as the version of its hypervisor, of which"
-        " a node has one. A target must suit both tags.",
-        source=f"{LOCATION}, Migration tags",
-        bad=_FOUR_NODES + _RULES + _RACKS + _set("n3, n4", "hv:4") + _set("n1, n2", "hv:4", "hv:5"),
-        good=_FOUR_NODES + _RULES + _RACKS + _set("n1, n2, n3, n4", "hv:4"),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for label, message, span in in_two(context, domains(context, "migration")):
-            yield self.hit(label, message, span, hint="leave it one of the tags")
+@warning("GP527", f"{LOCATION}, Migration tags", When.MORE_WITH_STATE)(
+    summary="A node has two tags of the same migration domain.",
+    rationale="Such a tag says what instances need of their node, such as the version of its hypervisor, of which"
+    " a node has one. A target must suit both tags.",
+    bad=_FOUR_NODES + _RULES + _RACKS + _set("n3, n4", "hv:4") + _set("n1, n2", "hv:4", "hv:5"),
+    good=_FOUR_NODES + _RULES + _RACKS + _set("n1, n2, n3, n4", "hv:4"),
+)
+def two_migration_tags(context: Context) -> Iterator[Hit]:
+    return in_two(context, domains(context, "migration"), "leave it one of the tags")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.findings import Finding, Severity
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
+from tests.mistakes import find_mistakes
 from tests.rules.case_files import cases
 from tests.rules.defects import (  # noqa: F401 (each registers its defects)
     group_defects,

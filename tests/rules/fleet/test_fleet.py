@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from gpolicy.checking.catalogue import FLEET_RULES
-from gpolicy.checking.checking import check_fleet, find_mistakes
+from gpolicy.checking.checking import check_fleet
 from gpolicy.checking.rule import Fleet, Hit
 from gpolicy.findings import RuleInfo
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
+from tests.mistakes import find_mistakes
 from tests.rules.run_rules import TODAY
 
 BASE = "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\nbeparams: {vcpus: 1}\n"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
+from tests.mistakes import find_mistakes
 from tests.rules.run_rules import TODAY
 
 _BASE = "gpolicy: v1\nkind: NodeGroup\nname: media\nalloc_policy: preferred\n"

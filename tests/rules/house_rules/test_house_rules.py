@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from gpolicy.checking import value_schema
-from gpolicy.checking.checking import find_mistakes
 from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.checking.repository import Checker
 from gpolicy.checking.settings_tables import Overrides, settings_for, settings_of
@@ -18,6 +17,7 @@ from gpolicy.findings import Finding, Severity
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.shared import bounds
+from tests.mistakes import find_mistakes
 from tests.rules.run_rules import TODAY, check, codes
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\nipolicy: {vcpu-ratio: 4}\n"

@@ -9,7 +9,7 @@ from gpolicy.checking.settings_tables import FAIL_ON
 from gpolicy.cluster.credentials import LOGIN
 from gpolicy.findings import HOUSE, RuleInfo, Severity
 from gpolicy.policy.conformance import share_shapes
-from gpolicy.policy.schema_parameters import SHAPE, Schema, object_of
+from gpolicy.policy.schema_parameters import SHAPE, Schema, closed, object_of
 from gpolicy.policy.schema_rules import RULE_NAME
 from gpolicy.settings.named_clusters import KEYS, LABEL, LONGEST_PAUSE, NAME, ROLLOUT_KEYS
 
@@ -87,12 +87,12 @@ def _check() -> Schema:
             _list("ignorable", "These rules do not count there."),
         ),
     }
-    return _table("Which findings count, and what they cause.", properties)
+    return closed(properties, "Which findings count, and what they cause.")
 
 
 def _parameters() -> Schema:
     tables = {word: _numbers(info) for info in CATALOGUE if info.parameters for word in (info.name, info.code)}
-    return _table("Parameters of rules: a table for each rule, by name or code.", tables)
+    return closed(tables, "Parameters of rules: a table for each rule, by name or code.")
 
 
 def _clusters() -> Schema:
@@ -102,12 +102,7 @@ def _clusters() -> Schema:
     texts["credentials"]["pattern"] = f"^({LOGIN.pattern})$"
     label = {"pattern": f"^{LABEL.pattern}$"}
     labels = {"type": "object", "description": KEYS["labels"], "additionalProperties": {"type": "string", **label}}
-    cluster = {
-        "type": "object",
-        "properties": {**texts, "labels": {**labels, "propertyNames": label}},
-        "required": ["state"],
-        "additionalProperties": False,
-    }
+    cluster = closed({**texts, "labels": {**labels, "propertyNames": label}}, required=("state",))
     return _map("Clusters by name: a table for each.", cluster, {"pattern": f"^{NAME.pattern}$"})
 
 
@@ -117,7 +112,7 @@ def _rollout() -> Schema:
     waves = {"type": "array", "description": about["waves"], "items": label, "minItems": 1, "uniqueItems": True}
     pause = {"type": "number", "minimum": 0, "maximum": LONGEST_PAUSE, "default": 0}
     properties = {"waves": waves, "pause": {"description": about["pause"], **pause}}
-    return _table("The order in which `gpolicy apply --all` comes to the clusters.", properties, required=["waves"])
+    return closed(properties, "The order in which `gpolicy apply --all` comes to the clusters.", required=("waves",))
 
 
 def _numbers(info: RuleInfo) -> Schema:
@@ -136,16 +131,6 @@ def _numbers(info: RuleInfo) -> Schema:
 
 def _list(definition: str, description: str) -> Schema:
     return {"type": "array", "description": description, "items": {"$ref": f"#/definitions/{definition}"}}
-
-
-def _table(description: str, properties: Schema, **more: list[str]) -> Schema:
-    return {
-        "type": "object",
-        "description": description,
-        "properties": properties,
-        **more,
-        "additionalProperties": False,
-    }
 
 
 def _map(description: str, of: Schema, names: Schema | None = None) -> Schema:
