@@ -33,7 +33,13 @@ GROUPS: Final = {
         "remedy": "remedy",
     },
     "Many clusters": {"clusters": "clusters"},
-    "Tools": {"explain": "policies", "schema": "policies", "completion": "completion", "htools": "htools"},
+    "Tools": {
+        "explain": "policies",
+        "schema": "policies",
+        "completion": "completion",
+        "post": "post",
+        "htools": "htools",
+    },
 }
 """The verbs in the order of `--help`, by what they are for, each with its module in `cli/verbs/`."""
 VERBS: Final = {verb: module for verbs in GROUPS.values() for verb, module in verbs.items()}
@@ -63,6 +69,7 @@ EXAMPLES: Final = {
     "explain": ("explain GP201", "explain n1-reserve"),
     "schema": ("schema --save .gpolicy",),
     "completion": ("completion bash",),
+    "post": ("post github policies plan.md --print",),
 }
 """One or two examples of each verb, for its help."""
 
@@ -83,6 +90,7 @@ CALLED_ELSEWHERE: Final = {
     "backup": "snapshot",
     **dict.fromkeys(("inventory", "fleet", "list"), "clusters"),
     "allocate": "place",
+    "comment": "post",
     **dict.fromkeys(("drain", "empty", "move"), "evacuate"),
 }
 """What other programs call our verbs."""

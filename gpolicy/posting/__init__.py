@@ -1,1 +1,1 @@
-"""One comment on a pull or merge request that is kept up to date: `python -m gpolicy.posting`."""
+"""One comment on a pull or merge request that is kept up to date: `gpolicy post`."""

@@ -1,4 +1,4 @@
-"""Texts of ours on GitHub or GitLab, comments of a request or issues: found again by a hidden marker, and replaced.
+"""Texts of ours on GitHub, GitLab or Gitea: comments or issues, found again by a hidden marker, and replaced.
 
 Their JSON APIs are asked over https; the token is sent nowhere else.
 """
@@ -131,7 +131,6 @@ def post(posts: Posts, name: str, text: str, *, title: str = "", begin: bool = T
 
 _LARGEST: Final = 32 * 1024**2
 _SECONDS: Final = 30.0
-_PAGE: Final = 100  # the greatest page of both services
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _NOT_ALLOWED: Final = frozenset({401, 403, 404})  # GitHub answers 404 if a token may not see something
 
@@ -165,10 +164,12 @@ def token_of(environ: Mapping[str, str], name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """An API below `base`. `headers` hold the token: they are not shown."""
+    """An API below `base`. `headers` hold the token: they are not shown. Lists come in pages of `page` items."""
 
     base: str
     headers: dict[str, str] = field(repr=False)
+    page: int = 100
+    page_key: str = "per_page"
 
     def __post_init__(self) -> None:
         """Raise UsageError for an address that must not get a token."""
@@ -207,11 +208,11 @@ class Api:
         """Yield the items of all pages of a list."""
         number = 1
         while True:
-            page = self.ask("GET", f"{path}{'&' if '?' in path else '?'}per_page={_PAGE}&page={number}")
+            page = self.ask("GET", f"{path}{'&' if '?' in path else '?'}{self.page_key}={self.page}&page={number}")
             if not isinstance(page, list) or not all(isinstance(item, dict) for item in page):
                 raise InputError(f"GET {path.partition('?')[0]}: the answer is not a list of objects")
             yield from page
-            if len(page) < _PAGE:
+            if len(page) < self.page:
                 return
             number += 1
 
@@ -220,7 +221,7 @@ _WORKFLOW: Final = "github-actions[bot]"
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
 
 
-def _login(api: Api) -> str:
+def _login(api: Api, workflow: str = _WORKFLOW) -> str:
     """Return the login of a token.
 
     GraphQL tells it for users, workflows and apps, REST only for users. If neither does, the token counts as a
@@ -239,7 +240,7 @@ def _login(api: Api) -> str:
             answer = answer.get(key) if isinstance(answer, dict) else None
         if isinstance(answer, dict) and isinstance(answer.get("login"), str) and answer["login"]:
             return str(answer["login"])
-    return _WORKFLOW
+    return workflow
 
 
 _ON_GITHUB: Final = partial(Posts, method="PATCH", author=("user", "login"), mine=_login)
@@ -294,6 +295,27 @@ def _request_number(environ: Mapping[str, str]) -> int | None:
             return number
     found = re.fullmatch(r"refs/pull/([0-9]{1,12})/.*", environ.get("GITHUB_REF", ""))
     return int(found[1]) if found else None
+
+
+def _gitea_comments(environ: Mapping[str, str]) -> Posts | None:
+    """Return the comments of the pull request of a workflow of Gitea or Forgejo, which come in one page.
+
+    Their jobs have GitHub's variables, and their API is like GitHub's.
+    """
+    posts = _github_comments(environ)
+    return posts and _on_gitea(posts, environ, page=_MOST + 1)
+
+
+def _gitea_issues(environ: Mapping[str, str]) -> Posts:
+    return _on_gitea(_github_issues(environ), environ, page=50)
+
+
+def _on_gitea(posts: Posts, environ: Mapping[str, str], page: int) -> Posts:
+    workflow = "forgejo-actions" if environ.get("FORGEJO_ACTIONS") else "gitea-actions"
+    api = replace(posts.api, page=page, page_key="limit")
+    return replace(
+        posts, api=api, mine=partial(_login, workflow=workflow), called=posts.called.replace("GitHub", "Gitea")
+    )
 
 
 def _user(api: Api) -> object:
@@ -356,4 +378,5 @@ class Service:
 SERVICES: Final = {
     "github": Service(65_536, _github_comments, _github_issues),
     "gitlab": Service(1_000_000, _gitlab_comments, _gitlab_issues),
+    "gitea": Service(65_536, _gitea_comments, _gitea_issues),
 }

@@ -36,7 +36,7 @@ COLUMNS: Final = 100
 _MOST_NAMES: Final = 2
 _LONGEST_WORD: Final = 32
 _MOST_VERDICT: Final = 3
-_MOST_TEXT: Final = 1
+_MOST_TEXT: Final = 2
 _MOST_BASIS: Final = 3
 _LEAST_CHANGES: Final = 8
 _MORE: Final = "Add --details to see all of it."
@@ -107,12 +107,19 @@ class _Writer:
         yield from ["", *tail] if tail and blocks else tail
 
     def verdict(self) -> Iterator[str]:
-        """Yield the first line, broken where it is long."""
-        amount = f" · {self.answer.amount}" if self.answer.amount else ""
-        lines = self.wrapped(f"{self.short(self.answer.first_line)}{amount}")
+        """Yield the first line, broken where it is long; where it is cut, what is not known stands below it."""
+        answer = self.answer
+        amount = f" · {answer.amount}" if answer.amount else ""
+        lines = self.wrapped(f"{self.short(answer.first_line)}{amount}")
         if len(lines) > _MOST_VERDICT:
-            lines = [*lines[: _MOST_VERDICT - 1], clipped(f"{lines[_MOST_VERDICT - 1]} …", self.width)]
-        yield from (self.paint(self.answer.colour, line) for line in lines)
+            told = self.wrapped(self.short(answer.verdict))
+            unknown = self.wrapped(self.short("; ".join(answer.unknown))) if answer.unknown else []
+            lines = [*self.cut(told, _MOST_VERDICT), *self.cut(unknown, _MOST_VERDICT - 1)]
+        yield from (self.paint(answer.colour, line) for line in lines)
+
+    def cut(self, lines: list[str], most: int) -> list[str]:
+        """Return the first lines, and a sign where there are more."""
+        return lines if len(lines) <= most else [*lines[: most - 1], clipped(f"{lines[most - 1]} …", self.width)]
 
     def figures(self) -> Iterator[str]:
         """Yield the figures that say more than a number, each on one line."""
@@ -204,7 +211,7 @@ class _Writer:
                 mark = f"{entry.mark} " if entry.mark else ""
                 first, *more = self.wrapped(self.short(f"{mark}{name}{entry.text}"), "  ")
                 first = first.replace(entry.mark, self.paint(entry.tone, entry.mark), 1) if mark else first
-                more = [*more[:_MOST_TEXT], clipped(f"{more[_MOST_TEXT]} …", self.width)] if more[_MOST_TEXT:] else more
+                more = self.cut(more, _MOST_TEXT)
                 below = [line for item in entry.below for line in self.wrapped(self.short(item.text), "      ")]
                 rows.append([first, *more, *below])
         return _Block([], rows, f"{part.of}s", len(rows))

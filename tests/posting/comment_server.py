@@ -1,4 +1,4 @@
-"""A server that speaks as the comment APIs of GitHub and GitLab do, as their documents describe them."""
+"""A server that speaks as the comment APIs of GitHub, GitLab and Gitea do, as their documents describe them."""
 
 from __future__ import annotations
 
@@ -96,6 +96,8 @@ def running() -> Iterator[Comments]:  # noqa: C901 (one answer after another)
                 return self._json(200, {"data": {"viewer": {"login": held.viewer["login"]}}})
             if self.command == "GET" and _LIST.fullmatch(parts.path) and held.may_read:
                 query = parse_qs(parts.query)
+                if "limit" in query:  # Gitea has no pages of comments
+                    return self._json(200, held.comments)
                 size, page = int(query["per_page"][0]), int(query["page"][0])
                 return self._json(200, held.comments[(page - 1) * size : page * size])
             if _ISSUES.fullmatch(parts.path) and (held.may_write or self.command == "GET"):
@@ -118,7 +120,8 @@ def running() -> Iterator[Comments]:  # noqa: C901 (one answer after another)
             if self.command == "GET":
                 assert query["state"] == ["open" if on_github else "opened"]
                 found = [issue for issue in held.issues if issue["state"] == "open"]
-                size, page = int(query["per_page"][0]), int(query["page"][0])
+                size = min(int(query["limit"][0]), 50) if "limit" in query else int(query["per_page"][0])
+                page = int(query["page"][0])
                 return self._json(200, found[(page - 1) * size : page * size])
             text = sent["body" if on_github else "description"]
             if self.command == "POST" and one is None:

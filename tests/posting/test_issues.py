@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.posting.__main__ import main
+from tests.posting.command import post
 from tests.posting.comment_server import BOT, STRANGER, TOKEN, Comments
 
 SERVICES = ("github", "gitlab")
@@ -22,7 +22,7 @@ def environment(service: str, server: Comments) -> dict[str, str]:
 def keep(service: str, server: Comments, code: int, text: str, directory: Path) -> int:
     file = directory / "drift.md"
     file.write_text(text, encoding="utf-8")
-    return main([service, "--issue", str(code), "drift of ham", str(file)], environment(service, server))
+    return post([service, "--issue", str(code), "drift of ham", str(file)], environment(service, server))
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -72,7 +72,7 @@ def test_a_token_that_may_not_write_is_a_failure(
 @pytest.mark.parametrize("service", SERVICES)
 @pytest.mark.parametrize("arguments", [["--issue"], ["--issue", "x", "n", "f"], ["--issue", "2", "n"]])
 def test_wrong_usage(service: str, server: Comments, arguments: list[str]) -> None:
-    assert main([service, *arguments], environment(service, server)) == 3
+    assert post([service, *arguments], environment(service, server)) == 3
     assert server.asked == []
 
 

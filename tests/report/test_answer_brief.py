@@ -108,5 +108,13 @@ def test_quiet_is_the_verdict_and_what_is_not_known() -> None:
     ]
 
 
+def test_what_is_not_known_stands_below_a_verdict_that_is_cut() -> None:
+    long = Answer(verb="plan", title="Plan", name="", verdict="worse " * 90, unknown=("not known for group gold",))
+    lines = brief(long, quiet=True)
+    assert len(lines) == 4
+    assert lines[2].endswith(" …")
+    assert lines[3] == "not known for group gold"
+
+
 def test_an_answer_without_more_says_no_more() -> None:
     assert brief(an_answer()) == ["Plan for c.example.org", "Can be applied"]

@@ -1,0 +1,63 @@
+"""The verb that keeps a comment on a pull or merge request: post."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpolicy.errors import ExitCode, GpolicyError, UsageError
+from gpolicy.guessing import did_you_mean_one_of
+from gpolicy.printable import one_line
+
+verbs = typer.Typer()
+
+
+@verbs.command("post")
+def post(
+    service: Annotated[str, typer.Argument(..., metavar="SERVICE", help="github, gitlab or gitea (also Forgejo).")],
+    name: Annotated[str, typer.Argument(..., metavar="NAME", help="Tells comments of one request apart.")],
+    files: Annotated[
+        list[Path], typer.Argument(..., metavar="FILE...", help="Its text; a file that is missing says nothing.")
+    ],
+    *,
+    only_update: Annotated[
+        bool, typer.Option("--only-update", help="Begin no comment; one that is there gets the new text.")
+    ] = False,
+    shown: Annotated[bool, typer.Option("--print", help="Show the text; ask nobody.")] = False,
+    issue: Annotated[
+        int | None,
+        typer.Option(
+            "--issue",
+            metavar="CODE",
+            help="Keep an issue instead, for this exit code of `gpolicy drift`: 2 opens, 0 closes.",
+        ),
+    ] = None,
+) -> int:
+    """Keep one comment on a pull or merge request up to date.
+
+    With --issue it keeps one issue while there is drift. The environment of a job on GitHub, GitLab, Gitea or Forgejo
+    says where; docs/guides/ci.md says which token is needed. Exit code 0: it is done, or there is no request or no
+    permission to comment on it (a pull request from a fork), and a message says so; 3: it failed.
+    """
+    from gpolicy.posting.keeping import PostRequest, keep_post  # noqa: PLC0415
+    from gpolicy.posting.posted_texts import SERVICES, NotAllowedError  # noqa: PLC0415
+
+    if service not in SERVICES:
+        raise UsageError(f"there is no service `{service}`", hint=did_you_mean_one_of(service, "services", SERVICES))
+    if sum((only_update, shown, issue is not None)) > 1:
+        raise UsageError("--only-update, --print and --issue exclude one another", hint="use one of them")
+    request = PostRequest(
+        service=service, name=name, files=tuple(files), only_update=only_update, shown=shown, issue=issue
+    )
+    try:
+        said = keep_post(request, os.environ)
+    except NotAllowedError as error:
+        if issue is not None:
+            raise GpolicyError(f"the token does not allow it: {one_line(str(error))}") from None
+        said = f"no comment: the token does not allow it ({error}); a pull request from a fork has no token that writes"
+    sys.stderr.write(f"gpolicy: {one_line(said)}\n")
+    return int(ExitCode.FINE)
