@@ -22,7 +22,7 @@ def reached() -> Reached:
 def test_a_module_reaches_its_room_and_whatever_imports_it(reached: Reached) -> None:
     found = reached("gpolicy/plan/diff.py")
     assert {"tests/plan/test_diff.py", "tests/plan/test_steps.py", "tests/impact/test_limits.py", *ALWAYS} <= found
-    assert not any(test.startswith(("tests/editors/", "tests/posting/")) for test in found)
+    assert not any(test.startswith(("tests/editors/", "tests/fleet/")) for test in found)
 
 
 def test_a_leaf_reaches_its_room_alone(reached: Reached) -> None:
