@@ -51,7 +51,7 @@ MAY_IMPORT = {
     "testing": {"ganeti", "policy", "cluster", "resolve", "plan", "analysis", "allocator", "what_if"},
     "what_if": {"ganeti", "cluster", "allocator", "analysis"},
     "evacuate": {"ganeti", "cluster", "allocator", "analysis", "what_if", "htools"},
-    "report": {"policy", "ganeti", "cluster", "plan", "allocator", "analysis", "impact"}
+    "report": {"policy", "ganeti", "cluster", "plan", "apply", "allocator", "analysis", "impact"}
     | {"suggest", "testing", "drift", "show", "writing", "rollout", "what_if", "evacuate", "remedy"},
     "remedy": {"ganeti", "cluster", "allocator", "analysis", "htools", "plan", "render"},
     "reference": {"ganeti", "policy", "checking"},

@@ -29,7 +29,7 @@ from gpolicy.plan.change import Change, ChangeAction, NotCompared, Objection, Ri
 from gpolicy.plan.effects import Effect, Observed, level_of
 from gpolicy.plan.part import LeftOut, Part, contradictions_of_part
 from gpolicy.plan.plan import Plan
-from gpolicy.plan.plan_json import FORMAT_VERSION, plan_as_json
+from gpolicy.plan.plan_json import ANSWER, FORMAT_VERSION, plan_as_json
 from gpolicy.plan.rebuilding import contradictions, first_difference, rebuilt
 from gpolicy.plan.signature import Signers, signer_of
 from gpolicy.plan.step import Procedure
@@ -83,7 +83,8 @@ def plan_in(written: Record) -> Plan:
         message = f"{written.where}: its guards were judged on a supposed cluster: {supposed}"
         raise InputError(message, hint="make the plan again, without options that suppose something")
     plan = rebuilt_plan(written)
-    expected = plan_as_json(plan, impact.fields) | {"gpolicy": written.fields["gpolicy"]}
+    kept = {key: written.fields[key] for key in ("gpolicy", ANSWER) if key in written.fields}
+    expected = plan_as_json(plan, impact.fields) | kept
     if difference := first_difference(written.fields, expected):
         if place := re.match(r"steps\[(\d{1,9})\]", difference):  # the step as people know it
             number = int(place[1])

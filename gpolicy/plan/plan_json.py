@@ -242,6 +242,10 @@ PLAN_LAST: Final = Shape(Plan, optional="declared_guards pair_names terms part l
 """The keys behind `impact`."""
 
 
+ANSWER: Final = "answer"
+"""The key under which the file of a plan or remedy has its report, for `gpolicy show`."""
+
+
 def terms_data(terms: Terms) -> dict[str, Any]:
     """Return the terms of a policy as JSON types; `plan_file` reads them for guards that `apply` judges again."""
     leaves = {

@@ -269,10 +269,11 @@ SAVED: Final = Shape(SavedRemedy).with_keys(
 def read_procedure(path: FilePath, signers: Signers | None = None) -> Procedure:
     """Return the plan or the remedy in a file. Raise InputError if it is neither, as `read_plan` does."""
     hint = "make a plan with `gpolicy plan --save FILE`, or a remedy with `gpolicy remedy --save FILE`"
-    return read_procedure_file(path, signers, _procedure, hint)
+    return read_procedure_file(path, signers, procedure_in, hint)
 
 
-def _procedure(written: Record) -> Procedure:
+def procedure_in(written: Record) -> Procedure:
+    """Return the plan or the remedy in the content of a file."""
     return _remedy(written) if written.fields.get("kind") == KIND else plan_in(written)
 
 

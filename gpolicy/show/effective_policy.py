@@ -8,15 +8,16 @@ here: only a cluster has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any
 
+from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import STATES
 from gpolicy.findings import Span
-from gpolicy.ganeti.parameter import Level, Path, Value
+from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, fill, position
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy
 from gpolicy.policy.source_file import Located
@@ -120,6 +121,44 @@ def effective_view(policy: Policy) -> EffectivePolicy:
         for name in names or [None]:
             add(node_set, groups.get(name or "", cluster), members, name)
     return EffectivePolicy(version=policy.version, objects=tuple(objects))
+
+
+def effective_state(state: ClusterState, where: str) -> EffectivePolicy:
+    """Return the own and effective values of a cluster, of its groups, and of nodes that have some; read from `where`.
+
+    A value that is not an object's own comes from the cluster, for a node from its group.
+    """
+    span = Span(where, 1, 1, 1, 1)
+    objects: list[EffectiveObject] = []
+
+    def add(level: Level, name: str, own: Values, above: Origins, *, tags: Iterable[str], **more: Any) -> Origins:
+        label = "cluster" if level is Level.CLUSTER else f"{level.value}/{name}"
+        mine = {path: Origin(object=label, value=value, span=span) for path, value in own.items()}
+        filled = fill(own, {path: item.value for path, item in above.items()}, level)
+        origins = {path: mine.get(path) or above[path] for path in sorted(filled, key=position)}
+        values = tuple(
+            EffectiveValue(
+                path=path,
+                state=Declaration.EXPLICIT if path in mine else Declaration.UNMANAGED,
+                origin=origin,
+                overrides=(above[path],) if path in mine and path in above else (),
+            )
+            for path, origin in origins.items()
+        )
+        kind = {Level.CLUSTER: "Cluster", Level.GROUP: "NodeGroup", Level.NODE: "NodeSet"}[level]
+        about = {"label": label, "kind": kind, "name": name, "span": span, "tags": tuple(sorted(tags))}
+        objects.append(EffectiveObject(**about, values=values, **more))
+        return origins
+
+    cluster = add(Level.CLUSTER, state.name, state.cluster.own, {}, tags=state.cluster.tags)
+    for name, group in state.groups.items():
+        nodes = state.nodes_of(name)
+        members = tuple(node.name for node in nodes)
+        origins = add(Level.GROUP, name, group.own, cluster, tags=group.tags, nodes=members)
+        for node in nodes:
+            if node.own or node.tags:
+                add(Level.NODE, node.name, node.own, origins, tags=node.tags, group=name)
+    return EffectivePolicy(version=state.software_version or "", objects=tuple(objects))
 
 
 def _words(items: tuple[Located[str], ...] | None) -> tuple[str, ...] | None:

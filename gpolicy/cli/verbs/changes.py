@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
     from gpolicy.plan.plan import Plan
     from gpolicy.policy.model import Policy
+    from gpolicy.report.answer import Answer
     from gpolicy.use_cases.changes import PlanRequest
 
 _ALLOW_HELP: Final = (
@@ -66,6 +67,10 @@ def plan(  # noqa: PLR0913 (one parameter an option)
             metavar="FILE",
             help="Write the plan (JSON) for `gpolicy apply` and `gpolicy render`; of several clusters: a directory.",
         ),
+    ] = None,
+    script: Annotated[
+        Path | None,
+        typer.Option("--script", metavar="FILE", help="Write the commands as a shell script, as `gpolicy render`."),
     ] = None,
     allow: Annotated[list[str] | None, typer.Option("--allow", metavar="GUARD", help=_ALLOW_HELP)] = None,
     only: Annotated[
@@ -122,26 +127,31 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         upgrade=None if ganeti_version is None else check_release(ganeti_version, "ganeti-version"),
     )
     given = policy_path(path, policy)
-    work = partial(_planned, request=request, output=save, detailed_exitcode=detailed_exitcode)
+    work = partial(_planned, request=request, save=save, script=script, detailed_exitcode=detailed_exitcode)
     targets = targets_of(clusters, given, volumes=physical_volumes)
     return run_on(seen_together(targets) if targets.several else targets, work, outputs, verb="plan")
 
 
-def _planned(target: Target, request: PlanRequest, output: Path | None, *, detailed_exitcode: bool) -> Report:
+def _planned(
+    target: Target, request: PlanRequest, save: Path | None, script: Path | None, *, detailed_exitcode: bool
+) -> Report:
     """Make and keep a plan; return it as a report."""
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
     from gpolicy.cli.output import Report, check_no_file_is_lost, named_policy, repository_path  # noqa: PLC0415
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
-    from gpolicy.opening import write_private  # noqa: PLC0415
-    from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
+    from gpolicy.json_values import json_text  # noqa: PLC0415
+    from gpolicy.opening import write_private, write_program  # noqa: PLC0415
+    from gpolicy.plan.plan_json import plan_as_json  # noqa: PLC0415
+    from gpolicy.render.script import render_script  # noqa: PLC0415
+    from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
     from gpolicy.report.impact_json import impact_data  # noqa: PLC0415
     from gpolicy.report.plan_answer import plan_answer  # noqa: PLC0415
     from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
     from gpolicy.use_cases.changes import plan_change  # noqa: PLC0415
 
-    _refuse_suppositions(request, output)
-    path, output = target.policy, target.output(output)
-    check_no_file_is_lost(path, output)
+    _refuse_suppositions(request, save or script)
+    path, save, script = target.policy, target.output(save), target.output(script, ".sh")
+    check_no_file_is_lost(path, save, script)
     state = target.read()
     checked = checked_policy(path, state, target.together)
     planned = plan_change(checked, state, request, working=working)
@@ -151,14 +161,8 @@ def _planned(target: Target, request: PlanRequest, output: Path | None, *, detai
         made = replace(made, provenance=provenance_of(policy.files))
     places = {guard.name.value: guard.name.span for guard in policy.guards}
 
-    def text() -> str:
-        return plan_text(made, None if impact is None else impact_data(impact))
-
-    if output is not None and not planned.errors:
-        write_private(output, text().encode())
-    return Report(
-        exit_code=_exit_code(made, detailed=detailed_exitcode),
-        answer=lambda: plan_answer(
+    def answer() -> Answer:
+        return plan_answer(
             made,
             impact=impact,
             sides=planned,
@@ -166,14 +170,25 @@ def _planned(target: Target, request: PlanRequest, output: Path | None, *, detai
             locate=repository_path,
             of=named_policy(path, policy),
             unmanaged=_unmanaged(policy, planned.after),
-        ),
+        )
+
+    def data() -> dict[str, Any]:
+        return plan_as_json(made, None if impact is None else impact_data(impact))
+
+    if save is not None and not planned.errors:
+        write_private(save, kept_text(data(), answer()).encode())
+    if script is not None and made.safe:
+        write_program(script, render_script(made).encode())
+    return Report(
+        exit_code=_exit_code(made, detailed=detailed_exitcode),
+        answer=answer,
         own={
-            "json": text,
+            "json": lambda: json_text(data()),
             "github": lambda: plan_github(made, impact=impact, guard_places=places, locate=repository_path),
         },
         errors=planned.errors,
         files=policy.files,
-        following=() if planned.errors else tuple(_following(made, output)),
+        following=() if planned.errors else tuple(_following(made, save, script)),
     )
 
 
@@ -203,15 +218,17 @@ def _unmanaged(policy: Policy, state: ClusterState) -> list[str]:
     return [name for name in state.groups if name not in named] if policy.groups else []
 
 
-def _following(made: Plan, output: Path | None) -> Iterator[str]:
-    """Yield where the plan file is, and what to do next."""
-    file = quote(str(output or "plan.json"))
-    if output is not None:
+def _following(made: Plan, saved: Path | None, script: Path | None) -> Iterator[str]:
+    """Yield what was written, and what to do next."""
+    file = quote(str(saved or "plan.json"))
+    if saved is not None:
         yield ""
-        yield f"wrote {output}"
+        yield f"wrote {saved}: gpolicy show {file} shows it again"
+    if script is not None:
+        yield f"wrote {script}: read it, and run it on the master" if made.safe else f"no {script}: the plan is stopped"
     if made.safe and made.steps:
-        save = "" if output else f"add --save {file}, then "
-        yield f"next: {save}gpolicy apply {file} --to DST (or gpolicy render {file})"
+        save = "" if saved else f"add --save {file}, then "
+        yield f"next: {save}gpolicy apply {file} --to DST"
 
 
 def _exit_code(made: Plan, *, detailed: bool) -> int:

@@ -168,13 +168,23 @@ def fmt(
 
 @verbs.command("show")
 def show(
-    path: PolicyPath = None,
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            ...,
+            metavar="[PATH]",
+            help="The policy (default: the current directory); or a plan, a remedy, a snapshot or a journal.",
+        ),
+    ] = None,
     policy: PolicyOption = None,
     *,
     shown: Shown,
     origin: Annotated[bool, typer.Option("--origin", help="Show file and line that each value comes from.")] = False,
 ) -> int:
-    """Show the effective policy of cluster, groups and node sets."""
+    """Show the effective policy of cluster, groups and node sets; or a file that gpolicy wrote.
+
+    A plan or a remedy is shown as it was when it was made, in any form, without the cluster.
+    """
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
     from gpolicy.cli.output import Report, show_report  # noqa: PLC0415
     from gpolicy.cli.targets import report_file  # noqa: PLC0415
@@ -183,6 +193,12 @@ def show(
 
     given, outputs = policy_path(path, policy) or Path(), shown.outputs("show")
     report_file(outputs, "show")
+    if given.is_file() and given.suffix in (".json", ".jsonl"):
+        from gpolicy.report.file_answer import file_answer  # noqa: PLC0415
+
+        answer, text = file_answer(given)
+        shown_file = Report(exit_code=int(ExitCode.FINE), answer=lambda: answer, own={"json": text})
+        return show_report(shown_file, outputs.display, also=outputs.files)
     checked = checked_policy(given, only_errors=True)
     if checked.errors:
         failed = Report(exit_code=int(ExitCode.FINDINGS), errors=checked.errors, files=checked.policy.files)

@@ -75,6 +75,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
     from gpolicy.remedy.commands import remedy_script  # noqa: PLC0415
     from gpolicy.remedy.saved_remedy import save_remedy  # noqa: PLC0415
+    from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
     from gpolicy.report.remedy_answer import remedy_answer, remedy_data  # noqa: PLC0415
     from gpolicy.use_cases.questions import find_remedy, open_cluster  # noqa: PLC0415
 
@@ -105,10 +106,10 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
         following: list[str] = []
         when = f" once {'the plan is applied' if plan else 'the policy holds'}" if given else ""
         if to_apply is not None:
-            write_private(to_apply, json_text(remedy_data(report, saved)).encode())
-            following.append(
-                f"wrote {to_apply}; next{when}: gpolicy apply {quote(str(to_apply))} --to DST{_patience(report)}"
-            )
+            write_private(to_apply, kept_text(remedy_data(report, saved), remedy_answer(report)).encode())
+            file = quote(str(to_apply))
+            following.append(f"wrote {to_apply}: gpolicy show {file} shows it again")
+            following.append(f"next{when}: gpolicy apply {file} --to DST{_patience(report)}")
         if to_run is not None:
             write_program(to_run, remedy_script(report, saved.supposed).encode())
             following.append(f"wrote {to_run}: read it, and run it on the master of the cluster{when}")

@@ -1,0 +1,115 @@
+"""What a file holds that gpolicy wrote, as an answer: a plan or a remedy with its report, a snapshot, a journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from gpolicy.apply.journal import BEGIN, FORMAT_VERSION, KIND, EventName, check_format, direction_of, read_chain
+from gpolicy.apply.journal_file import how_ended, read_journal
+from gpolicy.cluster.json_input import parse_json, read_bytes
+from gpolicy.cluster.record import Record
+from gpolicy.cluster.snapshot import KIND as SNAPSHOT
+from gpolicy.cluster.snapshot import parse_snapshot
+from gpolicy.colour import Tone
+from gpolicy.errors import InputError
+from gpolicy.json_values import json_text
+from gpolicy.plan.plan import Plan
+from gpolicy.plan.plan_json import ANSWER
+from gpolicy.printable import count
+from gpolicy.remedy.saved_remedy import procedure_in
+from gpolicy.report.answer import NOTHING, Answer, Number, Section, Table
+from gpolicy.report.answer_file import read_answer
+from gpolicy.report.plan_answer import plan_answer
+from gpolicy.report.show_answer import show_answer
+from gpolicy.rollout.rollout_journal import FORMAT_VERSION as ROLLOUT_VERSION
+from gpolicy.rollout.rollout_journal import KIND as ROLLOUT
+from gpolicy.show.effective_policy import effective_state
+
+JOURNAL: Final = ".jsonl"
+_HEADINGS: Final = ("time (UTC)", Number("job"), "what", "how")
+
+
+def file_answer(path: Path) -> tuple[Answer, Callable[[], str]]:
+    """Return what a file of ours holds as an answer, and as JSON text.
+
+    Raise InputError for a file that gpolicy did not write, or that was changed.
+    """
+    if path.suffix == JOURNAL:
+        return _journal(path)
+    data = read_bytes(path)
+    written = Record.of(parse_json(data, str(path)), str(path))
+    if written.fields.get("kind") == SNAPSHOT:
+        state = parse_snapshot(data, str(path))
+        amounts = {"group": state.groups, "node": state.nodes, "instance": state.instances}
+        verdict = ", ".join(count(len(items), word) for word, items in amounts.items())
+        release = f"; Ganeti {state.software_version}" if state.software_version else ""
+        shown = show_answer(effective_state(state, str(path)))
+        known = {"source": state.source, "snapshot": state.snapshot, "basis": tuple(state.notes)}
+        answer = replace(shown, title="Cluster", name=state.name, verdict=f"{verdict}{release}", **known)
+        return answer, data.decode
+    procedure = procedure_in(written)
+    content = {key: value for key, value in written.fields.items() if key != ANSWER}
+    if written.fields.get(ANSWER) is not None:
+        return read_answer(written.record(ANSWER)), lambda: json_text(content)
+    if isinstance(procedure, Plan):
+        unknown = ("its cost is not in the file, which an earlier gpolicy made",)
+        return replace(plan_answer(procedure), unknown=unknown), lambda: json_text(content)
+    raise InputError(f"{path}: holds no report, as an earlier gpolicy made it", hint="make the remedy again")
+
+
+def _journal(path: Path) -> tuple[Answer, Callable[[], str]]:
+    data = read_journal(path)
+    if data is None:
+        raise InputError(f"{path}: no journal of a run that has begun")
+    events = read_chain(data, str(path), _right_format).events
+    begun = [event for event in events if event.fields["event"] == BEGIN]
+    outcome = events[-1].text_or_none("outcome") if events[-1].fields["event"] == EventName.END else None
+    rows = [tuple(row) for row in _rows(events)]
+    table = Table("Events", "events", _HEADINGS, rows, most=len(rows), brief=18)
+    answer = Answer(
+        verb="show",
+        title="Journal of cluster" if begun[0].fields["kind"] == KIND else "Journal of a roll-out",
+        name=begun[0].text_or_none("cluster") or "",
+        verdict=f"{count(len(begun), 'run')}; {how_ended(direction_of(begun[-1]), outcome)}",
+        tone=Tone.GOOD if outcome == "done" else Tone.CAREFUL,
+        sections=(Section("events", "", [table], never_cut=True),),
+    )
+    return answer, lambda: json_text({"events": [event.fields for event in events]})
+
+
+def _right_format(event: Record) -> None:
+    kind, version = (ROLLOUT, ROLLOUT_VERSION) if event.fields.get("kind") == ROLLOUT else (KIND, FORMAT_VERSION)
+    check_format(event, kind, version, "a journal of gpolicy", ("",))
+
+
+def _rows(events: Iterable[Record]) -> list[list[str]]:
+    """Return a row for each run, each attempt at a step, and each other event."""
+    rows: list[list[str]] = []
+    attempts: dict[str, list[str]] = {}
+    for event in events:
+        name, step = event.text("event"), event.text_or_none("step") or ""
+        row = [(event.text_or_none("time") or "")[:19].replace("T", " "), NOTHING, "", name]
+        match name:
+            case EventName.BEGIN:
+                row[2:] = f"to {event.text_or_none('destination') or 'all clusters'}", direction_of(event).value
+            case EventName.STARTED:
+                row[2:] = event.text("title"), "begun"
+                attempts[step] = row
+            case EventName.JOB | EventName.DONE | EventName.FAILED if step in attempts:
+                row = attempts[step]
+                if name == EventName.JOB:
+                    row[1] = str(event.whole("job"))
+                else:
+                    row[3] = "done" if name == EventName.DONE else f"failed: {event.text_or_none('reason') or ''}"
+                continue
+            case EventName.MESSAGE:
+                continue
+            case EventName.END:
+                row[3] = f"ended: {event.text('outcome')}"
+            case _:
+                row[2] = event.text_or_none("cluster") or step
+        rows.append(row)
+    return rows
