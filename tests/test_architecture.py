@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "suggest": {"ganeti", "policy", "cluster", "allocator", "analysis", "writing", "what_if"},
     "testing": {"ganeti", "policy", "cluster", "resolve", "plan", "analysis", "allocator", "what_if"},
     "what_if": {"ganeti", "cluster", "allocator", "analysis"},
-    "evacuate": {"ganeti", "cluster", "allocator", "analysis", "what_if", "htools"},
+    "evacuate": {"ganeti", "cluster", "allocator", "analysis", "what_if", "htools", "remedy"},
     "report": {"policy", "ganeti", "cluster", "plan", "apply", "allocator", "analysis", "impact"}
     | {"suggest", "testing", "drift", "show", "writing", "rollout", "what_if", "evacuate", "remedy"},
     "remedy": {"ganeti", "cluster", "allocator", "analysis", "htools", "plan", "render"},

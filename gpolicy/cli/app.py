@@ -29,8 +29,8 @@ GROUPS: Final = {
     "Ask": {
         **dict.fromkeys(("capacity", "place", "suggest"), "room"),
         "size": "size",
-        "evacuate": "evacuate",
-        "remedy": "remedy",
+        "evacuate": "moves",
+        "remedy": "moves",
     },
     "Many clusters": {"clusters": "clusters"},
     "Tools": {

@@ -191,7 +191,15 @@ def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = Tr
 
     def text() -> str:
         accepted_count = len(accepted)
-        told = findings_text(findings, files, colour=colour, fixable=count, accepted=accepted_count, looked_at=about)
+        told = findings_text(
+            findings,
+            files,
+            colour=colour,
+            fixable=count,
+            accepted=accepted_count,
+            looked_at=about,
+            details=request.shown.display.details,
+        )
         return told + as_text([gap] if gap else [])
 
     forms = ("json", *OWN_FORMS["check"])

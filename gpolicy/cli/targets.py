@@ -87,6 +87,7 @@ class Target:
     def read(self) -> ClusterState:
         """Return the state of the cluster; show progress when that takes long. Raise UsageError without an address."""
         from gpolicy.cluster.sources import read_state  # noqa: PLC0415
+        from gpolicy.cluster.state import NOT_VERIFIED  # noqa: PLC0415
 
         src = self.state
         if self.snapshots is not None:
@@ -99,7 +100,10 @@ class Target:
         said = os.environ.get(RELEASE_VARIABLE)
         declared = check_release(said, RELEASE_VARIABLE) if said else None
         with working(f"reading {src}"):
-            return replace(read_state(src, self.options), declared_release=declared)
+            state = replace(read_state(src, self.options), declared_release=declared)
+        if NOT_VERIFIED in state.notes:
+            sys.stderr.write(as_text([f"warning: {NOT_VERIFIED}: anybody may have answered"]))
+        return state
 
     def read_if_given(self) -> ClusterState | None:
         """Return the state, if the target has one."""

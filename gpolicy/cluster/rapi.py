@@ -30,6 +30,7 @@ from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.cluster.state import (
     HIDDEN_BY_RAPI,
     HIDDEN_OWN,
+    NOT_VERIFIED,
     ClusterObject,
     ClusterState,
     Identity,
@@ -302,7 +303,7 @@ def read_rapi(client: Client, *, insecure: bool = False) -> ClusterState:
             except ChangedError as error:
                 why = f" (at last: {error.message})"
             else:
-                notes = ("the server's TLS certificate was not verified",) if insecure else ()
+                notes = (NOT_VERIFIED,) if insecure else ()
                 return replace(state, notes=(*notes, *state.notes))
         first = last
     message = f"{source}: the cluster changed while it was read, {_ATTEMPTS} times in a row{why}"

@@ -19,6 +19,8 @@ from gpolicy.ganeti.parameters import fill, parameters_of
 from gpolicy.ganeti.releases import AMBIGUOUS, most_exact
 
 _NO_TERMS: Final = GroupTerms()
+NOT_VERIFIED: Final = "the server's TLS certificate was not verified"
+"""The note of a state that anybody may have answered with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,11 +44,13 @@ from gpolicy.evacuate.evacuation import (
     RequestToHail,
     StayingInstance,
 )
+from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.expressible import check_name
 from gpolicy.ganeti.htools_reading import HailParameters
 from gpolicy.htools.hbal_commands import job_sets
 from gpolicy.printable import count, some
 from gpolicy.progress import Tell, silent
+from gpolicy.remedy.saved_remedy import AS_HAIL, command_of
 from gpolicy.stopping import Stop, never
 from gpolicy.what_if.load import elsewhere, offline
 from gpolicy.what_if.supposing import matching, one_of
@@ -69,6 +71,9 @@ def find_evacuation(
     """
     stop = stop or never()
     report = _find(state, request, tell, stop)
+    if report.group is None and request.mode is EvacuationMode.ALL and not request.targets and report.requests:
+        reboot = _find(state, replace(request, mode=EvacuationMode.PRIMARY), tell, stop)
+        report = replace(report, for_a_reboot=reboot)
     plain = without_parameters(state)
     if plain is None:
         return report
@@ -79,7 +84,7 @@ def find_evacuation(
 
 
 def _ends(report: EvacuationReport) -> set[tuple[str, tuple[str, ...]]]:
-    return {(item.instance, item.after) for item in report.moved} | {(i.instance, i.nodes) for i in report.stays}
+    return {(item.instance, item.nodes_after) for item in report.moved} | {(i.instance, i.nodes) for i in report.stays}
 
 
 def _find(state: ClusterState, request: EvacuationRequest, tell: Tell, stop: Stop) -> EvacuationReport:
@@ -246,6 +251,7 @@ class _Evacuation:
         for instance, group, where, moves in result.moved:
             observed = self.state.instances[instance.name]
             after = tuple(cluster.nodes[index].facts.name for index in where)
+            does, commands = zip(*commands_of(moves, cluster.nodes), strict=True)
             touched = {i for move in moves for i in (move.instance.primary, move.instance.secondary, move.target)}
             placed[instance.name] = after
             moved = MovedInstance(
@@ -253,9 +259,10 @@ class _Evacuation:
                 template=instance.template.value,
                 request=len(self.requests),
                 group=cluster.groups[group].name,
-                before=(observed.primary_node, *observed.secondary_nodes),
-                after=after,
-                steps=tuple(steps_of(moves, cluster.nodes)),
+                nodes_before=(observed.primary_node, *observed.secondary_nodes),
+                nodes_after=after,
+                does=does,
+                commands=commands,
                 copied=copied_by(moves),
                 touched=frozenset(cluster.nodes[index].facts.name for index in touched - {NO_NODE}),
                 candidates=known.get(instance.name),
@@ -266,12 +273,12 @@ class _Evacuation:
 
     def _objections(self, moved: MovedInstance) -> Iterator[str]:
         """Yield why Ganeti would refuse a move that hail accepts."""
-        for name in moved.after:
+        for name in moved.nodes_after:
             node = self.state.nodes[name]
-            if name == moved.after[0] != moved.before[0] and not node.is_usable:
+            if name == moved.nodes_after[0] != moved.nodes_before[0] and not node.is_usable:
                 why = "offline" if node.offline else "drained"
                 yield f"Ganeti moves no instance to {name}, which is {why}: {moved.instance}"
-            if name not in moved.before:
+            if name not in moved.nodes_before:
                 instance, exclusive = self.state.instances[moved.instance], self.state.has_exclusive_storage(node)
                 refusal = unmade(instance, exclusive=exclusive, volume=None, spindles_count=exclusive)
                 if refusal is not None:
@@ -311,7 +318,8 @@ class _Evacuation:
         before, cluster_before = self._load(self.observed)
         _, cluster_after = self._load(self.state)
         sets = job_sets(self.moved, lambda item: item.touched)
-        moved = [replace(item, job_set=number) for number, jobs in enumerate(sets, 1) for item in jobs]
+        numbered = [replace(item, job_set=number) for number, jobs in enumerate(sets, 1) for item in jobs]
+        moved = [item.with_way_back(self.observed.nodes) for item in numbered]
         homes = {self.observed.nodes[name].group for name in self.leaving}
         return EvacuationReport(
             source=self.observed.source,
@@ -357,23 +365,20 @@ def _short_of_memory(cluster: Cluster) -> tuple[str, ...]:
     return tuple(node.facts.name for node in cluster.nodes.values() if node.fails_n1 and not node.facts.offline)
 
 
-_MIGRATE: Final = ("migrate", "--force", "--allow-failover", "--ignore-hvversions", "--no-runtime-changes")
-
-
-def steps_of(moves: Sequence[InstanceMove], nodes: Nodes) -> Iterator[tuple[str, tuple[str, ...]]]:
+def commands_of(moves: Sequence[InstanceMove], nodes: Nodes) -> Iterator[tuple[str, Command]]:
     """Yield what each move does, and its command: the opcode that hail gives to Ganeti for it."""
     for move in moves:
         instance = check_name("instance", move.instance.name)
-        target = () if move.target == NO_NODE else (check_name("node", nodes[move.target].facts.name),)
-        if move.kind is MoveKind.REPLACE_SECONDARY:
-            yield "copy disks", ("gnt-instance", "replace-disks", "--new-secondary", *target, instance)
-            continue
-        to = ("--target-node", *target) if target else ()
-        if move.instance.forthcoming:
-            yield "fail over", ("gnt-instance", "failover", "--force", *to, instance)
-            continue
+        to = () if move.target == NO_NODE else ("-n", check_name("node", nodes[move.target].facts.name))
         running = move.instance.status is InstanceStatus.RUNNING and not nodes[move.instance.primary].facts.offline
-        yield "migrate" if running else "fail over", ("gnt-instance", *_MIGRATE, *to, instance)
+        what, words = "fail over", ("migrate", "-f", *AS_HAIL)  # of one that is down, Ganeti makes a failover of it
+        if move.kind is MoveKind.REPLACE_SECONDARY:
+            what, words = "copy disks", ("replace-disks",)
+        elif move.instance.forthcoming:
+            words = ("failover", "-f")
+        elif running:
+            what = "migrate"
+        yield what, command_of(("gnt-instance", *words, *to, instance))
 
 
 def copied_by(moves: Sequence[InstanceMove]) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gpolicy.allocator.evacuation import EvacuationMode
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.place_report import Candidate
+from gpolicy.remedy.saved_remedy import Move, Words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +17,8 @@ class EvacuationRequest:
     Instances stay in their group, unless a group is emptied or `targets` names other groups. With `mode` primary-only
     those leave that run on the nodes, with secondary-only those that are mirrored there. `ignore_soft_errors`: as
     `gnt-node evacuate --ignore-soft-errors`, against exclusion tags, ratios and memory reserved for N+1. `declared`:
-    what hv_state and disk_state declare goes before measured figures, which no command of Ganeti does.
+    what hv_state and disk_state declare goes before measured figures, which no command of Ganeti does. `rate` is how
+    many MiB of disk a job copies a second.
     """
 
     nodes: str | None = None
@@ -25,6 +27,7 @@ class EvacuationRequest:
     mode: EvacuationMode = EvacuationMode.ALL
     ignore_soft_errors: bool = False
     declared: bool = False
+    rate: int = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,26 +53,26 @@ class RequestToHail:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MovedInstance:
-    """One job: an instance that moves from its nodes to others, primary first.
+class MovedInstance(Move):
+    """One job: an instance that moves from its nodes to others.
 
-    `request` is the place of its request, `job_set` that of its set, both from 1: jobs of one set touch no node
-    `touched` by another of them, so they may run side by side. `steps` are the commands of the job by what each does,
-    in order; `copied` is the disk that goes over the network. `candidates` are all that were possible, the best first,
-    then the refused ones; None if they were too many to list.
+    `request` is the place of its request, from 1. Jobs of one `job_set` touch no node `touched` by another of them, so
+    they may run side by side. `copied` is the disk that goes over the network. `candidates` are all that were possible,
+    the best first, then the refused ones; None if they were too many to list. `does` says what each command does.
     """
 
-    instance: str
     template: str
     request: int
     group: str
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-    steps: tuple[tuple[str, tuple[str, ...]], ...]
     copied: int
     touched: frozenset[str]
     candidates: tuple[Candidate, ...] | None
-    job_set: int = 0
+    does: Words
+
+    @property
+    def steps(self) -> tuple[tuple[str, Words], ...]:
+        """What each command does, and its words."""
+        return tuple(zip(self.does, (command.argv or () for command in self.commands), strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +95,8 @@ class EvacuationReport(StateReport):
     """How `leaving` nodes (of `group`, if it is emptied as a whole) are emptied, as `asked`.
 
     `objections` tell why Ganeti would refuse what hail accepts. `exhaustive`: none stays for lack of time.
-    `short_before` and `short_after` are the nodes that
-    have too little memory to take over the instances that they mirror (N+1).
+    `short_before` and `short_after` are the nodes that have too little memory to take over the instances that they
+    mirror (N+1). `for_a_reboot` is the same of what runs on the nodes only, where all was asked for.
     """
 
     leaving: tuple[str, ...]
@@ -107,11 +110,20 @@ class EvacuationReport(StateReport):
     objections: tuple[str, ...] = ()
     exhaustive: bool = True
     notes: tuple[str, ...] = ()
+    for_a_reboot: EvacuationReport | None = None
 
     @property
     def copied(self) -> int:
         """The disk that all moves copy."""
         return sum(item.copied for item in self.moved)
+
+    @property
+    def seconds(self) -> float:
+        """The time to copy it, one set after the other."""
+        slowest: dict[int, int] = {}
+        for item in self.moved:
+            slowest[item.job_set] = max(item.copied, slowest.get(item.job_set, 0))
+        return sum(slowest.values()) / self.asked.rate
 
     @property
     def job_sets(self) -> int:

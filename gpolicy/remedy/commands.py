@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations, groupby
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from gpolicy import __version__
@@ -26,7 +25,6 @@ from gpolicy.render.script import name_for_script, script_environment
 if TYPE_CHECKING:
     from gpolicy.allocator.balancing import Balanced
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.remedy.remedy import RemedyReport, RemedyStep
 
 
 MOST_AT_ONCE: Final = 4
@@ -72,23 +70,6 @@ def commands_of(step: Balanced) -> list[Command]:
     return [command_of(words) for words in arguments(step, name, target)]
 
 
-def commands_back(step: Balanced, state: ClusterState) -> tuple[list[Command], str]:
-    """Return the commands that undo a move, or why none does."""
-    old, new = step.move.instance, step.instance
-    left = {old.primary, old.secondary} - {new.primary, new.secondary, NO_NODE}
-    names = [step.nodes[index].facts.name for index in (left or {new.secondary})]
-    if unusable := [name for name in names if not state.nodes[name].is_usable]:
-        return [], f"nothing moves to {unusable[0]}, which may hold no instance"
-    found = []
-    for command in reversed(commands_of(step)):
-        words = command.argv or ()
-        if "-n" in words:
-            place = words.index("-n") + 1
-            words = (*words[:place], names[0], *words[place + 1 :])
-        found.append(command_of(words))
-    return found, ""
-
-
 def downtime(step: Balanced, state: ClusterState) -> str:
     """Return what a move means for an instance that should run; empty if it keeps running, or does not run."""
     item = step.move.instance
@@ -109,31 +90,32 @@ def downtime(step: Balanced, state: ClusterState) -> str:
     return "stops and starts again (always_failover)" if observed.always_failover else ""
 
 
-def remedy_script(report: RemedyReport, supposed: Supposed | None = None) -> str:
-    """Return the script that carries out the moves of a remedy in their job sets, and undoes them with `--back`.
+def moves_script(moves: Sequence[Move], state: ClusterState, again: str, supposed: Supposed | None = None) -> str:
+    """Return the script that carries moves on the cluster in `state` out in job sets, and undoes them with `--back`.
 
-    It looks first whether what the remedy supposes holds, as far as commands of Ganeti show it in a line.
+    It looks first whether what they suppose holds, as far as commands of Ganeti show it in a line. `again` is the
+    command that works out other moves.
     """
     effects = () if supposed is None else supposed.effects
     checks = [(effect, _check(effect)) for effect in effects]
     template = script_environment().get_template("remedy.sh.j2")
-    steps = report.steps
-    by_set = [list(jobs) for _, jobs in groupby(steps, key=attrgetter("job_set"))]
-    sets = [[_forward(step, steps) for step in jobs] for jobs in by_set]
-    back = [[_way_back(step, steps) for step in jobs] for jobs in reversed(by_set)]
-    heading = f"Move instances of cluster {report.cluster_name}: {count(len(steps), 'move')}, {count(len(sets), 'set')}"
+    by_set = [list(jobs) for _, jobs in groupby(enumerate(moves), key=lambda item: item[1].job_set)]
+    sets = [[_forward(moves[number:]) for number, _ in jobs] for jobs in by_set]
+    back = [[_way_back(moves[: number + 1]) for number, _ in jobs] for jobs in reversed(by_set)]
+    heading = f"Move instances of cluster {state.name}: {count(len(moves), 'move')}, {count(len(sets), 'set')}"
     return template.render(
         heading=heading,
         version=__version__,
-        cluster=name_for_script(report.cluster_name),
-        cluster_uuid=report.cluster_uuid,
-        read_from=report.source,
+        cluster=name_for_script(state.name),
+        cluster_uuid=state.cluster.identity.uuid,
+        read_from=state.source,
         sets=sets,
         back=back,
         supposed=supposed,
         checks=[check for _, check in checks if check is not None],
         unchecked=[f"{effect.object} {'.'.join(effect.path)}" for effect, check in checks if check is None],
-        lost=[f"{step.instance}: {step.no_way_back}" for step in steps if step.no_way_back],
+        lost=[f"{move.instance}: {move.no_way_back}" for move in moves if move.no_way_back],
+        again=again,
     )
 
 
@@ -156,14 +138,18 @@ def _check(effect: Effect) -> dict[str, str] | None:
     return {"words": effect_words(effect), "wanted": wanted, "line": line, "command": shell_line(argv)}
 
 
-def _forward(step: RemedyStep, steps: Sequence[RemedyStep]) -> dict[str, object]:
-    later = [one for one in steps[step.number :] if one.instance == step.instance]
-    return _job(f"{', '.join(step.nodes_before)} to {', '.join(step.nodes_after)}", [step, *later])
+def _forward(moves: Sequence[Move]) -> dict[str, object]:
+    """Return the job of the first of `moves`, the others of which come later."""
+    first = moves[0]
+    own = [move for move in moves if move.instance == first.instance]
+    return _job(f"{', '.join(first.nodes_before)} to {', '.join(first.nodes_after)}", own)
 
 
-def _way_back(step: RemedyStep, steps: Sequence[RemedyStep]) -> dict[str, object]:
-    undone = [one.undoing for one in reversed(steps[: step.number]) if one.instance == step.instance]
-    return _job(f"back to {', '.join(step.nodes_before)}", undone, step.no_way_back)
+def _way_back(moves: Sequence[Move]) -> dict[str, object]:
+    """Return the job that undoes the last of `moves`, the others of which came before."""
+    last = moves[-1]
+    own = [move.undoing for move in reversed(moves) if move.instance == last.instance]
+    return _job(f"back to {', '.join(last.nodes_before)}", own, last.no_way_back)
 
 
 def _job(words: str, moves: Sequence[Move], impossible: str = "") -> dict[str, object]:

@@ -24,7 +24,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, limits_in_force
 from gpolicy.printable import count, listed, some
 from gpolicy.progress import Tell, silent
-from gpolicy.remedy.commands import commands_back, commands_of, downtime, sets_of
+from gpolicy.remedy.commands import commands_of, downtime, sets_of
 from gpolicy.remedy.faults import RATIOS, Fault, FaultKind, Layout, Places
 from gpolicy.remedy.legal_sizes import SizeCure, size_cure
 from gpolicy.remedy.moving import Movers, copied_by, why_fixed
@@ -229,24 +229,20 @@ def _steps(
             there = set(movers.faults(here))
             cures = tuple(fault for fault in before.faults if fault in to_end and fault not in there)
             to_end -= set(cures)
-            back, no_way_back = commands_back(job, state)
-            made.append(
-                RemedyStep(
-                    number=len(made) + 1,
-                    job_set=job_set,
-                    instance=job.instance.name,
-                    nodes_before=_names(job.nodes, job.move.instance.primary, job.move.instance.secondary),
-                    nodes_after=_names(job.nodes, job.instance.primary, job.instance.secondary),
-                    commands=tuple(commands_of(job)),
-                    copied=copied_by(job.move),
-                    seconds=copied_by(job.move) / rate,
-                    downtime=downtime(job, state),
-                    cures=cures,
-                    back=tuple(back),
-                    no_way_back=no_way_back,
-                    score=job.score,
-                )
+            step = RemedyStep(
+                number=len(made) + 1,
+                job_set=job_set,
+                instance=job.instance.name,
+                nodes_before=_names(job.nodes, job.move.instance.primary, job.move.instance.secondary),
+                nodes_after=_names(job.nodes, job.instance.primary, job.instance.secondary),
+                commands=tuple(commands_of(job)),
+                copied=copied_by(job.move),
+                seconds=copied_by(job.move) / rate,
+                downtime=downtime(job, state),
+                cures=cures,
+                score=job.score,
             )
+            made.append(step.with_way_back(state.nodes))
     return tuple(made), total
 
 

@@ -39,10 +39,13 @@ from gpolicy.plan.step import Inverse, Procedure, Step, Wave, planned
 from gpolicy.printable import count
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.remedy.remedy import RemedyReport
+    from typing import Self
+
+    from gpolicy.cluster.state import ClusterState, LiveNode
 
 _WITHOUT_TARGET: Final = {"migrate", "failover"}
+AS_HAIL: Final = ("--allow-failover", "--ignore-hvversions", "--no-runtime-changes")
+"""The options with which hail's evacuation has an instance migrated."""
 _WITH_TARGET: Final = {"migrate", "failover", "move", "replace-disks"}
 
 
@@ -59,13 +62,17 @@ def command_of(argv: tuple[str, ...]) -> Command:
     if verb == "replace-disks":
         body: dict[str, Value] = {"mode": "replace_new_secondary", "remote_node": target}
         return Command(argv, call("POST", ("instances", name, verb), body))
-    return Command(argv, call("PUT", ("instances", name, verb), {} if target is None else {"target_node": target}))
+    body = {} if target is None else {"target_node": target}
+    if {*AS_HAIL} <= {*argv}:
+        body |= {"allow_failover": True, "ignore_hvversions": True, "allow_runtime_changes": False}
+    return Command(argv, call("PUT", ("instances", name, verb), body))
 
 
 def is_move(argv: Sequence[str], instance: str) -> bool:
-    """Whether `argv` is, word by word, a command that remedies have for moves of `instance`."""
+    """Whether `argv` is, word by word, a command that remedies and evacuations have for moves of `instance`."""
     verb = argv[1] if len(argv) > 1 else ""
     force = () if verb == "replace-disks" else ("-f",)
+    force += AS_HAIL if verb == "migrate" and {*AS_HAIL} <= {*argv} else ()
     where = ("-n", argv[-2]) if verb in _WITH_TARGET and len(argv) == 5 + len(force) else ()
     if not where and verb not in _WITHOUT_TARGET:
         return False
@@ -92,13 +99,13 @@ class Move:
     `no_way_back` says why.
     """
 
-    job_set: int
+    job_set: int = 0
     instance: str
     nodes_before: Words
     nodes_after: Words
     commands: tuple[Command, ...]
-    back: tuple[Command, ...]
-    no_way_back: str
+    back: tuple[Command, ...] = ()
+    no_way_back: str = ""
 
     @property
     def places(self) -> list[Words]:
@@ -113,6 +120,19 @@ class Move:
             else:
                 found.append((target, *secondary))
         return found
+
+    def with_way_back(self, nodes: Mapping[str, LiveNode]) -> Self:
+        """Return the move with the commands that undo it, or why none does: a node there may hold no instance."""
+        left = [name for name in self.nodes_before if name not in self.nodes_after] or self.nodes_before[:1]
+        if unusable := [name for name in left if not nodes[name].is_usable]:
+            return replace(self, no_way_back=f"nothing moves to {unusable[0]}, which may hold no instance")
+        back = []
+        for command, (primary, *mirror) in zip(self.commands, self.places, strict=False):
+            argv = command.argv or ()
+            if place := argv.index("-n") + 1 if "-n" in argv else 0:
+                argv = (*argv[:place], mirror[0] if argv[1] == "replace-disks" else primary, *argv[place + 1 :])
+            back.append(command_of(argv))
+        return replace(self, back=tuple(reversed(back)))
 
     @property
     def undoing(self) -> Move:
@@ -149,20 +169,20 @@ class SavedRemedy(Procedure):
         return f"{count(moved, 'instance')} {'is' if moved == 1 else 'are'} where the remedy puts them"
 
 
-def save_remedy(report: RemedyReport, state: ClusterState, supposed: Supposed | None) -> SavedRemedy:
-    """Return the moves of a remedy that was worked out for the cluster in `state`."""
-    nodes = nodes_of(report.steps)
-    instances = dict.fromkeys(f"instance/{move.instance}" for move in report.steps)
+def save_moves(moves: Sequence[Move], state: ClusterState, supposed: Supposed | None = None) -> SavedRemedy:
+    """Return moves that were worked out for the cluster in `state` as `gpolicy apply` carries them out."""
+    nodes = nodes_of(moves)
+    instances = dict.fromkeys(f"instance/{move.instance}" for move in moves)
     seen = observed(state, [*instances, *(f"node/{name}" for name in nodes)])
     return SavedRemedy(
-        cluster=report.cluster_name,
-        cluster_uuid=report.cluster_uuid,
-        source=report.source,
+        cluster=state.name,
+        cluster_uuid=state.cluster.identity.uuid,
+        source=state.source,
         version=release_of(state.software_version) or "",
         observed=seen,
         gaps=state.unreadable,
-        steps=steps_of(report.steps, seen),
-        snapshot=report.snapshot,
+        steps=steps_of(moves, seen),
+        snapshot=state.snapshot,
         supposed=supposed,
         residents=residents_of(contents(state, instances=True), nodes),
     )

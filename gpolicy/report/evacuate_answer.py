@@ -14,6 +14,8 @@ from gpolicy.evacuate.evacuation import EvacuationReport, MovedInstance, Request
 from gpolicy.ganeti.commands import shell_line
 from gpolicy.json_shape import COUNT, FROM_ONE, TEXTS, Document, Key, Many, Shape
 from gpolicy.printable import count, some
+from gpolicy.remedy.saved_remedy import FORMAT_VERSION as REMEDY_VERSION
+from gpolicy.remedy.saved_remedy import SAVED, SavedRemedy
 from gpolicy.report.answer import (
     NOTHING,
     Answer,
@@ -28,14 +30,17 @@ from gpolicy.report.answer import (
     Table,
     Weight,
     about,
+    command_line,
     known_size,
     names,
     rough_size,
+    size,
     supposing,
 )
 from gpolicy.report.capacity_json import UNKNOWN, WHAT_IF, head
 from gpolicy.report.glossary import FAILURES
 from gpolicy.report.place_answer import CANDIDATE
+from gpolicy.report.remedy_answer import MOVE, duration
 
 _OF: Final = {
     EvacuationMode.ALL: "",
@@ -55,25 +60,28 @@ def evacuate_answer(report: EvacuationReport) -> Answer:
     return Answer(
         verb="evacuate",
         title="How nodes are emptied on cluster",
-        **about(report),
+        **about(
+            report, f"time: {size(report.asked.rate)} of disk a second for each job (--rate)" if report.copied else ""
+        ),
         verdict=f"{supposing(report.what_if)}{_verdict(report)}",
         tone=Tone.GOOD if good else Tone.BAD,
         figures=(
+            *_reboot(report),
             Figure("jobs", f"{len(report.moved):,}", about="moves"),
             Figure("stay", f"{len(report.stays):,}", tone=Tone.BAD if report.stays else Tone.PLAIN, about="stays"),
             Figure("to copy", rough_size(report.copied), about="moves"),
+            Figure("time", duration(report.seconds), about="moves"),
             Figure("sets of jobs", f"{report.job_sets:,}", about="commands"),
         ),
         sections=(_stays(report), _moves(report), _commands(report), _candidates(report)),
         notes=(
-            _for_a_reboot(report),
             *(f"hail, {_asked(item)}: {item.info}" for item in report.requests),
             "" if report.exhaustive else _STOPPED,
             *report.objections,
             *_short(report),
             *report.notes,
         ),
-        next=(_for_a_reboot(report), *_soft(report)),
+        next=(*_soft(report), *_to_apply(report)),
         terms=_failures(report),
         rows_with="with --all-candidates, or in --format json",
     )
@@ -85,10 +93,19 @@ def _failures(report: EvacuationReport) -> tuple[tuple[str, str], ...]:
     return tuple((word, meaning) for word, meaning in FAILURES.items() if word in said)
 
 
-def _for_a_reboot(report: EvacuationReport) -> str:
-    if report.group is not None or report.asked.mode is not EvacuationMode.ALL or not report.copied:
-        return ""
-    return "for a reboot, --primary-only is enough: what runs on the nodes leaves them, and mirrored disks stay there"
+def _reboot(report: EvacuationReport) -> Iterator[Figure]:
+    """Yield what a reboot takes, where more was asked for: only what runs on the nodes leaves them."""
+    if (reboot := report.for_a_reboot) is not None:
+        stay, leave = len(reboot.stays), len({item.instance for item in reboot.moved})
+        copied = f"{rough_size(reboot.copied)} to copy" if reboot.copied else "no disk to copy"
+        said = ("even with --primary-only", Tone.BAD) if stay else (f"--primary-only is enough; {copied}", Tone.GOOD)
+        value = f"{stay:,} of {stay + leave:,} stay" if stay else f"{leave:,} move"
+        yield Figure("for a reboot", value, *said, "moves")
+
+
+def _to_apply(report: EvacuationReport) -> Iterator[str]:
+    if report.moved and not report.objections:
+        yield "next: add --save FILE for gpolicy apply, or --script FILE"
 
 
 def _verdict(report: EvacuationReport) -> str:
@@ -103,16 +120,17 @@ def _verdict(report: EvacuationReport) -> str:
         return f"{what} cannot be emptied{of_what}: {len(stay):,} of {count(len(leave | stay), 'instance')} {verb}"
     verb = "moves" if len(leave) == 1 else "move"
     jobs = f"{count(len(leave), 'instance')} {verb} in {count(len(report.moved), 'job')}"
-    copied = f"{rough_size(report.copied)} of disk" if report.copied else "no disk"
+    copied = f"{rough_size(report.copied)} of disk to copy in {duration(report.seconds)}"
+    copied = copied if report.copied else "no disk to copy"
     refused = f"; but Ganeti would refuse it: {report.objections[0]}" if report.objections else ""
-    return f"{what} can be emptied{of_what}: {jobs}, {copied} to copy{refused}"
+    return f"{what} can be emptied{of_what}: {jobs}, {copied}{refused}"
 
 
 def _moves(report: EvacuationReport) -> Section:
     rows = [
         (
             str(item.job_set),
-            *(Name(" / ".join(nodes)) for nodes in ((item.instance,), item.before, item.after)),
+            *(Name(" / ".join(nodes)) for nodes in ((item.instance,), item.nodes_before, item.nodes_after)),
             ", ".join(what for what, _ in item.steps),
             rough_size(item.copied) if item.copied else NOTHING,
         )
@@ -176,7 +194,8 @@ def _refusal(item: Candidate) -> str:
 def _commands(report: EvacuationReport) -> Section:
     entries = []
     for item in report.moved:
-        below = tuple(Line(shell_line(argv), is_code=True) for _, argv in item.steps)
+        lost = (Line(f"cannot be undone: {item.no_way_back}", tone=Tone.CAREFUL),) if item.no_way_back else ()
+        below = (*map(command_line, item.commands), *lost)
         what = ", ".join(what for what, _ in item.steps)
         entries.append(Entry(f"{item.instance}: {what}", mark=f"{item.job_set:>2}.", below=below))
     asked = tuple(
@@ -262,8 +281,8 @@ _MOVED: Final = Shape(MovedInstance).with_keys(
     request=_REQUEST,
     job_set=Key("Number of its set: jobs of one set touch different nodes and may run side by side.", FROM_ONE),
     group="Group of its new primary node.",
-    before=_NODES,
-    after=_NODES,
+    before=Key(_NODES, of="nodes_before"),
+    after=Key(_NODES, of="nodes_after"),
     copied=Key("Disk that is copied to other nodes.", COUNT),
     steps=Key(
         "The commands of the job, in order.",
@@ -317,6 +336,12 @@ EVACUATE_DOCUMENT: Final = Document(
         ),
     ),
 )
+
+
+def saved_evacuation(report: EvacuationReport, saved: SavedRemedy) -> dict[str, Any]:
+    """Return what `gpolicy apply` needs of the moves, as the file of a remedy has it."""
+    moves = [MOVE(item) for item in report.moved]
+    return {**head(REMEDY_VERSION)(report), **SAVED(saved), "what_if": list(report.what_if), "steps": moves}
 
 
 def evacuate_data(report: EvacuationReport) -> dict[str, Any]:

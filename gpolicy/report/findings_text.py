@@ -8,15 +8,15 @@ from typing import Final
 from gpolicy.colour import Painter, Tone
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.policy.source_file import Files
-from gpolicy.printable import as_text, columns, printable
+from gpolicy.printable import as_text, columns, printable, wrapped
 from gpolicy.report.answer import Answer, Figure, Findings, Section
 from gpolicy.report.findings_json import summary
 
 MOST_SHOWN: Final = 1000
 """The greatest number of findings that are shown, the first by place; the others are counted."""
 
-WIDTH: Final = 120
-"""The shown columns of a source line; a longer line is clipped around the error."""
+WIDTH: Final = 100
+"""The columns of a line: a longer sentence is broken, a longer source line is clipped around the error."""
 
 _TAB: Final = 4
 _ELLIPSIS: Final = "…"
@@ -33,16 +33,21 @@ def findings_text(
     fixable: int = 0,
     accepted: int = 0,
     looked_at: str = "",
+    details: bool = True,
 ) -> str:
     """Return findings as text, ending in a summary line. `sources` holds the files by name.
 
-    `looked_at` says what was checked: `4 files, 2 groups`.
+    `looked_at` says what was checked: `4 files, 2 groups`. Without `details`, what only informs is counted.
 
     `fixable` is how many of them `check --fix` can fix, `accepted` how many more are accepted, `width` is in columns.
     """
-    notes = [f"{fixable} can be fixed by --fix"] if fixable else []
+    found = list(findings)
+    shown = [item for item in found if details or item.severity is not Severity.INFO]
+    notes = ["--details shows what only informs"] if len(shown) < len(found) else []
+    notes += [f"{fixable} can be fixed by --fix"] if fixable else []
     notes += [f"{accepted} more accepted (--format json shows them)"] if accepted else []
-    return as_text(_Writer(sources, colour=colour, width=max(width, 40)).lines(list(findings), notes, looked_at))
+    summary = f"{looked_at}: {summary_line(found)}" if looked_at else summary_line(found)
+    return as_text(_Writer(sources, colour=colour, width=max(width, 40)).lines(shown, notes, summary))
 
 
 def summary_line(findings: Iterable[Finding]) -> str:
@@ -60,28 +65,32 @@ class _Writer:
         self._paint = Painter(colour)
         self._width = width
 
-    def lines(self, findings: list[Finding], notes: list[str], looked_at: str) -> Iterator[str]:
+    def lines(self, findings: list[Finding], notes: list[str], summary: str) -> Iterator[str]:
         for finding in findings[:MOST_SHOWN]:
             yield from self._finding(finding)
             yield ""
         if len(findings) > MOST_SHOWN:
             yield f"{len(findings) - MOST_SHOWN} more are not shown here; --format json has all of them"
             yield ""
-        summary = f"{looked_at}: {summary_line(findings)}" if looked_at else summary_line(findings)
         yield "; ".join([self._paint(Tone.STRONG, summary), *notes])
 
     def _finding(self, finding: Finding) -> Iterator[str]:
         tone = TONES[finding.severity]
         head = self._paint(tone, f"{finding.severity} {finding.code} {finding.name}")
         place = f"{self._paint(Tone.STRONG, str(finding.span))}: " if finding.span else ""
-        yield f"{place}{head}: {finding.message}"
+        yield from self._wrapped(f"{place}{head}: {finding.message}")
         if finding.span:
             yield from self._excerpt(finding.span, tone)
         for related in finding.related:
-            yield f"  {related.span}: {related.message}"
+            yield from self._wrapped(f"{related.span}: {related.message}", "  ")
             yield from self._excerpt(related.span, Tone.QUIET)
         if finding.hint:
-            yield f"  {self._paint(Tone.STRONG, 'hint:')} {finding.hint}"
+            yield from self._wrapped(f"{self._paint(Tone.STRONG, 'hint:')} {finding.hint}", "  ")
+
+    def _wrapped(self, text: str, indent: str = "") -> Iterator[str]:
+        first, *more = wrapped(printable(text), self._width - len(indent) - 2)
+        yield f"{indent}{first}"
+        yield from (f"{indent}  {line}" for line in more)
 
     def _excerpt(self, span: Span, tone: Tone) -> Iterator[str]:
         """Yield the line that `span` begins on, and a line of carets; nothing if the file is not at hand."""

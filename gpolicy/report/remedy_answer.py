@@ -14,7 +14,7 @@ from gpolicy.printable import count
 from gpolicy.remedy.faults import Fault, FaultKind
 from gpolicy.remedy.legal_sizes import SizeCure
 from gpolicy.remedy.remedy import Left, RemedyReport, RemedyStep
-from gpolicy.remedy.saved_remedy import FORMAT_VERSION, SAVED, SavedRemedy
+from gpolicy.remedy.saved_remedy import FORMAT_VERSION, SAVED, Move, SavedRemedy
 from gpolicy.report.answer import (
     NOTHING,
     Answer,
@@ -189,8 +189,7 @@ _COMMAND: Final = Shape(Command, "command").with_keys(
         rapi_shape(body=Key("The body.", {"type": "object"})),
     ),
 )
-_STEP: Final = Shape(RemedyStep).with_keys(
-    number=Key("Its place, from 1.", FROM_ONE),
+MOVE: Final = Shape(Move).with_keys(
     job_set=Key(
         "The set that it belongs to: jobs of a set may run side by side, the sets run one after the other.", FROM_ONE
     ),
@@ -198,19 +197,28 @@ _STEP: Final = Shape(RemedyStep).with_keys(
     nodes_before="Its primary node, and its secondary if it has one.",
     nodes_after="The same after the move.",
     commands=Key("The commands, one after the other.", _COMMAND),
-    copied=Key("Disk to copy.", COUNT),
-    seconds=Key("Time to copy it at `rate`.", _NOT_NEGATIVE),
-    downtime=Key(
-        "Why and when the instance does not run; null if it keeps running, or does not run anyway.",
-        str | None,
-        lambda step: step.downtime or None,
-    ),
-    cures=Key("The faults that it ends for good; none for a move that prepares a later one.", _FAULT),
     back=Key("The commands that undo it; none where nothing does.", _COMMAND),
     no_way_back=Key(
         "Why nothing undoes it; null where something does.", str | None, lambda step: step.no_way_back or None
     ),
-    score=Key("The cluster score of htools after it; null where it is not a number.", NUMBER),
+)
+"""A move in a file for `gpolicy apply`."""
+_BEFORE: Final = ("job_set", "instance", "nodes_before", "nodes_after", "commands")
+_STEP: Final = Shape(RemedyStep).with_keys(
+    {
+        "number": Key("Its place, from 1.", FROM_ONE),
+        **{key: MOVE.keys[key] for key in _BEFORE},
+        "copied": Key("Disk to copy.", COUNT),
+        "seconds": Key("Time to copy it at `rate`.", _NOT_NEGATIVE),
+        "downtime": Key(
+            "Why and when the instance does not run; null if it keeps running, or does not run anyway.",
+            str | None,
+            lambda step: step.downtime or None,
+        ),
+        "cures": Key("The faults that it ends for good; none for a move that prepares a later one.", _FAULT),
+        **{key: item for key, item in MOVE.keys.items() if key not in _BEFORE},
+        "score": Key("The cluster score of htools after it; null where it is not a number.", NUMBER),
+    }
 )
 _VIOLATION: Final = Shape(PolicyViolation, optional="pair_name exclusive_storage").with_keys(
     group="The group with the policy.",

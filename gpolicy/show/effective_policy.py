@@ -139,7 +139,7 @@ def effective_state(state: ClusterState, where: str) -> EffectivePolicy:
         values = tuple(
             EffectiveValue(
                 path=path,
-                state=Declaration.EXPLICIT if path in mine else Declaration.UNMANAGED,
+                state=Declaration.EXPLICIT if path in mine else Declaration.INHERIT,
                 origin=origin,
                 overrides=(above[path],) if path in mine and path in above else (),
             )

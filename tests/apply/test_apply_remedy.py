@@ -29,7 +29,7 @@ from gpolicy.plan.effects import Effect, contents
 from gpolicy.plan.projection import prospect
 from gpolicy.plan.step import Procedure
 from gpolicy.remedy.remedy import RemedyReport, find_remedy
-from gpolicy.remedy.saved_remedy import Supposed, read_procedure, save_remedy
+from gpolicy.remedy.saved_remedy import Supposed, read_procedure, save_moves
 from gpolicy.report.remedy_answer import remedy_data
 from tests.apply import pretend_rapi
 from tests.apply.model_runner import (  # noqa: F401 (mortal is a fixture)
@@ -64,7 +64,7 @@ def pretended() -> PretendGaneti:
 
 def written(ganeti: PretendGaneti, supposed: Supposed | None = None) -> dict[str, Any]:
     report = crowded()[1]
-    return remedy_data(report, save_remedy(report, ganeti.state(), supposed))
+    return remedy_data(report, save_moves(report.steps, ganeti.state(), supposed))
 
 
 def read(data: dict[str, Any]) -> Procedure:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft7Validator
 
+from gpolicy.remedy.saved_remedy import read_procedure
 from tests.cli.command_line import ROOT, gpolicy
 
 SNAPSHOT = ("--state", f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}")
@@ -108,8 +110,29 @@ def test_a_node_without_instances_is_empty_already() -> None:
 
 
 def test_what_a_reboot_needs_is_said_where_disks_would_be_copied() -> None:
-    assert "for a reboot, --primary-only is enough" in gpolicy("evacuate", *SNAPSHOT, "node2").stdout
+    said = gpolicy("evacuate", *SNAPSHOT, "node2").stdout
+    assert "for a reboot  4 move  --primary-only is enough; no disk to copy" in said
+    assert "for a reboot  2 of 4 stay" in gpolicy("evacuate", *SNAPSHOT, "node1").stdout
     assert "for a reboot" not in gpolicy("evacuate", *SNAPSHOT, "node2", "--primary-only").stdout
+
+
+def test_the_moves_are_kept_for_apply_and_as_a_script(tmp_path: Path) -> None:
+    file, script = tmp_path / "moves.json", tmp_path / "moves.sh"
+    done = gpolicy("evacuate", *SNAPSHOT, "node2", "--rate", "100M", "--save", file, "--script", script)
+    assert "1.2T of disk to copy in 3 h 35 min" in done.stdout
+    assert done.stdout.splitlines()[-3:] == [
+        f"wrote {file}: gpolicy show {file} shows it again",
+        f"next: gpolicy apply {file} --to DST --job-timeout 10800",
+        f"wrote {script}: read it, and run it on the master of the cluster",
+    ]
+    procedure = read_procedure(file)
+    answer = json.loads(gpolicy("evacuate", *SNAPSHOT, "node2", "-f", "json").stdout)
+    commands = [step["argv"] for job in answer["moved"] for step in job["steps"]]
+    assert [list(step.command.argv) for step in procedure.steps] == commands
+    assert all(step.inverse.commands for step in procedure.steps)
+    text = script.read_text(encoding="utf-8")
+    assert all(shlex.join(argv) in text for argv in commands)
+    assert gpolicy("show", file).stdout == gpolicy("evacuate", *SNAPSHOT, "node2", "--rate", "100M").stdout
 
 
 def test_a_second_word_of_nodes_says_how_to_write_several() -> None:

@@ -132,10 +132,13 @@ def test_a_saved_remedy_is_the_json_and_says_how_it_goes_on(tmp_path: Path) -> N
     file = tmp_path / "remedy.json"
     done = gpolicy("remedy", POLICY, *SNAPSHOT, "--save", file, "--format", "json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(file.read_text(encoding="utf-8")) == answered(str(POLICY))
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    assert kept.pop("answer")["verb"] == "remedy"
+    assert kept == answered(str(POLICY))
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    said = gpolicy("remedy", POLICY, *SNAPSHOT, "--save", file).stdout.splitlines()[-1]
-    assert said == f"wrote {file}; next once the policy holds: gpolicy apply {file} --to DST --job-timeout 32400"
+    *_, wrote, said = gpolicy("remedy", POLICY, *SNAPSHOT, "--save", file).stdout.splitlines()
+    assert wrote == f"wrote {file}: gpolicy show {file} shows it again"
+    assert said == f"next once the policy holds: gpolicy apply {file} --to DST --job-timeout 32400"
 
 
 def test_a_script_without_a_policy_waits_for_none(tmp_path: Path) -> None:

@@ -132,6 +132,26 @@ def test_a_remedy_is_applied_killed_resumed_and_taken_back(
     assert lines(journal, "step-started") == 2 * len(steps)
 
 
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_node_is_emptied_for_a_reboot_and_filled_again(
+    crowded: LiveCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, route: str
+) -> None:
+    monkeypatch.setenv("GPOLICY_RAPI_CA", str(crowded.certificate))
+    way, moves, before = Way(crowded, route), tmp_path / "moves.json", homes(crowded)
+    node = before[NAMES[0]]
+    words = ("evacuate", node, "--primary-only", "--state", "local:", "--save", moves, "--format", "json")
+    found = json.loads(gpolicy(*words).out)
+    after = {item["instance"]: item["after"][0] for item in found["moved"]}
+    assert {name for name, home in before.items() if home == node} <= after.keys()
+    done = way.apply(moves)
+    assert done.code == 0, done.out + done.err
+    assert homes(crowded) == before | {name: home for name, home in after.items() if name in NAMES}
+    assert node not in homes(crowded).values()
+    back = way.apply(moves, "--rollback")
+    assert back.code == 0, back.out + back.err
+    assert homes(crowded) == before
+
+
 def test_legal_sizes_are_accepted_and_end_the_violations(crowded: LiveCluster, tmp_path: Path) -> None:
     least = {
         "memory-size": "512M",

@@ -21,7 +21,7 @@ def two_groups() -> ClusterState:
 
 
 def moved(report: EvacuationReport) -> dict[str, tuple[str, ...]]:
-    return {item.instance: item.after for item in report.moved}
+    return {item.instance: item.nodes_after for item in report.moved}
 
 
 def test_without_time_everything_stays() -> None:

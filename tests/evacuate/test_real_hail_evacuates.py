@@ -16,6 +16,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.evacuate.evacuating import find_evacuation
 from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest, MovedInstance, RequestToHail
+from gpolicy.remedy.saved_remedy import is_move
 from gpolicy.what_if.load import elsewhere, failed_over, offline
 from gpolicy.what_if.supposing import WhatIf, suppose
 from tests.analysis.hail_cases import HSPACE, HTOOLS, document, passed, random_parameters, real_hail, with_parameters
@@ -60,7 +61,7 @@ def compare(state: ClusterState, wanted: EvacuationRequest, folder: Path) -> Cou
         assert answer is not None
         moved, failed, jobs = answer["result"]
         ours = [item for item in report.moved if item.request == place]
-        assert [[item.instance, item.group, list(item.after)] for item in ours] == moved
+        assert [[item.instance, item.group, list(item.nodes_after)] for item in ours] == moved
         stays = [item for item in report.stays if item.request == place]
         assert [[item.instance, item.reason] for item in stays] == list(failed)
         assert request.info == answer["info"]
@@ -69,11 +70,23 @@ def compare(state: ClusterState, wanted: EvacuationRequest, folder: Path) -> Cou
                 for made, opcode in zip(opcodes(item), job, strict=True):
                     assert {key: value for key, value in opcode.items() if key != "OP_ID"}.items() <= made.items()
         check_candidates(report, place)
-        state = elsewhere(state, {item.instance: item.after for item in ours})
+        for item in ours:
+            check_way_back(item)
+        state = elsewhere(state, {item.instance: item.nodes_after for item in ours})
         check_state(state, (folder / "saved.post-ialloc").read_text(), request)
         seen[f"{request.kind} {request.mode and request.mode.value} {bool(moved)}"] += 1
         seen["drained"] += bool(drained)
     return seen
+
+
+def check_way_back(moved: MovedInstance) -> None:
+    """The commands are such that `gpolicy apply` takes, and lead where hail says; those back lead back."""
+    assert moved.places[-1] == moved.nodes_after
+    for way in (moved, moved.undoing) if moved.back else (moved,):
+        assert all(is_move(command.argv or (), moved.instance) for command in way.commands)
+    assert bool(moved.back) is not bool(moved.no_way_back)
+    if moved.back:
+        assert moved.undoing.places == moved.places[::-1]
 
 
 def check_candidates(report: EvacuationReport, place: int) -> None:
@@ -81,7 +94,9 @@ def check_candidates(report: EvacuationReport, place: int) -> None:
         if item.request == place and item.candidates:
             first = item.candidates[0]
             assert first.ok
-            chosen = item.after[-len(first.nodes) :] if item.steps[-1][0] == "copy disks" else item.after[:1]
+            chosen = (
+                item.nodes_after[-len(first.nodes) :] if item.steps[-1][0] == "copy disks" else item.nodes_after[:1]
+            )
             assert first.nodes == chosen
     for stay in report.stays:
         assert not any(item.ok for item in stay.candidates or ())

@@ -1,0 +1,281 @@
+"""The verbs that move instances: remedy, evacuate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from gpolicy.cli.options import (
+    Clusters,
+    PolicyOption,
+    ResourceModel,
+    Seconds,
+    Shown,
+    Suppositions,
+    policy_path,
+)
+from gpolicy.cli.output import Report, check_no_file_is_lost
+from gpolicy.cli.terminal import working
+from gpolicy.errors import ExitCode, UsageError
+from gpolicy.json_values import json_text
+from gpolicy.stopping import after
+
+if TYPE_CHECKING:
+    from gpolicy.cli.targets import Target
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.remedy.saved_remedy import Move, SavedRemedy
+    from gpolicy.report.answer import Answer
+
+verbs = typer.Typer()
+
+Rate = Annotated[
+    str, typer.Option("--rate", metavar="SIZE", help="How much disk a job copies a second, for the time it takes.")
+]
+Script = Annotated[
+    Path | None,
+    typer.Option("--script", metavar="FILE", help="Write the moves as a shell script, which also leads back."),
+]
+Save = Annotated[
+    Path | None,
+    typer.Option(
+        "--save", metavar="FILE", help="Write the moves (JSON) for `gpolicy apply`; of several clusters: a directory."
+    ),
+]
+
+
+@verbs.command("remedy")
+def remedy(  # noqa: PLR0913 (one parameter an option)
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            ..., metavar="[PATH]", help="A policy, or a plan file (NAME.json): cure the cluster as it makes it."
+        ),
+    ] = None,
+    policy: PolicyOption = None,
+    *,
+    clusters: Clusters,
+    suppositions: Suppositions,
+    rate: Rate = "60M",
+    seconds: Seconds = 60.0,
+    script: Script = None,
+    save: Save = None,
+    shown: Shown,
+    resource_model: ResourceModel = False,
+) -> int:
+    """Find the moves that cure a cluster, and say what nothing cures.
+
+    It looks for instances on nodes that may hold none, conflicts of tags, misfits of exclusive storage and missing N+1
+    redundancy, and moves as few instances and as little disk as it can, each step allowed by hbal's rules.
+    """
+    from gpolicy.cli.checking import named_policy_of  # noqa: PLC0415
+    from gpolicy.cli.targets import run  # noqa: PLC0415
+    from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
+    from gpolicy.report.remedy_answer import remedy_answer, remedy_data  # noqa: PLC0415
+    from gpolicy.use_cases.questions import find_remedy, open_cluster  # noqa: PLC0415
+
+    outputs = shown.outputs("remedy")
+    given, what_if, mib = policy_path(path, policy), suppositions.read(), _rate(rate)
+    files = _Files(shown.saved("remedy", save), script, given, supposing=what_if is not None)
+    plan = given if given is not None and given.suffix == ".json" else None
+
+    def work(target: Target) -> Report:
+        here = files.of(target)
+        state = target.read()
+        cluster = open_cluster(
+            state,
+            named_policy_of(target, state) if plan is None else read_plan(plan),
+            what_if=what_if,
+            resource_model=resource_model,
+            plan_file=plan or Path(),
+            working=working,
+        )
+        report = find_remedy(cluster, rate=mib, stop=after(seconds), working=working)
+        saved = _saved(report.steps, state, cluster.state, given)
+        data, answer = remedy_data(report, saved), remedy_answer(report)
+        slowest = max((step.seconds for step in report.steps), default=0)
+        return Report(
+            exit_code=int(ExitCode.FINE),
+            answer=lambda: answer,
+            own={"json": lambda: json_text(data)},
+            policy=(given,) if given and plan is None else (),
+            following=here.write(report.steps, cluster.state, saved, data, answer, slowest),
+        )
+
+    return run(work, clusters, None if plan else given, outputs, verb="remedy")
+
+
+@verbs.command("evacuate")
+def evacuate(  # noqa: PLR0913 (one parameter an option)
+    nodes: Annotated[
+        str | None, typer.Argument(..., metavar="[NODE,...]", help="The nodes to be emptied (names or globs).")
+    ] = None,
+    *,
+    primary_only: Annotated[
+        bool, typer.Option("--primary-only", help="Only what runs on the nodes: enough for a reboot.")
+    ] = False,
+    secondary_only: Annotated[
+        bool, typer.Option("--secondary-only", help="Only the mirrored disks of instances that run elsewhere.")
+    ] = False,
+    group: Annotated[
+        str | None, typer.Option("--group", "-g", metavar="NAME", help="Empty this whole group, instead of nodes.")
+    ] = None,
+    to: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--to",
+            metavar="GROUP",
+            help="Move the instances to this group. Can be repeated. Default: those of nodes stay in their group, those"
+            " of a group may go to any other.",
+        ),
+    ] = None,
+    ignore_soft_errors: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-soft-errors",
+            help="Move also against exclusion tags, ratios, and memory reserved for N+1, as gnt-node evacuate with it.",
+        ),
+    ] = False,
+    rate: Rate = "60M",
+    script: Script = None,
+    save: Save = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", "-p", metavar="PATH", help="Ask about the cluster as this policy would make it."),
+    ] = None,
+    clusters: Clusters,
+    suppositions: Suppositions,
+    seconds: Seconds = 60.0,
+    shown: Shown,
+    resource_model: ResourceModel = False,
+    every: Annotated[bool, typer.Option("--all-candidates", "-a", help="Show every candidate.")] = False,
+) -> int:
+    """Show what moves where to empty nodes or a group, and what stays.
+
+    The answer is that of hail's own evacuation, with every candidate and the commands. Exit code 1 when an instance
+    stays, or Ganeti would refuse what hail accepts.
+    """
+    from gpolicy.allocator.evacuation import EvacuationMode  # noqa: PLC0415
+    from gpolicy.cli.checking import named_policy_of  # noqa: PLC0415
+    from gpolicy.cli.targets import run  # noqa: PLC0415
+    from gpolicy.evacuate.evacuation import EvacuationRequest  # noqa: PLC0415
+    from gpolicy.report.evacuate_answer import evacuate_answer, evacuate_data, saved_evacuation  # noqa: PLC0415
+    from gpolicy.use_cases.questions import find_evacuation, open_cluster  # noqa: PLC0415
+
+    outputs, what_if = shown.outputs("evacuate", every=every), suppositions.read()
+    if nodes is not None and group is not None:
+        raise UsageError("NODE and --group exclude one another", hint="name either nodes or a group that is emptied")
+    if nodes is None and group is None:
+        raise UsageError("what is to be emptied?", hint="name nodes (node1,node2), or a group: --group NAME")
+    if primary_only and secondary_only:
+        raise UsageError("--primary-only and --secondary-only exclude one another", hint="leave out both: all move")
+    if (primary_only or secondary_only or ignore_soft_errors) and (group is not None or to):
+        hint = "leave out --primary-only, --secondary-only and --ignore-soft-errors"
+        raise UsageError("an instance changes its group with all of its nodes, within their limits", hint=hint)
+    mode = EvacuationMode.PRIMARY if primary_only else EvacuationMode.SECONDARY
+    request = EvacuationRequest(
+        nodes=nodes,
+        group=group,
+        targets=tuple(to or ()),
+        mode=mode if primary_only or secondary_only else EvacuationMode.ALL,
+        ignore_soft_errors=ignore_soft_errors,
+        rate=_rate(rate),
+    )
+    files = _Files(shown.saved("evacuate", save), script, policy, supposing=what_if is not None)
+
+    def work(target: Target) -> Report:
+        here = files.of(target)
+        state = target.read()
+        cluster = open_cluster(
+            state, named_policy_of(target, state), what_if=what_if, resource_model=resource_model, working=working
+        )
+        report = find_evacuation(cluster, request, stop=after(seconds), working=working)
+        saved, answer = _saved(report.moved, state, cluster.state, policy), evacuate_answer(report)
+        slowest = max((item.copied for item in report.moved), default=0) / request.rate
+        data = saved_evacuation(report, saved)
+        return Report(
+            exit_code=int(ExitCode.FINDINGS if report.stays or report.objections else ExitCode.FINE),
+            answer=lambda: answer,
+            own={"json": lambda: json_text(evacuate_data(report))},
+            policy=(policy,) if policy else (),
+            following=here.write(report.moved, cluster.state, saved, data, answer, slowest),
+        )
+
+    return run(work, clusters, policy, outputs, verb="evacuate")
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files to write moves to: for `gpolicy apply`, and a script. `given` is the policy or plan they are for."""
+
+    save: Path | None
+    script: Path | None
+    given: Path | None
+    supposing: bool = False
+
+    def __post_init__(self) -> None:
+        for option, file in (("--script", self.script), ("--save", self.save)):
+            if file is not None and self.supposing:
+                message = f"{option} is for the cluster as it is, not for a supposed one"
+                raise UsageError(message, hint=f"leave {option} out")
+
+    def of(self, target: Target) -> _Files:
+        """Return the files of one cluster."""
+        found = _Files(target.output(self.save), target.output(self.script, ".sh"), self.given)
+        check_no_file_is_lost(self.given, found.save, found.script)
+        return found
+
+    def write(
+        self,
+        moves: Sequence[Move],
+        state: ClusterState,
+        saved: SavedRemedy,
+        data: dict[str, Any],
+        answer: Answer,
+        slowest: float,
+    ) -> tuple[str, ...]:
+        """Write the moves to the files; return what to do with them. The slowest job takes `slowest` seconds."""
+        from gpolicy.opening import write_private, write_program  # noqa: PLC0415
+        from gpolicy.remedy.commands import moves_script  # noqa: PLC0415
+        from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
+
+        following: list[str] = []
+        is_plan = self.given is not None and self.given.suffix == ".json"
+        when = f" once {'the plan is applied' if is_plan else 'the policy holds'}" if self.given else ""
+        if self.save is not None:
+            write_private(self.save, kept_text(data, answer).encode())
+            file, hours = quote(str(self.save)), ceil(slowest * 2 / 3600)
+            patience = f" --job-timeout {hours * 3600}" if hours > 1 else ""  # twice the slowest, where it is long
+            following.append(f"wrote {self.save}: gpolicy show {file} shows it again")
+            following.append(f"next{when}: gpolicy apply {file} --to DST{patience}")
+        if self.script is not None:
+            write_program(self.script, moves_script(moves, state, answer.verb, saved.supposed).encode())
+            following.append(f"wrote {self.script}: read it, and run it on the master of the cluster{when}")
+        return tuple(following)
+
+
+def _saved(moves: Sequence[Move], state: ClusterState, observed: ClusterState, given: Path | None) -> SavedRemedy:
+    """Return moves for the cluster `observed`: what must hold before them is what a plan or policy makes of `state`."""
+    from gpolicy.plan.effects import contents, effects_between  # noqa: PLC0415
+    from gpolicy.remedy.saved_remedy import Supposed, save_moves  # noqa: PLC0415
+
+    effects = () if given is None else tuple(effects_between(contents(state), contents(observed)))
+    supposed = Supposed(str(given), given.suffix == ".json", effects) if given and effects else None
+    return save_moves(moves, observed, supposed)
+
+
+def _rate(text: str) -> int:
+    from gpolicy.ganeti.amounts import parse_size_exact  # noqa: PLC0415
+
+    try:
+        rate = int(parse_size_exact(text))
+    except ValueError as error:
+        raise UsageError(f"--rate {text!r}: {error}") from None
+    if rate < 1:
+        raise UsageError(f"--rate {text!r}: at least 1M a second", hint="Ganeti's own rate of DRBD is 60M")
+    return rate

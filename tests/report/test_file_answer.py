@@ -1,0 +1,102 @@
+"""`gpolicy show FILE`: a plan, a remedy, a snapshot and a journal in any form, without the cluster."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command_line import ROOT, gpolicy
+
+SNAPSHOT = ROOT / "policies/two-groups.snapshot.json"
+STATE = ("--state", f"snapshot:{SNAPSHOT}")
+POLICY = ROOT / "policies/two-groups"
+MADE = {
+    "plan": ("plan", POLICY, *STATE),
+    "remedy": ("remedy", POLICY, *STATE),
+    "evacuation": ("evacuate", "node2", *STATE),
+}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    files = {name: tmp_path_factory.mktemp("kept") / f"{name}.json" for name in MADE}
+    for name, words in MADE.items():
+        assert gpolicy(*words, "--save", files[name]).returncode in (0, 1)
+    return files
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("form", [(), ("--details",), ("-f", "markdown"), ("-f", "html"), ("-q",)])
+def test_a_file_shows_what_its_verb_showed(name: str, form: tuple[str, ...], kept: dict[str, Path]) -> None:
+    told, shown = (gpolicy(*words, *form).stdout for words in (MADE[name], ("show", kept[name])))
+    assert shown
+    assert _timeless(shown) == _timeless(told)
+
+
+def _timeless(text: str) -> list[str]:
+    """Return lines without those that say when something was made, and what to do next."""
+    return [line for line in text.splitlines() if "made 20" not in line and not line.startswith("next: add")]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_as_json_a_file_is_what_its_verb_answers(name: str, kept: dict[str, Path]) -> None:
+    whole = json.loads(kept[name].read_text(encoding="utf-8"))
+    del whole["answer"]
+    assert json.loads(gpolicy("show", kept[name], "-f", "json").stdout) == whole
+
+
+def test_a_snapshot_is_shown_as_the_values_of_the_cluster() -> None:
+    done = gpolicy("show", SNAPSHOT)
+    assert done.stdout.splitlines()[:2] == [
+        "Cluster ganeti.example.org",
+        "3 groups, 8 nodes, 20 instances; Ganeti 3.0.2",
+    ]
+    assert "group/spare: alloc_policy unallocable" in done.stdout
+    details = gpolicy("show", SNAPSHOT, "--details").stdout
+    inherited = [line.split() for line in details.splitlines() if line.split()[:1] == ["ipolicy.vcpu-ratio"]]
+    assert ["ipolicy.vcpu-ratio", "4", "inherited", "from", "cluster"] in inherited
+    assert gpolicy("show", SNAPSHOT, "-f", "json").stdout == SNAPSHOT.read_text(encoding="utf-8")
+
+
+DAMAGED: dict[str, Any] = {
+    "no mapping": [],
+    "no title": {"is": "Answer", "verb": "plan", "name": "x", "verdict": "fine"},
+    "another kind": {"is": "Section", "key": "x", "title": "y"},
+    "a wrong type": {"is": "Answer", "verb": "plan", "title": "x", "name": "x", "verdict": 5},
+    "a tone that is none": {"is": "Answer", "verb": "p", "title": "x", "name": "x", "verdict": "v", "tone": "PINK"},
+    "a picture of nothing": {
+        "is": "Answer",
+        "verb": "plan",
+        "title": "x",
+        "name": "x",
+        "verdict": "v",
+        "sections": [
+            {"is": "Section", "key": "k", "title": "t", "parts": [{"is": "Picture", "macro": "nodes", "draw": [{}]}]}
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("answer", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_report_is_refused(answer: Any, kept: dict[str, Path], tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(json.loads(kept["plan"].read_text(encoding="utf-8")) | {"answer": answer}))
+    done = gpolicy("show", file, "-f", "html")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert f"{file}: answer" in done.stderr
+    assert len(done.stderr.splitlines()) <= 2
+
+
+def test_a_changed_plan_is_refused_and_one_without_a_report_says_so(kept: dict[str, Path], tmp_path: Path) -> None:
+    whole = json.loads(kept["plan"].read_text(encoding="utf-8"))
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(whole | {"steps": whole["steps"][1:]}))
+    assert "the file was changed after the plan was made" in gpolicy("show", file).stderr
+    del whole["answer"]
+    file.write_text(json.dumps(whole))
+    assert "its cost is not in the file" in gpolicy("show", file).stdout.splitlines()[1]
+    file.write_text("{}")
+    assert gpolicy("show", file).returncode == 3
