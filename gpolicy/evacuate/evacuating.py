@@ -50,7 +50,7 @@ from gpolicy.ganeti.htools_reading import HailParameters
 from gpolicy.htools.hbal_commands import job_sets
 from gpolicy.printable import count, some
 from gpolicy.progress import Tell, silent
-from gpolicy.remedy.saved_remedy import AS_HAIL, command_of
+from gpolicy.remedy.saved_remedy import AS_HAIL, Words, command_of
 from gpolicy.stopping import Stop, never
 from gpolicy.what_if.load import elsewhere, offline
 from gpolicy.what_if.supposing import matching, one_of
@@ -371,7 +371,8 @@ def commands_of(moves: Sequence[InstanceMove], nodes: Nodes) -> Iterator[tuple[s
         instance = check_name("instance", move.instance.name)
         to = () if move.target == NO_NODE else ("-n", check_name("node", nodes[move.target].facts.name))
         running = move.instance.status is InstanceStatus.RUNNING and not nodes[move.instance.primary].facts.offline
-        what, words = "fail over", ("migrate", "-f", *AS_HAIL)  # of one that is down, Ganeti makes a failover of it
+        words: Words = ("migrate", "-f", *AS_HAIL)
+        what = "fail over"  # Ganeti makes a failover of the migration of one that is down
         if move.kind is MoveKind.REPLACE_SECONDARY:
             what, words = "copy disks", ("replace-disks",)
         elif move.instance.forthcoming:

@@ -71,7 +71,7 @@ def command_of(argv: tuple[str, ...]) -> Command:
 def is_move(argv: Sequence[str], instance: str) -> bool:
     """Whether `argv` is, word by word, a command that remedies and evacuations have for moves of `instance`."""
     verb = argv[1] if len(argv) > 1 else ""
-    force = () if verb == "replace-disks" else ("-f",)
+    force: Words = () if verb == "replace-disks" else ("-f",)
     force += AS_HAIL if verb == "migrate" and {*AS_HAIL} <= {*argv} else ()
     where = ("-n", argv[-2]) if verb in _WITH_TARGET and len(argv) == 5 + len(force) else ()
     if not where and verb not in _WITHOUT_TARGET:

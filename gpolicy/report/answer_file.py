@@ -6,7 +6,7 @@ What is read is not trusted: every field must be of its type.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from functools import cache
@@ -18,11 +18,12 @@ from gpolicy.errors import InputError
 from gpolicy.json_values import json_text
 from gpolicy.plan.plan_json import ANSWER
 from gpolicy.policy.source_file import SourceFile
-from gpolicy.report.answer import Answer, Findings, Name, Number, Page, Picture
+from gpolicy.report.answer import Answer, Findings, Name, Number, Page, Picture, Table
 from gpolicy.report.pictures import DomainKind, GroupPicture, SpecPicture
 
 _WORDS: Final = {kind.__name__: kind for kind in (Name, Page, Number)}
-_DRAWN: Final = {kind.__name__: kind for kind in (SpecPicture, GroupPicture, DomainKind)}
+_DRAWN: Final = {"specs": SpecPicture, "nodes": GroupPicture, "domains": DomainKind}
+"""What each macro draws."""
 _hints = cache(get_type_hints)
 
 
@@ -46,7 +47,7 @@ def _data(value: Any) -> Any:
         case Enum():
             return value.name
         case Name() | Number():
-            return {type(value).__name__: str(value)}
+            return {"of": type(value).__name__, "word": str(value)}
         case list() | tuple():
             return [_data(item) for item in value]
         case Picture():
@@ -83,20 +84,28 @@ def _read(kind: Any, value: Any) -> Any:
             kinds = inner if outer is tuple and inner[-1] is not ... else inner[:1] * len(value)
             if len(kinds) == len(value):
                 return tuple(map(_read, kinds, value))
-        case list() if outer is Callable:
-            drawn = [_read(_DRAWN.get(item.get("is")) if isinstance(item, dict) else None, item) for item in value]
-            return lambda: drawn
+        case {"is": "Picture", "macro": str(macro), "draw": list(items)} if kind is Picture and macro in _DRAWN:
+            drawn = [_read(_DRAWN[macro], item) for item in items]
+            return Picture(macro, lambda: drawn)
         case dict() if outer is Mapping:
             return {name: SourceFile(name, _read(str, text)) for name, text in value.items()}
-        case {"is": str(name)} if dataclasses.is_dataclass(kind) and name == getattr(kind, "__name__", ""):
+        case {"is": str(name)} if isinstance(kind, type) and name == kind.__name__:
             fields = {key: _read(_hints(kind)[key], inside) for key, inside in value.items() if key in _hints(kind)}
             with suppress(TypeError):  # a field is missing
-                return kind(**fields)
-        case {**words} if kind in (str, Name) and len(words) == 1 and words.keys() < _WORDS.keys():
-            [(name, text)] = words.items()
-            return _WORDS[name](_read(str, text))
+                made = kind(**fields)
+                if not isinstance(made, Table) or _is_sound(made):
+                    return made
+        case {"word": str(text), "of": str(word)} if kind in (str, Name) and word in _WORDS:
+            return _WORDS[word](text)
         case str() if isinstance(kind, type) and issubclass(kind, Enum) and value in kind.__members__:
             return kind[value]
-        case str() | int() | float() | None if kind in {type(value), {int: float}.get(type(value))}:
+        case str() | int() | float() | None if kind is type(value) or (kind is float and type(value) is int):
             return value
     raise _MisfitError(f"{str(value)[:60]!r} is not of type {getattr(kind, '__name__', kind)}")
+
+
+def _is_sound(table: Table) -> bool:
+    """Return whether the parts of a table fit together, so that every form can show it."""
+    counts = (table.most, table.grouped, table.brief)
+    beside = all(len(items) in (0, len(table)) for items in (table.bars, table.tones))
+    return beside and min(counts) >= 0 and all(len(row) == len(table.headings) > table.grouped for row in table.rows)

@@ -43,12 +43,12 @@ def file_answer(path: Path) -> tuple[Answer, Callable[[], str]]:
     written = Record.of(parse_json(data, str(path)), str(path))
     if written.fields.get("kind") == SNAPSHOT:
         state = parse_snapshot(data, str(path))
-        amounts = {"group": state.groups, "node": state.nodes, "instance": state.instances}
-        verdict = ", ".join(count(len(items), word) for word, items in amounts.items())
+        amounts = {"group": len(state.groups), "node": len(state.nodes), "instance": len(state.instances)}
+        verdict = ", ".join(count(amount, word) for word, amount in amounts.items())
         release = f"; Ganeti {state.software_version}" if state.software_version else ""
         shown = show_answer(effective_state(state, str(path)))
-        known = {"source": state.source, "snapshot": state.snapshot, "basis": tuple(state.notes)}
-        answer = replace(shown, title="Cluster", name=state.name, verdict=f"{verdict}{release}", **known)
+        shown = replace(shown, title="Cluster", name=state.name, verdict=f"{verdict}{release}", basis=state.notes)
+        answer = replace(shown, source=state.source, snapshot=state.snapshot)
         return answer, data.decode
     procedure = procedure_in(written)
     content = {key: value for key, value in written.fields.items() if key != ANSWER}

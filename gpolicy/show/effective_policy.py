@@ -146,8 +146,8 @@ def effective_state(state: ClusterState, where: str) -> EffectivePolicy:
             for path, origin in origins.items()
         )
         kind = {Level.CLUSTER: "Cluster", Level.GROUP: "NodeGroup", Level.NODE: "NodeSet"}[level]
-        about = {"label": label, "kind": kind, "name": name, "span": span, "tags": tuple(sorted(tags))}
-        objects.append(EffectiveObject(**about, values=values, **more))
+        about: dict[str, Any] = {"label": label, "kind": kind, "name": name, "tags": tuple(sorted(tags)), **more}
+        objects.append(EffectiveObject(**about, span=span, values=values))
         return origins
 
     cluster = add(Level.CLUSTER, state.name, state.cluster.own, {}, tags=state.cluster.tags)

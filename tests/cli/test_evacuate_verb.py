@@ -128,7 +128,7 @@ def test_the_moves_are_kept_for_apply_and_as_a_script(tmp_path: Path) -> None:
     procedure = read_procedure(file)
     answer = json.loads(gpolicy("evacuate", *SNAPSHOT, "node2", "-f", "json").stdout)
     commands = [step["argv"] for job in answer["moved"] for step in job["steps"]]
-    assert [list(step.command.argv) for step in procedure.steps] == commands
+    assert [list(step.command.argv or ()) for step in procedure.steps] == commands
     assert all(step.inverse.commands for step in procedure.steps)
     text = script.read_text(encoding="utf-8")
     assert all(shlex.join(argv) in text for argv in commands)

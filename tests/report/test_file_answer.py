@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gpolicy.cluster.record import Record
+from gpolicy.errors import InputError
+from gpolicy.report.answer_file import read_answer
+from gpolicy.report.forms import Display, render
 from tests.cli.command_line import ROOT, gpolicy
 
 SNAPSHOT = ROOT / "policies/two-groups.snapshot.json"
 STATE = ("--state", f"snapshot:{SNAPSHOT}")
 POLICY = ROOT / "policies/two-groups"
-MADE = {
+MADE: dict[str, tuple[str | Path, ...]] = {
     "plan": ("plan", POLICY, *STATE),
     "remedy": ("remedy", POLICY, *STATE),
     "evacuation": ("evacuate", "node2", *STATE),
@@ -100,3 +106,29 @@ def test_a_changed_plan_is_refused_and_one_without_a_report_says_so(kept: dict[s
     assert "its cost is not in the file" in gpolicy("show", file).stdout.splitlines()[1]
     file.write_text("{}")
     assert gpolicy("show", file).returncode == 3
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each place in a JSON value: what holds it, and its key."""
+    for key in list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield value, key
+        yield from _places(value[key])
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_whatever_is_changed_in_a_report_it_is_refused_or_shown(name: str, kept: dict[str, Path]) -> None:
+    whole = json.loads(kept[name].read_text(encoding="utf-8"))["answer"]
+    chance = random.Random(name)  # noqa: S311
+    refused = 0
+    for _ in range(120):
+        damaged = json.loads(json.dumps(whole))
+        for holder, key in chance.sample(list(_places(damaged)), 2):
+            holder[key] = chance.choice(["x", "Name", 5, -1, 1e300, None, True, [], {}, [[1]], {"is": "Table"}])
+        try:
+            answer = read_answer(Record.of(damaged, "it"))
+        except InputError:
+            refused += 1
+            continue
+        for form in ("text", "markdown", "html"):
+            assert render(answer, Display(form=form, details=chance.random() < 0.5))
+    assert 0 < refused < 120
