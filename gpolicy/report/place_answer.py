@@ -72,7 +72,12 @@ def place_answer(report: PlaceReport) -> Answer:
         sections=(
             *_instead(report),
             Section("possible", "Possible", list(_possible(possible, report)), summary=_candidates(possible)),
-            Section("refused", "Refused", list(_refused(refused, several=several)), summary=_candidates(refused)),
+            Section(
+                "refused",
+                "Refused",
+                list(_refused(refused, several=several, brief=0 if report.ok or report.instead else 2)),
+                summary=_candidates(refused),
+            ),
         ),
         notes=(
             f"hail: {report.info}",
@@ -121,8 +126,11 @@ def _possible(items: Sequence[Candidate], report: PlaceReport) -> Iterator[Table
     yield Table(others, "candidates", headings, rows[some:], weight=Weight.SAME, most=most)
 
 
-def _refused(items: Sequence[Candidate], *, several: bool) -> Iterator[Table]:
-    """Yield a table for each reason, the most frequent first, with one row for all candidates with the same lack."""
+def _refused(items: Sequence[Candidate], *, several: bool, brief: int) -> Iterator[Table]:
+    """Yield a table for each reason, the most frequent first, with one row for all candidates with the same lack.
+
+    A short answer has the first `brief` rows of the first.
+    """
     reasons: dict[str, list[Candidate]] = {}
     for item in items:
         reasons.setdefault(item.reason or NOTHING, []).append(item)
@@ -136,7 +144,8 @@ def _refused(items: Sequence[Candidate], *, several: bool) -> Iterator[Table]:
         first = 0 if several else 1
         rows = [(Name(group), detail, tuple(nodes))[first:] for (detail, group), nodes in alike.items()]
         headings = ("group", "figures", "nodes")[first:]
-        yield Table(title, "rows", headings, rows, weight=Weight.DETAIL, most=3, last_apart=True)
+        yield Table(title, "rows", headings, rows, weight=Weight.DETAIL, most=3, last_apart=True, brief=brief)
+        brief = 0
 
 
 def _nodes(item: Candidate) -> Name:

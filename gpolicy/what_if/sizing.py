@@ -27,7 +27,7 @@ from gpolicy.errors import ArgumentError, GpolicyError, RequestError
 from gpolicy.printable import count, some
 from gpolicy.progress import Tell, silent
 from gpolicy.stopping import Stop, StoppedError, never, until_stopped
-from gpolicy.what_if.filling import FillingGroup, room_of
+from gpolicy.what_if.filling import FillingGroup, only_group, room_of
 from gpolicy.what_if.load import nodes_like
 from gpolicy.what_if.supposing import MOST_NODES, More, matching, one_of, spec_instance
 
@@ -111,10 +111,10 @@ def _cost(kinds: Sequence[NodeOffer], nodes: Sequence[int]) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeRequest:
-    """What must fit in which group, on which kinds of nodes."""
+    """What must fit in which group, on which kinds of nodes; none: nodes as most of the group's are."""
 
     wanted: tuple[More, ...]
-    kinds: tuple[NodeOffer, ...]
+    kinds: tuple[NodeOffer, ...] = ()
     group: str | None = None
 
 
@@ -138,7 +138,8 @@ def find_size(
     or if the `stop` comes before one is found.
     """
     group = _group(state, request)
-    kinds = tuple(replace(kind, like=one_of("like", kind.like, state.nodes, "node")) for kind in request.kinds)
+    offers = request.kinds or (NodeOffer(_usual_node(state, group)),)
+    kinds = tuple(replace(kind, like=one_of("like", kind.like, state.nodes, "node")) for kind in offers)
     if len({kind.like for kind in kinds}) < len(kinds):
         raise ArgumentError("like names a node twice", hint="name each kind of nodes once")
     stop = stop or never()
@@ -179,13 +180,25 @@ def find_size(
 
 
 def _group(state: ClusterState, request: SizeRequest) -> str:
-    if request.group is not None:
-        return one_of("group", request.group, state.groups, "group")
+    if request.group is not None or not request.kinds:
+        return only_group(state, request.group)
     likes = matching("like", ",".join(kind.like for kind in request.kinds), state.nodes, "node")
     groups = sorted({state.nodes[name].group for name in likes})
     if len(groups) > 1:
         raise RequestError("the kinds of nodes are in several groups", hint=f"say --group, one of {some(groups)}")
     return groups[0]
+
+
+def _usual_node(state: ClusterState, group: str) -> str:
+    """Return the first node of the group with the hardware that most of its nodes have. Raise RequestError."""
+    hardware = {
+        node.name: (node.resources.memory_total, node.resources.disk_total, node.resources.cpu_total)
+        for node in state.nodes_of(group)
+    }
+    if not hardware:
+        raise RequestError(f"group {group} has no nodes", hint="say --like NODE: which nodes can be bought")
+    usual = Counter(hardware.values()).most_common(1)[0][0]
+    return next(name for name, item in hardware.items() if item == usual)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,8 @@ def test_the_text_says_what_to_buy_and_what_one_node_fewer_lacks() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--want", "1x large"), "--want and --like belong together"),
-        (("--like", "node1"), "--want and --like belong together"),
+        (("--want", "1x large"), "which group?"),
+        (("--like", "node1"), "--like is of no use without --want"),
         (("--want", "1x large", *("--like", "node1") * 4), "4 kinds of nodes are too many to try"),
         ((), "which group?"),
         (("-g", "gold"), "--group: there is no group 'gold'"),

@@ -60,7 +60,8 @@ def size(  # noqa: PLR0913 (one parameter an option)
         typer.Option(
             "--like",
             metavar="NODE[=COST]",
-            help="A kind of node that can be bought: like this one, at this cost (default: 1). Up to three.",
+            help="A kind of node that can be bought: like this one, at this cost (default: 1). Up to three. Default: as"
+            " most nodes of the group.",
         ),
     ] = None,
     seconds: Seconds = 60.0,
@@ -80,9 +81,8 @@ def size(  # noqa: PLR0913 (one parameter an option)
 
     outputs = shown.outputs("size")
     given, what_if, limits = policy_path(path, policy), suppositions.read(), limit_options.read()
-    if bool(want) != bool(like):
-        hint = "--want says what must fit, --like which nodes can be bought; without both, today's mix counts"
-        raise UsageError("--want and --like belong together", hint=hint)
+    if like and not want:
+        raise UsageError("--like is of no use without --want", hint="say what must fit: --want '10x SIZE'")
     if len(like or ()) > MOST_KINDS:
         raise UsageError(f"{len(like or ())} kinds of nodes are too many to try", hint=f"give at most {MOST_KINDS}")
     request = (
