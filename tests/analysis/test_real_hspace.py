@@ -92,7 +92,8 @@ def test_the_first_template_of_the_policy_is_counted(order: tuple[str, ...], tmp
 @pytest.mark.parametrize("part", [pytest.param(slice(0, 200, 40)), pytest.param(slice(200), marks=pytest.mark.full)])
 def test_every_number_equals_hspace(part: slice, tmp_path: Path) -> None:
     file = tmp_path / "cluster.data"
-    texts = [FULL, *(case["data"] for case in recorded_cases()[part])]
+    whole = [FULL] if part.step is None else []  # hspace takes long for it
+    texts = [*whole, *(case["data"] for case in recorded_cases()[part])]
     answers = 0
     for text in texts:
         state = from_text(text)
