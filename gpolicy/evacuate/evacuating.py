@@ -74,6 +74,9 @@ def find_evacuation(
     if report.group is None and request.mode is EvacuationMode.ALL and not request.targets and report.requests:
         reboot = _find(state, replace(request, mode=EvacuationMode.PRIMARY), tell, stop)
         report = replace(report, for_a_reboot=reboot)
+    if report.group is None and len(report.leaving) > 1 and not request.targets:
+        alone = (_find(state, replace(request, nodes=name), tell, stop) for name in report.leaving)
+        report = replace(report, in_turn=tuple(alone))
     plain = without_parameters(state)
     if plain is None:
         return report

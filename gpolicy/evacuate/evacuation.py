@@ -96,7 +96,8 @@ class EvacuationReport(StateReport):
 
     `objections` tell why Ganeti would refuse what hail accepts. `exhaustive`: none stays for lack of time.
     `short_before` and `short_after` are the nodes that have too little memory to take over the instances that they
-    mirror (N+1). `for_a_reboot` is the same of what runs on the nodes only, where all was asked for.
+    mirror (N+1). `for_a_reboot` is the same of what runs on the nodes only, where all was asked for; `in_turn` the same
+    for each of several nodes alone, as when they are rebooted one after the other.
     """
 
     leaving: tuple[str, ...]
@@ -111,6 +112,7 @@ class EvacuationReport(StateReport):
     exhaustive: bool = True
     notes: tuple[str, ...] = ()
     for_a_reboot: EvacuationReport | None = None
+    in_turn: tuple[EvacuationReport, ...] = ()
 
     @property
     def copied(self) -> int:

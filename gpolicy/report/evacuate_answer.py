@@ -67,6 +67,7 @@ def evacuate_answer(report: EvacuationReport) -> Answer:
         tone=Tone.GOOD if good else Tone.BAD,
         figures=(
             *_reboot(report),
+            *_in_turn(report),
             Figure("jobs", f"{len(report.moved):,}", about="moves"),
             Figure("stay", f"{len(report.stays):,}", tone=Tone.BAD if report.stays else Tone.PLAIN, about="stays"),
             Figure("to copy", rough_size(report.copied), about="moves"),
@@ -101,6 +102,15 @@ def _reboot(report: EvacuationReport) -> Iterator[Figure]:
         said = ("even with --primary-only", Tone.BAD) if stay else (f"--primary-only is enough; {copied}", Tone.GOOD)
         value = f"{stay:,} of {stay + leave:,} stay" if stay else f"{leave:,} move"
         yield Figure("for a reboot", value, *said, "moves")
+
+
+def _in_turn(report: EvacuationReport) -> Iterator[Figure]:
+    """Yield what is so if several nodes are emptied one after the other, each filled again before the next."""
+    if report.in_turn:
+        stuck = {item.leaving[0]: len(item.stays) for item in report.in_turn if item.stays}
+        said = f"{some([f'{number} stay on {name}' for name, number in stuck.items()], 3)}" if stuck else "none stays"
+        value = f"{len(report.in_turn) - len(stuck):,} of {len(report.in_turn):,}"
+        yield Figure("one by one", value, f"can be emptied: {said}", Tone.BAD if stuck else Tone.GOOD, "stays")
 
 
 def _to_apply(report: EvacuationReport) -> Iterator[str]:
@@ -255,7 +265,7 @@ def _short(report: EvacuationReport) -> Iterator[str]:
         )
 
 
-FORMAT_VERSION: Final = "1.1"
+FORMAT_VERSION: Final = "1.2"
 
 _INSTANCE: Final = "The instance."
 _TEMPLATE: Final = "Its disk template."
@@ -304,12 +314,18 @@ _STAYS: Final = Shape(StayingInstance).with_keys(
     reason="What hail says.",
     candidates=_CANDIDATES,
 )
+_ALONE: Final = Shape(EvacuationReport).with_keys(
+    node=Key("The node.", str, lambda report: report.leaving[0]),
+    jobs=Key("Number of jobs.", COUNT, lambda report: len(report.moved)),
+    copied=Key("Disk that they copy.", COUNT),
+    stays=Key("Instances that hail cannot move.", TEXTS, lambda report: [item.instance for item in report.stays]),
+)
 EVACUATE_DOCUMENT: Final = Document(
     "gpolicy evacuate --format json",
     "How nodes or a group are emptied: what moves where in which order, and what stays. Disk is MiB. Minor versions may"
     " add keys.",
     head(FORMAT_VERSION),
-    Shape(EvacuationReport, optional="unknown").with_keys(
+    Shape(EvacuationReport, optional="unknown in_turn").with_keys(
         basis="",
         what_if=WHAT_IF,
         unknown=UNKNOWN,
@@ -329,6 +345,7 @@ EVACUATE_DOCUMENT: Final = Document(
         exhaustive="Whether the search ended by itself: no instance stays for lack of time.",
         short_before="Nodes that cannot take over all the instances that they mirror (N+1), now.",
         short_after="The same, afterwards.",
+        in_turn=Key("Of several nodes, what happens if each is emptied alone (from 1.2 on).", _ALONE),
         notes=Key(
             "What Ganeti would refuse although hail accepts it, and what there is to know of the figures.",
             TEXTS,

@@ -188,7 +188,8 @@ def _matching(word: str, known: Collection[str]) -> list[str]:
     name = full_name(word, known)
     if name in known:
         return [name]
-    return [name for name in known if fnmatchcase(name, word)] if re.search(r"[*?\[]", word) else []
+    globs = (word, f"{word}.*") if re.search(r"[*?\[]", word) else ()
+    return [name for name in known if any(fnmatchcase(name, glob) for glob in globs)]
 
 
 def full_name(word: str, known: Collection[str]) -> str:

@@ -116,6 +116,15 @@ def test_what_a_reboot_needs_is_said_where_disks_would_be_copied() -> None:
     assert "for a reboot" not in gpolicy("evacuate", *SNAPSHOT, "node2", "--primary-only").stdout
 
 
+def test_of_several_nodes_it_says_what_happens_if_each_is_emptied_alone() -> None:
+    done = gpolicy("evacuate", *SNAPSHOT, "node[1-4]", "--primary-only")
+    assert "one by one  3 of 4  can be emptied: 2 stay on node1" in done.stdout
+    data = json.loads(gpolicy("evacuate", *SNAPSHOT, "node[1-4]", "--primary-only", "-f", "json").stdout)
+    alone = json.loads(gpolicy("evacuate", *SNAPSHOT, "node2", "--primary-only", "-f", "json").stdout)
+    assert [item["node"].partition(".")[0] for item in data["in_turn"]] == ["node1", "node2", "node3", "node4"]
+    assert data["in_turn"][1] == {"node": "node2.example.org", "jobs": len(alone["moved"]), "copied": 0, "stays": []}
+
+
 def test_the_moves_are_kept_for_apply_and_as_a_script(tmp_path: Path) -> None:
     file, script = tmp_path / "moves.json", tmp_path / "moves.sh"
     done = gpolicy("evacuate", *SNAPSHOT, "node2", "--rate", "100M", "--save", file, "--script", script)
