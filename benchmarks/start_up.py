@@ -67,7 +67,7 @@ def one_document_each(files: list[Path], directory: Path) -> list[str]:
     """Return the check-jsonschema command for the same documents: it reads one document a file, as a JSON list."""
     import json
 
-    from gpolicy.policy.schema_kinds import whole_schema
+    from gpolicy.policy.conformance import whole_schema
     from gpolicy.policy.yaml_reader import read_yaml
 
     documents = [document.root for file in files for document in read_yaml(file.read_text(), str(file)).documents]

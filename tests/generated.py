@@ -10,7 +10,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gpolicy.policy.schema_kinds import schemas
 from gpolicy.report.capacity_json import CAPACITY_DOCUMENT
 from gpolicy.report.evacuate_answer import EVACUATE_DOCUMENT
 from gpolicy.report.impact_json import PLAN_DOCUMENT
@@ -20,6 +19,7 @@ from gpolicy.report.suggest_answer import SUGGEST_DOCUMENT
 from scripts.reference.output_schemas import output_schema
 from scripts.reference.pages import pages
 from scripts.reference.settings_schema import FILE_NAME, settings_schema
+from scripts.schemas.documents import schemas
 from tests.run_pages import PAGES, run_page
 from tests.warm_python import started
 

@@ -23,11 +23,11 @@ from gpolicy.drift.unit_writer import How, Proof, Unit, UnitWriter, WayToWrite, 
 from gpolicy.drift.units import NODES, set_nodes
 from gpolicy.ganeti.parameter import Level, Path, Values
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of, unknown_release
+from gpolicy.ganeti.vocabulary import TAG_FAMILIES
 from gpolicy.plan.change import MEMBERSHIP, NAME
 from gpolicy.plan.diff import TOOL_TAGS
 from gpolicy.plan.part import Key
 from gpolicy.policy.model import Policy
-from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import free_name, listed
 from gpolicy.resolve.desired import Desired, members, resolve

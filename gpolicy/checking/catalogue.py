@@ -17,7 +17,7 @@ from gpolicy.checking.rule import Rule, When
 from gpolicy.findings import HOUSE, HOUSE_CODE, Finding, RuleInfo, Severity, warning_rule
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy import structure
-from gpolicy.policy.schema_rules import RULE_NAME
+from gpolicy.policy.model import RULE_NAME
 
 _HOME: Final = "gpolicy.rules"
 DRIFT: Final = warning_rule("GP821", "drift")(

@@ -12,8 +12,8 @@ from typing import Final, Generic, TypeVar
 from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import TAG_FAMILIES
 from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy, promised_nodes, unlikely, written_out
-from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.resolve.desired import Desired, is_glob, matches
 
 

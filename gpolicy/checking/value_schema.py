@@ -1,6 +1,6 @@
 """What of values JSON Schemas (draft 7) of strangers forbid, told by a process with limits.
 
-The keywords are those of the Rule kind's own schema (`gpolicy.policy.schema_rules`), which the document conforms to.
+The keywords are those of the Rule kind's own schema (`schemas/rule.json`), which the document conforms to.
 """
 
 from __future__ import annotations

@@ -16,8 +16,7 @@ from gpolicy.json_values import json_text
 from gpolicy.plan.change import MEMBERSHIP, TAGS, ChangeAction, words
 from gpolicy.plan.part import Key
 from gpolicy.policy.edits import remove_entry
-from gpolicy.policy.model import Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy, TagRulesPolicy
-from gpolicy.policy.schema_rules import RULES
+from gpolicy.policy.model import RULES, Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy, TagRulesPolicy
 from gpolicy.policy.source_file import Located, Pointer
 from gpolicy.printable import free_name, some
 from gpolicy.resolve.desired import Desired, is_glob, matches, members

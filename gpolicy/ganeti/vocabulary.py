@@ -311,3 +311,12 @@ FLAGS: Final = frozenset(
     name for name, option in OPTIONS.items() if name.startswith("no-") or option.words == frozenset(_SWITCHES.split())
 )
 """Options that also stand without a value."""
+
+TAG_FAMILIES: Final = {
+    "iextags": "htools:iextags:",
+    "nlocation": "htools:nlocation:",
+    "migration": "htools:migration:",
+    "allowmigration": "htools:allowmigration:",
+    "desiredlocation": "htools:desiredlocation:",
+}
+"""Families of cluster tags that htools reads, and their prefixes (location awareness; partitioned Ganeti)."""

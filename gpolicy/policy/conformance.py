@@ -12,20 +12,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Hashable
 from functools import cache
 from typing import Any, Final
 
 from gpolicy.data import data_directory
-from gpolicy.policy.kinds import KIND_NAMES
-from gpolicy.policy.schema_parameters import SHAPE, Schema
+from gpolicy.policy.kinds import KIND_NAMES, KINDS
 from gpolicy.policy.source_file import YamlDocument
 
-_VALUE: Final = "value-"  # what the names of these definitions begin with
-
-_REFERENCE: Final = f"#/definitions/{_VALUE}"
-_SAID_AT_EACH_PLACE: Final = ("description", "examples")
+Schema = dict[str, Any]
+VALUE: Final = "value-"
+"""What the names of these definitions begin with."""
+REFERENCE: Final = f"#/definitions/{VALUE}"
+WHOLE: Final = "policy.json"
+"""The file of the schema of any document."""
 
 
 def file_name(kind: str) -> str:
@@ -33,59 +33,66 @@ def file_name(kind: str) -> str:
     return f"{re.sub('(?<!^)(?=[A-Z])', '-', kind).lower()}.json"
 
 
+def _read(file: str) -> Schema:
+    found: Schema = json.loads((data_directory("schemas") / file).read_text(encoding="utf-8"))
+    return found
+
+
 @cache
-def schema_of(kind: str) -> dict[str, Any]:
+def schema_of(kind: str) -> Schema:
     """Return the JSON Schema of a kind of document."""
-    text = (data_directory("schemas") / file_name(kind)).read_text(encoding="utf-8")
-    return with_own_shapes(json.loads(text))
+    return with_own_shapes(_read(file_name(kind)))
 
 
-def share_shapes(schema: Schema) -> Schema:
-    """Return `schema` with the named shapes that it has more than once as definitions."""
-    places = Counter[Any]()
-    shared: Schema = {}
-
-    def count(part: Schema) -> Schema:
-        places[part.get(SHAPE)] += SHAPE in part
-        return part
+def whole_schema() -> Schema:
+    """Return the schema of any document of a policy, which needs no other file."""
+    schema = _read(WHOLE)
+    definitions: Schema = {}
+    for kind in KINDS:
+        own = _read(file_name(kind))
+        definitions |= own["definitions"]
+        definitions[kind] = {key: value for key, value in own.items() if key not in ("$schema", "definitions")}
+    files = {file_name(kind): kind for kind in KINDS}
 
     def change(part: Schema) -> Schema:
-        own = {key: below for key, below in part.items() if key != SHAPE}
-        name = part.get(SHAPE)
-        if places[name] < 2:
-            return own
-        said: Schema = {key: own[key] for key in _SAID_AT_EACH_PLACE if key in own}
-        shape = {key: below for key, below in own.items() if key not in said}
-        if shared.setdefault(f"{_VALUE}{name}", shape) != shape:
-            return own  # two parameters of one name take different values
-        return {"$ref": f"{_REFERENCE}{name}", **said}
+        return {"$ref": f"#/definitions/{files[part['$ref']]}"} if part.get("$ref") in files else part
 
-    _rebuilt(schema, count)
-    whole: Schema = _rebuilt(schema, change)
-    return {**whole, "definitions": {**whole["definitions"], **shared}} if shared else whole
+    return {**rebuilt(schema, change), "definitions": definitions}
+
+
+def example_document(kind: str) -> str:
+    """Return a small document of a kind: what editors offer."""
+    offered = next(rule["else"]["defaultSnippets"] for rule in _read(WHOLE)["allOf"] if "else" in rule)
+    body = next(item["bodyText"] for item in offered if item["label"] == kind)
+    return filled(body).replace("YYYY-MM-DD", "2027-12-31")
+
+
+def filled(body: str) -> str:
+    """Return the text of a snippet with what stands at its places for the cursor."""
+    return re.sub(r"\$\{[0-9]+:([^}]*)\}", r"\1", body)
 
 
 def with_own_shapes(schema: Schema) -> Schema:
     """Return a schema that `share_shapes` made with each shape at its places again."""
-    shapes = {name: below for name, below in schema["definitions"].items() if name.startswith(_VALUE)}
+    shapes = {name: below for name, below in schema["definitions"].items() if name.startswith(VALUE)}
 
     def change(part: Schema) -> Schema:
         reference = part.get("$ref")
-        if not (isinstance(reference, str) and reference.startswith(_REFERENCE)):
+        if not (isinstance(reference, str) and reference.startswith(REFERENCE)):
             return part
-        shape: Schema = _rebuilt(shapes[reference.removeprefix("#/definitions/")], change)
+        shape: Schema = rebuilt(shapes[reference.removeprefix("#/definitions/")], change)
         return shape | {key: below for key, below in part.items() if key != "$ref"}
 
     others = {name: below for name, below in schema["definitions"].items() if name not in shapes}
-    whole: Schema = _rebuilt({**schema, "definitions": others}, change)
+    whole: Schema = rebuilt({**schema, "definitions": others}, change)
     return whole
 
 
-def _rebuilt(value: Any, change: Callable[[Schema], Schema]) -> Any:
+def rebuilt(value: Any, change: Callable[[Schema], Schema]) -> Any:
     """Return a copy of a part of a schema, with each mapping in it changed, the innermost first."""
     if isinstance(value, dict):
-        return change({key: _rebuilt(below, change) for key, below in value.items()})
-    return [_rebuilt(below, change) for below in value] if isinstance(value, list) else value
+        return change({key: rebuilt(below, change) for key, below in value.items()})
+    return [rebuilt(below, change) for below in value] if isinstance(value, list) else value
 
 
 Test = Callable[[Any], bool]
@@ -104,7 +111,7 @@ TYPES: dict[str, Test] = {
 _IGNORED = frozenset(
     {
         *("$schema", "title", "description", "definitions", "default"),
-        # for editors alone (gpolicy.policy.schema_editing, which would be imported here for nothing else)
+        # for editors alone
         *("defaultSnippets", "enumDescriptions", "patternErrorMessage", "x-intellij-enum-metadata", "examples"),
     }
 )
@@ -122,13 +129,13 @@ def conforms(document: YamlDocument) -> bool:
     return has_head and _test_of(root["kind"])(root)
 
 
-def compile_schema(schema: dict[str, Any]) -> Test:
+def compile_schema(schema: Schema) -> Test:
     """Return a function that tells whether a value conforms to `schema`; AttributeError for an unknown keyword."""
     return _Compiler(schema.get("definitions", {})).compile(schema)
 
 
 class _Compiler:
-    def __init__(self, definitions: dict[str, Any]) -> None:
+    def __init__(self, definitions: Schema) -> None:
         self._definitions = definitions
         self._compiled: dict[str, Test] = {}
 
@@ -156,7 +163,7 @@ class _Compiler:
             self._compiled[name] = self.compile(self._definitions[name])
         return self._compiled[name]
 
-    def _properties(self, schema: dict[str, Any]) -> Test:
+    def _properties(self, schema: Schema) -> Test:
         known = {name: self.compile(below) for name, below in schema.get("properties", {}).items()}
         others = self.compile(schema.get("additionalProperties", True))
         closed = schema.get("additionalProperties", True) is False
@@ -175,7 +182,7 @@ class _Compiler:
 
         return test
 
-    def _condition(self, schema: dict[str, Any]) -> Test:
+    def _condition(self, schema: Schema) -> Test:
         when, then = self.compile(schema["if"]), self.compile(schema.get("then", True))
         otherwise = self.compile(schema.get("else", True))
         return lambda value: then(value) if when(value) else otherwise(value)

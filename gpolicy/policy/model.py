@@ -29,6 +29,17 @@ if TYPE_CHECKING:
 LEVELS: Final = {"Cluster": Level.CLUSTER, "NodeGroup": Level.GROUP, "NodeSet": Level.NODE}
 """The kinds of documents about objects, which have effective values."""
 
+RULES: Final[dict[str, tuple[str, ...]]] = {
+    "iextags": ("exclusion",),
+    "desiredlocation": ("desired_location",),
+    "nlocation": ("failure_domains",),
+    "migration": ("migration", "domains"),
+    "allowmigration": ("migration", "allow"),
+}
+"""Where a TagRules document has the items that mean the tags of a family."""
+RULE_NAME: Final = "^[a-z0-9]+(-[a-z0-9]+)*$"
+"""The pattern of the names of house rules."""
+
 
 class Inherit(Enum):
     """The state of a leaf that must not have an own value."""

@@ -19,7 +19,7 @@ from gpolicy.guessing import closest, did_you_mean, surely_meant
 from gpolicy.policy import edits
 from gpolicy.policy.conformance import all_different, first_double, schema_of
 from gpolicy.policy.kinds import KIND_NAMES
-from gpolicy.policy.schema_parameters import PATTERNS
+from gpolicy.policy.patterns import PATTERNS
 from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
 from gpolicy.printable import count, listed, some

@@ -20,18 +20,16 @@ from gpolicy.ganeti.vocabulary import (
     PATH_URL_OR_NOTHING,
     SCORE_COMPONENTS,
 )
-from gpolicy.policy.conformance import schema_of
-from gpolicy.policy.schema_editing import PAIR_BODY, filled
-from gpolicy.policy.schema_kinds import example_document
-from gpolicy.policy.schema_parameters import INHERIT, PATTERNS, TAG, Schema
-from gpolicy.policy.schema_tests import REFUSALS
+from gpolicy.policy.conformance import Schema, example_document, filled, schema_of
+from gpolicy.policy.patterns import INHERIT, PATTERNS, TAG_PATTERN
+from gpolicy.policy.scenario import REFUSALS
 from gpolicy.printable import listed
 from gpolicy.reference.blocks import Block, PageListing, PageTable, Paragraph
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, policy_keys, settings_keys
 
 _PATTERNS: Final = {
     **{pattern: words.type for pattern, words in PATTERNS.items()},
-    TAG["pattern"]: "tag",
+    TAG_PATTERN: "tag",
     **FORMS,
     PATH: "path",
     PATH_OR_NOTHING: 'path or empty (`""`)',
@@ -206,7 +204,8 @@ def example_value(key: Key) -> Any:
     parameter = key.parameter
     if parameter is not None:
         if parameter.path == ("ipolicy", "minmax"):
-            return [yaml.safe_load(filled(PAIR_BODY))]
+            pair = schema_of("Cluster")["properties"]["ipolicy"]["properties"]["minmax"]["items"]
+            return [yaml.safe_load(filled(pair["defaultSnippets"][0]["bodyText"]))]
         shown = parameter.example if parameter.example is not None else parameter.default
         if isinstance(shown, bool):
             return not shown

@@ -11,10 +11,9 @@ from typing import Final
 from gpolicy.data import data_directory
 from gpolicy.ganeti.parameter import Parameter
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.policy.conformance import schema_of
+from gpolicy.policy.conformance import Schema, schema_of
 from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.model import LEVELS
-from gpolicy.policy.schema_parameters import Schema
 
 ITEM: Final = "[]"
 """In a path: each item of a list."""

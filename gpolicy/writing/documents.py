@@ -13,7 +13,7 @@ from gpolicy.errors import RequestError
 from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.ganeti.parameters import FAMILIES, canonical, default_in, parameter_at, unflatten
 from gpolicy.ganeti.releases import DEFAULT_VERSION
-from gpolicy.policy.schema_kinds import whole_schema
+from gpolicy.policy.conformance import whole_schema
 from gpolicy.writing.yaml_text import (
     BELOW,
     Node,

@@ -20,11 +20,10 @@ from gpolicy.ganeti.amounts import format_size
 from gpolicy.ganeti.expressible import InexpressibleError, checked
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import RATE_UNIT, canonical, parameter_at, position, unflatten
-from gpolicy.ganeti.vocabulary import SPEC_SIZES
+from gpolicy.ganeti.vocabulary import SPEC_SIZES, TAG_FAMILIES
 from gpolicy.policy.kinds import OBJECTS
 from gpolicy.policy.loading import read_documents
-from gpolicy.policy.model import LEVELS, Declared
-from gpolicy.policy.schema_rules import RULES, TAG_FAMILIES
+from gpolicy.policy.model import LEVELS, RULES, Declared
 from gpolicy.policy.yaml_reader import read_yaml, resolve
 
 Scalar = bool | int | float | str | None

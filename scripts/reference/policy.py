@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.ganeti.parameters import FAMILIES
-from gpolicy.policy.conformance import schema_of
+from gpolicy.policy.conformance import example_document, schema_of
 from gpolicy.policy.kinds import KINDS
-from gpolicy.policy.schema_kinds import example_document
 from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
 from gpolicy.reference.key_blocks import TYPES, Named, example_text, kind_summary, type_words
 from gpolicy.reference.keys import NAME, SETTINGS, Key, keys_of, policy_keys, settings_keys

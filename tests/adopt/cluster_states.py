@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, Unreadable
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value, Values
 from gpolicy.ganeti.parameters import canonical, fill, parameters_of
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES, TAG_FAMILIES
 from gpolicy.plan.diff import TOOL_TAGS
-from gpolicy.policy.schema_rules import TAG_FAMILIES
 
 texts: Final = st.one_of(
     st.sampled_from(

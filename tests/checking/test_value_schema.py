@@ -14,7 +14,7 @@ from gpolicy.checking.schema_worker import breaches
 from gpolicy.checking.value_schema import Breach, judge
 from gpolicy.errors import UnreachableError
 from gpolicy.policy.conformance import compile_schema
-from gpolicy.policy.schema_rules import value_schema
+from scripts.schemas.rules import value_schema
 from tests.laws import examples
 
 IS_SCHEMA = compile_schema({"$ref": "#/definitions/valueSchema", "definitions": {"valueSchema": value_schema()}})

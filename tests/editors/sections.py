@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpolicy.policy.conformance import file_name
-from gpolicy.policy.schema_kinds import schemas
+from scripts.schemas.documents import schemas
 
 Schema = dict[str, Any]
 Step = str | int

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpolicy.policy.schema_kinds import whole_schema
+from gpolicy.policy.conformance import whole_schema
 from tests.editors.editor_cases import CASES
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded.json").read_text(encoding="utf-8"))

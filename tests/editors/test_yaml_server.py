@@ -17,8 +17,8 @@ from jsonschema import Draft7Validator
 
 from gpolicy.policy.conformance import file_name
 from gpolicy.policy.kinds import KINDS
-from gpolicy.policy.schema_kinds import schemas
 from gpolicy.writing.documents import GUARDS_FILE, SCHEMA_FILE, modelines, schema_text, starter_files
+from scripts.schemas.documents import schemas
 from tests.editors.editor_cases import CASES, MODELINES, answer_of
 from tests.editors.language_server import LanguageServer, server_script
 from tests.editors.sections import SCHEMAS, Section, at_section, choices, sections

@@ -229,7 +229,7 @@ def test_a_comment_behind_the_key_of_a_long_text_moves_above_it(value: str) -> N
 def test_the_order_of_keys_comes_from_the_generated_schema() -> None:
     program = (
         "import sys; from gpolicy.formatting.formatting import format_text;"
-        "print(format_text('kind: Cluster\\ngpolicy: v1\\n', 'f').text, 'gpolicy.policy.schema_kinds' in sys.modules)"
+        "print(format_text('kind: Cluster\\ngpolicy: v1\\n', 'f').text, 'scripts.schemas.documents' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "gpolicy: v1\nkind: Cluster\n False\n"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from gpolicy.policy.schema_kinds import whole_schema
+from gpolicy.policy.conformance import whole_schema
 
 Files = dict[str, str]
 Maker = Callable[[int], Files]

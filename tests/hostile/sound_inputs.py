@@ -242,7 +242,7 @@ def sizes() -> list[bytes]:
 
 def vocabulary() -> list[bytes]:
     """Return the keys, words and patterns of the schemas, as YAML would have them."""
-    from gpolicy.policy.schema_kinds import whole_schema
+    from gpolicy.policy.conformance import whole_schema
 
     found: set[str] = set()
 

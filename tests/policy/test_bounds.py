@@ -11,7 +11,7 @@ from gpolicy.ganeti.parameter import Parameter, Type
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.loading import load_policy
-from gpolicy.policy.schema_kinds import MOST_BASES
+from scripts.schemas.documents import MOST_BASES
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"

@@ -9,7 +9,7 @@ from gpolicy.ganeti.parameter import Value
 from gpolicy.policy.extending import MAX_DEPTH
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy
-from gpolicy.policy.schema_kinds import MOST_BASES
+from scripts.schemas.documents import MOST_BASES
 
 HEAD = "gpolicy: v1\nkind: NodeGroup\n"
 SSH = ("ndparams", "ssh_port")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from gpolicy.data import data_directory
-from gpolicy.policy.conformance import file_name, schema_of, share_shapes, with_own_shapes
+from gpolicy.policy.conformance import file_name, schema_of, with_own_shapes
 from gpolicy.policy.kinds import KIND_NAMES
-from gpolicy.policy.schema_parameters import SHAPE, SIZE
+from scripts.schemas.parameters import SHAPE, SIZE, share_shapes
 
 
 def test_a_shape_with_two_places_is_a_definition_and_what_is_said_stays_at_each() -> None:

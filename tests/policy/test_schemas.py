@@ -10,10 +10,10 @@ from jsonschema import Draft7Validator
 from referencing import Registry
 from referencing.jsonschema import DRAFT7
 
-from gpolicy.policy.conformance import compile_schema, conforms, file_name, schema_of
+from gpolicy.policy.conformance import compile_schema, conforms, file_name, schema_of, whole_schema
 from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.schema_errors import shape_findings
-from gpolicy.policy.schema_kinds import schemas, whole_schema
+from scripts.schemas.documents import schemas
 from tests.laws import examples
 from tests.policy.mutated import DOCUMENTS, mutations
 

@@ -9,9 +9,8 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
-from gpolicy.policy.conformance import schema_of
+from gpolicy.policy.conformance import example_document, schema_of
 from gpolicy.policy.kinds import KINDS
-from gpolicy.policy.schema_kinds import example_document
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.reference.key_blocks import example_listing, example_value, flow, type_words
 from gpolicy.reference.keys import Key, all_keys, policy_keys, settings_keys

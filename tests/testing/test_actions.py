@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.analysis.binding import Cause
-from gpolicy.policy.schema_tests import REFUSALS
+from gpolicy.policy.scenario import REFUSALS
 from gpolicy.testing import running_tests
 from tests.testing.policy_tests import SMALL, outcome, outcomes, problems
 

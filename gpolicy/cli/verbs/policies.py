@@ -276,9 +276,12 @@ def schema(
     from gpolicy.cli.pager import write_long  # noqa: PLC0415
     from gpolicy.data import data_directory  # noqa: PLC0415
     from gpolicy.opening import write_public  # noqa: PLC0415
-    from gpolicy.policy.conformance import file_name  # noqa: PLC0415
+    from gpolicy.policy.conformance import (  # noqa: PLC0415
+        WHOLE,
+        file_name,
+        whole_schema,
+    )
     from gpolicy.policy.kinds import KINDS  # noqa: PLC0415
-    from gpolicy.policy.schema_kinds import WHOLE, whole_schema  # noqa: PLC0415
 
     if kind is not None:
         known = {name.lower(): name for name in KINDS}

@@ -14,11 +14,11 @@ from gpolicy.checking.rule import Hit, When, hit, warning
 from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import Fix, RuleParameter, Span
 from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import TAG_FAMILIES
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, name_meant, rarer_slips
 from gpolicy.policy.edits import fix, remove_entry
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.scenario import Scenario
-from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.rules.shared import CLUSTER, GROUP, show, sizes_of
 

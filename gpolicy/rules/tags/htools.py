@@ -14,10 +14,10 @@ from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import REFUSED, Span, copied
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
+from gpolicy.ganeti.vocabulary import TAG_FAMILIES
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix
-from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.rules.shared import CLUSTER, GROUP, show
 from gpolicy.rules.tags.domains import LOCATION, begins_of, cluster_tags, sides, suffixes, without_prefix, without_tag
 

@@ -13,8 +13,8 @@ from gpolicy.checking.rule import Hit, When, hit, information, warning
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.vocabulary import TAG_FAMILIES
 from gpolicy.policy.model import unlikely
-from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.printable import listed, named
 from gpolicy.rules.shared import GROUP, show, unknown_in_sets
 from gpolicy.rules.tags.domains import (

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, SCORE_COMPONENTS, SPEC_PARAMETERS
-from gpolicy.policy.scenario import FILLINGS, MOST_NODES
-from gpolicy.policy.schema_parameters import (
+from gpolicy.policy.conformance import Schema
+from gpolicy.policy.scenario import FILLINGS, MOST_NODES, REFUSALS
+from scripts.schemas.parameters import (
     COUNT,
     NAME,
     NODES,
     SHAPE,
     SIZE,
     TAG,
-    Schema,
     amount_of,
     count_of,
     described,
@@ -160,33 +160,6 @@ def existing_instance() -> Schema:
     sizes = {key: value for key, value in _sizes().items() if key != "group"}
     schema = object_of({**own, **sizes}, required=("name", "nodes"))
     return {**schema, "description": "An instance that is there already."}
-
-
-REFUSALS: Final = (
-    "memory",
-    "n1-reserve",
-    "disk",
-    "spindles",
-    "too-few-spindles",
-    "spindles-on-shared-storage",
-    "plain-with-exclusive-storage",
-    "ipolicy.minmax",
-    "ipolicy.disk-templates",
-    "ipolicy.vcpu-ratio",
-    "ipolicy.spindle-ratio",
-    "enabled-disk-templates",
-    "exclusion-tags",
-    "migration-tags",
-    "n1-capacity",
-    "n1-broken",
-    "nodes",
-    "alloc_policy",
-    "max_node_failures",
-    "cpus_after_failure",
-    "oversubscription",
-    "default_iallocator_params",
-)
-"""Binding resources: the keys that `gpolicy capacity` and `gpolicy place` show."""
 
 
 _FITS: Final[Schema] = {

@@ -7,12 +7,12 @@ purpose: what a policy leaves out is not managed, it does not become Ganeti's de
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from gpolicy.ganeti.vocabulary import FORMS, SPEC_PARAMETERS
-from gpolicy.policy.conformance import share_shapes
-from gpolicy.policy.schema_parameters import PATTERNS, Schema
+from gpolicy.policy.conformance import Schema
+from gpolicy.policy.patterns import PATTERNS
+from scripts.schemas.parameters import share_shapes
 
 _PATTERN_MESSAGES: Final = {
     **{pattern: words.message for pattern, words in PATTERNS.items()},
@@ -86,11 +86,6 @@ PAIR_SNIPPET: Final[Schema] = {
     "description": "A named pair of bounds: all six parameters of min and max.",
     "bodyText": PAIR_BODY,
 }
-
-
-def filled(body: str) -> str:
-    """Return the text of a snippet with what stands at its places for the cursor."""
-    return re.sub(r"\$\{[0-9]+:([^}]*)\}", r"\1", body)
 
 
 def for_editors(schema: Schema) -> Schema:

@@ -5,88 +5,31 @@ Terms are what a policy says of resources that Ganeti has no parameter for.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from gpolicy.ganeti.amounts import BOUNDS, GREATEST_OVERSUBSCRIPTION, LEAST_RATIO, MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, RATE_UNIT, parameters_of
-from gpolicy.ganeti.releases import POINT_RELEASE
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.policy.conformance import REFERENCE, VALUE, Schema, rebuilt
+from gpolicy.policy.patterns import INHERIT, RATE_PATTERN, SHARE_PATTERN, SIZE_PATTERN, TAG_PATTERN, UID_PATTERN
 
-Schema = dict[str, Any]
-
-INHERIT: Final = "inherit"
-
-SIZE_PATTERN: Final = r"^ *([0-9]+(\.[0-9]*)?|\.[0-9]+) *([mMgGtT]([iI]?[bB])?)? *$"
-RATE_PATTERN: Final = r"^ *([0-9]+(\.[0-9]*)?|\.[0-9]+) *([kKmMgG]([iI]?[bB])?)? *$"
-UID_PATTERN: Final = "^[0-9]{1,10}(-[0-9]{1,10})?$"
-PERCENT_PATTERN: Final = r"^[0-9]+(\.[0-9]+)? *%$"
-SHARE_PATTERN: Final = r"^[0-9]{1,2}(\.[0-9]{1,6})? *%$"
-"""A percentage below 100."""
-DAY_PATTERN: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-
-
-@dataclass(frozen=True, slots=True)
-class PatternWords:
-    """What is said of a text that has a pattern: its type, what a finding expects, an editor's message, an example."""
-
-    type: str
-    expected: str
-    message: str
-    example: str
-
-
-PATTERNS: Final = {
-    SIZE_PATTERN: PatternWords(
-        "size",
-        "a size (MiB, or a number with M, G or T)",
-        "Not a size: write MiB as a number, or a number with M, G or T (4G).",
-        "4G",
-    ),
-    RATE_PATTERN: PatternWords(
-        "rate",
-        "a rate (KiB/s, or a number with K, M or G)",
-        "Not a rate: write KiB/s as a number, or a number with K, M or G (60M).",
-        "60M",
-    ),
-    UID_PATTERN: PatternWords(
-        "range of user IDs",
-        'a range like "1000-1010"',
-        'Not a range of user IDs: write "1000-1010", or one ID.',
-        "1000-1010",
-    ),
-    PERCENT_PATTERN: PatternWords(
-        "percentage", "a share like 5%", "Not a share: write a number and a percent sign (5%).", "5%"
-    ),
-    SHARE_PATTERN: PatternWords(
-        "percentage below 100%",
-        "a share below 100%, like 5%",
-        "Not a share below 100%: write a number and a percent sign (5%).",
-        "2%",
-    ),
-    DAY_PATTERN: PatternWords(
-        "day (YYYY-MM-DD)", 'a day like "2026-12-31"', "Not a day: write YYYY-MM-DD.", "2027-12-31"
-    ),
-    POINT_RELEASE: PatternWords(
-        "release", 'a release like "3.1.1"', 'Not a release that gpolicy knows: write "3.1", or "3.1.1".', "3.1.1"
-    ),
-}
 NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 255}
 UID_RANGE: Final[Schema] = {
     "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": UID_PATTERN}],
     "description": 'A range of user IDs, both ends included ("1000-1010"), or one user ID (2000).',
 }
 SHAPE: Final = "$shape"
-"""The key that names a shape while schemas are made: `gpolicy.policy.conformance` writes it once in a file."""
+"""The key that names a shape while schemas are made: `share_shapes` writes it once in a file."""
 
 SIZE: Final[Schema] = {
     SHAPE: "size",
     "anyOf": [{"type": "string", "pattern": SIZE_PATTERN}, {"type": "integer", "minimum": 0}],
 }
 
-TAG: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z0-9_.+*/:@-]{1,128}$"}
+TAG: Final[Schema] = {"type": "string", "pattern": TAG_PATTERN}
 COUNT: Final[Schema] = {"type": "integer", "minimum": 0, "maximum": 1_000_000}
 """A number that a test expects."""
 
@@ -375,3 +318,33 @@ def term_properties(of: str) -> Schema:
             minimum=1,
         ),
     }
+
+
+# --- shapes that stand in a schema several times ----------------------------------------------------------------------
+
+_SAID_AT_EACH_PLACE: Final = ("description", "examples")
+
+
+def share_shapes(schema: Schema) -> Schema:
+    """Return `schema` with the named shapes that it has more than once as definitions."""
+    places = Counter[Any]()
+    shared: Schema = {}
+
+    def count(part: Schema) -> Schema:
+        places[part.get(SHAPE)] += SHAPE in part
+        return part
+
+    def change(part: Schema) -> Schema:
+        own = {key: below for key, below in part.items() if key != SHAPE}
+        name = part.get(SHAPE)
+        if places[name] < 2:
+            return own
+        said: Schema = {key: own[key] for key in _SAID_AT_EACH_PLACE if key in own}
+        shape = {key: below for key, below in own.items() if key not in said}
+        if shared.setdefault(f"{VALUE}{name}", shape) != shape:
+            return own  # two parameters of one name take different values
+        return {"$ref": f"{REFERENCE}{name}", **said}
+
+    rebuilt(schema, count)
+    whole: Schema = rebuilt(schema, change)
+    return {**whole, "definitions": {**whole["definitions"], **shared}} if shared else whole

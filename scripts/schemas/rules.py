@@ -1,32 +1,16 @@
-"""The JSON Schemas of TagRules documents, with what htools reads from tags, and of Rule documents."""
+"""The JSON Schemas of TagRules and of Rule documents."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from gpolicy.findings import Severity
-from gpolicy.policy.model import LEVELS
-from gpolicy.policy.schema_parameters import NAME, SHAPE, Schema, closed, described, list_of, name_of, object_of
+from gpolicy.ganeti.vocabulary import TAG_FAMILIES
+from gpolicy.policy.conformance import Schema
+from gpolicy.policy.model import LEVELS, RULE_NAME
+from scripts.schemas.parameters import NAME, SHAPE, closed, described, list_of, name_of, object_of
 
 _PREFIX: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z0-9_.+*/:@-]{1,100}$"}
-
-TAG_FAMILIES: Final = {
-    "iextags": "htools:iextags:",
-    "nlocation": "htools:nlocation:",
-    "migration": "htools:migration:",
-    "allowmigration": "htools:allowmigration:",
-    "desiredlocation": "htools:desiredlocation:",
-}
-"""Families of cluster tags that htools reads, and their prefixes (location awareness; partitioned Ganeti)."""
-
-RULES: Final[dict[str, tuple[str, ...]]] = {
-    "iextags": ("exclusion",),
-    "desiredlocation": ("desired_location",),
-    "nlocation": ("failure_domains",),
-    "migration": ("migration", "domains"),
-    "allowmigration": ("migration", "allow"),
-}
-"""Where a TagRules document has the items that mean the tags of a family."""
 
 
 def tag_rule_properties() -> Schema:
@@ -92,7 +76,6 @@ def tag_rule_properties() -> Schema:
     }
 
 
-RULE_NAME: Final = "^[a-z0-9]+(-[a-z0-9]+)*$"
 _TYPES: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
 _SCHEMA: Final[Schema] = {"$ref": "#/definitions/valueSchema"}
 _NUMBER: Final[Schema] = {"type": "number"}

@@ -13,16 +13,14 @@ from typing import Final
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import POINT_RELEASE, VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.policy.conformance import file_name
+from gpolicy.policy.conformance import WHOLE, Schema, file_name
 from gpolicy.policy.kinds import KINDS, Measure
-from gpolicy.policy.schema_editing import filled, for_editors
-from gpolicy.policy.schema_parameters import (
-    DAY_PATTERN,
+from gpolicy.policy.patterns import DAY_PATTERN, PERCENT_PATTERN
+from scripts.schemas.editing import for_editors
+from scripts.schemas.parameters import (
     NAME,
-    PERCENT_PATTERN,
     SIZE,
     TAG,
-    Schema,
     amount_of,
     closed,
     count_of,
@@ -35,14 +33,11 @@ from gpolicy.policy.schema_parameters import (
     term_properties,
     whole,
 )
-from gpolicy.policy.schema_rules import rule_properties, tag_rule_properties, value_schema
-from gpolicy.policy.schema_tests import MOST_TESTS, existing_instance, simulated_group, test_items
+from scripts.schemas.rules import rule_properties, tag_rule_properties, value_schema
+from scripts.schemas.scenarios import MOST_TESTS, existing_instance, simulated_group, test_items
 
 MOST_BASES: Final = 100
 """The greatest number of direct bases of a document: all of them are compared."""
-
-WHOLE: Final = "policy.json"
-"""The file of the schema of any document."""
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 _VERSION_KEY: Final[Schema] = {"const": "v1", "description": "The version of the policy language. Always v1."}
@@ -61,32 +56,16 @@ class _KindSchema:
 def schemas() -> dict[str, Schema]:
     """Return all schemas by file name: one per kind, and `policy.json` of any document, which refers to the others."""
     by_kind = {kind: _document(kind) for kind in KINDS}
-    files = {file_name(kind): schema for kind, schema in by_kind.items()} | {WHOLE: _any_kind(file_name)}
+    files = {file_name(kind): schema for kind, schema in by_kind.items()} | {WHOLE: _any_kind()}
     return {name: for_editors(schema) for name, schema in files.items()}
 
 
-def whole_schema() -> Schema:
-    """Return the schema of any document of a policy, which needs no other file."""
-    definitions: Schema = {}
-    for kind in KINDS:
-        schema = _document(kind)
-        definitions |= schema["definitions"]
-        definitions[kind] = {key: value for key, value in schema.items() if key not in ("$schema", "definitions")}
-    return for_editors({**_any_kind("#/definitions/{}".format), "definitions": definitions})
-
-
-def example_document(kind: str) -> str:
-    """Return a small document of a kind."""
-    body = filled(_KINDS[kind].body).replace("YYYY-MM-DD", "2027-12-31")
-    return f"{_head(kind)}{body}"
-
-
-def _any_kind(reference: Callable[[str], str]) -> Schema:
-    """Return the schema of a document of any kind; `reference` names the schema of a kind."""
+def _any_kind() -> Schema:
+    """Return the schema of a document of any kind."""
     rules: list[Schema] = []
     for kind in KINDS:
         condition = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
-        rules.append({"if": condition, "then": {"$ref": reference(kind)}})
+        rules.append({"if": condition, "then": {"$ref": file_name(kind)}})
     whole = [
         {"label": kind, "description": of.description, "bodyText": f"{_head(kind)}{of.body}"}
         for kind, of in _KINDS.items()
