@@ -85,8 +85,7 @@ def wrapped(text: str, width: int) -> list[str]:
     lines = [""]
     for word in text.split(" "):
         longer = f"{lines[-1]} {word}" if lines[-1] else word
-        fits = columns(_CONTROL.sub("", longer) if _OURS in longer else longer) <= width
-        lines = [*lines[:-1], longer] if fits or not lines[-1] else [*lines, word]
+        lines = [*lines[:-1], longer] if columns(longer) <= width or not lines[-1] else [*lines, word]
     return lines
 
 

@@ -163,6 +163,11 @@ _FINDING: Final = Shape(Finding, optional="file line column").with_keys(
     line=Key("Line, from 1.", int | None, lambda item: item.span and item.span.line),
     column=Key("Column, from 1.", int | None, lambda item: item.span and item.span.column),
 )
+ANSWER: Final = "answer"
+"""The key under which the file of a plan or remedy has its report, for `gpolicy show`."""
+ANSWER_KEY: Final = Key(
+    "The report, for `gpolicy show`; in files only.", {"type": "object"}, lambda _: None, sparse=True
+)
 PLAN_FIRST: Final = Shape(
     Plan, optional="gpolicy cluster_uuid snapshot made_at policy_commit policy_dirty state_read_at staying"
 ).with_keys(
@@ -199,7 +204,7 @@ PLAN_FIRST: Final = Shape(
     steps=Key("In the order in which they are carried out.", _STEP),
 )
 """The keys before `impact`."""
-PLAN_LAST: Final = Shape(Plan, optional="declared_guards pair_names terms part left_out").with_keys(
+PLAN_LAST: Final = Shape(Plan, optional="declared_guards pair_names terms part left_out answer").with_keys(
     guards=Key("Verdicts of the guards that have something to say.", _GUARD),
     declared_guards=Key(
         "The guards that the policy declares (from 1.3 on): apply judges them again on the cluster as it is then.",
@@ -238,12 +243,9 @@ PLAN_LAST: Final = Shape(Plan, optional="declared_guards pair_names terms part l
         ),
         lambda plan: plan,
     ),
+    answer=ANSWER_KEY,
 )
 """The keys behind `impact`."""
-
-
-ANSWER: Final = "answer"
-"""The key under which the file of a plan or remedy has its report, for `gpolicy show`."""
 
 
 def terms_data(terms: Terms) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from gpolicy.plan.plan_file import (
     read_procedure_file,
     read_snapshot,
 )
-from gpolicy.plan.plan_json import OBSERVED, effect_shape
+from gpolicy.plan.plan_json import ANSWER_KEY, OBSERVED, effect_shape
 from gpolicy.plan.rebuilding import first_difference
 from gpolicy.plan.signature import Signers
 from gpolicy.plan.step import Inverse, Procedure, Step, Wave, planned
@@ -268,7 +268,7 @@ _SUPPOSES: Final = Shape(Supposed).with_keys(
     is_plan="Whether it is a plan file.",
     effects=Key("What it makes of the cluster, leaf by leaf.", effect_shape(Key("cluster, group/NAME or node/NAME."))),
 )
-SAVED: Final = Shape(SavedRemedy).with_keys(
+SAVED: Final = Shape(SavedRemedy, optional="answer").with_keys(
     kind=Key(f"Always {KIND}.", {"const": KIND}, lambda _: KIND),
     gpolicy=Key("Version of gpolicy.", str, lambda _: __version__),
     cluster_uuid="UUID of the cluster, null where the source does not show it.",
@@ -282,6 +282,7 @@ SAVED: Final = Shape(SavedRemedy).with_keys(
     supposes=Key(
         "What must hold before the first move; null for a remedy for the cluster as it is.", _SUPPOSES, "supposed"
     ),
+    answer=ANSWER_KEY,
 )
 """What apply needs of a remedy beside its moves."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from gpolicy.colour import Painter, Tone
+from gpolicy.colour import Painter, Tone, without_colour
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import as_text, columns, printable, wrapped
@@ -78,18 +78,20 @@ class _Writer:
         tone = TONES[finding.severity]
         head = self._paint(tone, f"{finding.severity} {finding.code} {finding.name}")
         place = f"{self._paint(Tone.STRONG, str(finding.span))}: " if finding.span else ""
-        yield from self._wrapped(f"{place}{head}: {finding.message}")
+        yield from self._wrapped(f"{place}{head}:", finding.message)
         if finding.span:
             yield from self._excerpt(finding.span, tone)
         for related in finding.related:
-            yield from self._wrapped(f"{related.span}: {related.message}", "  ")
+            yield from self._wrapped(f"{related.span}:", related.message, "  ")
             yield from self._excerpt(related.span, Tone.QUIET)
         if finding.hint:
-            yield from self._wrapped(f"{self._paint(Tone.STRONG, 'hint:')} {finding.hint}", "  ")
+            yield from self._wrapped(self._paint(Tone.STRONG, "hint:"), finding.hint, "  ")
 
-    def _wrapped(self, text: str, indent: str = "") -> Iterator[str]:
-        first, *more = wrapped(printable(text), self._width - len(indent) - 2)
-        yield f"{indent}{first}"
+    def _wrapped(self, head: str, text: str, indent: str = "") -> Iterator[str]:
+        """Yield the lines of a text behind a head, which is not broken: editors look for it."""
+        together = "x" * columns(without_colour(printable(head)))
+        first, *more = wrapped(f"{together} {printable(text)}", self._width - len(indent) - 2)
+        yield f"{indent}{first.replace(together, head, 1)}"
         yield from (f"{indent}  {line}" for line in more)
 
     def _excerpt(self, span: Span, tone: Tone) -> Iterator[str]:

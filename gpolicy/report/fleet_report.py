@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gpolicy.colour import Tone
 from gpolicy.errors import ExitCode
+from gpolicy.findings import Severity
 from gpolicy.json_values import fields
 from gpolicy.printable import count, printable, some
 from gpolicy.provenance import Provenance
 from gpolicy.report import answer_html, answer_markdown, answer_text
-from gpolicy.report.answer import NOTHING, Answer, Figure, Name, Page, Section, Table
+from gpolicy.report.answer import NOTHING, Answer, Figure, Findings, Name, Page, Section, Table
 from gpolicy.report.forms import LEAST_BUDGET, Display, render
 from gpolicy.report.markdown import CLOSE, code, folded, prose
 from gpolicy.report.prometheus import Samples
@@ -103,9 +104,23 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
         figures=_totals(reports),
         sections=(Section("clusters", "Clusters", (table,), never_cut=True),),
         notes=aside,
-        next=aside[:_MOST_ASIDE],
+        next=(*_errors(reports), *aside)[:_MOST_ASIDE],
         provenance=provenance,
     )
+
+
+def _errors(reports: Sequence[ClusterReport]) -> Iterator[str]:
+    """Yield the first error of each cluster; what several have, once."""
+    told: dict[str, list[str]] = {}
+    for item in reports:
+        parts = [part for section in (item.answer.sections if item.answer else ()) for part in section.parts]
+        findings = [finding for part in parts if isinstance(part, Findings) for finding in part.findings]
+        first = next((finding for finding in findings if finding.severity is Severity.ERROR), None)
+        if first is not None:
+            place = f"{first.span}: " if first.span else ""
+            told.setdefault(f"{place}{first.code} {first.message}", []).append(item.name)
+    for text, names in told.items():
+        yield f"{some(names, 3)}: {text}"
 
 
 def _verdict(reports: Sequence[ClusterReport]) -> str:

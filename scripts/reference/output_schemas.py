@@ -84,7 +84,7 @@ class _Writer:
                 required += inner["required"]
             else:
                 kind, doc = (None, "") if callable(key.of) else _attribute(alias or shape.kind, key.of or name)
-                if key.sparse:
+                if key.sparse and kind is not None:
                     kind = reduce(or_, (item for item in get_args(kind) if item is not NoneType))
                 found = self._form(kind, key.form, shape.forms)
                 text = key.text or doc or _OBVIOUS.get(name, "")

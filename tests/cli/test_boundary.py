@@ -214,7 +214,7 @@ def test_each_violation_of_the_boundary_has_its_place(
     PLANTS[plant](home)
     assert run(["check", str(home)]) in (1, 3)
     shown = capfd.readouterr()
-    assert said in shown.out + shown.err
+    assert said in " ".join(f"{shown.out}{shown.err}".split())
 
 
 # --- what goes on working --------------------------------------------------------------------------------------------

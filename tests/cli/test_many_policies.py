@@ -73,7 +73,7 @@ def test_check_refuses_one_policy_for_two_clusters(tmp_path: Path) -> None:
     done = gpolicy("check", ".", cwd=tmp_path)
     assert done.returncode == 1
     said = "clusters.ber.policy: it is the policy of ham as well, and names one cluster: ham.example.org"
-    assert f"gpolicy.toml:6:1: error GP028 settings-mistake: {said}" in done.stdout
+    assert f"gpolicy.toml:6:1: error GP028 settings-mistake: {said}" in " ".join(done.stdout.split())
     (finding,) = json.loads(gpolicy("check", ".", "-f", "json", cwd=tmp_path).stdout)["findings"]
     assert (finding["code"], finding["file"], finding["line"]) == ("GP028", "gpolicy.toml", 6)
     (tmp_path / "shared.yaml").write_text("gpolicy: v1\nkind: NodeGroup\nname: gold\nalloc_policy: preferred\n")

@@ -16,8 +16,8 @@ UNSAFE = "master_netmask: 24\n"
 def test_a_plan_file_names_the_next_command(tmp_path: Path, text: str, has_next: bool) -> None:
     file = tmp_path / "my plan.json"
     said = gpolicy("plan", policy(tmp_path, text), "--state", STATE, "--save", file).stdout
-    assert f"\nwrote {file}\n" in said
-    following = f"next: gpolicy apply '{file}' --to DST (or gpolicy render '{file}')\n"
+    assert f"\nwrote {file}: gpolicy show '{file}' shows it again\n" in said
+    following = f"next: gpolicy apply '{file}' --to DST\n"
     assert said.endswith(following) is has_next
     assert ("next:" in said) is has_next
 

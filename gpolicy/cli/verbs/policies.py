@@ -181,7 +181,7 @@ def show(
     shown: Shown,
     origin: Annotated[bool, typer.Option("--origin", help="Show file and line that each value comes from.")] = False,
 ) -> int:
-    """Show the effective policy of cluster, groups and node sets; or a file that gpolicy wrote.
+    """Show the effective policy, or a file that gpolicy wrote.
 
     A plan or a remedy is shown as it was when it was made, in any form, without the cluster.
     """
