@@ -267,13 +267,12 @@ def find_faults(layout: Layout, places: Places) -> tuple[Fault, ...]:
     """Return all that is wrong."""
     nodes, instances = layout.nodes, layout.instances
     found = [_of_instance(kind, item, nodes) for item in instances.values() for kind, _ in places.wrong(item, nodes)]
-    crowds = ((tag, place, numbers) for tag, places_of in layout.tagged.items() for place, numbers in places_of.items())
-    for tag, place, numbers in sorted(crowds, key=lambda crowd: crowd[:2]):
-        if len(numbers) > 1:
-            names = tuple(sorted(instances[number].name for number in numbers))
-            kind = FaultKind.EXCLUSION if place.startswith("node ") else FaultKind.EXCLUSION_DOMAIN
-            where = place.removeprefix("node ") if kind is FaultKind.EXCLUSION else f"failure domain {place}"
-            found.append(Fault(kind, (tag, place), names, f"{some(names)} have the exclusion tag {tag} on {where}"))
+    tagged = ((tag, place, numbers) for tag, places_of in layout.tagged.items() for place, numbers in places_of.items())
+    for tag, place, numbers in sorted((crowd for crowd in tagged if len(crowd[2]) > 1), key=lambda crowd: crowd[:2]):
+        names = tuple(sorted(instances[number].name for number in numbers))
+        kind = FaultKind.EXCLUSION if place.startswith("node ") else FaultKind.EXCLUSION_DOMAIN
+        where = place.removeprefix("node ") if kind is FaultKind.EXCLUSION else f"failure domain {place}"
+        found.append(Fault(kind, (tag, place), names, f"{some(names)} have the exclusion tag {tag} on {where}"))
     for node in nodes.values():
         if shortage(node) and node.facts.group not in layout.unprotected:
             name = node.facts.name
