@@ -382,7 +382,7 @@ def tiered_run(counted: CountedCluster, tell: Tell) -> tuple[AllocationState, li
     """Return the state after the tiered run, and the sizes that were placed for each pair."""
     policy, state, sizes = counted.policy, counted.initial, []
     for number, pair in enumerate(policy.minmax, start=1):
-        tell(f"spec pair {number} of {len(policy.minmax)}")
+        tell(f"size {number} of {len(policy.minmax)}")
         before = len(state.placed)
         if counted.refusal(counted.largest(pair)) is None:
             state = counted.tiered(state, pair)

@@ -442,4 +442,4 @@ def _counting(spec: Spec, work: Callable[[], _Result]) -> _Result:
     try:
         return work()
     except DivisionError:
-        raise GpolicyError(f"a spec without memory cannot be counted: {spec}") from None
+        raise GpolicyError(f"a size without memory cannot be counted: {spec}") from None

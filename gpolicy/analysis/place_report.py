@@ -88,7 +88,8 @@ class PlaceReport(StateReport):
     likely the best. `metric` is "score" or "lost-allocations"; with the latter `sizes` names the sizes that
     `lost_allocations` counts. `reason` is a sentence that tells why no candidate takes it. `objections` tell
     why Ganeti would refuse what hail accepts. `instead` is what would fit, if that was asked for and the instance goes
-    nowhere; None if it was not. `what_if` says what the answer leaves out of account on request.
+    nowhere; None if it was not. `what_if` says what the answer leaves out of account on request; `size` is what
+    people call the instance's size.
     """
 
     instance: Instance
@@ -104,6 +105,7 @@ class PlaceReport(StateReport):
     objections: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     instead: tuple[Instead, ...] | None = None
+    size: str = ""
 
     @property
     def accepted(self) -> bool:

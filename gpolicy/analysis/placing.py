@@ -137,6 +137,7 @@ def _place(
         cluster_name=state.name,
         basis=settled.basis(node.name for node in state.nodes.values() if group_name in (None, node.group)),
         instance=instance,
+        size=request.size,
         ok=bool(found.nodes),
         info=f"Request {verdict}: {', '.join(found.answer.messages)}",
         metric="lost-allocations" if search.dedicated else "score",

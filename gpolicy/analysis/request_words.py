@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.analysis.spec_pairs import PairNames, find_pair
+from gpolicy.analysis.spec_pairs import PairNames, find_pair, pair_title, with_bound
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError, RequestError
@@ -54,7 +54,7 @@ class Words:
     spec: str | None = None
 
     def on(self, state: ClusterState, names: PairNames) -> PlaceRequest:
-        """Return the request on a cluster; missing values are those of the spec, its minimum or (SPEC:max) maximum."""
+        """Return the request on a cluster; missing values are those of the size, its minimum or (SIZE:max) maximum."""
         if self.spec is None:
             return self.request
         name, _, bound = self.spec.partition(":") if self.spec.endswith((":min", ":max")) else (self.spec, "", "min")
@@ -67,7 +67,8 @@ class Words:
             if meant is None:
                 raise
             raise RequestError(unknown.message, hint=f"Did you mean `{meant}={self.spec}`?") from None
-        return of_pair(self.request, pair, bound, state, group)
+        title = with_bound(f"{pair_title(name)}:{bound}")
+        return of_pair(replace(self.request, size=title), pair, bound, state, group)
 
 
 def read_words(words: Sequence[str], keys: Sequence[str] | None = None) -> Words:

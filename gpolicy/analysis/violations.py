@@ -93,7 +93,7 @@ def allowed_sizes(values: Mapping[Path, Value], group: str, names: Sequence[str 
     """Return the sizes that the effective `values` of a group allow. Raise GpolicyError without a policy."""
     minmax, templates = values.get(_MINMAX), values.get(_TEMPLATES)
     if not isinstance(minmax, list) or not minmax or not isinstance(templates, list):
-        raise GpolicyError(f"group {group}: its instance policy has no minmax or no disk-templates")
+        raise GpolicyError(f"group {group}: its instance policy has no `minmax` or no `disk-templates`")
     pairs = bounds_of(minmax)
     return AllowedSizes(
         group, pairs, tuple(str(name) for name in templates), (*names, *(None for _ in pairs))[: len(pairs)]

@@ -69,7 +69,7 @@ _LONGEST_WORD: Final = 100  # that is compared with others
 _MORE: Final = (
     "`gpolicy explain` also knows keys (vcpu-ratio, ipolicy.minmax), kinds (NodeGroup), guards (disks-stay), exit codes"
     " (2, exit-codes), environment variables, words of reports (tiered, n1-reserve, FailMem), and of the policy in this"
-    " directory the guards, the specs and the house rules (house/NAME)."
+    " directory the guards, the sizes and the house rules (house/NAME)."
 )
 _NO_OVERRIDE: Final = "Nothing overrides it: Ganeti would refuse the step half-way."
 
@@ -186,8 +186,8 @@ def specs_of(policy: Policy) -> Iterator[tuple[str, Declared, Leaf]]:
 def explain_spec(name: str, policies: Iterable[Policy]) -> str:
     """Return what there is to say of the spec pairs of this name that policies declare."""
     blocks: list[Block] = [
-        Heading(f"{name} (spec of this policy)"),
-        Paragraph("A minimum and a maximum size. Each instance of the object must lie in one of its specs."),
+        Heading(f"{name} (size of this policy)"),
+        Paragraph("A minimum and a maximum. Each instance of the object must lie in one of its sizes."),
     ]
     known = (spec for policy in policies for spec in specs_of(policy))
     for declared, leaf in ((declared, leaf) for called, declared, leaf in known if called == name):

@@ -59,7 +59,7 @@ def size_cure(
         elif wanted := _changed(observed, found.breaches, *pair):
             sizes.append((far, replace(found, pair=number), wanted))
         else:
-            reasons.append((far, "no size within the spec pair is a multiple of 4M"))
+            reasons.append((far, "within the size, no memory is a multiple of 4M"))
     for _, aim, wanted in sorted(sizes, key=lambda item: item[0]):
         after = _with_size(layout, observed, wanted)
         if isinstance(after, Layout):
@@ -67,7 +67,7 @@ def size_cure(
             cure = SizeCure(instance=observed.name, violation=aim, commands=tuple(commands), back=tuple(back))
             return cure, after
         reasons.append((0, after))
-    reason = min(reasons, key=lambda item: item[0])[1] if reasons else "the policy has no spec pair"
+    reason = min(reasons, key=lambda item: item[0])[1] if reasons else "the policy has no size"
     return SizeCure(instance=observed.name, violation=violation, reason=reason), layout
 
 

@@ -15,13 +15,13 @@ _NAMES: Final = {
     " Nodes are chosen by the score of all nodes, so a few more or fewer may fit",
     "hspace": "the same as hspace counts it, which keeps room for the loss of a node otherwise than hail",
     "other sizes": "instances of other sizes than before: more or fewer is neither better nor worse. Compare the rows"
-    " of specs, and what is stranded",
-    "pair": "a minimum and a maximum size of ipolicy.minmax, between which an instance must lie; also called a spec",
+    " of sizes, and what is stranded",
+    "pair": "a minimum and a maximum size of ipolicy.minmax, between which an instance must lie; also called a size",
     "old size": "today's size, counted under the policy after the plan",
     "spec": "a pair of a minimum and a maximum size, of which the maximum is counted",
     "standard": "instances of the size that the cluster's std declares",
     "then": "after the plan",
-    "tiered": "all specs in turn, the largest first, each shrunk until it fits",
+    "tiered": "all sizes in turn, the largest first, each shrunk until it fits",
 }
 """Terms that are meant where they are a whole cell or heading."""
 
@@ -38,8 +38,8 @@ FAILURES: Final = {
     "FailN1": "the loss of a node could not be absorbed any more. Ask for less, or make room on other nodes",
     "FailTags": "an instance with the same exclusion tag is there. Choose another node, or another tag",
     "FailMig": "migration tags forbid moves between the nodes. Choose another node, or allow them",
-    "FailDiskCount": "no spec pair allows the number of disks. Ask for another number, or change ipolicy.minmax",
-    "FailSpindles": "too few spindles are free, or no spec pair allows their number. Ask for another number",
+    "FailDiskCount": "no size allows the number of disks. Ask for another number, or change ipolicy.minmax",
+    "FailSpindles": "too few spindles are free, or no size allows their number. Ask for another number",
     "FailInternal": "an error inside of htools",
 }
 """What the reasons of htools stand for, and what to do."""
@@ -62,7 +62,7 @@ _PHRASES: Final = {
     "fault": "what moves of instances could cure, such as a conflict of tags or a loss that is not absorbed. An"
     " exclusion tag that cannot be satisfied does not count by itself",
     "guards": "what makes a plan unsafe; --allow NAME overrides one that may be overridden",
-    "lost allocations": "instances of the smallest size of a spec for which there is room before, but not after",
+    "lost allocations": "instances of the smallest size of a size for which there is room before, but not after",
     "N+1 redundancy": "after the loss of any one node its group still has room for the instances of that node, as"
     " hspace counts",
     "policy-violating nodes": "nodes with more virtual CPUs than their CPUs times vcpu-ratio, or with more spindles in"

@@ -334,12 +334,12 @@ class ValueWriter:
         changed = [step for step in steps if step[0] != "equal"]
         gone = [old[number] for _, low, high, _, _ in changed for number in range(low, high) if names[number]]
         if any(new[number] in gone for _, _, _, low, high in changed for number in range(low, high)):
-            raise UnwritableError("the named spec pairs changed their order: write them in the order of the cluster")
+            raise UnwritableError("the named sizes changed their order: write them in the order of the cluster")
         for _, low, high, start, stop in reversed(changed):
             both = min(high - low, stop - start)
             if high - low != stop - start and both and any(names[low:high]):
                 named = ", ".join(str(name) for name in names[low:high] if name)
-                said = f"which spec pairs became of {named} cannot be told: their number changed as well"
+                said = f"nobody can tell what the sizes {named} became: their number changed as well"
                 raise UnwritableError(said)
             for number in range(high - 1, low + both - 1, -1):
                 self._edit(pointer, remove_entry(self.document, (*pointer, number)))
