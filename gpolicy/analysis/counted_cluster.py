@@ -46,7 +46,7 @@ class Fit:
     binding: Binding
     """The binding resource: why no more fit."""
     spec: Spec | None = None
-    """Size of each: the pair's maximum, or std; None for a tiered run."""
+    """Size of each: the size's maximum, or std; None for a tiered run."""
 
 
 @dataclass(eq=False)

@@ -1,6 +1,6 @@
 """The instance to place, as an administrator writes it: `half`, `memory=8G vcpus=4 disk=100G`, or a file.
 
-Words are KEY=VALUE with Ganeti's own names (those of `gnt-instance add` and of specs), the name of a spec pair, or a
+Words are KEY=VALUE with Ganeti's own names (those of `gnt-instance add` and of specs), the name of a size, or a
 file: YAML or JSON with the same keys, or an allocator request as Ganeti writes it for hail.
 """
 
@@ -48,7 +48,7 @@ _DISK: Final = re.compile(r"(?:(?P<count>[0-9]{1,2})x)?(?P<size>[^:]*)(?::(?P<sp
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A request, and the name of the spec pair from which it starts (None: none)."""
+    """A request, and the name of the size from which it starts (None: none)."""
 
     request: PlaceRequest
     spec: str | None = None
@@ -136,7 +136,7 @@ def _add(values: dict[str, Any], key: str, value: str, word: str) -> None:
         hint = f"Did you mean `{values[key]}={value}`?" if key == "spec" and before in KEYS else None
         for one in (values[key], value) if key == "spec" and hint is None else ():
             hint = hint or ((meant := _key_of(one)) and f"Did you mean `{meant}={one}`?")
-        raise RequestError(f"{word}: {key} is given twice", hint=hint)
+        raise RequestError(f"{word}: {'size' if key == 'spec' else key} is given twice", hint=hint)
     else:
         values[key] = value
 

@@ -1,4 +1,4 @@
-"""The names that a policy gives to spec pairs, for reports, guards and tests."""
+"""The names that a policy gives to sizes, for reports, guards and tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spec pairs as closed boxes in six dimensions."""
+"""Sizes as closed boxes in six dimensions."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class GroupMatch:
 
 @dataclass(frozen=True)
 class Sides:
-    """A cluster before and after a change. `names` are what spec pairs are called after it."""
+    """A cluster before and after a change. `names` are what sizes are called after it."""
 
     before: ClusterState
     after: ClusterState

@@ -129,7 +129,7 @@ def with_declared_guards(
     allowed: frozenset[str],
     extent: Extent | None,
 ) -> Plan:
-    """Return the plan with the names of spec pairs, and the guards that capacity and other figures judge.
+    """Return the plan with the names of sizes, and the guards that capacity and other figures judge.
 
     A guard of a group that a part of the plan does not rename is about the group by its present name.
     """
@@ -331,7 +331,7 @@ def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: Basis
         return  # a new spec: nothing can be lost
     old = row.old_size_after
     today = _size(row, 0).removeprefix(" of ")
-    of_size = f"{spec} (today {today}){on}" if today else f"{spec}{on}"
+    of_size = f"{spec}, today {today}{on}" if today else f"{spec}{on}"
     if after is None:
         yield _loss(guard, of_size, row.before.fits, old.fits if old else 0, " (the size is removed)")
         return

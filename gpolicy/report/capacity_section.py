@@ -94,7 +94,7 @@ OTHER_SIZES: Final = "other sizes"
 
 
 def pair_cell(name: str) -> str:
-    """Return the name of a spec pair, or our own words for one without a name."""
+    """Return the name of a size, or our own words for one without a name."""
     title = pair_title(name)
     return Name(name) if title == name else title
 
@@ -316,7 +316,7 @@ def room_cells(stranded: Stranded) -> tuple[str, ...]:
 
 
 def _least_size(side: GroupCapacity | None, name: str) -> str:
-    """Return the minimum of a spec pair in words; empty if there is no such pair."""
+    """Return the minimum of a size in words; empty if there is no such pair."""
     return next((spec_words(spec.pair.min) for spec in side.specs if spec.name == name), "") if side else ""
 
 

@@ -1,6 +1,6 @@
 """The cluster before and after a plan as pictures: geometry and facts only.
 
-The spec pairs of groups are boxes over memory and disk, now and then, with the instances as dots. Both axes are
+The sizes of groups are boxes over memory and disk, now and then, with the instances as dots. Both axes are
 logarithmic, since pairs reach from megabytes to terabytes; lengths are in the units of the picture. Nodes and failure
 domains show membership and use.
 """

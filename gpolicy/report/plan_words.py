@@ -120,7 +120,7 @@ def tag_changes(change: Change) -> Iterator[tuple[str, str]]:
 
 
 def pair_changes(change: Change) -> Iterator[tuple[str, str]]:
-    """Yield the lines of effective spec pairs with their sign: -, +, a space for one that stays, # for a remark."""
+    """Yield the lines of effective sizes with their sign: -, +, a space for one that stays, # for a remark."""
     old = pair_lines(change.effective_before if change.before is None else change.before)
     new = pair_lines(change.effective_after if change.after is None else change.after)
     yield from (("-", line) for line in old if line not in new)

@@ -71,7 +71,7 @@ def breach_words(breach: ParameterBreach) -> str:
 
 
 def pair_words(violation: PolicyViolation) -> str:
-    """Return how the spec pair of a violation is called."""
+    """Return how the size of a violation is called."""
     return violation.pair_name or f"size {violation.pair}"
 
 

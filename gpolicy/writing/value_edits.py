@@ -2,7 +2,7 @@
 
 Values are written in the form around them: edits add an entry or an item, or write another value.
 The functions are like those of `gpolicy.policy.edits`: each returns None where it might change something else. Where a
-value replaces a declared one, sizes keep their unit, lists their items and their order, spec pairs their names.
+value replaces a declared one, numbers keep their unit, lists their items and their order, sizes their names.
 """
 
 from __future__ import annotations
@@ -326,7 +326,7 @@ class ValueWriter:
                 self._edit(pointer, replace_value(self.document, (*pointer, number), scalar(item, flow=True)))
 
     def _pairs(self, pointer: Pointer, node: list[Node], values: tuple[Value, Value]) -> None:
-        """Write spec pairs. Raise UnwritableError where nobody can tell which of the named pairs became which."""
+        """Write sizes. Raise UnwritableError where nobody can tell which of the named pairs became which."""
         old, new = (list[Any](value) if isinstance(value, list) else [] for value in values)
         names = [pair.get("name") for pair in self.document.value(pointer)]
         before, after = ([json.dumps(pair, sort_keys=True) for pair in pairs] for pairs in (old, new))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gpolicy.resolve.desired import Desired
 
 _CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
-"""What says that a value is not allowed, by the name of the value; of all others the spec pairs do."""
+"""What says that a value is not allowed, by the name of the value; of all others the sizes do."""
 _GUARDED: Final = (
     f"{GROUP}alloc_policy: last_resort\nndparams: {{cpu_speed: 2}}\n---\n"
     "gpolicy: v1\nkind: Guards\nguards:\n  - {name: few, max_changes: …}\n"
