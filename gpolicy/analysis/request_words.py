@@ -67,7 +67,7 @@ class Words:
             if meant is None:
                 raise
             raise RequestError(unknown.message, hint=f"Did you mean `{meant}={self.spec}`?") from None
-        title = with_bound(f"{pair_title(name)}:{bound}")
+        title = with_bound(f"{pair_title(name.removeprefix('pair '))}:{bound}")
         return of_pair(replace(self.request, size=title), pair, bound, state, group)
 
 

@@ -87,16 +87,16 @@ def test_a_group_that_was_not_tried_is_named_once(form: str) -> None:
             ["half"],
             "in group dedicated: size 1 (memory 61G to 250G, disk 1T to 12T); in group default, spare: size 1 (memory",
         ),
-        (["half"], "A pair gets its name in a policy (name: half, beside min and max): say which with --policy PATH"),
+        (["half"], "A size gets its name in a policy (name: half, beside min and max): say which with --policy PATH"),
         (["half", "group=default"], "'half' in group default\n  the sizes are, in group default: size 1 (memory"),
         (
             ["half", "--policy", POLICY, "group=default"],
             "there is no group 'default'\n  the groups are dedicated, shared",
         ),
-        (["tiny", "--policy", POLICY], "the pairs are, in group dedicated: full ("),
+        (["tiny", "--policy", POLICY], "the sizes are, in group dedicated: full ("),
         (
             ["half", "--policy", POLICY, "group=shared"],
-            "'half' in group shared\n  group dedicated has it; the pairs are,",
+            "'half' in group shared\n  group dedicated has it; the sizes are,",
         ),
         (["memory=4G", "drbd"], "there is no size 'drbd'\n  Did you mean `template=drbd`?"),
         (["half", "drbd"], "drbd: size is given twice\n  Did you mean `template=drbd`?"),
@@ -162,10 +162,19 @@ def test_a_refusal_says_what_would_fit() -> None:
     assert json.loads(fits.stdout)["instead"] is None
 
 
-@pytest.mark.parametrize(("spec", "size"), [("1", "128M"), ("1:min", "128M"), ("pair 1:max", "32G"), ("1:max", "32G")])
-def test_a_spec_stands_for_its_minimum_or_its_maximum(spec: str, size: str) -> None:
+@pytest.mark.parametrize(
+    ("spec", "end", "size"),
+    [
+        ("1", "smallest", "128M"),
+        ("1:min", "smallest", "128M"),
+        ("size 1:max", "largest", "32G"),
+        ("pair 1:max", "largest", "32G"),
+        ("1:max", "largest", "32G"),
+    ],
+)
+def test_a_spec_stands_for_its_minimum_or_its_maximum(spec: str, end: str, size: str) -> None:
     done = gpolicy("place", "--state", STATE, spec, "group=default")
-    assert f"new ({size} memory, " in done.stdout
+    assert f"\nsize 1 at its {end} ({size} memory, " in done.stdout
 
 
 def test_all_means_all_clusters() -> None:

@@ -98,6 +98,6 @@ def test_capacity_shows_what_fits_now_and_as_supposed() -> None:
     text = gpolicy(*words, "--lost", "node1", "--max-node-failures", "1", "--details").stdout
     fits = [str(data["groups"][0]["standard"]["fits"]) for data in (before, after)]
     assert fits[1] == "0"  # hail refuses all while an instance has its mirror on the lost node
-    assert f"With node1.example.org lost: group default takes no new instance (now {fits[0]} standard, or " in text
+    assert f"With node1.example.org lost: group default takes no new instance (today {fits[0]} standard, " in text
     rows = [line.split() for line in text.splitlines() if "standard" in line]
     assert next(row for row in rows if row[0] == "standard")[1:3] == fits

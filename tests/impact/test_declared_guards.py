@@ -91,7 +91,11 @@ CAPACITY = with_capacity(
                 "group dedicated, size half at its largest: 0 fit today, 0 after, nothing is lost"
             ),
         ),
-        ("group: dedicated, spec: full, at_least: 2", True, "group dedicated, size full at its largest: 2 fit after, at least 2"),
+        (
+            "group: dedicated, spec: full, at_least: 2",
+            True,
+            "group dedicated, size full at its largest: 2 fit after, at least 2",
+        ),
         (
             "group: dedicated, spec: full, at_least: 3",
             False,
@@ -124,7 +128,9 @@ def test_a_spec_that_is_removed_is_lost_but_for_what_still_fits_of_its_size(tmp_
 def test_a_failed_guard_lists_only_some_of_the_failures(tmp_path: Path) -> None:
     many = with_capacity(group("g", *[row(f"s{n}", 10, 5) for n in range(9)], row("fine", 5, 5)))
     result = judged(tmp_path, "capacity_loss: {at_most: 1}", many)
-    assert result.message.startswith("group g, size s0 at its largest: 10 fit today, 5 after, a loss of 5, more than 1; ")
+    assert result.message.startswith(
+        "group g, size s0 at its largest: 10 fit today, 5 after, a loss of 5, more than 1; "
+    )
     assert result.message.endswith("; and 5 more")
     assert "fine" not in result.message
 

@@ -42,7 +42,8 @@ def test_the_capacity_that_a_guard_names_is_counted_again() -> None:
     named = 0
     for result in declared_guards(POLICY.guards, CHANGES, IMPACT):
         for group, spec, now, then in re.findall(
-            r"group (\S+), size (\S+) at its largest \(measured\): (?:(\d+).*? fit today, )?(\d+).*? after", result.message
+            r"group (\S+), size (\S+) at its largest \(measured\): (?:(\d+).*? fit today, )?(\d+).*? after",
+            result.message,
         ):
             assert fits[group, spec] == int(then), (now, result.message)
             named += 1

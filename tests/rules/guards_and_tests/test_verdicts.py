@@ -34,7 +34,7 @@ def policy_of(*entries: str) -> str:
         ("place: {spec: large}, expect: {refused: false}", ""),
         ("place: {spec: large, cpu-count: 17}, expect: {refused: false}", "the test fails: refused is true"),
         ("place: {spec: large}, expect: {nodes: [n1]}", "the test fails: nodes is"),
-        ("capacity: {}, expect: {specs: {large: {at_least: 600}}}", "the test fails: sizes.large is"),
+        ("capacity: {}, expect: {specs: {large: {at_least: 600}}}", "the test fails: specs.large is"),
         ("redundancy: {failures: 3}, expect: {survives: false}", "the test cannot run: group gold has 2 nodes"),
         (
             '"on": {edits: [{remove_instance: web}]}, place: {spec: large}, expect: {refused: false}',
