@@ -407,7 +407,9 @@ def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundanc
     title = f"group {change.group}{_on(basis)}"
     if not after.nodes:
         return False, f"{title}: cannot be measured: it has no nodes"
-    survives = f"{title}: survives {count(after.survives, 'node failure')} after"
+    then = f"{after.survives:,}" if change.before else count(after.survives, "node failure")
+    today = f"{count(change.before.survives, 'node failure')} today, " if change.before else ""
+    survives = f"{title}: survives {today}{then} after"
     if after.survives >= guard.limit:
         return True, f"{survives}, at least {guard.shown_limit}"
     if after.unavailable is not None or (after.asked < guard.limit <= after.nodes and not after.not_absorbed):
@@ -417,8 +419,6 @@ def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundanc
         )
         return False, f"{title}: cannot be measured: {reason}"
     text = f"{survives}, fewer than {guard.shown_limit}"
-    if change.before is not None:
-        text += " (as today)" if change.before.survives == after.survives else f" (today {change.before.survives})"
     for loss in after.not_absorbed[:1]:
         first = loss.homeless[0]
         text += f": without {some(loss.nodes)} {first.instance} has no place ({first.key})"

@@ -229,9 +229,12 @@ def test_node_failures(tmp_path: Path) -> None:
     result = judged(tmp_path, "node_failures: 1", redundancy(0))
     assert (result.ok, result.message) == (
         False,
-        "group shared: survives 0 node failures after, fewer than 1 (today 1): without node1 web1 has no place (memory)",
+        "group shared: survives 1 node failure today, 0 after, fewer than 1: without node1 web1 has no place (memory)",
     )
-    assert "(as today)" in judged(tmp_path, "node_failures: 1", redundancy(0, now=0)).message
+    assert (
+        "survives 0 node failures today, 0 after, "
+        in judged(tmp_path, "node_failures: 1", redundancy(0, now=0)).message
+    )
     no_nodes = judged(tmp_path, "node_failures: 1", redundancy(0, nodes=0))
     assert (no_nodes.ok, no_nodes.message) == (True, "nothing to measure")
 
