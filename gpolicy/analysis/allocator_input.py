@@ -98,7 +98,7 @@ def policy_of(values: Values, where: str) -> InstancePolicy:
     templates = values.get(("ipolicy", "disk-templates"))
     std = {path[2]: value for path, value in values.items() if path[:2] == ("ipolicy", "std") and len(path) == 3}
     if not isinstance(pairs, list) or not isinstance(templates, list):
-        raise GpolicyError(f"{where}: its instance policy has no minmax or no disk-templates")
+        raise GpolicyError(f"{where}: its instance policy has no `minmax` or no `disk-templates`")
     return InstancePolicy(
         minmax=tuple(_pair(pair, where) for pair in pairs),
         std=_spec(std, where),
@@ -269,7 +269,7 @@ def _template(name: str, where: str) -> DiskTemplate:
 
 def _pair(pair: Value, where: str) -> SpecPair:
     if not isinstance(pair, dict):
-        raise GpolicyError(f"{where}: minmax should hold pairs of min and max")
+        raise GpolicyError(f"{where}: `minmax` should hold sizes, each with min and max")
     return SpecPair(_spec(pair.get("min"), where), _spec(pair.get("max"), where))
 
 
@@ -277,7 +277,7 @@ def _spec(spec: Value, where: str) -> Spec:
     numbers = [spec.get(name) for name in SPEC_PARAMETERS] if isinstance(spec, dict) else [None]
     whole = [number for number in numbers if isinstance(number, int)]
     if len(whole) != len(SPEC_PARAMETERS):
-        raise GpolicyError(f"{where}: a spec of its instance policy lacks one of {', '.join(SPEC_PARAMETERS)}")
+        raise GpolicyError(f"{where}: a size of its instance policy lacks one of {', '.join(SPEC_PARAMETERS)}")
     return Spec(*whole)
 
 

@@ -71,7 +71,7 @@ class Cause(Explained):
     )
     ONLY_PLAIN = ("plain-with-exclusive-storage", "Ganeti makes only plain instances on nodes with exclusive storage")
     SHARED_STORAGE = ("spindles-on-shared-storage", "Ganeti takes spindles of a disk only with exclusive storage")
-    BOUNDS = ("ipolicy.minmax", "no spec pair of the policy allows the size")
+    BOUNDS = ("ipolicy.minmax", "no size of the policy allows such an instance")
     NO_NODES = ("nodes", "too few online nodes")
     CLOSED = ("alloc_policy", "the group is unallocable: it takes no instances")
     NO_TEMPLATE = ("enabled-disk-templates", "no enabled disk template is allowed by the policy")
@@ -276,7 +276,7 @@ def bounds_detail(policy: InstancePolicy, instance: Instance, *, exclusive: bool
     """Return the bounds of the nearest pair that the instance breaks, each with the value and the range."""
     pairs = policy.minmax
     if not pairs:
-        return "no pair"
+        return "no size"
     number = min(range(len(pairs)), key=lambda place: pair_distance(pairs[place], instance, exclusive=exclusive))
     found = []
     for name, value, low, high in _compared(pairs[number], instance, exclusive=exclusive):
@@ -285,7 +285,7 @@ def bounds_detail(policy: InstancePolicy, instance: Instance, *, exclusive: bool
             found.append(f"{name} unknown ({shown(low)} to {shown(high)})")
         elif not low <= value <= high:
             found.append(f"{name} {shown(value)} ({shown(low)} to {shown(high)})")
-    return f"{', '.join(dict.fromkeys(found))} (pair {number + 1} of {len(pairs)})"
+    return f"{', '.join(dict.fromkeys(found))} (size {number + 1} of {len(pairs)})"
 
 
 def pair_distance(pair: SpecPair, instance: Instance, *, exclusive: bool) -> float:

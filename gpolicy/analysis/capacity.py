@@ -1,10 +1,10 @@
-"""How many more instances fit, by group and spec pair, and why the next one does not.
+"""How many more instances fit, by group and size, and why the next one does not.
 
 What fits is what hail accepts, one instance after the other, with its N+1 test and the limits of the policy: in each
 group by requests that name the group, in the whole cluster by requests that name none. The figures of `hspace`, for
 which each group is a cluster of its own (`group_data`), stand beside them.
 
-For a spec pair alone, an instance at the pair's maximum is placed repeatedly; tiered allocation uses all pairs in the
+For a size alone, an instance at the pair's maximum is placed repeatedly; tiered allocation uses all pairs in the
 order of the policy and shrinks what no longer fits. An instance has one disk, and the spindle use of `std` or the
 nearest value that the pair allows. Sources: design documents "partitioned Ganeti", "dedicated allocation" and
 "resource model"; hspace(1).
@@ -56,7 +56,7 @@ class PlacedSize:
 
 @dataclass(frozen=True, slots=True)
 class SpecCapacity:
-    """One spec pair: `fits` instances at its maximum fit on the present cluster, `tiered` ones in the tiered run.
+    """One size: `fits` instances at its maximum fit on the present cluster, `tiered` ones in the tiered run.
 
     `hspace` is how many hspace counts at its maximum.
     """
@@ -154,12 +154,12 @@ class GroupCapacity:
         )
 
     def called(self, group: str | None, names: PairNames) -> GroupCapacity:
-        """Return a copy for `group`, whose spec pairs have the names `names`."""
+        """Return a copy for `group`, whose sizes have the names `names`."""
         shown = names.of(group, len(self.specs))
         return replace(self.renamed(dict(enumerate(shown))), group=group)
 
     def renamed(self, names: Mapping[int, str]) -> GroupCapacity:
-        """Return a copy with new names for the spec pairs at these places."""
+        """Return a copy with new names for the sizes at these places."""
         specs = tuple(replace(spec, name=names.get(place, spec.name)) for place, spec in enumerate(self.specs))
         return replace(self, specs=specs)
 
@@ -196,7 +196,7 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     """Count the instances that fit on the cluster in `state`, in all groups or in `group`.
 
     `template` is the disk template of the instances, by default the first of the policy that is enabled. `names` are
-    the names of the spec pairs. `limits` replace those that the policy declares. `declared` counts with what hv_state
+    the names of the sizes. `limits` replace those that the policy declares. `declared` counts with what hv_state
     and disk_state declare also where it is measured. `weights` are those of the score. With `other_values`, what a
     number of the policy limits is counted with another value as well. Raise RequestError for an unknown group or a
     template that is not enabled, and GpolicyError if nothing is known of the group, or of any, or counting takes
@@ -330,7 +330,7 @@ def count_in_time(counted: CountedCluster, tell: Tell) -> GroupCapacity | TooLon
 
 
 def count_cluster(counted: CountedCluster, tell: Tell) -> GroupCapacity:
-    """Count on one cluster; the names of its spec pairs are their places."""
+    """Count on one cluster; the names of its sizes are their places."""
     policy, std, hspace = counted.policy, counted.policy.std, counted.as_hspace
     tasks = [partial(_count, counted, tell), partial(_count, hspace, silent)]
     ours, theirs = [task() for task in tasks] if hspace.as_tested else side_by_side(tasks)
@@ -382,7 +382,7 @@ def tiered_run(counted: CountedCluster, tell: Tell) -> tuple[AllocationState, li
     """Return the state after the tiered run, and the sizes that were placed for each pair."""
     policy, state, sizes = counted.policy, counted.initial, []
     for number, pair in enumerate(policy.minmax, start=1):
-        tell(f"spec pair {number} of {len(policy.minmax)}")
+        tell(f"size {number} of {len(policy.minmax)}")
         before = len(state.placed)
         if counted.refusal(counted.largest(pair)) is None:
             state = counted.tiered(state, pair)

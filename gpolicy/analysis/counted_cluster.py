@@ -46,7 +46,7 @@ class Fit:
     binding: Binding
     """The binding resource: why no more fit."""
     spec: Spec | None = None
-    """Size of each: the pair's maximum, or std; None for a tiered run."""
+    """Size of each: the size's maximum, or std; None for a tiered run."""
 
 
 @dataclass(eq=False)
@@ -442,4 +442,4 @@ def _counting(spec: Spec, work: Callable[[], _Result]) -> _Result:
     try:
         return work()
     except DivisionError:
-        raise GpolicyError(f"a spec without memory cannot be counted: {spec}") from None
+        raise GpolicyError(f"a size without memory cannot be counted: {spec}") from None

@@ -88,7 +88,8 @@ class PlaceReport(StateReport):
     likely the best. `metric` is "score" or "lost-allocations"; with the latter `sizes` names the sizes that
     `lost_allocations` counts. `reason` is a sentence that tells why no candidate takes it. `objections` tell
     why Ganeti would refuse what hail accepts. `instead` is what would fit, if that was asked for and the instance goes
-    nowhere; None if it was not. `what_if` says what the answer leaves out of account on request.
+    nowhere; None if it was not. `what_if` says what the answer leaves out of account on request; `size` is what
+    people call the instance's size.
     """
 
     instance: Instance
@@ -104,6 +105,7 @@ class PlaceReport(StateReport):
     objections: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     instead: tuple[Instead, ...] | None = None
+    size: str = ""
 
     @property
     def accepted(self) -> bool:
@@ -137,7 +139,7 @@ class _Value:
 def other_sizes(
     instance: Instance, policies: Sequence[tuple[InstancePolicy, bool]], takes: Takes, *, spindles_given: bool
 ) -> tuple[Instead, ...]:
-    """Return other sizes of a refused instance that fit, within the nearest spec pair of which some size fits.
+    """Return other sizes of a refused instance that fit, within the nearest size of the policy of which some fit.
 
     If the pair does not allow the instance: the nearest size that it allows. If there is no room for that: for each
     value the greatest that fits while the others stay. If no value is enough alone: the greatest memory while the
@@ -172,7 +174,7 @@ def nearest_allowed(instance: Instance, policy: InstancePolicy, *, exclusive: bo
 
 
 def _pairs(instance: Instance, policies: Sequence[tuple[InstancePolicy, bool]]) -> list[tuple[SpecPair, bool]]:
-    """Return the spec pairs, the nearest first."""
+    """Return the sizes, the nearest first."""
     if instance.ignores_policy:
         size, count = max((disk.size for disk in instance.disks), default=1), len(instance.disks)
         most = Spec(instance.memory, instance.vcpus, size, count, 0, instance.spindle_use)

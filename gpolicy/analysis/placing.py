@@ -51,7 +51,7 @@ def place(
 
     Nodes where Ganeti would refuse the spindles of its disks are refused, though hail accepts them: the answer is then
     hail's among the other nodes. So are candidates that would break the limits of their group, of which `limits` go
-    before those of the policy. `names` are the names of the policy's spec pairs, for the sizes of the dedicated metric.
+    before those of the policy. `names` are those of the policy's sizes, for the dedicated metric.
     With `declared`, what hv_state and disk_state declare goes before measured figures. With `instead`, a report of an
     instance that goes nowhere says what would fit. The report says what the cluster's parameters for hail change. Raise
     RequestError for a request that is impossible on this cluster, and GpolicyError if a group that it names is not
@@ -137,6 +137,7 @@ def _place(
         cluster_name=state.name,
         basis=settled.basis(node.name for node in state.nodes.values() if group_name in (None, node.group)),
         instance=instance,
+        size=request.size,
         ok=bool(found.nodes),
         info=f"Request {verdict}: {', '.join(found.answer.messages)}",
         metric="lost-allocations" if search.dedicated else "score",

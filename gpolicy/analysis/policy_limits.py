@@ -57,7 +57,7 @@ class OtherValue:
         if isinstance(self.then, Instance):
             disk = exact_size(sum(disk.size for disk in self.then.disks))
             size = f"{exact_size(self.then.memory)} · {self.then.vcpus} CPU · {disk}"
-            return f"a spec for {size} in {self.cause.key}"
+            return f"a size for {size} in {self.cause.key}"
         return f"{self.cause.key} {_words(self.then)} instead of {_words(self.now or 0)}"
 
 

@@ -1,6 +1,6 @@
 """The instance to place, as an administrator writes it: `half`, `memory=8G vcpus=4 disk=100G`, or a file.
 
-Words are KEY=VALUE with Ganeti's own names (those of `gnt-instance add` and of specs), the name of a spec pair, or a
+Words are KEY=VALUE with Ganeti's own names (those of `gnt-instance add` and of specs), the name of a size, or a
 file: YAML or JSON with the same keys, or an allocator request as Ganeti writes it for hail.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.analysis.spec_pairs import PairNames, find_pair
+from gpolicy.analysis.spec_pairs import PairNames, find_pair, pair_title, with_bound
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError, RequestError
@@ -48,13 +48,13 @@ _DISK: Final = re.compile(r"(?:(?P<count>[0-9]{1,2})x)?(?P<size>[^:]*)(?::(?P<sp
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A request, and the name of the spec pair from which it starts (None: none)."""
+    """A request, and the name of the size from which it starts (None: none)."""
 
     request: PlaceRequest
     spec: str | None = None
 
     def on(self, state: ClusterState, names: PairNames) -> PlaceRequest:
-        """Return the request on a cluster; missing values are those of the spec, its minimum or (SPEC:max) maximum."""
+        """Return the request on a cluster; missing values are those of the size, its minimum or (SIZE:max) maximum."""
         if self.spec is None:
             return self.request
         name, _, bound = self.spec.partition(":") if self.spec.endswith((":min", ":max")) else (self.spec, "", "min")
@@ -67,7 +67,8 @@ class Words:
             if meant is None:
                 raise
             raise RequestError(unknown.message, hint=f"Did you mean `{meant}={self.spec}`?") from None
-        return of_pair(self.request, pair, bound, state, group)
+        title = with_bound(f"{pair_title(name.removeprefix('pair '))}:{bound}")
+        return of_pair(replace(self.request, size=title), pair, bound, state, group)
 
 
 def read_words(words: Sequence[str], keys: Sequence[str] | None = None) -> Words:
@@ -135,7 +136,7 @@ def _add(values: dict[str, Any], key: str, value: str, word: str) -> None:
         hint = f"Did you mean `{values[key]}={value}`?" if key == "spec" and before in KEYS else None
         for one in (values[key], value) if key == "spec" and hint is None else ():
             hint = hint or ((meant := _key_of(one)) and f"Did you mean `{meant}={one}`?")
-        raise RequestError(f"{word}: {key} is given twice", hint=hint)
+        raise RequestError(f"{word}: {'size' if key == 'spec' else key} is given twice", hint=hint)
     else:
         values[key] = value
 

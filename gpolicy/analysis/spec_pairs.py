@@ -1,4 +1,4 @@
-"""The names that a policy gives to spec pairs, for reports, guards and tests."""
+"""The names that a policy gives to sizes, for reports, guards and tests."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from gpolicy.printable import count
 
 MINMAX = ("ipolicy", "minmax")
 _MOST_SHOWN = 6
+_BOUNDS = {"min": "smallest", "max": "largest"}
 Names = tuple[str | None, ...]
 """The name of each pair in the order of `ipolicy.minmax`; None for a pair without one."""
 
@@ -51,9 +52,21 @@ def names_by_object(names: Mapping[str, Names]) -> PairNames:
 
 
 def pair_title(name: str) -> str:
-    """Return the name of a pair for people; one without a name goes by its place: `pair 1`, `was pair 2`."""
+    """Return the name of a pair for people; one without a name goes by its place: `size 1`, `was size 2`."""
     start, _, place = name.rpartition(" ")
-    return f"{start} pair {place}".strip() if place.isascii() and place.isdigit() and start in ("", "was") else name
+    return f"{start} size {place}".strip() if place.isascii() and place.isdigit() and start in ("", "was") else name
+
+
+def size_title(name: str) -> str:
+    """Return the name of a pair with the word size before it: `size large`, `size 1`, `was size 2`."""
+    title = pair_title(name)
+    return f"size {name}" if title == name else title
+
+
+def with_bound(size: str) -> str:
+    """Return a size with its bound as people say it: `large:max` is "large at its largest"."""
+    name, _, bound = size.rpartition(":")
+    return f"{name} at its {_BOUNDS[bound]}" if name and bound in _BOUNDS else size
 
 
 def pair_names(policy: Policy, state: ClusterState) -> PairNames:
@@ -81,12 +94,12 @@ def _declared(declared: Declared | None, held: Value) -> Names:
 
 
 def find_pair(name: str, names: PairNames, state: ClusterState, group: str | None = None) -> tuple[SpecPair, str]:
-    """Return the pair `name` (its name, or its place from 1, also as `pair 1`) in `group` or any group, and its group.
+    """Return the pair `name` (its name, or its place from 1, also as `size 1`) in `group` or any group, and its group.
 
     Groups without nodes count where no other has it. Raise RequestError if there is none, or if it has different sizes
     in the groups.
     """
-    place_of = name.removeprefix("pair ")
+    place_of = name.removeprefix("size ").removeprefix("pair ")  # until 1.x said size
     found: dict[SpecPair, list[str]] = {}
     known: dict[str, list[str]] = {}
     named: set[str] = set()
@@ -107,9 +120,9 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
     if not found:
         there = [f"{', '.join(groups)}: {words}" for words, groups in known.items()]
         more = f"; and in {count(len(there) - _MOST_SHOWN, 'more group')} others" if len(there) > _MOST_SHOWN else ""
-        hint = f"the pairs are, in group {'; in group '.join(there[:_MOST_SHOWN])}{more}" if there else None
+        hint = f"the sizes are, in group {'; in group '.join(there[:_MOST_SHOWN])}{more}" if there else None
         if hint and not named:
-            hint += ". A pair gets its name in a policy (name: half, beside min and max): say which with --policy PATH"
+            hint += ". A size gets its name in a policy (name: half, beside min and max): say which with --policy PATH"
         elsewhere = [item for item in state.groups if name in names.of(item, _count(state, item))] if group else []
         if elsewhere:
             hint = f"group {', '.join(elsewhere)} has it; {hint}"
@@ -117,7 +130,7 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
             size = f"memory={exact_size(instance.maxmem)} vcpus={instance.vcpus}"
             disks = f" disks={','.join(exact_size(disk.size) for disk in instance.disks)}" if instance.disks else ""
             hint = f"it is an instance; one more of its size is `{size}{disks}`"
-        message = f"there is no spec pair {name!r}" + (f" in group {group}" if group else "")
+        message = f"there is no size {name!r}" + (f" in group {group}" if group else "")
         if ":" in name:
             named = {f"{item}:{bound}" for item in named for bound in ("min", "max")}
         raise RequestError(message, hint=did_you_mean(name, named) or hint)
@@ -126,7 +139,7 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
     found = usable or found
     if len(found) > 1:
         owners = "; ".join(", ".join(groups) for groups in found.values())
-        raise RequestError(f"spec pair {name!r} is of different sizes in the groups {owners}", hint="say group=NAME")
+        raise RequestError(f"size {name!r} is not the same in the groups {owners}", hint="say group=NAME")
     pair, groups = next(iter(found.items()))
     return pair, groups[0]
 

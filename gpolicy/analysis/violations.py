@@ -1,6 +1,6 @@
 """Checking instances against an instance policy: the breaches, their amounts, and the pair that Ganeti names.
 
-The verdict is Ganeti's own. An instance conforms when it fits entirely into at least one spec pair of the policy of
+The verdict is Ganeti's own. An instance conforms when it fits entirely into at least one size of the policy of
 its primary node's group, and all its disks have templates that the policy lists. Of the pairs that it does not fit
 into, Ganeti names the one with the fewest breaches, the first of equal ones. `memory-size` is compared with `maxmem`;
 `spindle-use` with the backend parameter `spindle_use`, or with the spindles of the disks if a node of the instance has
@@ -26,16 +26,16 @@ _Bounds = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterBreach:
-    """One parameter outside a spec pair, or a disk template that the policy does not list."""
+    """One parameter outside a size, or a disk template that the policy does not list."""
 
     parameter: str
     """A spec parameter of Ganeti, disk-templates, or spindles (a disk has no spindle count)."""
     value: int | str | None = None
     """The instance's: MiB, a count, or a template."""
     minimum: int | None = None
-    """Least of the pair (MiB or a count)."""
+    """Least of the size (MiB or a count)."""
     maximum: int | None = None
-    """Most of the pair (MiB or a count)."""
+    """Most of the size (MiB or a count)."""
     disk: int | None = None
     """Number of the disk, from 0."""
     allowed: tuple[str, ...] = ()
@@ -55,11 +55,11 @@ class PolicyViolation:
 
     group: str
     pair: int
-    """Number of the spec pair that Ganeti names, from 1: the fewest breaches, the first of equal ones."""
+    """Number of the size that Ganeti names, from 1: the fewest breaches, the first of equal ones."""
     pair_name: str | None = None
     """Its name in the policy."""
     breaches: tuple[ParameterBreach, ...]
-    """What lies outside that pair."""
+    """What lies outside that size."""
     exclusive_storage: bool = False
     """Whether the spindles of its disks were compared instead of its spindle_use."""
 
@@ -93,7 +93,7 @@ def allowed_sizes(values: Mapping[Path, Value], group: str, names: Sequence[str 
     """Return the sizes that the effective `values` of a group allow. Raise GpolicyError without a policy."""
     minmax, templates = values.get(_MINMAX), values.get(_TEMPLATES)
     if not isinstance(minmax, list) or not minmax or not isinstance(templates, list):
-        raise GpolicyError(f"group {group}: its instance policy has no minmax or no disk-templates")
+        raise GpolicyError(f"group {group}: its instance policy has no `minmax` or no `disk-templates`")
     pairs = bounds_of(minmax)
     return AllowedSizes(
         group, pairs, tuple(str(name) for name in templates), (*names, *(None for _ in pairs))[: len(pairs)]
@@ -101,7 +101,7 @@ def allowed_sizes(values: Mapping[Path, Value], group: str, names: Sequence[str 
 
 
 def bounds_of(minmax: Value) -> tuple[tuple[_Bounds, _Bounds], ...]:
-    """Return the least and the greatest values of each spec pair, as far as they are numbers."""
+    """Return the least and the greatest values of each size, as far as they are numbers."""
     pairs = minmax if isinstance(minmax, list) else []
     return tuple((_bounds(pair, "min"), _bounds(pair, "max")) for pair in pairs)
 
@@ -112,7 +112,7 @@ def _bounds(pair: Value, key: str) -> _Bounds:
 
 
 class PolicyJudge:
-    """The verdicts in one state of the cluster. `names` are those of the spec pairs of each group.
+    """The verdicts in one state of the cluster. `names` are those of the sizes of each group.
 
     Raise GpolicyError where a group has no instance policy.
     """
@@ -163,7 +163,7 @@ def verdict_on(instance: LiveInstance, policy: AllowedSizes, *, exclusive: bool,
 
 
 def distance(breaches: Iterable[ParameterBreach]) -> float:
-    """Return how far an instance lies outside a spec pair, given what it breaks there."""
+    """Return how far an instance lies outside a size, given what it breaks there."""
     return spec_distance(
         (item.value, item.minimum, item.maximum)
         for item in breaches

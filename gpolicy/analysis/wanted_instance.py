@@ -114,10 +114,11 @@ class PlaceRequest:
     be used; `networks` UUIDs, one a network interface. `spindles_given`: the request itself says the spindles of
     `disks`; those of a size of the policy mean nothing without exclusive storage.
     `ignore_ipolicy`: the policy's sizes and disk templates are not held against it (`gnt-instance add
-    --ignore-ipolicy`). `weights` are those of the score.
+    --ignore-ipolicy`). `weights` are those of the score. `size` is what people call the size that it starts from.
     """
 
     name: str = NEW
+    size: str = ""
     memory: int | None = None
     minimum_memory: int | None = None
     vcpus: int | None = None

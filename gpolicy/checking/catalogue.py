@@ -30,7 +30,7 @@ DRIFT: Final = warning_rule("GP821", "drift")(
 FAMILIES: Final = {
     "GP0": "Structure: reading the files, YAML and schemas",
     "GP1": "Parameters",
-    "GP2": "Specs",
+    "GP2": "Sizes",
     "GP3": "Disk templates",
     "GP4": "Exclusive storage",
     "GP5": "Tags",

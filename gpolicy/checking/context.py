@@ -39,7 +39,7 @@ ENABLED_TEMPLATES: Path = ("enabled_disk_templates",)
 ENABLED_HYPERVISORS: Path = ("enabled_hypervisors",)
 
 Bounds = tuple[Mapping[str, int], Mapping[str, int]]
-"""The least and the greatest values of a spec pair."""
+"""The least and the greatest values of a size."""
 
 
 def _without_prospect(*_: object) -> NoReturn:
@@ -282,19 +282,19 @@ class Context:
         return leaf if leaf is not None and leaf.value is True else None
 
     def pairs(self, declared: Declared) -> tuple[Pair, ...]:
-        """Return the spec pairs that hold for a cluster or group; none where the policy declares none."""
+        """Return the sizes that hold for a cluster or group; none where the policy declares none."""
         own = self._own_pairs.get(declared.label)
         if own is None and declared.level is Level.GROUP and self.policy.cluster is not None:
             own = self._own_pairs.get(self.policy.cluster.label)
         return own or ()
 
     def minmax(self) -> Iterator[tuple[Declared, Leaf, tuple[Pair, ...]]]:
-        """Yield every declared list of spec pairs with the object that declares it."""
+        """Yield every declared list of sizes with the object that declares it."""
         for declared, leaf in self.explicit_at(MINMAX):
             yield declared, leaf, self._own_pairs[declared.label]
 
     def each_pair(self) -> Iterator[tuple[Declared, Pair]]:
-        """Yield every declared spec pair with the object that declares it."""
+        """Yield every declared size with the object that declares it."""
         for declared, _, pairs in self.minmax():
             for pair in pairs:
                 yield declared, pair

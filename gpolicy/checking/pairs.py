@@ -1,4 +1,4 @@
-"""Spec pairs as closed boxes in six dimensions."""
+"""Sizes as closed boxes in six dimensions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Pair:
     @property
     def title(self) -> str:
         """How messages name the pair: by its name, or by its place in the list from 1."""
-        return f"spec {self.name}" if self.name else f"spec {self.index + 1}"
+        return f"size {self.name}" if self.name else f"size {self.index + 1}"
 
     @property
     def span(self) -> Span:

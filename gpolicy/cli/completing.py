@@ -329,7 +329,7 @@ def _request(line: _Line, word: str) -> Choices:
         return ((f"{key}={value}", about) for value, about in (lists[key](line, "") if key in lists else ()))
     from gpolicy.analysis.request_words import KEYS  # noqa: PLC0415
 
-    return (*_plain(_pairs(line), "spec of the policy"), *_plain(f"{name}=" for name in KEYS), (FILES, ""))
+    return (*_plain(_pairs(line), "size of the policy"), *_plain(f"{name}=" for name in KEYS), (FILES, ""))
 
 
 def _nodes(line: _Line, word: str) -> Choices:  # noqa: ARG001
@@ -349,7 +349,7 @@ def _wanted(line: _Line, word: str) -> Choices:
     given = {key for key, equals, _ in (item.partition("=") for item in done.split()) if equals}
     keys = [key for key in SIZE_KEYS if key not in given]
     specs = () if given else dict.fromkeys(_pairs(line))
-    yield from ((f"{done}{name}", "spec of the policy") for name in specs)
+    yield from ((f"{done}{name}", "size of the policy") for name in specs)
     yield from ((f"{done}{key}=", "of a size") for key in keys)
 
 

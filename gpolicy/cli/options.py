@@ -297,8 +297,8 @@ class Suppositions:
         typer.Option(
             "--with",
             metavar="WORDS",
-            help="What if there were more: `2x like:NODE in GROUP` for empty nodes, `10x SPEC in GROUP` for instances"
-            " at the minimum of a spec (SPEC:max: at its maximum) or `10x memory=4G disk=20G in GROUP`. Can be"
+            help="What if there were more: `2x like:NODE in GROUP` for empty nodes, `10x SIZE in GROUP` for instances"
+            " of a size at its smallest (SIZE:max: at its largest) or `10x memory=4G disk=20G in GROUP`. Can be"
             " repeated, as all of these.",
         ),
     ] = None

@@ -180,7 +180,7 @@ def _check_values(values: Values, where: str) -> None:
             for place, pair in enumerate(value if isinstance(value, list) else [], start=1):
                 for end, spec in (pair if isinstance(pair, dict) else {}).items():
                     for name, number in (spec if isinstance(spec, dict) else {}).items():
-                        _check(where, f"ipolicy.minmax: {end} of pair {place}: {name}", name, number)
+                        _check(where, f"ipolicy.minmax: {end} of size {place}: {name}", name, number)
         elif path[0] in BOUNDED_FAMILIES and path[-1] in BOUNDS:
             _check(where, ".".join(map(shown, path)), path[-1], value)
 

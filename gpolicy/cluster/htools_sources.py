@@ -357,7 +357,7 @@ def _policies(lines: list[_Line], uuids: dict[str, str]) -> dict[str, Values]:
             raise InputError(f"{line.where}: a policy of an unknown group: {owner!r}")
         specs = [_spec(text, line.where) for text in words.minmax.split(";")]
         if len(specs) % 2:
-            raise InputError(f"{line.where}: column 3 should hold pairs of specs, but holds an odd number")
+            raise InputError(f"{line.where}: column 3 should hold min and max in turn, but holds an odd number")
         ipolicy: dict[str, Value] = {
             "minmax": [{"min": low, "max": high} for low, high in zip(specs[::2], specs[1::2], strict=True)],
             "std": _spec(words.std, line.where),

@@ -366,7 +366,7 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     # instances
     **dict.fromkeys(("memory-size", "minmem", "maxmem"), _MEMORY_OF_INSTANCE),
     "disk-size": SensibleRange(32, _P // 4, MIB, "no system fits on less, and no disk is larger", zero=""),
-    "min nic-count": SensibleRange(0, 3, "", "every instance of the spec would need so many"),
+    "min nic-count": SensibleRange(0, 3, "", "every instance of the size would need so many"),
     **dict.fromkeys(
         ("cpu-count", "vcpus"),
         SensibleRange(1, 1024, "", "no hypervisor gives an instance more", zero="", unlimited=True),

@@ -82,7 +82,7 @@ def state_ident(storage: str, name: str) -> str:
 
 
 def bounds(pairs: Sequence[Mapping[str, Mapping[str, int]]]) -> str:
-    """Return `min:…/max:…//min:…/max:…`, the whole list of spec pairs (`--ipolicy-bounds-specs`)."""
+    """Return `min:…/max:…//min:…/max:…`, the whole list of sizes (`--ipolicy-bounds-specs`)."""
     if not pairs:
         raise ValueError("an empty list of bounds cannot be written")
     return "//".join(

@@ -222,13 +222,13 @@ def _check_dict(path: Path, value: Value) -> None:
 
 def _check_pairs(path: Path, value: Value) -> None:
     if not isinstance(value, list) or not value:
-        _fail(path, value, "the bounds are a list of at least one pair", "write a pair, or inherit")
+        _fail(path, value, "`minmax` is a list of at least one size", "write a size, or inherit")
     for number, pair in enumerate(value, 1):
         for bound in ("min", "max"):
             spec = pair.get(bound) if isinstance(pair, dict) else None
             if not isinstance(spec, dict) or spec.keys() != SPEC_PARAMETERS.keys():
                 missing = ", ".join(name for name in SPEC_PARAMETERS if not isinstance(spec, dict) or name not in spec)
-                _fail(path, pair, f"{bound} of pair {number} lacks {missing}", "write all six in every min and max")
+                _fail(path, pair, f"{bound} of size {number} lacks {missing}", "write all six in every min and max")
             for name, amount in spec.items():
                 if type(amount) is int and 0 <= amount <= LARGEST_INT and not amount % SIZE_STEP_MIB:
                     continue  # most are: right for sizes and counts alike

@@ -37,7 +37,7 @@ class Type(StrEnum):
     LIST = "list"  # of strings, order matters
     SET = "set"  # of strings, order means nothing to Ganeti
     DICT = "dict"  # of strings and null, replaced as a whole
-    MINMAX = "minmax"  # the list of min/max spec pairs, replaced as a whole
+    MINMAX = "minmax"  # the list of min/max sizes, replaced as a whole
     UID_RANGES = "uid-ranges"  # [[low, high], …]
 
 

@@ -148,7 +148,7 @@ def amount_text(path: Path, value: Value) -> str | None:
 def canonical(path: Path, value: Value) -> Value:
     """Return `value` in the form in which two stored values of this parameter are equal or not.
 
-    Ratios are floats (Ganeti stores 4 as 4.0), sets are sorted, spec pairs hold their six parameters in a fixed
+    Ratios are floats (Ganeti stores 4 as 4.0), sets are sorted, sizes hold their six parameters in a fixed
     order and nothing else, an unset string is empty. A value of an unexpected shape comes back as it is: it can
     be shown and compared, and is never silently repaired.
     """

@@ -1,4 +1,4 @@
-"""What a change does to capacity: per group and spec pair what fits before and after, and what binds.
+"""What a change does to capacity: per group and size what fits before and after, and what binds.
 
 Both states are counted with `gpolicy.analysis.capacity`, so every number is one that `gpolicy capacity` shows. What is
 the same before and after is counted once.
@@ -31,13 +31,13 @@ class FitChange:
     """
 
     name: str
-    """Name of the pair in the policy, otherwise its position; tiered; standard."""
+    """Name of the size in the policy, otherwise its position; tiered; standard."""
     before: Fit | None
-    """Now; None where there is no such pair."""
+    """Today; None where there is no such size."""
     after: Fit | None
-    """Then; None where there is no such pair."""
+    """After the plan; None where there is no such size."""
     old_size_after: Fit | None = None
-    """Instances of the old size and template that fit then, for a pair that is removed or resized, or counted with
+    """Instances of the old size and template that fit then, for a size that is removed or resized, or counted with
     another template.
     """
     other_pairs: bool = False
@@ -75,21 +75,21 @@ class FitChange:
 
 @dataclass(frozen=True, slots=True)
 class AllocationVectors:
-    """How many instances of each pair's least size the group's nodes take, one size at a time, biggest disk first.
+    """How many instances of each size at its smallest the group's nodes take, each size alone, biggest disk first.
 
     Summed over the online nodes (design document "dedicated allocation", "Dedicated Allocation Metric").
     """
 
     names: tuple[str, ...]
-    """Pairs of today's policy."""
+    """Sizes of today's policy."""
     before: tuple[int, ...]
-    """By pair of today's policy: on the nodes as they are."""
+    """By size of today's policy: on the nodes as they are."""
     after: tuple[int, ...]
-    """By pair of today's policy: on the nodes as they will be."""
+    """By size of today's policy: on the nodes as they will be."""
     new_names: tuple[str, ...]
-    """Pairs of the policy after the plan."""
+    """Sizes of the policy after the plan."""
     new_after: tuple[int, ...]
-    """By pair of the policy after the plan: on the nodes as they will be."""
+    """By size of the policy after the plan: on the nodes as they will be."""
 
     @property
     def lost(self) -> tuple[int, ...]:
@@ -108,9 +108,9 @@ class GroupCapacityChange:
     after: GroupCapacity | None
     """Everything counted then; None for a group that is removed."""
     rows: tuple[FitChange, ...]
-    """Each spec pair alone."""
+    """Each size alone."""
     tiered: FitChange
-    """All pairs in turn, each shrunk to what still fits."""
+    """All sizes in turn, each shrunk to what still fits."""
     standard: FitChange
     """Instances of the policy's std."""
     renamed_from: str | None = None

@@ -36,7 +36,7 @@ class GroupMatch:
 
 @dataclass(frozen=True)
 class Sides:
-    """A cluster before and after a change. `names` are what spec pairs are called after it."""
+    """A cluster before and after a change. `names` are what sizes are called after it."""
 
     before: ClusterState
     after: ClusterState
@@ -124,7 +124,7 @@ def measure_sides(
     """Return what `measure` says of both sides; it is given a title. What is the same is measured once."""
     titles: dict[CountedCluster, str] = {}
     for item in sides:
-        for cluster, name, when in ((item.before, item.match.before, "now"), (item.after, item.match.after, "after")):
+        for cluster, name, when in ((item.before, item.match.before, "today"), (item.after, item.match.after, "after")):
             if cluster is not None:
                 titles.setdefault(cluster, f"{f'group {name}' if name else 'the whole cluster'}, {when}: ")
     found = each_cluster(titles, measure)

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.node_losses import GroupRedundancy
-from gpolicy.analysis.spec_pairs import MINMAX, PairNames, names_by_object, pair_names, pair_title
+from gpolicy.analysis.spec_pairs import MINMAX, PairNames, names_by_object, pair_names, size_title
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Terms
 from gpolicy.errors import GpolicyError
@@ -129,7 +129,7 @@ def with_declared_guards(
     allowed: frozenset[str],
     extent: Extent | None,
 ) -> Plan:
-    """Return the plan with the names of spec pairs, and the guards that capacity and other figures judge.
+    """Return the plan with the names of sizes, and the guards that capacity and other figures judge.
 
     A guard of a group that a part of the plan does not rename is about the group by its present name.
     """
@@ -151,7 +151,7 @@ def takes_instances(impact: Impact | None, allowed: frozenset[str]) -> tuple[Gua
     """Return the verdict of the built-in guard against groups that take nothing any more, if it has one."""
     groups = impact.capacity.groups if impact and impact.capacity else ()
     emptied = [
-        f"group {item.group} would take no new instance: {item.emptied} (now {item.most_before:,} fit)"
+        f"group {item.group} would take no new instance: {item.emptied} (today {item.most_before:,} fit)"
         for item in groups
         if item.emptied
     ]
@@ -290,13 +290,12 @@ def _capacity(guard: Guard, capacity: CapacityChange, basis: Mapping[str, BasisK
             yield from figures
     if groups and not measured and guard.spec is not None:
         where = f"group {wanted}" if wanted else "no group"
-        spec = f"{'no' if wanted else 'a'} spec {pair_title(guard.spec.value)}"
-        yield False, f"cannot be measured: {where} has {spec}"
+        yield False, f"cannot be measured: {where} has {'no' if wanted else 'a'} {size_title(guard.spec.value)}"
     elif not measured and not capacity.unavailable and groups:
-        yield True, "no spec to measure"
+        yield True, "no size to measure"
     elif guard.measure is Measure.CAPACITY_LOSS and measured and not any(group.most_before for group in groups):
         where = f"group {wanted}" if wanted else "any group"
-        yield False, f"measures nothing: nothing fits in {where} now, so nothing can be lost"
+        yield False, f"measures nothing: nothing fits in {where} today, so nothing can be lost"
 
 
 def _rows(guard: Guard, group: GroupCapacityChange) -> list[FitChange]:
@@ -313,13 +312,14 @@ def _rows(guard: Guard, group: GroupCapacityChange) -> list[FitChange]:
 
 def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: BasisKind | None) -> Iterator[_Figure]:
     """Yield what one row says: nothing for one that the guard is not about, and a lost old size as well."""
-    spec = f"group {group.group}, {f'spec {pair_title(row.name)}' if row in group.rows else f'{row.name} instances'}"
+    what = f"{size_title(row.name)} at its largest" if row in group.rows else f"{row.name} instances"
+    spec = f"group {group.group}, {what}"
     limits = group.after or group.before
     on = f"{', under its limits' if limits and limits.limits.beyond_htools else ''}{_on(basis)}"
     after = row.after.fits if row.after else None
     if guard.measure is Measure.AT_LEAST:
         if after is None:
-            gone = "the group is removed" if group.after is None else "the spec is removed"
+            gone = "the group is removed" if group.after is None else "the size is removed"
             text = f"{spec}{on}: none fits after ({gone}), at least {guard.shown_limit}"
             yield guard.limit <= 0, text
             return
@@ -331,9 +331,9 @@ def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: Basis
         return  # a new spec: nothing can be lost
     old = row.old_size_after
     today = _size(row, 0).removeprefix(" of ")
-    of_size = f"{spec}, today's size ({today}){on}" if today else f"{spec}{on}"
+    of_size = f"{spec}, today {today}{on}" if today else f"{spec}{on}"
     if after is None:
-        yield _loss(guard, of_size, row.before.fits, old.fits if old else 0, " (the spec is removed)")
+        yield _loss(guard, of_size, row.before.fits, old.fits if old else 0, " (the size is removed)")
         return
     sizes = (_size(row, 0), _size(row, 1)) if row.resized else ("", "")
     yield _loss(guard, f"{spec}{on}", row.before.fits, after, sizes=sizes)
@@ -352,7 +352,7 @@ def _loss(
     if lost > 0:
         share = f"{100 * lost / before:.3g} %" if guard.percent else str(lost)
         loss = f"a loss of {share}, {'at most' if ok else 'more than'} {guard.shown_limit}"
-    return ok, f"{title}: {before}{sizes[0]} fit now, {then}{sizes[1]} after{why}, {loss}"
+    return ok, f"{title}: {before}{sizes[0]} fit today, {then}{sizes[1]} after{why}, {loss}"
 
 
 def _size(row: FitChange, side: int) -> str:
@@ -407,7 +407,9 @@ def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundanc
     title = f"group {change.group}{_on(basis)}"
     if not after.nodes:
         return False, f"{title}: cannot be measured: it has no nodes"
-    survives = f"{title}: survives {count(after.survives, 'node failure')} after"
+    then = f"{after.survives:,}" if change.before else count(after.survives, "node failure")
+    today = f"{count(change.before.survives, 'node failure')} today, " if change.before else ""
+    survives = f"{title}: survives {today}{then} after"
     if after.survives >= guard.limit:
         return True, f"{survives}, at least {guard.shown_limit}"
     if after.unavailable is not None or (after.asked < guard.limit <= after.nodes and not after.not_absorbed):
@@ -417,8 +419,6 @@ def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundanc
         )
         return False, f"{title}: cannot be measured: {reason}"
     text = f"{survives}, fewer than {guard.shown_limit}"
-    if change.before is not None:
-        text += " (as now)" if change.before.survives == after.survives else f" (now {change.before.survives})"
     for loss in after.not_absorbed[:1]:
         first = loss.homeless[0]
         text += f": without {some(loss.nodes)} {first.instance} has no place ({first.key})"

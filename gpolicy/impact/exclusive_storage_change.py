@@ -74,7 +74,7 @@ class SpindleNumbers:
     compared: int | None
     """The one that the policy is held against."""
     spec_spindle_use: tuple[tuple[int, int], ...]
-    """Least and most of each spec pair."""
+    """Least and most of each size."""
     spindle_count: int | None
     """Parameter of its primary node."""
     physical_volumes: int | None

@@ -173,7 +173,7 @@ def _standard_in_bounds(view: Outlook) -> Iterator[Objection]:
     pairs = view.cluster_after.get(("ipolicy", "minmax"))
     only: Value = {"min": std, "max": std}
     if isinstance(pairs, list) and None not in std.values() and not any(contains(pair, only) for pair in pairs):
-        text = "the standard instance (ipolicy.std) lies outside every pair: declare both, they go in one command"
+        text = "the standard instance (ipolicy.std) lies outside every size: declare both, they go in one command"
         yield view.object_to(text, *paths)
 
 

@@ -212,7 +212,7 @@ def _risk(path: Path, before: Value, after: Value, users: int) -> tuple[Risk, st
 
 
 def contains(outer: Value, inner: Value) -> bool:
-    """Return whether a disk template is the same, or every size of a spec pair (`inner`) is one of another pair."""
+    """Return whether a disk template is the same, or every instance of a size (`inner`) fits another one."""
     if not isinstance(outer, dict) or not isinstance(inner, dict):
         return outer == inner
 

@@ -273,7 +273,7 @@ def effect_words(effect: Effect) -> str:
 
 
 def value_words(path: Path, value: Value) -> str:
-    """Return a size with its unit, spec pairs by parameter, others as JSON. A long one is cut, and says so."""
+    """Return a value with its unit, sizes by parameter, others as JSON. A long one is cut, and says so."""
     return _cut(_words(path, value))
 
 

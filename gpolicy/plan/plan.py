@@ -33,7 +33,7 @@ class Plan(Procedure):
 
     `staying` are the nodes that move and cannot be moved back. `state_digest_rapi` leaves out what the remote API does
     not show, for a plan that is applied through it. Apply judges `declared_guards`, those of the policy, again; for it,
-    there are `pair_names`, the names of spec pairs by object, and the policy's `terms`. `left_out` are the changes that
+    there are `pair_names`, the names of sizes by object, and the policy's `terms`. `left_out` are the changes that
     the policy asks for and this `part` does not have. `findings` are errors and warnings of the policy on this cluster;
     after an error there are no steps.
     """

@@ -145,7 +145,7 @@ _DECLARED_GUARD: Final = Shape(Guard, "declared_guard").with_keys(
         lambda guard: guard.group.value if guard.group else None,
     ),
     spec=Key(
-        "The only spec that is measured; null for each.",
+        "The only size that is measured; null for each.",
         str | None,
         lambda guard: guard.spec.value if guard.spec else None,
     ),
@@ -210,8 +210,8 @@ PLAN_LAST: Final = Shape(Plan, optional="declared_guards pair_names terms part l
         "The guards that the policy declares (from 1.3 on): apply judges them again on the cluster as it is then.",
         _DECLARED_GUARD,
     ),
-    pair_names="Names of the spec pairs, by object, in the order of ipolicy.minmax (from 1.3 on): what guards mean by a"
-    " spec.",
+    pair_names="Names of the sizes, by object, in the order of ipolicy.minmax (from 1.3 on): what guards mean by a"
+    " size.",
     terms=Key(
         "What the policy says of resources beyond what Ganeti stores (from 1.4 on): limits, promised hardware, what"
         " counts of physical volumes, the declared hv_state and disk_state, and ganeti_version. Guards that apply"

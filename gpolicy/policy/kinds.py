@@ -45,7 +45,7 @@ BUILT_IN: Final = {
         "The cluster enables each disk template that it or a group allows, and each of them allows an enabled one."
     ),
     "templates-in-use": BuiltIn("No instance uses a disk template that the plan disables."),
-    "std-in-bounds": BuiltIn("The standard instance (`ipolicy.std`) lies inside a pair of `ipolicy.minmax`."),
+    "std-in-bounds": BuiltIn("The standard instance (`ipolicy.std`) lies inside a size of `ipolicy.minmax`."),
     "groups-empty": BuiltIn("A group that the plan removes has no nodes and is not the last one."),
     "pairs-together": BuiltIn("Both nodes of a DRBD instance stay in one group."),
     "storage-set-up": BuiltIn(

@@ -79,7 +79,7 @@ class Leaf:
 
     @property
     def pair_names(self) -> tuple[str | None, ...]:
-        """The names of the spec pairs, for `ipolicy.minmax`; None for a pair without a name."""
+        """The names of the sizes, for `ipolicy.minmax`; None for a pair without a name."""
         written = self.document.value(self.pointer)
         return tuple(pair.get("name") for pair in written) if isinstance(written, list) else ()
 

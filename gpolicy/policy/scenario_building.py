@@ -186,7 +186,7 @@ class _Builder(DocumentReader):
 
     def _sizes(self, written: dict[str, Any], at: Pointer) -> scenario.Sizes:
         if "bound" in written and "spec" not in written:
-            self.wrong("bound is an end of a spec, and there is no spec here", (*at, "bound"), of_key=True)
+            self.wrong("bound is an end of a size, and there is no size here", (*at, "bound"), of_key=True)
         keys = ("group", "spec", "memory-size", "minmem", "cpu-count", "spindle-use", "nic-count", "disk-template")
         sizes: list[tuple[str, Any, Pointer]] = []
         sizes += [(key, written[key], (*at, key)) for key in ("memory-size", "minmem") if key in written]

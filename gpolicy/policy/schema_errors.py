@@ -40,7 +40,7 @@ _ANYWHERE: Final = {
         "it belongs to one operating system, not to the policy of the cluster: set it with gnt-os modify",
     ),
     **dict.fromkeys(("max_node_failures", "oversubscription", "cpus_after_failure"), "it belongs in limits"),
-    **dict.fromkeys(("min_ispec", "max_ispec"), "sizes are pairs of bounds: ipolicy.minmax"),
+    **dict.fromkeys(("min_ispec", "max_ispec"), "sizes are written with min and max: ipolicy.minmax"),
     "std_ispec": "the standard instance is ipolicy.std, on the cluster",
     "mem_inst": "Ganeti does not accept mem_inst: it follows from the instances",
     **dict.fromkeys(("minmax", "vcpu-ratio", "spindle-ratio", "disk-templates"), "it belongs in ipolicy"),

@@ -65,7 +65,7 @@ WRONG_VALUE: Final = error_rule("GP012", "wrong-value", UNREADABLE)(
 )
 MISSING_KEY: Final = error_rule("GP013", "missing-key", UNREADABLE)(
     summary="A required key is missing.",
-    rationale="Ganeti requires all six parameters in min and max of a spec, and an object needs a name.",
+    rationale="Ganeti requires all six parameters in min and max of a size, and an object needs a name.",
     source="the schemas; partitioned Ganeti, Constrained instance sizes",
     bad="gpolicy: v1\nkind: NodeGroup\nalloc_policy: preferred\n",
     good="gpolicy: v1\nkind: NodeGroup\nname: gold\nalloc_policy: preferred\n",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import partial
 from itertools import groupby
 from textwrap import dedent
@@ -63,13 +64,12 @@ _STATE_NEEDS: Final = {
     if rule.when & (When.STATE | When.MORE_WITH_STATE)
 }
 _EXIT_CODES: Final = "exit-codes"
-_REFERRING: Final = ("Guards.", "Test.", "Rule.schema.")
 ALIKE: Final = 0.75  # `nothing` is not what `no-shrink` means
 _LONGEST_WORD: Final = 100  # that is compared with others
 _MORE: Final = (
     "`gpolicy explain` also knows keys (vcpu-ratio, ipolicy.minmax), kinds (NodeGroup), guards (disks-stay), exit codes"
-    " (2, exit-codes), environment variables, words of reports (tiered, n1-reserve, FailMem), and of the policy in this"
-    " directory the guards, the specs and the house rules (house/NAME)."
+    " (2, exit-codes), environment variables, words of reports (tiered, n1-reserve, FailMem), tags (nlocation), and of"
+    " the policy in this directory the guards, the sizes and the house rules (house/NAME)."
 )
 _NO_OVERRIDE: Final = "Nothing overrides it: Ganeti would refuse the step half-way."
 
@@ -132,7 +132,7 @@ def explain(word: str | None, verbs: Iterable[str] = (), terms: Mapping[str, str
         return f"{list_rules()}\n{_MORE}\n"
     if is_family(word) and (family := rules_named(word)[0]):
         return list_rules(family)
-    found = _meanings(word, terms)
+    found = _meanings(word)
     concept = _concept(word, terms, found)
     if concept is not None:
         return plain([*concept, *(_addresses("As a key:", found) if found else [])])
@@ -152,11 +152,11 @@ def _addresses(title: str, found: Iterable[Meaning]) -> list[Block]:
 
 
 def _concept(word: str, terms: Mapping[str, str], found: Iterable[Meaning]) -> list[Block] | None:
-    """Return what a word of reports means, where it also names keys of tests and guards, which only refer to it."""
-    meaning = next((text for term, text in terms.items() if _same(term) == _same(word)), None)
-    if meaning is None or not all(item.address.startswith(_REFERRING) for item in found):
+    """Return what a word of reports means, where else it is at most the end of the names of keys."""
+    term = next((term for term in terms if fnmatchcase(_same(word), _same(term))), None)
+    if term is None or not all(item.sort.startswith("key") and item.address != word for item in found):
         return None
-    return [Heading(f"{_same(word)} (in reports)"), Paragraph(meaning)]
+    return [Heading(f"{term} (in reports)"), Paragraph(terms[term])]
 
 
 def explain_guard(guard: Guard) -> str:
@@ -175,7 +175,7 @@ def explain_guard(guard: Guard) -> str:
 
 
 def specs_of(policy: Policy) -> Iterator[tuple[str, Declared, Leaf]]:
-    """Yield the name of each named spec pair of a policy, with the object and the leaf that declare it."""
+    """Yield the name of each named size of a policy, with the object and the leaf that declare it."""
     for declared in policy.objects:
         leaf = declared.leaves.get(MINMAX)
         for name in leaf.pair_names if leaf is not None else ():
@@ -184,10 +184,10 @@ def specs_of(policy: Policy) -> Iterator[tuple[str, Declared, Leaf]]:
 
 
 def explain_spec(name: str, policies: Iterable[Policy]) -> str:
-    """Return what there is to say of the spec pairs of this name that policies declare."""
+    """Return what there is to say of the sizes of this name that policies declare."""
     blocks: list[Block] = [
-        Heading(f"{name} (spec of this policy)"),
-        Paragraph("A minimum and a maximum size. Each instance of the object must lie in one of its specs."),
+        Heading(f"{name} (size of this policy)"),
+        Paragraph("A minimum and a maximum. Each instance of the object must lie in one of its sizes."),
     ]
     known = (spec for policy in policies for spec in specs_of(policy))
     for declared, leaf in ((declared, leaf) for called, declared, leaf in known if called == name):
@@ -198,8 +198,8 @@ def explain_spec(name: str, policies: Iterable[Policy]) -> str:
             PageListing(dedent(" " * (span.column - 1) + written), "yaml"),
         ]
     more = (
-        f"`gpolicy capacity PATH --state SRC` counts how many fit, `gpolicy place {name} -p PATH --state SRC` says"
-        " where the next one goes. More: `gpolicy explain ipolicy.minmax`."
+        f"`gpolicy capacity PATH --state SRC` counts how many fit at its largest, `gpolicy place {name} -p PATH --state"
+        f" SRC` says where the next one goes at its smallest ({name}:max: largest). More: `gpolicy explain size`."
     )
     return plain([*blocks, Paragraph(more)])
 
@@ -231,17 +231,9 @@ def list_rules(rules: Iterable[RuleInfo] = CATALOGUE) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _meanings(word: str, terms: Mapping[str, str]) -> list[Meaning]:
-    """Return what a word means as it is written; if that is nothing, in any case and with - for _.
-
-    A word of reports means that only where nothing else has its name.
-    """
-    exact = [*_of_rules(word), *_called(word, str.strip)] or _of_terms(word, terms, str.strip)
-    return exact or [*_called(word, _same)] or _of_terms(word, terms, _same)
-
-
-def _of_terms(word: str, terms: Mapping[str, str], form: Callable[[str], str]) -> list[Meaning]:
-    return [_said(term, "in reports", meaning) for term, meaning in terms.items() if form(term) == form(word)]
+def _meanings(word: str) -> list[Meaning]:
+    """Return what a word means as it is written; if that is nothing, in any case and with - for _."""
+    return [*_of_rules(word), *_called(word, str.strip)] or [*_called(word, _same)]
 
 
 def _called(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:
@@ -327,6 +319,6 @@ def _hint(word: str, verbs: Iterable[str], terms: Iterable[str]) -> str:
     keys = {".".join(key.words) if "." in wanted else key.words[-1] for key in all_keys()}
     rules = {name for info in CATALOGUE for name in (info.code, info.name)}
     others = {meaning.address for meaning in _single_words()}
-    known = keys if "." in wanted else keys | rules | others | set(terms)
+    known = keys if "." in wanted else keys | rules | others | {term for term in terms if "*" not in term}
     near = closest(wanted, known, ALIKE)
     return f"Did you mean `{near}`?" if near else "`gpolicy explain` lists all rules and says what else it knows"

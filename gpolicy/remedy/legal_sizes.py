@@ -32,7 +32,7 @@ _FIXED: Final = {
 class SizeCure:
     """An instance whose size violates the policy: the commands that make it legal, or why none do.
 
-    `violation` names the spec pair that the commands lead to, with its breaches; where none do, the one that
+    `violation` names the size that the commands lead to, with its breaches; where none do, the one that
     Ganeti names.
     """
 
@@ -59,7 +59,7 @@ def size_cure(
         elif wanted := _changed(observed, found.breaches, *pair):
             sizes.append((far, replace(found, pair=number), wanted))
         else:
-            reasons.append((far, "no size within the spec pair is a multiple of 4M"))
+            reasons.append((far, "no value within the size is a multiple of 4M"))
     for _, aim, wanted in sorted(sizes, key=lambda item: item[0]):
         after = _with_size(layout, observed, wanted)
         if isinstance(after, Layout):
@@ -67,7 +67,7 @@ def size_cure(
             cure = SizeCure(instance=observed.name, violation=aim, commands=tuple(commands), back=tuple(back))
             return cure, after
         reasons.append((0, after))
-    reason = min(reasons, key=lambda item: item[0])[1] if reasons else "the policy has no spec pair"
+    reason = min(reasons, key=lambda item: item[0])[1] if reasons else "the policy has no size"
     return SizeCure(instance=observed.name, violation=violation, reason=reason), layout
 
 
@@ -82,7 +82,7 @@ def _why_not(breach: ParameterBreach, *, exclusive: bool) -> str:
 def _changed(
     item: LiveInstance, breaches: tuple[ParameterBreach, ...], low: Mapping[str, int], high: Mapping[str, int]
 ) -> LiveInstance | None:
-    """Return the instance with the values within a spec pair that are nearest to its own; None if there are none."""
+    """Return the instance with the values within a size that are nearest to its own; None if there are none."""
     new = item
     for breach in breaches:
         name, value = breach.parameter, int(breach.value or 0)

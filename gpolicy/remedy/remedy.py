@@ -139,7 +139,7 @@ def find_remedy(
     tell: Tell = silent,
     stop: Stop | None = None,
 ) -> RemedyReport:
-    """Return what cures the cluster in `state`. `names` are those of the policy's spec pairs.
+    """Return what cures the cluster in `state`. `names` are those of the policy's sizes.
 
     `beginning` is that of the state, where it is known already; else `declared` is that of `load_state`. The search
     ends after a `stop` (`Search` counts the work). `explain`: what is left has its reasons, and sizes are looked for.

@@ -11,7 +11,6 @@ from gpolicy.printable import as_text, columns, printable, wrapped
 from gpolicy.report.answer import Answer, Entries, Findings, Part, Section, Table, Weight, plain_text
 from gpolicy.report.findings_text import findings_text
 from gpolicy.report.forms import Display
-from gpolicy.report.glossary import terms_of
 
 _MOST_NAMES: Final = 4
 _FEW_NAMES: Final = 2
@@ -83,6 +82,8 @@ class _Writer:
 
     def small_print(self, page: list[str]) -> Iterator[str]:
         """Yield the terms that `page` uses with their definitions, and the notes."""
+        from gpolicy.report.glossary import terms_of  # noqa: PLC0415 (a short answer has no terms)
+
         answer, terms = self.answer, terms_of(self.answer, " ".join(without_colour(" ".join(page)).split()))
         if terms or answer.notes:
             yield ""

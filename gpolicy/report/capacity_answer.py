@@ -115,7 +115,7 @@ def _refused(item: GroupCapacity) -> str:
 
 def _taken(item: GroupCapacity, was: GroupCapacity | None, *, named: bool) -> str:
     """Return what fits; with the name of its template where it could be another, or has no disks."""
-    now = [f" (now {number:,})" for number in (was.standard.fits, was.tiered_fit.fits)] if was else ["", ""]
+    now = [f" (today {number:,})" for number in (was.standard.fits, was.tiered_fit.fits)] if was else ["", ""]
     of = f" of {item.template.value}" if named and item.template else ""
     standard = f"{item.standard.fits:,} standard instances{of}{now[0]}"
     takes_least = item.least.fits and item.most_fits == item.least.fits
@@ -124,7 +124,7 @@ def _taken(item: GroupCapacity, was: GroupCapacity | None, *, named: bool) -> st
 
 
 def _now(was: GroupCapacity | None) -> str:
-    return f" (now {was.standard.fits:,} standard, or {was.tiered_fit.fits:,} tiered)" if was and was.most_fits else ""
+    return f" (today {was.standard.fits:,} standard, {was.tiered_fit.fits:,} tiered)" if was and was.most_fits else ""
 
 
 def _name(item: GroupCapacity) -> Cell:
@@ -170,15 +170,15 @@ def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
             rows.append(tuple(compress(row, there)))
     most = max((fits or 0 for pair in counts for fits in pair), default=0) or 1
     bars = tuple(Bar(None if now is None else now / most, fits / most) for now, fits in counts)
-    numbers = map(Number, ("now", "supposed" if old else "fits", "hspace"))
-    headings = tuple(compress(("group", "template", "spec", *numbers, "counted size", "bound by"), there))
+    numbers = map(Number, ("today", "supposed" if old else "fits", "hspace"))
+    headings = tuple(compress(("group", "template", "size", *numbers, "at its largest", "bound by"), there))
     return Table(
         "Instances that fit beside those that are there", "rows", headings, rows, grouped=2, bars=bars, brief=20
     )
 
 
 def _tiered(items: Sequence[GroupCapacity]) -> Table:
-    title = "Tiered runs by size: all pairs in turn, each shrunk to what still fits"
+    title = "Tiered runs by size: all sizes in turn, each shrunk to what still fits"
     rows = [
         (_name(item), number(run.count), size_words(run.memory, run.cpus, run.disk))
         for item in items
@@ -309,7 +309,7 @@ def _of_group(item: GroupCapacity, *, several: bool) -> dict[str, tuple[int, Bin
     """Return for each row what fits, what binds, and the counted size; with the template if `several` are counted."""
     of = f", {item.template.value}" if several and item.template else ""
     figures = {one.name: (one.fits, one.binding, f"{spec_words(one.pair.largest)}{of}") for one in item.specs}
-    figures["tiered"] = (item.tiered_fit.fits, item.tiered_binding, f"pairs in turn, shrunk to fit{of}")
+    figures["tiered"] = (item.tiered_fit.fits, item.tiered_binding, f"all sizes in turn, shrunk to fit{of}")
     figures["standard"] = (item.standard.fits, item.standard.binding, f"{spec_words(item.standard.spec)}{of}")
     return figures
 
@@ -328,7 +328,7 @@ def _table(title: str, found: Mapping[str, _FiguresOf], rows: list[_Row], *, fit
         spec = row[1] if row[1] in ("tiered", "standard") else pair_cell(row[1])
         made.append((WHOLE_CLUSTER if row[0] is None else Name(row[0]), spec, *counted, *cells))
     policies = map(Number, found) if fits else found
-    return Table(title, "rows", ("group", "spec", *(("counted size",) if fits else ()), *policies), made, grouped=1)
+    return Table(title, "rows", ("group", "size", *(("at its largest",) if fits else ()), *policies), made, grouped=1)
 
 
 def compared_data(reports: Mapping[str, CapacityReport]) -> dict[str, Any]:

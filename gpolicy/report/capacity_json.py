@@ -81,13 +81,13 @@ _RUN: Final = Shape(PlacedSize, "run").with_keys(
 _FITS_TEXT: Final = "How many of each size fit."
 _SIZES: Final = Key("Runs of equal instances in the order of placement.", _RUN, "tiered")
 _PAIR: Final = Shape(
-    SpecCapacity, "pair", "A spec pair; `fits` counts instances at its maximum, alone, with one disk."
+    SpecCapacity, "pair", "A size; `fits` counts instances at its largest, alone, with one disk."
 ).with_keys(
-    name="What the policy calls the pair; its place, from 1, where it has no name.",
+    name="What the policy calls the size; its place, from 1, where it has no name.",
     min=Key("Lower bound.", SPEC, "pair.min"),
     max=Key("Upper bound.", SPEC, "pair.max"),
     spindle_use="Spindle use of the counted instances.",
-    fits=Key("Instances of the largest size that fit alone.", COUNT),
+    fits=Key("Instances at its largest that fit alone.", COUNT),
     hspace=Key("How many of these hspace counts.", COUNT),
     binding=Key("", BINDING, inline=True),
     tiered=Key(
@@ -100,9 +100,9 @@ CAPACITY: Final = Shape(GroupCapacity, "capacity", optional="stranded score_mini
     template="Disk template of the instances; null where no enabled one is allowed.",
     nodes=Key("Number of nodes.", COUNT),
     instances=Key("Instances that are there already.", COUNT),
-    specs=Key("Pairs in the order of the policy.", _PAIR),
+    specs=Key("Sizes in the order of the policy.", _PAIR),
     tiered=Key(
-        "All pairs in turn, each shrunk to what still fits.",
+        "All sizes in turn, each shrunk to what still fits.",
         Shape(GroupCapacity).with_keys(
             fits=Key(_FITS_TEXT, COUNT, "tiered_fit.fits"),
             hspace=Key("How many hspace counts.", COUNT, lambda item: _total(item.hspace_tiered)),
@@ -149,7 +149,7 @@ _COUNTS: Final = Shape(CapacityReport).with_keys(
 _METADATA: Final = Shape(MetadataRoom).with_keys(group="", volume_group="", disks="", nodes="", unknown="")
 CAPACITY_DOCUMENT: Final = Document(
     "gpolicy capacity --format json",
-    "How many more instances hail accepts, one after another, by group and spec pair, and why it refuses the next one."
+    "How many more instances hail accepts, one after another, by group and size, and why it refuses the next one."
     " Sizes are MiB. Minor versions may add keys.",
     head(FORMAT_VERSION),
     Shape(CapacityReport).with_keys(basis="", limits=LIMITS, counts=Key("", _COUNTS, lambda item: item, inline=True)),

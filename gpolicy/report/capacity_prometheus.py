@@ -22,7 +22,7 @@ _OF_BOTH: Final = {
     "nodes": Metric("nodes, also those that are offline"),
     "instances": Metric("instances that there are"),
     "fitting_instances": Metric(
-        "instances that hail accepts beside those that there are: of each spec pair (kind pair), in a tiered run"
+        "instances that hail accepts beside those that there are: of each size (kind pair), in a tiered run"
         " (tiered), and of the standard size (standard)",
         *("template", "kind", "spec"),
     ),

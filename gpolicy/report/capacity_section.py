@@ -28,7 +28,7 @@ from gpolicy.report.answer import (
 )
 
 TITLE: Final = "Capacity"
-HEADINGS: Final = ("group", "spec", "counted size", *map(Number, ("now", "then", "Δ", "%")), "bound by")
+HEADINGS: Final = ("group", "size", "at its largest", *map(Number, ("today", "after", "Δ", "%")), "bound by")
 WHOLE_CLUSTER: Final = "(cluster)"
 _MOST_BRIEF: Final = 6
 
@@ -85,7 +85,7 @@ def _fits_table(title: str, found: Sequence[tuple[str, str, FitChange]], *, wors
     rows = [(group, spec, *_figures(row)) for group, spec, row in found]
     bars = tuple(Bar(*(None if number is None else number / most for number in side)) for side in sides)
     weight = Weight.WORSE if worse else Weight.CHANGED
-    aside = ("counted size", "%")
+    aside = ("%",)
     return Table(title, "rows", HEADINGS, rows, weight=weight, bars=bars, grouped=1, brief=_MOST_BRIEF, aside=aside)
 
 
@@ -94,7 +94,7 @@ OTHER_SIZES: Final = "other sizes"
 
 
 def pair_cell(name: str) -> str:
-    """Return the name of a spec pair, or our own words for one without a name."""
+    """Return the name of a size, or our own words for one without a name."""
     title = pair_title(name)
     return Name(name) if title == name else title
 
@@ -189,7 +189,7 @@ def _same(items: Sequence[GroupCapacityChange], moved: Sequence[GroupCapacityCha
     same = [item for item in items if item not in moved]
     empty = [f"{_named(item)} ({_why_empty(item)})" for item in same if _empty(item)]
     if empty:
-        yield f"no spec at its maximum fits, now or then: {', '.join(empty)}"
+        yield f"no size fits at its largest, neither today nor after: {', '.join(empty)}"
     rest = [f"{_named(item)} (standard {_fits(item.standard.after)})" for item in same if not _empty(item)]
     if rest and moved:
         yield f"unchanged: {', '.join(rest)}"
@@ -275,9 +275,9 @@ def _words(row: FitChange) -> str:
     if row.resized:
         if not (now.spec and then.spec and row.old_size_after):
             if row.templates:
-                found = f"{_fits(now)} of {_counted(row, 0)} now, {_fits(then)} of {_counted(row, 1)} then"
+                found = f"{_fits(now)} of {_counted(row, 0)} today, {_fits(then)} of {_counted(row, 1)} after"
             else:
-                found = f"{_fits(now)} now, {_fits(then)} then, of {OTHER_SIZES}"
+                found = f"{_fits(now)} today, {_fits(then)} after, of {OTHER_SIZES}"
             return f"{found} (no comparison)"
         old = f"{_fits(now)} → {_fits(row.old_size_after)} of {_counted(row, 0)}"
         return f"{old}, and {_fits(then)} of {_counted(row, 1)}"
@@ -293,7 +293,7 @@ def _left_over(items: Sequence[GroupCapacityChange]) -> Table:
     for item in items:
         sides = [side.stranded if side else None for side in (item.before, item.after)]
         if sides[0] != sides[1]:
-            named = zip(("now", "then"), sides, strict=True)
+            named = zip(("today", "after"), sides, strict=True)
             rows += [(_named(item), word, *room_cells(side)) for word, side in named if side is not None]
     title = "Stranded: what is left of the free resources when nothing more fits"
     return Table(title, "rows", ("group", "when", *ROOM_HEADINGS), rows, grouped=1)
@@ -316,7 +316,7 @@ def room_cells(stranded: Stranded) -> tuple[str, ...]:
 
 
 def _least_size(side: GroupCapacity | None, name: str) -> str:
-    """Return the minimum of a spec pair in words; empty if there is no such pair."""
+    """Return the minimum of a size in words; empty if there is no such pair."""
     return next((spec_words(spec.pair.min) for spec in side.specs if spec.name == name), "") if side else ""
 
 
@@ -327,7 +327,7 @@ def _vectors(items: Sequence[GroupCapacityChange]) -> Table:
         if vectors is None or item.group is None:
             continue
         for name, now, then, lost in zip(vectors.names, vectors.before, vectors.after, vectors.lost, strict=True):
-            least = f"{_least_size(item.before, name)}, of today"
+            least = f"{_least_size(item.before, name)}, today"
             rows.append((Name(item.group), pair_cell(name), least, f"{now:,}", f"{then:,}", f"{lost:,}"))
         rows += [
             (Name(item.group), pair_cell(name), _least_size(item.after, name), NOTHING, f"{then:,}", NOTHING)
@@ -338,8 +338,8 @@ def _vectors(items: Sequence[GroupCapacityChange]) -> Table:
         item.vectors and (any(item.vectors.lost) or item.vectors.names != item.vectors.new_names) for item in items
     )
     where = "allocations on nodes with exclusive storage"
-    title = f"No lost {where}: as many of each spec's smallest size fit as before"
+    title = f"No lost {where}: as many of each size, at its smallest, fit as before"
     if changed:
-        title = f"Lost {where}: how many of each spec's smallest size fit, each size alone"
-    headings = ("group", "spec", "smallest size", Number("now"), Number("then"), Number("lost"))
+        title = f"Lost {where}: how many of each size fit at its smallest, each size alone"
+    headings = ("group", "size", "at its smallest", *map(Number, ("today", "after", "lost")))
     return Table(title, "sizes", headings, rows, grouped=1, weight=Weight.CHANGED if changed else Weight.SAME)

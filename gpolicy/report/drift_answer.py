@@ -99,7 +99,7 @@ def _live(drift: Drift) -> str:
         case path if path == TAGS:
             return ", ".join(words(drift.found)) or "none"
         case ("ipolicy", "minmax"):
-            return "; ".join(pair_lines(drift.found)) or "no own pairs"
+            return "; ".join(pair_lines(drift.found)) or "no own sizes"
     return "no own value" if drift.found is None else value_text(drift.path, drift.found)
 
 
@@ -123,8 +123,8 @@ def utc(seconds: float | None) -> str | None:
 def _entry(drift: Drift) -> Entry:
     items: tuple[Line, ...] = ()
     if drift.path == MINMAX:
-        missing = "(no own pairs: the cluster's hold)" if drift.inherits else "(none)"
-        items = _sides(pair_lines(drift.found) or ["(no own pairs)"], pair_lines(drift.declared) or [missing])
+        missing = "(no own sizes: the cluster's hold)" if drift.inherits else "(none)"
+        items = _sides(pair_lines(drift.found) or ["(no own sizes)"], pair_lines(drift.declared) or [missing])
     elif drift.path == TAGS:
         found, declared = words(drift.found), words(drift.declared)
         items = _sides([x for x in found if x not in declared], [x for x in declared if x not in found])

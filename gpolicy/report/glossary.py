@@ -3,79 +3,40 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from gpolicy.analysis.binding import Cause
+from gpolicy.data import data_directory
 from gpolicy.report.answer import Answer, Entries, Picture, Section, Table, with_content
 
-_NAMES: Final = {
-    "(cluster)": "all groups at once; not the sum of the groups, each of which is counted alone."
-    " A tiered run shrinks sizes by what most nodes of all groups lack, so it may end sooner than that of one group."
-    " Nodes are chosen by the score of all nodes, so a few more or fewer may fit",
-    "hspace": "the same as hspace counts it, which keeps room for the loss of a node otherwise than hail",
-    "other sizes": "instances of other sizes than before: more or fewer is neither better nor worse. Compare the rows"
-    " of specs, and what is stranded",
-    "pair": "a minimum and a maximum size of ipolicy.minmax, between which an instance must lie; also called a spec",
-    "old size": "today's size, counted under the policy after the plan",
-    "spec": "a pair of a minimum and a maximum size, of which the maximum is counted",
-    "standard": "instances of the size that the cluster's std declares",
-    "then": "after the plan",
-    "tiered": "all specs in turn, the largest first, each shrunk until it fits",
-}
+_WORDS: Final = tomllib.loads((data_directory("templates") / "words.toml").read_text(encoding="utf-8"))
+_CELLS: Final[dict[str, str]] = _WORDS["cells"]
 """Terms that are meant where they are a whole cell or heading."""
 
 CAUSES: Final = {cause.key: cause.sentence for cause in Cause}
 """Terms in a column "bound by": `memory (was disk)`."""
 
-FAILURES: Final = {
-    "FailMem": "htools' word for each refusal by memory (no such size is allowed, too little is free, or failovers"
-    " reserve it); a cause beside it says which. Ask for another size, or make room",
-    "FailDisk": "htools' word for each refusal by disk (no such size or template is allowed, too little is free, or the"
-    " spindle-ratio is used up); a cause beside it says which. Ask for another size or template, or make room",
-    "FailCPU": "htools' word for each refusal by virtual CPUs (no such number is allowed, or the vcpu-ratio is used"
-    " up); a cause beside it says which. Ask for fewer, or make room",
-    "FailN1": "the loss of a node could not be absorbed any more. Ask for less, or make room on other nodes",
-    "FailTags": "an instance with the same exclusion tag is there. Choose another node, or another tag",
-    "FailMig": "migration tags forbid moves between the nodes. Choose another node, or allow them",
-    "FailDiskCount": "no spec pair allows the number of disks. Ask for another number, or change ipolicy.minmax",
-    "FailSpindles": "too few spindles are free, or no spec pair allows their number. Ask for another number",
-    "FailInternal": "an error inside of htools",
-}
+FAILURES: Final[dict[str, str]] = _WORDS["failures"]
 """What the reasons of htools stand for, and what to do."""
 
-_BASES: Final = {
-    "basis": "what figures rest on: measured, declared or mixed",
-    "declared": "figures follow from hv_state, disk_state or the hardware that the policy promises",
-    "measured": "figures are as the nodes report them",
-    "mixed": "figures are measured where nodes report them, and declared elsewhere",
-}
-
-_PHRASES: Final = {
-    "absorbed": "each instance of the nodes that are lost finds room on other nodes of its group; one without a mirror"
-    " (plain, file) needs its data from a backup",
-    "against the policy": "their exclusion tags or the vcpu-ratio do not allow it; the nodes have the room",
-    "bound by": "what keeps out the next instance on most nodes of those that may take its size, with htools' word",
-    "cluster score": "how unevenly the nodes are used; smaller is better balanced",
-    "exclusive storage": "each physical volume of a node belongs to at most one disk",
-    "failure domain": "nodes that may fail together, such as those of one rack",
-    "fault": "what moves of instances could cure, such as a conflict of tags or a loss that is not absorbed. An"
-    " exclusion tag that cannot be satisfied does not count by itself",
-    "guards": "what makes a plan unsafe; --allow NAME overrides one that may be overridden",
-    "lost allocations": "instances of the smallest size of a spec for which there is room before, but not after",
-    "N+1 redundancy": "after the loss of any one node its group still has room for the instances of that node, as"
-    " hspace counts",
-    "policy-violating nodes": "nodes with more virtual CPUs than their CPUs times vcpu-ratio, or with more spindles in"
-    " use than their spindle_count times spindle-ratio (exactly as many are allowed). hail and hbal put no more of them"
-    " there, and hbal says how many such nodes there are: offline ones, too (the CPUs of one that does not answer count"
-    " as 0), but not those that fail N+1",
-    "stranded": "what is left of the free resources when nothing more fits",
-    "theoretical minimum": "the best score that hbal could reach",
-}
+_BASES: Final[dict[str, str]] = _WORDS["bases"]
+_PHRASES: Final[dict[str, str]] = _WORDS["phrases"]
 """Terms that are meant wherever they stand in our own words."""
 
-WORDS: Final = {**_NAMES, **CAUSES, **FAILURES, **_BASES, **_PHRASES}
-"""All words of reports that have a meaning of their own."""
+WORDS: Final = {
+    **_WORDS["tags"],
+    **_WORDS["components"],
+    **_CELLS,
+    **CAUSES,
+    **FAILURES,
+    **_BASES,
+    **_PHRASES,
+    **{word: meaning for words, meaning in _WORDS["headings"].items() for word in words.split(" | ")},
+    **{f"htools:{word}*": meaning for word, meaning in _WORDS["tags"].items()},
+}
+"""All words of reports and tags that have a meaning of their own; * stands for any text."""
 
 _PATTERNS: Final = {term: re.compile(rf"\b{re.escape(term.rstrip('s'))}s?\b", re.IGNORECASE) for term in _PHRASES}
 _CAUSE: Final = re.compile(r"[\w.-]+")
@@ -92,7 +53,7 @@ def terms_of(answer: Answer, page: str | None = None) -> dict[str, str]:
         cell.removeprefix("· ") for table in tables for row in (table.headings, *table.rows) for cell in map(str, row)
     }
     causes = {word for table in tables for cell in _bound_by(table) for word in _CAUSE.findall(cell)}
-    found = ((_NAMES, cells), (CAUSES, causes), (FAILURES, set(_FAILURE.findall(text))))
+    found = ((_CELLS, cells), (CAUSES, causes), (FAILURES, set(_FAILURE.findall(text))))
     used = {term: known[term] for known, words in found for term in known.keys() & words}
     used |= {basis: meaning for basis, meaning in _BASES.items() if f"({basis})" in text}
     used |= {term: meaning for term, meaning in _PHRASES.items() if _PATTERNS[term].search(text)}

@@ -1,6 +1,6 @@
 """The cluster before and after a plan as pictures: geometry and facts only.
 
-The spec pairs of groups are boxes over memory and disk, now and then, with the instances as dots. Both axes are
+The sizes of groups are boxes over memory and disk, now and then, with the instances as dots. Both axes are
 logarithmic, since pairs reach from megabytes to terabytes; lengths are in the units of the picture. Nodes and failure
 domains show membership and use.
 """
@@ -120,7 +120,7 @@ def spec_pictures(sides: Sides, renamed: Mapping[str, str], verdicts: Mapping[st
 def _names(groups: Sequence[str], names: PairNames, pairs: int) -> list[str]:
     """Return the names of the pairs in the first of the groups that has names."""
     shown = [list(map(pair_title, names.of(group, pairs))) for group in groups]
-    nameless = [f"pair {place}" for place in range(1, pairs + 1)]
+    nameless = [f"size {place}" for place in range(1, pairs + 1)]
     return next((found for found in shown if found != nameless), nameless)
 
 
@@ -176,7 +176,7 @@ def _picture(
         dots=tuple(dots),
         x_ticks=tuple(across.ticks()),
         y_ticks=tuple(upward.ticks()),
-        summary=f"{count(len(now), 'spec pair')} now, {len(then)} then, {count(sum(spots.values()), 'instance')}",
+        summary=f"{count(len(now), 'size')} today, {len(then)} after, {count(sum(spots.values()), 'instance')}",
     )
 
 
@@ -184,7 +184,7 @@ def _box(across: _Axis, upward: _Axis, bounds: _Bounds, kind: str, label: str) -
     least_memory, most_memory, least_disk, most_disk = bounds
     left, right = _widened(across.at(least_memory), across.at(most_memory))
     top, bottom = _widened(upward.at(most_disk), upward.at(least_disk))
-    word = {"now": "now only", "then": "then only", "same": "now and then"}[kind]
+    word = {"now": "today only", "then": "after only", "same": "today and after"}[kind]
     title = (
         f"{label + ', ' if label else ''}{word}: memory {size(least_memory)} to {size(most_memory)},"
         f" disk {size(least_disk)} to {size(most_disk)}"

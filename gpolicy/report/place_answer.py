@@ -46,7 +46,7 @@ _UNKNOWN_SPINDLES: Final = (
 
 def place_answer(report: PlaceReport) -> Answer:
     """Return where the instance goes, with every candidate and its reason."""
-    what = f"{report.instance.name} ({_instance_words(report.instance)})"
+    what = f"{report.size or report.instance.name} ({_instance_words(report.instance)})"
     goes = f"goes nowhere: {report.reason}"
     if report.ok:
         goes = f"goes to {' / '.join(report.nodes)} in group {report.group}"
@@ -258,8 +258,7 @@ PLACE_DOCUMENT: Final = Document(
                     {"enum": ["score", "lost-allocations"]},
                     "metric",
                 ),
-                sizes="The spec pairs that lost_allocations counts, biggest disk first; none where groups differ in"
-                " them.",
+                sizes="The sizes that lost_allocations counts, biggest disk first; none where groups differ in them.",
                 chosen=Key("", _METRIC, inline=True),
             ),
             lambda report: report,

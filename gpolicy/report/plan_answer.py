@@ -193,7 +193,7 @@ def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[Sectio
         if item.path == NAME and item.action is ChangeAction.RENAME
     }
     for key, title, draw in (
-        ("specs", "Specs", lambda: spec_pictures(sides, renamed, _verdicts(known))),
+        ("specs", "Sizes", lambda: spec_pictures(sides, renamed, _verdicts(known))),
         ("nodes", "Nodes", lambda: group_pictures(sides, renamed)),
         ("domains", "Failure domains", lambda: domain_pictures(sides, known.location if known else None)),
     ):

@@ -120,14 +120,14 @@ def tag_changes(change: Change) -> Iterator[tuple[str, str]]:
 
 
 def pair_changes(change: Change) -> Iterator[tuple[str, str]]:
-    """Yield the lines of effective spec pairs with their sign: -, +, a space for one that stays, # for a remark."""
+    """Yield the lines of effective sizes with their sign: -, +, a space for one that stays, # for a remark."""
     old = pair_lines(change.effective_before if change.before is None else change.before)
     new = pair_lines(change.effective_after if change.after is None else change.after)
     yield from (("-", line) for line in old if line not in new)
     yield from ((" ", line) if line in old else ("+", line) for line in new)
     if change.before is None and old:
-        yield "#", "the group's own pairs replace those of the cluster, which it inherits now"
+        yield "#", "the group's own sizes replace those of the cluster, which it inherits today"
     if change.after is None:
-        yield "#", "own pairs removed, the cluster's hold"
+        yield "#", "own sizes removed, the cluster's hold"
     if old != new and sorted(old) == sorted(new):
-        yield "#", "same pairs, other order"
+        yield "#", "same sizes, other order"

@@ -25,7 +25,7 @@ def redundancy_section(change: RedundancyChange) -> Section:
         Table(
             f"Losses of up to {count(change.failures, 'node')} at once, whichever they are",
             "groups",
-            ("group", Number("nodes"), Number("survives now"), Number("survives then")),
+            ("group", Number("nodes"), Number("survives today"), Number("survives after")),
             list(map(_row, weak)),
             weight=Weight.WORSE if fallen else Weight.CHANGED,
         ),
@@ -135,7 +135,7 @@ def _score(now: Score, then: Score) -> Table:
             if shown[0] != shown[1]:
                 rows.append((name, *shown))
     title = "Cluster score as htools computes it (smaller is better balanced)"
-    return Table(title, "components", ("component, weighted", Number("now"), Number("then")), rows)
+    return Table(title, "components", ("component, weighted", Number("today"), Number("after")), rows)
 
 
 def _worse(fallen: list[GroupRedundancyChange]) -> str:
@@ -164,5 +164,5 @@ def _summary(change: RedundancyChange, fallen: list[GroupRedundancyChange]) -> s
     elsewhere = "in the other groups " if change.unavailable else ""
     return (
         "; ".join(parts)
-        or f"{elsewhere}every loss of up to {count(change.failures, 'node')} that is absorbed now is absorbed then"
+        or f"{elsewhere}every loss of up to {count(change.failures, 'node')} that is absorbed today is absorbed after"
     )

@@ -163,7 +163,7 @@ def _sizes(report: RemedyReport) -> Section:
         "Sizes that violate the policy, and the nearest legal ones",
         [Entries("instance", tuple(map(_size, report.sizes)), Style.COMMANDS, brief=True)],
         (
-            "the spec pair is the one that asks for the smallest change; a plan names the one with the fewest breaches",
+            "the size is the one that asks for the smallest change; a plan names the one with the fewest breaches",
             "memory and CPUs change at the next start of an instance; no script runs these commands",
         )
         if any(item.commands for item in report.sizes)
@@ -222,7 +222,7 @@ _STEP: Final = Shape(RemedyStep).with_keys(
 )
 _VIOLATION: Final = Shape(PolicyViolation, optional="pair_name exclusive_storage").with_keys(
     group="The group with the policy.",
-    pair="The spec pair that the commands lead to, from 1; the one that Ganeti names where none do.",
+    pair="The size that the commands lead to, from 1; the one that Ganeti names where none do.",
     pair_name="Its name in the policy.",
     breaches=Key("Each parameter outside of it.", {"type": "object"}),
     exclusive_storage="Whether the spindles of its disks count.",

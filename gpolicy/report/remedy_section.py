@@ -22,9 +22,9 @@ def remedy_section(change: RemedyChange) -> Section:
         return Section("remedy", TITLE, weight=Weight.SAME)
     columns = 4 if change.searched else 3
     table = Table(
-        "Before, after, and after the moves" if change.searched else "Before and after",
+        "Today, after, and after the moves" if change.searched else "Today and after",
         "kinds",
-        ("fault", Number("now"), Number("then"), Number("after the remedy"))[:columns],
+        ("fault", Number("today"), Number("after"), Number("after the remedy"))[:columns],
         [(KINDS[item.kind], *map(number, (item.before, item.after, item.remedied)))[:columns] for item in change.kinds],
     )
     ended = change.searched and not change.exhaustive
@@ -39,7 +39,7 @@ def remedy_figures(change: RemedyChange) -> str:
     if not change.cured:
         none = "no move cures any" if change.exhaustive else "the search of a plan found no moves"
         return f"{count(change.new, 'new fault')}; {none}"
-    old = f", and {count(change.cured_old, 'fault')} of before" if change.cured_old else ""
+    old = f", and {count(change.cured_old, 'fault')} of today" if change.cured_old else ""
     time = f" (about {duration(change.seconds)})" if change.copied else ""
     verb = "cures" if change.moves == 1 else "cure"
     cured = f"{change.cured:,} of {count(change.new, 'new fault')}"

@@ -35,7 +35,7 @@ def resource_model_section(change: ResourceModelChange) -> Section:
         now = before[group.group].configured_fits if group.group in before else None
         figures = map(number, (group.measured_fits, now, group.configured_fits))
         rows.append((Name(group.group), *figures, group.configured_binding.cause.key))
-    headings = ("group", *map(Number, ("measured", "declared now", "declared then")), "bound by")
+    headings = ("group", *map(Number, ("measured", "declared today", "declared after")), "bound by")
     title = "Standard instances that fit, by measured and by declared values"
     fits = Table(title, "groups", headings, rows, weight=weight)
     tables = (fits, _declared(then, weight), _free(then, weight), _over_subscribed(then))

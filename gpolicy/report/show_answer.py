@@ -59,7 +59,7 @@ def _specs(item: EffectiveObject) -> Table:
     """Return the specs that are the object's own; those that it inherits stand with the object that they are from."""
     own = [value for value in item.values if value.path == _MINMAX and value.state is Declaration.EXPLICIT]
     rows = [row for value in own if value.origin for row in _spec_rows(value.origin)]
-    return Table("Specs", "specs", ("spec", *SPEC_PARAMETERS), rows, most=max(len(rows), 1))
+    return Table("Sizes", "sizes", ("size", *SPEC_PARAMETERS), rows, most=max(len(rows), 1))
 
 
 def _overridden(item: EffectiveObject) -> Table:
@@ -86,7 +86,7 @@ def _brief(path: Path, value: Value) -> str:
     """Return a value on one line, as a policy would write it."""
     written = _written(path, value)
     if path == _MINMAX and isinstance(written, list):
-        return count(len(written), "spec")
+        return count(len(written), "size")
     return flow(written) if isinstance(written, list | dict) else scalar(written)
 
 
@@ -105,7 +105,7 @@ def _spec_rows(origin: Origin) -> Iterator[tuple[Cell, ...]]:
         name = origin.pair_names[number] if number < len(origin.pair_names) else None
         low, high = pair["min"], pair["max"]
         ranges = (f"{low[key]}" if low[key] == high[key] else f"{low[key]}..{high[key]}" for key in SPEC_PARAMETERS)
-        yield Name(name or f"spec {number + 1}"), *ranges
+        yield Name(name or f"size {number + 1}"), *ranges
 
 
 def _note(value: EffectiveValue, item: EffectiveObject) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.analysis.binding import Binding, Cause
+from gpolicy.analysis.spec_pairs import with_bound
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.json_values import fields
 from gpolicy.printable import count
@@ -23,7 +24,7 @@ _OUT_OF_TIME: Final = "stopped (--seconds, Ctrl-C) before all cheaper choices we
 
 def size_answer(report: SizeReport) -> Answer:
     """Return the cheapest numbers of nodes that are enough."""
-    wanted = " and ".join(f"{item.count:,} {item.title}" for item in report.wanted)
+    wanted = " and ".join(f"{item.count:,} {with_bound(item.title)}" for item in report.wanted)
     nodes = sum(report.nodes)
     priced = any(kind.cost != 1 for kind in report.kinds)
     money = ("cost", "together") if priced else ()
@@ -34,17 +35,17 @@ def size_answer(report: SizeReport) -> Answer:
     to_buy = Table("Nodes to buy", "kinds", ("like", *map(Number, ("nodes", *money))), rows, brief=8)
     words = _all_words([item.instance for item in report.wanted])
     wanted_rows = [
-        (Name(item.title), size, item.instance.template.value, number(item.count), number(more))
+        (Name(with_bound(item.title)), size, item.instance.template.value, number(item.count), number(more))
         for item, size, more in zip(report.wanted, words, report.more, strict=True)
     ]
-    headings = ("spec", "size", "template", Number("wanted"), Number("still fit then"))
-    sizes = Table("What is wanted, and how much more fits then", "sizes", headings, wanted_rows, brief=8)
+    headings = ("size", "instance", "template", Number("wanted"), Number("still fit after"))
+    sizes = Table("What is wanted, and how much more fits after", "sizes", headings, wanted_rows, brief=8)
     missing = report.shortage
     fewer = f"with {count(sum(missing.nodes), 'more node')}" if missing and sum(missing.nodes) else "without more nodes"
     short = ""
     if missing:
-        wanted_of_it = next(item.count for item in report.wanted if item.title == missing.title)
-        short = f"{fewer}, {missing.fits:,} of {wanted_of_it:,} {missing.title} would fit; {_limit(missing.binding)}"
+        of = next(f"{item.count:,} {with_bound(item.title)}" for item in report.wanted if item.title == missing.title)
+        short = f"{fewer}, {missing.fits:,} of {of} would fit; {_limit(missing.binding)}"
     instead = f"; with {report.instead.other.words} it {_needs(report, report.instead.nodes)}" if report.instead else ""
     return Answer(
         verb="size",
@@ -62,10 +63,7 @@ def size_answer(report: SizeReport) -> Answer:
             Section("instances", "Wanted instances", (sizes,)),
         ),
         notes=("" if report.exhaustive else _OUT_OF_TIME,),
-        terms=(
-            ("spec", "a pair of sizes: its minimum is wanted, or with :max its maximum"),
-            ("still fit then", "how many more of this size alone fit beside all the wanted ones"),
-        ),
+        terms=(("still fit after", "how many more of this size alone fit beside all the wanted ones"),),
     )
 
 
@@ -111,7 +109,7 @@ def full_answer(report: FullReport) -> Answer:
         (size, part.instance.template.value, number(part.now), number(part.more))
         for size, part in zip(words, report.parts, strict=True)
     ]
-    mix = Table("Today's mix of sizes", "sizes", ("size", "template", Number("now"), Number("more")), rows, brief=15)
+    mix = Table("Today's mix of sizes", "sizes", ("size", "template", Number("today"), Number("more")), rows, brief=15)
     notes = [_limit(report.binding) if report.binding else f"counting stopped at {more:,}: more may fit"]
     notes += [report.policy_limit.sentence] if report.policy_limit else []
     if report.left_out:

@@ -49,8 +49,8 @@ from gpolicy.suggest.tiling import Amounts
 _NAMES_SHOWN: Final = 5
 _TERMS: Final = (
     ("per node", "how many fill an empty node, of each kind of nodes"),
-    ("now", "how many hail accepts beside what runs, under the policy of today"),
-    ("then", "the same under the suggested policy"),
+    ("today", "how many hail accepts beside what runs, under the policy of today"),
+    ("after", "the same under the suggested policy"),
     ("empty", "how many fit as if nothing ran"),
 )
 
@@ -100,8 +100,8 @@ def _sizes(item: Suggestion) -> Table:
     for pair in item.today:
         figures = (NOTHING, str(pair.now.fits), str(pair.then.fits), NOTHING)
         words = _instance_words(pair.pair.max, exclusive=item.exclusive)
-        rows.append((f"pair {pair.place} of today", words, *figures, pair.then.binding.cause.key))
-    numbers = map(Number, ("per node", "now", "then", "empty"))
+        rows.append((f"size {pair.place} of today", words, *figures, pair.then.binding.cause.key))
+    numbers = map(Number, ("per node", "today", "after", "empty"))
     return Table("What fits", "sizes", ("size", "instance", *numbers, "bound by"), rows, brief=8)
 
 
@@ -267,11 +267,11 @@ _GROUP: Final = Shape(Suggestion, "group").with_keys(
         ),
     ),
     measure="The node of which the sizes are parts.",
-    sizes=Key("Biggest first. Counts are of instances at the maximum.", _SIZE),
+    sizes=Key("Biggest first. Counts are of instances at their largest.", _SIZE),
     today=Key(
-        "The pairs of today's policy.",
+        "The sizes of today's policy.",
         Shape(OldPair).with_keys(
-            name=Key("Name of the pair of today's policy.", str, lambda pair: str(pair.place)),
+            name=Key("Name of the size of today's policy.", str, lambda pair: str(pair.place)),
             min=_MIN,
             max=_MAX,
             now=_NOW,

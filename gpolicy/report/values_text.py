@@ -1,4 +1,4 @@
-"""Stored values as text: booleans, lists and spec pairs in one line each."""
+"""Stored values as text: booleans, lists and sizes in one line each."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _short(value: Value) -> str:
 
 
 def pair_lines(value: Value) -> list[str]:
-    """Return one line for each spec pair, fit to print."""
+    """Return one line for each size, fit to print."""
     return [_pair(pair) for pair in value] if isinstance(value, list) else []
 
 

@@ -20,7 +20,7 @@ from gpolicy.report.answer import Cell, Name, Section, Table, Weight, section_of
 
 TITLE: Final = "Violations"
 _MINMEM_NEWLY: Final = "minmem newly outside: gnt-instance modify will refuse without --ignore-ipolicy"
-_HEADINGS: Final = ("instance", "primary node", "group", "what", "pair")
+_HEADINGS: Final = ("instance", "primary node", "group", "what", "size")
 
 
 def violations_section(change: ViolationChange) -> Section:
@@ -71,8 +71,8 @@ def breach_words(breach: ParameterBreach) -> str:
 
 
 def pair_words(violation: PolicyViolation) -> str:
-    """Return how the spec pair of a violation is called."""
-    return violation.pair_name or f"pair {violation.pair}"
+    """Return how the size of a violation is called."""
+    return violation.pair_name or f"size {violation.pair}"
 
 
 def _table(title: str, items: Iterable[InstanceViolation], weight: Weight, *, after: bool = True) -> Table:

@@ -166,11 +166,11 @@ def unknown_spec(
     known = context.spec_names(group) if group is None or group in context.known_groups else None
     if known is None or spec.value in known:
         return
-    message = f"{who}{f'group {group}' if group else 'no group'} has {'no' if group else 'a'} spec {spec.value!r}"
-    hint = did_you_mean_one_of(spec.value, "specs", tuple(known)) if known else "name the pairs of minmax"
-    missing = f"spec {spec.value}"
+    message = f"{who}{f'group {group}' if group else 'no group'} has {'no' if group else 'a'} size {spec.value!r}"
+    hint = did_you_mean_one_of(spec.value, "specs", tuple(known)) if known else "name the sizes in `minmax`"
+    missing = f"size {spec.value}"
     if group is not None and group not in context.policy.groups:
-        message += ", since the policy does not declare the group: it has the specs of the cluster"
+        message += ", since the policy does not declare the group: it has the sizes of the cluster"
         missing = f"group {group}"
     yield hit(subject, message, spec.span, hint, missing=missing)
 

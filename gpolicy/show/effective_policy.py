@@ -35,7 +35,7 @@ class Declaration(StrEnum):
 class Origin:
     """A value, its object, and the place where it is written.
 
-    `base` is the document of the value if the object extends that one. `pair_names` are the names of spec pairs, for
+    `base` is the document of the value if the object extends that one. `pair_names` are the names of sizes, for
     `ipolicy.minmax`.
     """
 

@@ -1,1 +1,1 @@
-"""Suggest: spec pairs that tile the nodes of a group, from its hardware."""
+"""Suggest: sizes that tile the nodes of a group, from its hardware."""

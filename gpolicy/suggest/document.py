@@ -51,7 +51,7 @@ def _lines(made: Suggestion, request: SuggestRequest, source: str) -> Iterator[s
     yield from modelines(f"../{SCHEMA_FILE}")
     yield from comment_lines(
         f"Sizes that tile the nodes of group {made.group}, suggested from what {source} shows of them. What is not"
-        " written here is not managed. The names of the pairs are for guards, tests and reports."
+        " written here is not managed. The names of the sizes are for guards, tests and reports."
     )
     yield "gpolicy: v1"
     yield "kind: NodeGroup"
@@ -179,7 +179,7 @@ def _bounds(made: Suggestion) -> str:
             " more fits on a node. disk-size is that of each disk, so an instance has one disk."
         )
     return (
-        "Bounds: every memory size up to the largest is allowed; a pair begins where the next smaller one ends."
+        "Bounds: every memory size up to the largest is allowed; a size begins where the next smaller one ends."
         " disk-size is that of each disk: an instance with several such disks takes more than its part of a node."
     )
 

@@ -1,4 +1,4 @@
-"""Suggest spec pairs for a group: sizes that tile its nodes, their capacity, and a document that declares them.
+"""Suggest sizes for a group: those that tile its nodes, their capacity, and a document that declares them.
 
 The allocator counts the capacity on the observed state with the suggested values, so a plan of the document shows the
 same numbers.

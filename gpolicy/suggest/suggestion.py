@@ -1,4 +1,4 @@
-"""Requests and suggestions as values (memory and disk are MiB), and spec pairs around sizes.
+"""Requests and suggestions as values (memory and disk are MiB), and minimums and maximums around sizes.
 
 How much smaller than its size an instance may be: `fixed`: an instance is of one of the sizes, a few percent apart, as
 for dedicated nodes. The minimum memory of a size is so close to its maximum that no additional instance fits on a node:

@@ -16,7 +16,7 @@ from gpolicy.analysis.node_losses import GroupRedundancy, Loss, redundancy
 from gpolicy.analysis.place_report import Candidate, PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.shown_score import with_weights
-from gpolicy.analysis.spec_pairs import MINMAX, PairNames, find_pair, pair_names, pair_title
+from gpolicy.analysis.spec_pairs import MINMAX, PairNames, find_pair, pair_names, size_title
 from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, allowed_sizes, verdict_on
 from gpolicy.analysis.volume_sizes import promised_volume, smallest_volume
 from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, of_pair, unmade
@@ -242,14 +242,14 @@ class _Found:
         if self.disk is not None:
             return f"Ganeti refuses to make it: {self.disk.sentence}"
         if self.violation is None:
-            return f"spec {pair_title(self.taking)} takes it" if self.taking else ""
+            return f"{size_title(self.taking)} takes it" if self.taking else ""
         parts = []
         for item in self.violation.breaches:
             if item.minimum is None:
                 parts.append(f"{item.parameter} {item.value if item.value is not None else 'is not known'}")
             else:
                 parts.append(f"{item.parameter} {item.value}, not {item.minimum} to {item.maximum}")
-        return f"nearest is spec {pair_title(self.violation.pair_name or str(self.violation.pair))}: {'; '.join(parts)}"
+        return f"nearest is {size_title(self.violation.pair_name or str(self.violation.pair))}: {'; '.join(parts)}"
 
 
 def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario, budget: Budget) -> list[Check]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class PlanRequest:
     """What is to be planned: a `part` of the changes, passing the `allowed` guards. `limits` replace the policy's.
 
-    `what_if` is supposed of the cluster before and after the changes, in the names that groups and spec pairs have
+    `what_if` is supposed of the cluster before and after the changes, in the names that groups and sizes have
     before them; the changes are those of the real one. `upgrade` is the release that it is supposed to have after them.
     """
 
@@ -39,7 +39,7 @@ class PlanRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedChange(Sides):
-    """A plan, the cluster before and after it, and what it does. `names` are what spec pairs are called after it.
+    """A plan, the cluster before and after it, and what it does. `names` are what sizes are called after it.
 
     `impact` is None if nobody asked for it, or if errors prevent it. `errors` are those of the policy that prevent the
     plan, which then has no changes.

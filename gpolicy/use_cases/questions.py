@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedCluster:
-    """A cluster that questions are asked about. `names` are those of its spec pairs.
+    """A cluster that questions are asked about. `names` are those of its sizes.
 
     `limits` go before those of the policy. With `resource_model`, what hv_state and disk_state declare goes before
     measured figures.
@@ -138,7 +138,7 @@ def place_instance(
 ) -> PlaceReport:
     """Return where an instance goes, by hail's own answer, and why each other node or pair of nodes does not take it.
 
-    `request` are words as `gpolicy place` takes them: the name of a spec pair, or `memory=4G`, `disk=20G`. Raise
+    `request` are words as `gpolicy place` takes them: the name of a size, or `memory=4G`, `disk=20G`. Raise
     RequestError for words without a meaning on this cluster.
 
     For example, `place_instance(cluster, ["memory=4G", "vcpus=2", "disk=20G"]).nodes` are the chosen nodes.

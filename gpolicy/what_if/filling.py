@@ -135,7 +135,7 @@ def count_until_full(
     sizes = Counter(map(_size_alone, room.counted.data.instances))
     allowed = {size: number for size, number in sizes.items() if _is_allowed(room, size)}
     if not allowed:
-        hint = "say what must fit: --want '10x SPEC'"
+        hint = "say what must fit: --want '10x SIZE'"
         raise RequestError(f"group {group} has no instances whose sizes its policy allows", hint=hint)
 
     def fill(room: FillingGroup) -> _Filled:

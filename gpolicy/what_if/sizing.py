@@ -20,7 +20,7 @@ from gpolicy.analysis.basis import Basis, StateReport
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.policy_limits import OF_HTOOLS, OtherValue, needed, with_value, without_limit
-from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.analysis.spec_pairs import PairNames, with_bound
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
 from gpolicy.errors import ArgumentError, GpolicyError, RequestError
@@ -349,7 +349,7 @@ class _Search:
         assert trial.missing is not None  # noqa: S101 (asked by the caller)
         item, fits = trial.missing
         cause, instead = trial.binding().cause, None
-        message = f"{count(sum(nodes), 'more node')} are not enough: {fits} of {item.count} {item.title} fit"
+        message = f"{count(sum(nodes), 'more node')} are too few: {fits} of {item.count} {with_bound(item.title)} fit"
         hint = f"the limit is {cause.key}: {cause.sentence}"
         if self.relax is None:
             with suppress(GpolicyError, StoppedError):

@@ -19,7 +19,7 @@ from gpolicy.analysis.basis import settle
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.request_words import read_words
-from gpolicy.analysis.spec_pairs import PairNames, find_pair, pair_title
+from gpolicy.analysis.spec_pairs import PairNames, find_pair, pair_title, with_bound
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair, wanted_group, wanted_instance
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
 from gpolicy.errors import ArgumentError, RequestError
@@ -36,9 +36,9 @@ MOST_INSTANCES: Final = 20_000
 """Instances that one supposition may add."""
 
 _WITH_FORM: Final = (
-    "2x like:NODE in GROUP for nodes, 10x SPEC in GROUP or 10x memory=4G disk=20G in GROUP for instances"
+    "2x like:NODE in GROUP for nodes, 10x SIZE in GROUP or 10x memory=4G disk=20G in GROUP for instances"
 )
-_WANT_FORM: Final = "50x SPEC, or 50x memory=4G disk=20G"
+_WANT_FORM: Final = "50x SIZE, or 50x memory=4G disk=20G"
 SIZE_KEYS: Final = ("memory", "minmem", "vcpus", "disk", "spindle-use", "template")
 """Words of a request that make the size of an instance."""
 
@@ -97,7 +97,7 @@ class WhatIf:
 
 def read_more(text: str, option: str = "with", form: str = _WITH_FORM) -> More:
     """Return what `--with` says. Raise RequestError."""
-    words = re.sub(r"\bpair (?=[0-9])", "", text).split()  # as reports call a pair without a name
+    words = re.sub(r"\b(size|pair) (?=[0-9])", "", text).split()  # as reports call, and called, one without a name
     times = words.pop(0) if words and re.fullmatch("[0-9]{1,6}x", words[0], re.ASCII) else "1x"
     words, group = (words[:-2], words[-1]) if words[-2:-1] == ["in"] else (words, None)
     sized = bool(words) and all("=" in word for word in words)
@@ -107,7 +107,7 @@ def read_more(text: str, option: str = "with", form: str = _WITH_FORM) -> More:
     name, colon, rest = what.partition(":")
     nodes = name == "like" and bool(rest)
     if colon and not nodes and not sized and rest not in ("min", "max"):
-        hint = f"write {form}; SPEC:max is the maximum of a spec"
+        hint = f"write {form}; SIZE:max is a size at its largest"
         raise ArgumentError(f"{option} {text!r}: nothing is known of {what!r}", hint=hint)
     most = MOST_NODES if nodes else MOST_INSTANCES
     if not 1 <= number <= most:
@@ -232,7 +232,7 @@ def suppose(
 
     Nodes come, move and are upgraded; nodes go offline or are lost; instances and nodes go; at last instances come,
     each where the allocator places it, with as few disks as its spec allows, as capacity counts. `names` are those of
-    the policy's spec pairs; `declared` is that of `settle`. Raise RequestError for a supposition that is impossible,
+    the policy's sizes; `declared` is that of `settle`. Raise RequestError for a supposition that is impossible,
     GpolicyError where instances do not fit.
     """
     for step in _steps(what_if, names or PairNames(), declared=declared):
@@ -329,15 +329,15 @@ def _instances(
     title, wanted = spec_instance(state, more, group, names)
     counted = load_state(state, template=wanted.template, declared=declared, group=group).groups[group]
     if (refusal := counted.refusal(wanted)) is not None:
-        raise ArgumentError(f"with: {title} in group {group}: {refusal.sentence}")
+        raise ArgumentError(f"with: {with_bound(title)} in group {group}: {refusal.sentence}")
     placed = counted.place(counted.initial, wanted, more.count)
     if len(placed.placed) < more.count:
         binding = counted.find_binding(placed, wanted)
-        message = f"with: only {len(placed.placed):,} of {more.count:,} {title} fit in group {group}"
+        message = f"with: only {len(placed.placed):,} of {more.count:,} {with_bound(title)} fit in group {group}"
         raise ArgumentError(message, hint=f"the limit is {binding.cause.key}: {binding.cause.sentence}")
     called = load.free_names(spec if more.request is None else "instance", more.count, state.instances)
     made = [_observed(item, counted, name) for item, name in zip(reversed(placed.placed), called, strict=True)]
-    return load.with_all(state, made), f"{more.count:,} more {title} in group {group}"
+    return load.with_all(state, made), f"{more.count:,} more {with_bound(title)} in group {group}"
 
 
 def _check_number(what: str, count: int, known: Collection[str], most: int) -> None:

@@ -93,7 +93,7 @@ def _mapping(path: Path, tree: Mapping[str, Node], indent: int, comment: Comment
     for key, node in tree.items():
         here = (*path, key)
         if here == ("ipolicy", "minmax") and isinstance(node, list):
-            lines.append(f"{' ' * indent}minmax:  # a pair may have a `name:` for guards, tests and reports")
+            lines.append(f"{' ' * indent}minmax:  # a size may have a `name:` for guards, tests and reports")
             lines += [line for pair in node for line in block_item(pair, indent=indent + 2)]
             continue
         if parameter_at(here) is not None or not isinstance(node, dict):
@@ -191,9 +191,9 @@ ganeti_version: "3.0"                        # quoted: it is a name, not a numbe
 
 enabled_disk_templates: [drbd, plain]        # the first is the default of new instances
 
-# Which instances are legal: one that fits entirely inside at least one pair of bounds. Sizes are MiB, or have a unit.
+# Which instances are legal: one that fits entirely inside at least one size. Numbers are MiB, or have a unit.
 ipolicy:
-  minmax:                                    # biggest first; bounds are inclusive, so pairs must not even touch
+  minmax:                                    # biggest first; bounds are inclusive, so sizes must not even touch
     - name: large                            # names are for guards, tests and reports; Ganeti does not store them
       min: {memory-size: 16G, cpu-count: 4, disk-size: 100G, disk-count: 1, nic-count: 1, spindle-use: 1}
       max: {memory-size: 64G, cpu-count: 16, disk-size: 1T, disk-count: 8, nic-count: 8, spindle-use: 8}

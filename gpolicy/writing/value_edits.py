@@ -2,7 +2,7 @@
 
 Values are written in the form around them: edits add an entry or an item, or write another value.
 The functions are like those of `gpolicy.policy.edits`: each returns None where it might change something else. Where a
-value replaces a declared one, sizes keep their unit, lists their items and their order, spec pairs their names.
+value replaces a declared one, numbers keep their unit, lists their items and their order, sizes their names.
 """
 
 from __future__ import annotations
@@ -326,7 +326,7 @@ class ValueWriter:
                 self._edit(pointer, replace_value(self.document, (*pointer, number), scalar(item, flow=True)))
 
     def _pairs(self, pointer: Pointer, node: list[Node], values: tuple[Value, Value]) -> None:
-        """Write spec pairs. Raise UnwritableError where nobody can tell which of the named pairs became which."""
+        """Write sizes. Raise UnwritableError where nobody can tell which of the named pairs became which."""
         old, new = (list[Any](value) if isinstance(value, list) else [] for value in values)
         names = [pair.get("name") for pair in self.document.value(pointer)]
         before, after = ([json.dumps(pair, sort_keys=True) for pair in pairs] for pairs in (old, new))
@@ -334,12 +334,12 @@ class ValueWriter:
         changed = [step for step in steps if step[0] != "equal"]
         gone = [old[number] for _, low, high, _, _ in changed for number in range(low, high) if names[number]]
         if any(new[number] in gone for _, _, _, low, high in changed for number in range(low, high)):
-            raise UnwritableError("the named spec pairs changed their order: write them in the order of the cluster")
+            raise UnwritableError("the named sizes changed their order: write them in the order of the cluster")
         for _, low, high, start, stop in reversed(changed):
             both = min(high - low, stop - start)
             if high - low != stop - start and both and any(names[low:high]):
                 named = ", ".join(str(name) for name in names[low:high] if name)
-                said = f"which spec pairs became of {named} cannot be told: their number changed as well"
+                said = f"nobody can tell what the sizes {named} became: their number changed as well"
                 raise UnwritableError(said)
             for number in range(high - 1, low + both - 1, -1):
                 self._edit(pointer, remove_entry(self.document, (*pointer, number)))

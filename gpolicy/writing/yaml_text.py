@@ -122,7 +122,7 @@ def _on_line(node: Node) -> str:
 
 
 def block_entry(key: str, node: Node, *, indent: int) -> list[str]:
-    """Return the lines of `key: node`; lists of spec pairs with min and max on lines of their own."""
+    """Return the lines of `key: node`; lists of sizes with min and max on lines of their own."""
     if isinstance(node, dict) and node:
         below = [block_entry(name, value, indent=indent + 2) for name, value in node.items()]
     elif isinstance(node, list) and any(isinstance(item, dict) for item in node):
@@ -133,7 +133,7 @@ def block_entry(key: str, node: Node, *, indent: int) -> list[str]:
 
 
 def block_item(node: Node, *, indent: int) -> list[str]:
-    """Return the lines of an item of a list; a spec pair has two."""
+    """Return the lines of an item of a list; a size has two."""
     margin = " " * indent
     if isinstance(node, dict) and node.keys() == {"min", "max"}:
         return [f"{margin}- min: {flow(node['min'])}", f"{margin}  max: {flow(node['max'])}"]

@@ -183,7 +183,7 @@ def _node_group() -> Schema:
                 },
                 "pv_count": count_of("pv_count", "Physical volumes (spindles) of a node.", least=1),
             },
-            "What each node of the group has. Promised here, checked against the specs, and against the cluster where"
+            "What each node of the group has. Promised here, checked against the sizes, and against the cluster where"
             " its state is known.",
         ),
         **term_properties("the group"),
@@ -214,8 +214,8 @@ def _guards() -> Schema:
                 "properties": {
                     "name": name_of("Name of the guard; overridden by this name."),
                     "group": name_of("Only this group (default: each group)."),
-                    "spec": name_of("Only this named spec pair (default: each)."),
-                    "at_least": whole("Least number of instances of the spec that must still fit."),
+                    "spec": name_of("Only this named size (default: each)."),
+                    "at_least": whole("Least number of instances of the size that must still fit."),
                     "capacity_loss": closed(
                         {
                             "at_most": {
@@ -223,8 +223,8 @@ def _guards() -> Schema:
                                 "description": "Greatest loss: a share (5%) or a number of instances.",
                             }
                         },
-                        "How much capacity a change may cost: how many fit of the largest size of each spec, and of"
-                        " today's size where the change sets another. Standard and tiered instances do not count.",
+                        "How much capacity a change may cost: how many fit of each size at its largest, and of today's"
+                        " size where the change sets another. Standard and tiered instances do not count.",
                         required=("at_most",),
                     ),
                     "newly_violating": whole(

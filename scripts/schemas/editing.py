@@ -82,8 +82,8 @@ PAIR_BODY: Final = (
 )
 
 PAIR_SNIPPET: Final[Schema] = {
-    "label": "pair of bounds",
-    "description": "A named pair of bounds: all six parameters of min and max.",
+    "label": "size",
+    "description": "A named size: all six parameters of min and max.",
     "bodyText": PAIR_BODY,
 }
 

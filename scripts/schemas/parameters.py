@@ -210,7 +210,7 @@ def _pair() -> Schema:
             "min": described(bound, "The lower bound, with all six parameters."),
             "max": described(bound, "The upper bound, with all six parameters."),
         },
-        "One pair of bounds: an instance fits when it lies inside min and max for all six parameters.",
+        "One size: an instance fits when it lies inside min and max for all six parameters.",
         required=("min", "max"),
     )
 
@@ -234,7 +234,7 @@ _BELOW_TEXT: Final = {
     "disk_state": "Volume groups by name.",
     "hv_state": "Figures of the hypervisor {}.",
     "hvparams": "Parameters of the hypervisor {}.",
-    "ipolicy": "The standard instance of capacity estimates. Must lie inside at least one pair of minmax.",
+    "ipolicy": "The standard instance of capacity estimates. Must lie inside at least one size of `minmax`.",
 }
 """By family, for the keys below it that have keys themselves."""
 

@@ -94,7 +94,7 @@ def _capacity() -> Schema:
         "resource_model": flag("True: what is free follows from hv_state and disk_state, not from what nodes measure."),
         "oversubscription": oversubscription(
             "The sum of the most memory of a node's instances may be so many times what it has for them"
-            " (resource model). Each is guaranteed the least memory of its spec and may burst to the most."
+            " (resource model). Each is guaranteed the least memory of its size and may burst to the most."
             " Default: as the limits of the group say."
         ),
         "cpus_after_failure": flag(
@@ -135,8 +135,8 @@ def _sizes() -> Schema:
     )
     return {
         "group": name_of("Group. For `place`: the one that is asked for."),
-        "spec": name_of("Named spec pair; its least size is meant, and other keys win over it."),
-        "bound": {"enum": ["min", "max"], "description": "Which end of the spec is meant. Default: min."},
+        "spec": name_of("Named size: the instance is this size at its smallest; other keys win over it."),
+        "bound": {"enum": ["min", "max"], "description": "The size at its smallest (min, the default) or largest."},
         "memory-size": size_of("Memory."),
         "minmem": size_of("Least memory, if it differs from memory-size (the greatest)."),
         "cpu-count": count_of("cpu-count", "Virtual CPUs."),
@@ -182,7 +182,7 @@ _CANDIDATE: Final[Schema] = object_of(
     {
         "refused": flag("Whether the node cannot take it."),
         "because": described(_REFUSAL, "Why the node cannot take it."),
-        "lost_allocations": described(_LOST, "Instances of each spec that would no longer fit on the node."),
+        "lost_allocations": described(_LOST, "Instances of each size that would no longer fit on the node."),
         "disk_left": size_of("Free disk space that would be left on the node."),
     },
     minimum=1,
@@ -196,7 +196,7 @@ EXPECTATIONS: Final[dict[str, Schema]] = {
         "node": name_of("The node that is chosen, for the primary."),
         "nodes": described(NODES, "The nodes that are chosen: primary, secondary."),
         "lost_allocations": described(
-            _LOST, "Instances of each spec that no longer fit on the chosen node (dedicated allocation)."
+            _LOST, "Instances of each size that no longer fit on the chosen node (dedicated allocation)."
         ),
         "disk_left": size_of("Free disk space that is left on the chosen node."),
         "preference": list_of(NAME, "Nodes, the most preferred first.", least=2, unique=True),
@@ -209,20 +209,20 @@ EXPECTATIONS: Final[dict[str, Schema]] = {
                 {"enum": [*SPEC_PARAMETERS, "disk-templates", "spindles"]},
                 list_of({"enum": [*SPEC_PARAMETERS, "disk-templates", "spindles"]}, least=1),
             ],
-            "description": "The parameters that are outside the nearest spec; all of them in a list.",
+            "description": "The parameters that are outside the nearest size; all of them in a list.",
         },
-        "pair": name_of("The spec that takes the instance; if it is refused, the nearest one."),
+        "pair": name_of("The size that takes the instance; if it is refused, the nearest one."),
     },
     "capacity": {
-        "specs": described(map_of(_FITS), "How many of each spec fit, alone, at its largest size."),
+        "specs": described(map_of(_FITS), "How many of each size fit, alone, at its largest."),
         "standard": described(_FITS, "How many standard instances fit."),
         "tiered": {
-            "anyOf": [*_FITS["anyOf"], object_of({"specs": described(map_of(_FITS), "By spec.")}, minimum=1)],
-            "description": "How many instances tiered allocation places: all, or `specs:` for each spec pair.",
+            "anyOf": [*_FITS["anyOf"], object_of({"specs": described(map_of(_FITS), "By size.")}, minimum=1)],
+            "description": "How many instances tiered allocation places: all, or `specs:` for each size.",
         },
         "binding": {
             "anyOf": [_REFUSAL, map_of(_REFUSAL)],
-            "description": "Why no more instances fit: standard ones, or those of each spec.",
+            "description": "Why no more instances fit: standard ones, or those of each size.",
         },
     },
     "redundancy": {
@@ -335,8 +335,8 @@ def _edit() -> Schema:
         "remove_node": name_of("The name of a node to remove; no instance may be on it."),
         "with": _words_like(
             "2x like:node1 in shared",
-            "More of something: `2x like:NODE in GROUP` for empty nodes, `10x SPEC in GROUP` for instances at the"
-            " minimum of a spec (SPEC:max: at its maximum), where the allocator places them.",
+            "More of something: `2x like:NODE in GROUP` for empty nodes, `10x SIZE in GROUP` for instances of a"
+            " size at its smallest (SIZE:max: at its largest), where the allocator places them.",
         ),
         "upgrade": _words_like(
             "node1 memory=+64G", "Other hardware in nodes: `NODE,... memory=+64G disk=4T cpus=32 pvs=+1`."

@@ -208,7 +208,7 @@ def test_without_live_data_nothing_is_counted() -> None:
 
 def test_a_spec_without_memory_is_refused() -> None:
     specs = "0,1,1024,1,1,1|0,1,1024,1,1,1;0,2,10240,4,4,1"
-    with pytest.raises(GpolicyError, match="a spec without memory"):
+    with pytest.raises(GpolicyError, match="a size without memory"):
         capacity(small(node("a"), node("b"), specs=specs))
 
 
@@ -216,7 +216,7 @@ def test_progress_is_reported() -> None:
     told: list[str] = []
     capacity(from_text(FULL), tell=told.append)
     for what in ("group default", "the whole cluster"):  # counted side by side: in any order
-        assert told.index(f"{what}: spec pair 1 of 1") < told.index(f"{what}: standard instances")
+        assert told.index(f"{what}: size 1 of 1") < told.index(f"{what}: standard instances")
 
 
 def test_nodes_that_never_take_a_size_do_not_bind_it() -> None:

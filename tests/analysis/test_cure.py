@@ -59,7 +59,7 @@ def test_a_size_that_the_policy_allows() -> None:
 def test_the_policy_is_to_allow_the_size_where_no_size_is_legal() -> None:
     """Ganeti does not shrink a disk."""
     found = cure_of(group_of([32 * GIB] * 3, plain(8 * GIB, 0, disk=200 * GIB)))
-    assert found.changes == ("a spec for 8G · 1 CPU · 200G in ipolicy.minmax",)
+    assert found.changes == ("a size for 8G · 1 CPU · 200G in ipolicy.minmax",)
 
 
 def test_a_fail_over_makes_room() -> None:

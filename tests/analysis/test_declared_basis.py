@@ -224,11 +224,11 @@ guards:
     # 39 GiB are left on each node: nine of 4 GiB
     assert verdicts["room"] == (
         False,
-        "group default, spec any (declared): 9 fit after, fewer than 14 (bound by n1-capacity)",
+        "group default, size any at its largest (declared): 9 fit after, fewer than 14 (bound by n1-capacity)",
     )
     assert verdicts["no-loss"] == (
         False,
-        "group default, spec any (declared): 14 fit now, 9 after, a loss of 35.7 %, more than 0 %",
+        "group default, size any at its largest (declared): 14 fit today, 9 after, a loss of 35.7 %, more than 0 %",
     )
     assert verdicts["redundant"][0]
 

@@ -227,7 +227,7 @@ def test_a_copy_without_room_names_the_missing_resource() -> None:
 def test_an_instance_outside_the_policy_finds_no_node() -> None:
     row = "i1|64|1024|1|running|Y|a||plain||1|-|N"
     found = only(cluster([node("a", free=8128), node("b")], [row]))
-    assert trouble(found)["a",] == [("i1", "ipolicy.minmax", "memory-size 64M (128M to 8G) (pair 1 of 1)")]
+    assert trouble(found)["a",] == [("i1", "ipolicy.minmax", "memory-size 64M (128M to 8G) (size 1 of 1)")]
     template = only(cluster([node("a", free=8064), node("b")], [row.replace("|64|", "|128|")], drbd="drbd"))
     assert trouble(template)["a",][0][1] == "ipolicy.disk-templates"
 

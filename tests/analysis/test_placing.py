@@ -105,7 +105,7 @@ def test_each_dedicated_candidate_equals_the_allocators_answer_for_it_alone() ->
 def test_reasons_have_policy_keys_and_numbers() -> None:
     small = place(dedicated([0, 3]), PlaceRequest(memory=500, vcpus=1, disks=(Disk(10240, 1),), template="plain"))
     assert [item.reason for item in small.candidates] == ["ipolicy.minmax", "ipolicy.minmax"]
-    assert small.candidates[0].detail == "memory-size 500M (1022M to 1G) (pair 3 of 3)"
+    assert small.candidates[0].detail == "memory-size 500M (1022M to 1G) (size 3 of 3)"
     full = place(dedicated([3]), PlaceRequest(memory=2048, vcpus=1, disks=(Disk(20480, 2),), template="plain"))
     assert (full.candidates[0].reason, full.candidates[0].htools_reason) == ("memory", "FailMem")
     assert full.candidates[0].detail == "three-quarter0: 2G memory wanted, 1G free"
@@ -228,7 +228,7 @@ def test_networks_have_to_be_known() -> None:
 def test_a_pair_is_found_by_name_and_by_place() -> None:
     state = dedicated([0])
     assert find_pair("half", NAMES, state) == find_pair("2", NAMES, state)
-    with pytest.raises(RequestError, match="there is no spec pair 'tiny'"):
+    with pytest.raises(RequestError, match="there is no size 'tiny'"):
         find_pair("tiny", NAMES, state)
 
 

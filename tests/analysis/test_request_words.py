@@ -29,8 +29,8 @@ def test_words_mean_what_ganeti_s_names_mean() -> None:
     [
         (["memory=4G", "memory=5G"], "memory=5G: memory is given twice"),
         (["memory=4G", "maxmem=4G"], "maxmem=4G: memory is given twice"),
-        (["half", "full"], "full: spec is given twice"),
-        (["memory", "4G"], "4G: spec is given twice"),
+        (["half", "full"], "full: size is given twice"),
+        (["memory", "4G"], "4G: size is given twice"),
         (["nodes=n1,n1"], "nodes=n1,n1: node n1 is named twice"),
         (["nodes=n1", "nodes=n2,n1"], "nodes=n2,n1: node n1 is named twice"),
     ],

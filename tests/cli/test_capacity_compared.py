@@ -40,7 +40,7 @@ def test_the_text_has_a_column_for_each_policy(other: Path) -> None:
     done = gpolicy("capacity", "--compare", POLICY, "--compare", other, *SNAPSHOT, "-g", "shared", "--details")
     lines = done.stdout.splitlines()
     heading = next(line for line in lines if line.startswith("  group"))
-    assert heading.split() == ["group", "spec", "counted", "size", str(POLICY), str(other)]
+    assert heading.split() == ["group", "size", "at", "its", "largest", str(POLICY), str(other)]
     small = next(line.split() for line in lines if " small " in line)
     alone = [
         json.loads(gpolicy("capacity", policy, *SNAPSHOT, "-g", "shared", "--format", "json").stdout)["groups"][0][

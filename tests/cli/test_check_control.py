@@ -206,7 +206,7 @@ def test_the_json_tells_what_is_accepted_and_why(tmp_path: Path) -> None:
 
 def test_a_family_is_explained_by_its_rules() -> None:
     done = gpolicy("explain", "gp2")
-    assert (done.returncode, done.stdout[:6]) == (0, "Specs\n")
+    assert (done.returncode, done.stdout[:6]) == (0, "Sizes\n")
     assert "GP201  spec-overlap" in done.stdout
     assert "GP301" not in done.stdout
     assert gpolicy("explain", "GP29").returncode == 3
@@ -473,7 +473,7 @@ def test_a_guard_of_the_policy_here_is_explained(tmp_path: Path) -> None:
 def test_a_spec_of_the_policy_here_is_shown_as_it_is_written() -> None:
     done = gpolicy("explain", "half", cwd=ROOT / "policies" / "two-groups")
     assert done.returncode == 0
-    assert done.stdout.startswith("half (spec of this policy)\n")
+    assert done.stdout.startswith("half (size of this policy)\n")
     assert "of          group/dedicated\n" in done.stdout
     assert "\n    name: half\n    min: {memory-size: 124G, cpu-count: 15, " in done.stdout
     assert "groups/dedicated.yaml:26:" in done.stdout

@@ -30,7 +30,7 @@ def test_a_plan_in_every_form(form: str, begins: str) -> None:
 
 def test_a_plan_as_markdown_with_its_impact() -> None:
     run = gpolicy("plan", str(EXAMPLE), "-s", SNAPSHOT, "-f", "markdown", "--budget", "6000")
-    assert "| group | spec | counted size | now | then |" in run.stdout
+    assert "| group | size | at its largest | today | after |" in run.stdout
     assert len(run.stdout.encode()) <= 6000
     assert "left out" in run.stdout.lower()
 
@@ -55,7 +55,7 @@ def test_capacity_as_markdown() -> None:
     run = gpolicy("capacity", "-s", SNAPSHOT, "-f", "markdown")
     assert run.returncode == 0
     assert run.stdout.startswith("<!-- gpolicy capacity ganeti.example.org -->\n")
-    assert "| `default` | drbd | pair 1 | 8 | 8 | 32G · 8 CPU · 1T | n1-reserve (FailMem) |" in run.stdout
+    assert "| `default` | drbd | size 1 | 8 | 8 | 32G · 8 CPU · 1T | n1-reserve (FailMem) |" in run.stdout
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_a_node_that_is_supposed_offline_is_no_longer_in_the_way(verb: tuple[str
         done = gpolicy(*verb, *options, "--details", "--state", changed(tmp_path, node2={"resources": {}, **fields}))
         assert done.stderr == ""
         assert "not known for" not in first_line(done)
-        said.append(re.sub(r" \(now [^)]*\)", "", first_line(done).removeprefix(f"With {NODE} offline: ")).lower())
+        said.append(re.sub(r" \(today [^)]*\)", "", first_line(done).removeprefix(f"With {NODE} offline: ")).lower())
     assert said[0] == said[1]
 
 

@@ -19,7 +19,7 @@ def test_the_answer_comes_first_and_the_exit_code_agrees() -> None:
         "Where an instance goes on cluster ganeti.example.org\n"
         "new (1G memory, 1 CPU, 20G disk, drbd) goes to node2.example.org / node1.example.org in group default\n"
     )
-    assert "ipolicy.minmax (6): no spec pair of the policy allows the size" in done.stdout
+    assert "ipolicy.minmax (6): no size of the policy allows such an instance" in done.stdout
 
 
 def test_the_verdict_says_what_ganeti_refuses_though_hail_accepts() -> None:
@@ -82,24 +82,24 @@ def test_a_group_that_was_not_tried_is_named_once(form: str) -> None:
         ),
         (["disk=1G:x"], "a disk is SIZE or SIZE:SPINDLES"),
         (["missing.yaml"], "missing.yaml: No such file"),
-        (["enormous"], "there is no spec pair 'enormous'"),
+        (["enormous"], "there is no size 'enormous'"),
         (
             ["half"],
-            "in group dedicated: pair 1 (memory 61G to 250G, disk 1T to 12T); in group default, spare: pair 1 (memory",
+            "in group dedicated: size 1 (memory 61G to 250G, disk 1T to 12T); in group default, spare: size 1 (memory",
         ),
-        (["half"], "A pair gets its name in a policy (name: half, beside min and max): say which with --policy PATH"),
-        (["half", "group=default"], "'half' in group default\n  the pairs are, in group default: pair 1 (memory"),
+        (["half"], "A size gets its name in a policy (name: half, beside min and max): say which with --policy PATH"),
+        (["half", "group=default"], "'half' in group default\n  the sizes are, in group default: size 1 (memory"),
         (
             ["half", "--policy", POLICY, "group=default"],
             "there is no group 'default'\n  the groups are dedicated, shared",
         ),
-        (["tiny", "--policy", POLICY], "the pairs are, in group dedicated: full ("),
+        (["tiny", "--policy", POLICY], "the sizes are, in group dedicated: full ("),
         (
             ["half", "--policy", POLICY, "group=shared"],
-            "'half' in group shared\n  group dedicated has it; the pairs are,",
+            "'half' in group shared\n  group dedicated has it; the sizes are,",
         ),
-        (["memory=4G", "drbd"], "there is no spec pair 'drbd'\n  Did you mean `template=drbd`?"),
-        (["half", "drbd"], "drbd: spec is given twice\n  Did you mean `template=drbd`?"),
+        (["memory=4G", "drbd"], "there is no size 'drbd'\n  Did you mean `template=drbd`?"),
+        (["half", "drbd"], "drbd: size is given twice\n  Did you mean `template=drbd`?"),
         (["memory=4G", "dedicated"], "  Did you mean `group=dedicated`?"),
         (["memory=4G", "node1.example.org"], "  Did you mean `nodes=node1.example.org`?"),
         (["disk=10G:0"], "disks=10G:0: a disk needs at least 1 spindle"),
@@ -162,10 +162,19 @@ def test_a_refusal_says_what_would_fit() -> None:
     assert json.loads(fits.stdout)["instead"] is None
 
 
-@pytest.mark.parametrize(("spec", "size"), [("1", "128M"), ("1:min", "128M"), ("pair 1:max", "32G"), ("1:max", "32G")])
-def test_a_spec_stands_for_its_minimum_or_its_maximum(spec: str, size: str) -> None:
+@pytest.mark.parametrize(
+    ("spec", "end", "size"),
+    [
+        ("1", "smallest", "128M"),
+        ("1:min", "smallest", "128M"),
+        ("size 1:max", "largest", "32G"),
+        ("pair 1:max", "largest", "32G"),
+        ("1:max", "largest", "32G"),
+    ],
+)
+def test_a_spec_stands_for_its_minimum_or_its_maximum(spec: str, end: str, size: str) -> None:
     done = gpolicy("place", "--state", STATE, spec, "group=default")
-    assert f"new ({size} memory, " in done.stdout
+    assert f"\nsize 1 at its {end} ({size} memory, " in done.stdout
 
 
 def test_all_means_all_clusters() -> None:

@@ -27,10 +27,12 @@ def test_the_json_is_what_the_schema_promises(words: tuple[str, ...]) -> None:
 
 def test_the_text_says_what_to_buy_and_what_one_node_fewer_lacks() -> None:
     done = gpolicy("size", POLICY, *SNAPSHOT, *NODES, "--details")
-    verdict = "Group shared needs 3 more nodes (3 like node4.example.org) for 10 large:max, with N+1 redundancy"
+    verdict = (
+        "Group shared needs 3 more nodes (3 like node4.example.org) for 10 large at its largest, with N+1 redundancy"
+    )
     assert verdict in done.stdout
     assert "N+1 redundancy: after the loss of any one node" in done.stdout
-    assert "with 2 more nodes, 9 of 10 large:max would fit; the limit is memory" in done.stdout
+    assert "with 2 more nodes, 9 of 10 large at its largest would fit; the limit is memory" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -54,4 +56,6 @@ def test_limits_count_and_are_said() -> None:
         "size", POLICY, *SNAPSHOT, *NODES, "--max-node-failures", "2", "--oversubscription", "1.5", "--details"
     )
     assert "limits of group shared: " in done.stdout
-    assert "Group shared needs no more nodes for 10 large:max, and any 2 nodes may fail at once" in done.stdout
+    assert (
+        "Group shared needs no more nodes for 10 large at its largest, and any 2 nodes may fail at once" in done.stdout
+    )

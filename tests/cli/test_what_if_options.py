@@ -57,8 +57,8 @@ def test_the_names_of_a_plan_are_those_before_it(tmp_path: Path) -> None:
     words = ("plan", tmp_path, "--state", SNAPSHOT, "--with")
     done = gpolicy(*words, "1x most in dedicated")
     assert (done.returncode, done.stdout) == (3, "")
-    assert "there is no spec pair 'most' in group dedicated" in done.stderr
-    assert "With 1 more pair 1:min in group dedicated: " in gpolicy(*words, "1x 1 in dedicated").stdout
+    assert "there is no size 'most' in group dedicated" in done.stderr
+    assert "With 1 more size 1 at its smallest in group dedicated: " in gpolicy(*words, "1x 1 in dedicated").stdout
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_names_of_a_plan_are_those_before_it(tmp_path: Path) -> None:
         (["plan", POLICY, "--with", "1x like:node1 in shared"], "--with: there is no group 'shared'"),
         (["capacity", *MORE, "--format", "prometheus"], "metrics are of the cluster as it is"),
         (["capacity", "--with", "2 like:node1"], "--with '2 like:node1' cannot be read"),
-        (["capacity", "--with", "500x 1:max in default"], "of 500 pair 1:max fit in group default"),
+        (["capacity", "--with", "500x 1:max in default"], "of 500 size 1 at its largest fit in group default"),
         (["capacity", "--upgrade", "node1 ram=+4G"], "--upgrade: unknown 'ram'"),
         (["place", "memory=4G", "--lost", "nod1"], "--lost: there is no node 'nod1'"),
         (["suggest", "--move", "node1 default"], "--move 'node1 default' cannot be read"),
@@ -85,7 +85,7 @@ def test_what_cannot_be_supposed_is_said(arguments: list[str], said: str, tmp_pa
 @pytest.mark.parametrize("verb", [["capacity", "-g", "default"], ["place", "memory=1G", "group=default"]])
 def test_more_instances_are_in_the_group_that_a_run_is_about(verb: list[str]) -> None:
     done = gpolicy(*verb, "--state", SNAPSHOT, "--with", "8x 1")
-    assert "With 8 more pair 1:min in group default: " in done.stdout
+    assert "With 8 more size 1 at its smallest in group default: " in done.stdout
     assert "--with: 1 in which group?" in gpolicy("capacity", "--state", SNAPSHOT, "--with", "8x 1").stderr
 
 
@@ -98,6 +98,6 @@ def test_capacity_shows_what_fits_now_and_as_supposed() -> None:
     text = gpolicy(*words, "--lost", "node1", "--max-node-failures", "1", "--details").stdout
     fits = [str(data["groups"][0]["standard"]["fits"]) for data in (before, after)]
     assert fits[1] == "0"  # hail refuses all while an instance has its mirror on the lost node
-    assert f"With node1.example.org lost: group default takes no new instance (now {fits[0]} standard, or " in text
+    assert f"With node1.example.org lost: group default takes no new instance (today {fits[0]} standard, " in text
     rows = [line.split() for line in text.splitlines() if "standard" in line]
     assert next(row for row in rows if row[0] == "standard")[1:3] == fits

@@ -128,7 +128,7 @@ def test_volumes_that_no_node_can_have(volumes: list[tuple[str, int, int]], word
         (
             ("cluster", "own", "ipolicy", "minmax", 0, "max", "cpu-count"),
             30_000_000,
-            "cluster: ipolicy.minmax: max of pair 1: cpu-count is 30000000: no cluster has more than 100000",
+            "cluster: ipolicy.minmax: max of size 1: cpu-count is 30000000: no cluster has more than 100000",
         ),
         (("cluster", "own", "beparams", "minmem"), 2**50, "cluster: beparams.minmem is"),
         (("cluster", "own", "ndparams", "spindle_count"), 2**31, "cluster: ndparams.spindle_count is"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -127,7 +128,7 @@ def test_it_is_not_guessed_which_named_pair_became_which(
     files_of(tmp_path, {"policy.yaml": pairs_text(*before)})
     wrote = write(tmp_path, gold({("ipolicy", "minmax"): [pair(*item) for item in found]}))
     assert wrote.texts == {}
-    assert "named" in reasons(wrote)["group/gold:ipolicy.minmax"] or "cannot be told" in str(reasons(wrote))
+    assert re.search("named|nobody can tell", reasons(wrote)["group/gold:ipolicy.minmax"])
 
 
 def test_a_pair_that_a_guard_names_is_not_removed(tmp_path: Path) -> None:

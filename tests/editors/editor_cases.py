@@ -31,7 +31,7 @@ CASES: Final = {
     "a group's keys": Case("complete", _GROUP + "|"),
     "a cluster's keys": Case("complete", _CLUSTER + "|"),
     "the instance policy": Case("complete", _GROUP + "ipolicy:\n  |"),
-    "a pair of bounds": Case("complete", _GROUP + "ipolicy:\n  minmax:\n    - |"),
+    "a size": Case("complete", _GROUP + "ipolicy:\n  minmax:\n    - |"),
     "a bound": Case("complete", _GROUP + "ipolicy:\n  minmax:\n    - min:\n        |"),
     "disk templates": Case("complete", _GROUP + "ipolicy:\n  disk-templates: [|]"),
     "allocation policies": Case("complete", _GROUP + "alloc_policy: |"),

@@ -199,9 +199,9 @@ def test_equal_clusters_are_counted_once() -> None:
     change = capacity_change(before, cluster(), tell=told.append)
     assert all(row.delta == 0 for row in (*only(change).rows, only(change).tiered, only(change).standard))
     assert told == [
-        "group g, now: spec pair 1 of 2",
-        "group g, now: spec pair 2 of 2",
-        "group g, now: standard instances",
+        "group g, today: size 1 of 2",
+        "group g, today: size 2 of 2",
+        "group g, today: standard instances",
     ]
 
 

@@ -71,38 +71,42 @@ CAPACITY = with_capacity(
         (
             'group: shared, capacity_loss: {at_most: "5%"}',
             False,
-            "group shared, spec half: 12 fit now, 9 after, a loss of 25 %, more than 5 %",
+            "group shared, size half at its largest: 12 fit today, 9 after, a loss of 25 %, more than 5 %",
         ),
         (
             'group: shared, spec: half, capacity_loss: {at_most: "25%"}',
             True,
-            "group shared, spec half: 12 fit now, 9 after, a loss of 25 %, at most 25 %",
+            "group shared, size half at its largest: 12 fit today, 9 after, a loss of 25 %, at most 25 %",
         ),
         (
             "spec: full, capacity_loss: {at_most: 0}",
             False,
-            "group dedicated, spec full: 3 fit now, 2 after, a loss of 1, more than 0",
+            "group dedicated, size full at its largest: 3 fit today, 2 after, a loss of 1, more than 0",
         ),
         (
             "spec: half, capacity_loss: {at_most: 3}",
             True,
             (
-                "group shared, spec half: 12 fit now, 9 after, a loss of 3, at most 3; "
-                "group dedicated, spec half: 0 fit now, 0 after, nothing is lost"
+                "group shared, size half at its largest: 12 fit today, 9 after, a loss of 3, at most 3; "
+                "group dedicated, size half at its largest: 0 fit today, 0 after, nothing is lost"
             ),
         ),
-        ("group: dedicated, spec: full, at_least: 2", True, "group dedicated, spec full: 2 fit after, at least 2"),
+        (
+            "group: dedicated, spec: full, at_least: 2",
+            True,
+            "group dedicated, size full at its largest: 2 fit after, at least 2",
+        ),
         (
             "group: dedicated, spec: full, at_least: 3",
             False,
-            "group dedicated, spec full: 2 fit after, fewer than 3 (bound by memory)",
+            "group dedicated, size full at its largest: 2 fit after, fewer than 3 (bound by memory)",
         ),
         (
             "group: dedicated, spec: quarter, at_least: 3",
             False,
-            "cannot be measured: group dedicated has no spec quarter",
+            "cannot be measured: group dedicated has no size quarter",
         ),
-        ("spec: quarter, at_least: 3", False, "cannot be measured: no group has a spec quarter"),
+        ("spec: quarter, at_least: 3", False, "cannot be measured: no group has a size quarter"),
         ("group: gold, at_least: 3", False, "cannot be measured: there is no group gold"),
     ],
 )
@@ -116,7 +120,7 @@ def test_a_spec_that_is_removed_is_lost_but_for_what_still_fits_of_its_size(tmp_
     result = judged(tmp_path, "capacity_loss: {at_most: 2}", gone)
     assert (result.ok, result.message) == (
         False,
-        "group shared, spec half: 4 fit now, 1 after (the spec is removed), a loss of 3, more than 2",
+        "group shared, size half at its largest: 4 fit today, 1 after (the size is removed), a loss of 3, more than 2",
     )
     assert not judged(tmp_path, "spec: half, at_least: 1", gone).ok
 
@@ -124,7 +128,9 @@ def test_a_spec_that_is_removed_is_lost_but_for_what_still_fits_of_its_size(tmp_
 def test_a_failed_guard_lists_only_some_of_the_failures(tmp_path: Path) -> None:
     many = with_capacity(group("g", *[row(f"s{n}", 10, 5) for n in range(9)], row("fine", 5, 5)))
     result = judged(tmp_path, "capacity_loss: {at_most: 1}", many)
-    assert result.message.startswith("group g, spec s0: 10 fit now, 5 after, a loss of 5, more than 1; ")
+    assert result.message.startswith(
+        "group g, size s0 at its largest: 10 fit today, 5 after, a loss of 5, more than 1; "
+    )
     assert result.message.endswith("; and 5 more")
     assert "fine" not in result.message
 
@@ -223,9 +229,12 @@ def test_node_failures(tmp_path: Path) -> None:
     result = judged(tmp_path, "node_failures: 1", redundancy(0))
     assert (result.ok, result.message) == (
         False,
-        "group shared: survives 0 node failures after, fewer than 1 (now 1): without node1 web1 has no place (memory)",
+        "group shared: survives 1 node failure today, 0 after, fewer than 1: without node1 web1 has no place (memory)",
     )
-    assert "(as now)" in judged(tmp_path, "node_failures: 1", redundancy(0, now=0)).message
+    assert (
+        "survives 0 node failures today, 0 after, "
+        in judged(tmp_path, "node_failures: 1", redundancy(0, now=0)).message
+    )
     no_nodes = judged(tmp_path, "node_failures: 1", redundancy(0, nodes=0))
     assert (no_nodes.ok, no_nodes.message) == (True, "nothing to measure")
 

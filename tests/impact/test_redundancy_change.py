@@ -60,7 +60,7 @@ def test_a_renamed_group_is_examined_under_both_names() -> None:
     assert item.before is not None
     assert item.after is not None
     assert (item.before.group, item.after.group) == ("g", "h")
-    assert told == ["group g, now: which losses of nodes it can absorb"]
+    assert told == ["group g, today: which losses of nodes it can absorb"]
 
 
 def test_limits_of_a_group_ask_for_more_failures() -> None:

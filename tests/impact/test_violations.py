@@ -158,7 +158,7 @@ class TestVerdict:
         assert self.of(sized("a", "node1"), {("ipolicy", "vcpu-ratio"): 0.0, ("ipolicy", "spindle-ratio"): 0.0}) == []
 
     def test_a_group_without_a_policy_is_an_error(self) -> None:
-        with pytest.raises(GpolicyError, match="group lost: its instance policy has no minmax"):
+        with pytest.raises(GpolicyError, match="group lost: its instance policy has no `minmax`"):
             violations_of(instance("a", "node1"), {}, group="lost", exclusive_storage=False)
 
 

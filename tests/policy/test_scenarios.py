@@ -137,7 +137,7 @@ def test_edits_know_the_instances_of_earlier_ones(edits: str, tmp_path: Path) ->
         ("redundancy: {failures: 9}", "{survives: true}", "tests[1].redundancy.failures is 9, it must be at most 8"),
         ("redundancy: {}", "{}", "tests[1].expect is empty"),
         ("place: {spec: s, bound: middle}", "{refused: true}", "tests[1].place.bound cannot be"),
-        ("place: {memory-size: 1G, bound: max}", "{refused: true}", "bound is an end of a spec"),
+        ("place: {memory-size: 1G, bound: max}", "{refused: true}", "bound is an end of a size"),
     ],
 )
 def test_questions_and_expectations_that_are_impossible(action: str, expect: str, message: str, tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from collections import Counter
 from itertools import islice
 
 import pytest
@@ -10,12 +12,15 @@ import pytest
 from gpolicy.allocator.enumerations import FailReason
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.cli.app import VERBS
+from gpolicy.data import data_directory
 from gpolicy.errors import EXIT_CODES, RequestError
 from gpolicy.ganeti.parameters import PARAMETERS
+from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS
 from gpolicy.policy.kinds import BUILT_IN, KINDS, Measure
+from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.reference.explaining import VARIABLES, explain, list_rules
 from gpolicy.reference.keys import all_keys
-from gpolicy.report.glossary import FAILURES, WORDS
+from gpolicy.report.glossary import CAUSES, FAILURES, WORDS
 
 
 def _facts(text: str) -> dict[str, str]:
@@ -37,7 +42,7 @@ def test_the_list_names_every_rule() -> None:
     for info in CATALOGUE:
         assert f"{info.code}  {info.name} " in text
     assert explain(None).startswith(text)
-    assert explain("GP2").startswith("Specs\n")
+    assert explain("GP2").startswith("Sizes\n")
 
 
 def test_a_parameter_with_what_ganeti_knows_of_it() -> None:
@@ -137,7 +142,7 @@ def test_words_of_reports(word: str) -> None:
     assert " ".join(meaning.split()) == WORDS[name]
 
 
-@pytest.mark.parametrize("word", ["tiered", "standard", "spec", "pair", "guards", "then"])
+@pytest.mark.parametrize("word", ["tiered", "standard", "size", "n1_cnt", "guards", "memory"])
 def test_a_concept_goes_before_keys_that_refer_to_it(word: str) -> None:
     text = explain(word, VERBS, WORDS)
     head, _, keys = text.partition("\n\nAs a key:\n")
@@ -147,6 +152,18 @@ def test_a_concept_goes_before_keys_that_refer_to_it(word: str) -> None:
 
 def test_what_else_has_the_name_goes_before_a_word_of_reports() -> None:
     assert explain("ipolicy.minmax", VERBS, WORDS) == explain("ipolicy.minmax")
+
+
+@pytest.mark.parametrize("word", [*SCORE_COMPONENTS, *TAG_FAMILIES, *TAG_FAMILIES.values(), "htools:standby:auto"])
+def test_components_of_the_score_and_tags_are_words(word: str) -> None:
+    assert " (in reports)" in explain(word, VERBS, WORDS)
+
+
+def test_no_word_has_two_meanings_in_reports() -> None:
+    tables = tomllib.loads((data_directory("templates") / "words.toml").read_text(encoding="utf-8"))
+    words = [word for table in tables.values() for key in table for word in key.split(" | ")]
+    alike = Counter(word.lower() for word in (*words, *CAUSES))
+    assert [word for word, number in alike.items() if number > 1] == []
 
 
 def test_a_misspelt_word_of_reports_is_guessed() -> None:

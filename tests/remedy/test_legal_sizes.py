@@ -97,7 +97,7 @@ def test_a_disk_that_is_too_small_grows_and_does_not_shrink_again() -> None:
         ((pair({"disk-count": 5}, {}),), "it would need another number of disks"),
         ((pair({"nic-count": 5}, {}),), "it would need another number of network interfaces"),
         ((pair({"memory-size": 65536 * 8}, {"memory-size": 65536 * 9}),), "cannot hold its next legal size"),
-        ((pair({"memory-size": 15001}, {"memory-size": 15003}),), "no size within the spec pair is a multiple of 4M"),
+        ((pair({"memory-size": 15001}, {"memory-size": 15003}),), "no value within the size is a multiple of 4M"),
     ],
 )
 def test_what_no_command_cures(pairs: tuple[Pair, ...], reason: str) -> None:

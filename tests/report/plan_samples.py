@@ -95,7 +95,7 @@ def full_plan(named: Named = plain, *, safe: bool = False, many: int = 1) -> Pla
         inverse=Inverse(),
     )
     guards = (
-        GuardResult(named("no-shrink"), safe, f"pair {named('large')} of {group}: 8 → 3, more than 10 %"),
+        GuardResult(named("no-shrink"), safe, f"size {named('large')} of {group}: 8 → 3, more than 10 %"),
         GuardResult("disks-stay", ok=True, message=f"disks of {named('web')} are redirected", allowed=True),
         GuardResult(named("survive"), ok=True, message="1 of 1"),
     )

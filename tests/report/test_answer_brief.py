@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+
 import pytest
 
 from gpolicy.colour import Tone
+from gpolicy.reference.explaining import explain
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Line, Name, Section, Style, Table
 from gpolicy.report.answer_brief import COLUMNS, LINES
 from gpolicy.report.forms import Display, render
+from gpolicy.report.glossary import WORDS
 from tests.cli.command_line import ROOT, gpolicy
 
 STATE = ("--state", "snapshot:policies/two-groups.snapshot.json")
@@ -27,15 +32,39 @@ COMMANDS = (
     ("evacuate", "node1", *STATE),
     ("evacuate", "--group", "default", *STATE),
     ("clusters", "policies/fleet"),
+    ("capacity", "policies/two-groups", "--score", "--with", "2x half in dedicated", *STATE),
+    ("place", "half", "group=dedicated", "--policy", "policies/two-groups", *STATE),
+    ("suggest", "--group", "default", "--real-mix", *STATE),
+    ("size", "policies/two-groups", "--group", "shared", *STATE),
 )
+explained = cache(partial(explain, terms=WORDS))
 
 
 def brief(answer: Answer, *, quiet: bool = False) -> list[str]:
     return render(answer, Display(quiet=quiet)).splitlines()
 
 
+def headings_of(sections: Sequence[Section]) -> Iterator[str]:
+    for section in sections:
+        yield section.title
+        for table in section.tables:
+            yield from (table.title, *table.headings)
+        yield from headings_of(section.sections)
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> list[Answer]:
+    """Return the answers that the test makes."""
+    made: list[Answer] = []
+    clean = Answer.__post_init__
+    monkeypatch.setattr(Answer, "__post_init__", lambda answer: (clean(answer), made.append(answer)))
+    return made
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_answer_fits_on_a_screen(command: tuple[str, ...]) -> None:
+def test_every_answer_fits_on_a_screen_and_explain_knows_its_words(
+    command: tuple[str, ...], answers: list[Answer]
+) -> None:
     run = gpolicy(*command, cwd=ROOT)
     lines = run.stdout.splitlines()
     assert run.returncode in (0, 1, 2), run.stderr
@@ -47,6 +76,13 @@ def test_every_answer_fits_on_a_screen(command: tuple[str, ...]) -> None:
     verdict = gpolicy(*command, "-q", cwd=ROOT).stdout.splitlines()
     assert verdict
     assert verdict == lines[1 : 1 + len(verdict)]
+    for word in {word for answer in answers for word in (*_names(answer), *headings_of(answer.sections))} - {""}:
+        assert explained(str(word)), word
+
+
+def _names(answer: Answer) -> Iterator[str]:
+    yield from (figure.name for figure in answer.figures)
+    yield from (listing.title for listing in answer.listings)
 
 
 def an_answer(**parts: object) -> Answer:

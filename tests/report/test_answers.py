@@ -158,7 +158,7 @@ def test_the_best_candidates_stand_apart_from_the_thousands(
 def test_repeated_names_are_shown_once_and_stay_in_the_rows_of_a_page() -> None:
     """A page can be sorted: there each row has the name of its group."""
     rows = (("a", "x", "1"), ("a", "y", "2"), ("b", "y", "3"))
-    table = Table(title="Words", of="rows", headings=("group", "spec", "n"), rows=rows, grouped=1)
+    table = Table(title="Words", of="rows", headings=("group", "size", "n"), rows=rows, grouped=1)
     answer = Answer(verb="x", title="T", name="", verdict="v", sections=(Section(key="k", title="S", parts=(table,)),))
     assert [row[0] for row in page_of_markdown(markdown_of(answer)).tables[0][1:]] == ["a", "", "b"]
     assert [line.split() for line in text_of(answer).partition("n\n")[2].splitlines()[:3]] == [
@@ -170,10 +170,10 @@ def test_repeated_names_are_shown_once_and_stay_in_the_rows_of_a_page() -> None:
 
 
 def test_only_terms_that_are_used_are_defined() -> None:
-    table = Table(title="T", of="rows", headings=("spec", "bound by"), rows=(("tiered", "memory (was n1-reserve)"),))
+    table = Table(title="T", of="rows", headings=("size", "bound by"), rows=(("tiered", "memory (was n1-reserve)"),))
     section = Section(key="k", title="S", parts=(table, replace(table, headings=("size", "fits"))))
     answer = Answer(verb="x", title="T", name="", verdict="v", sections=(section,), terms=(("fits", "has room"),))
-    wanted = {"fits", "bound by", "memory", "n1-reserve", "spec", "tiered"}
+    wanted = {"fits", "bound by", "memory", "n1-reserve", "size", "tiered"}
     assert set(terms_of(answer)) == wanted
     page, text = html_of(answer), text_of(answer)
     assert all(f"<dt>{term}</dt>" in page and f"{term}: " in text for term in wanted)

@@ -79,8 +79,8 @@ def test_the_table_comes_first_and_the_score_when_asked_for(report: CapacityRepo
     assert emptied == "Group gold takes no new drbd instance: nodes (too few online nodes)"
     assert refused.startswith("Requests that name no group are refused: the loss of node4 cannot be absorbed")
     assert taken == "Group default takes 47 standard instances, or 2 in a tiered run"
-    assert lines[4].split() == ["group", "template", "spec", "fits", "hspace", "counted", "size", "bound", "by"]
-    assert lines[5].split()[:4] == ["default", "drbd", "pair", "1"]
+    assert lines[4].split() == ["group", "template", "size", "fits", "hspace", "at", "its", "largest", "bound", "by"]
+    assert lines[5].split()[:4] == ["default", "drbd", "size", "1"]
     standard = next(line for line in lines if line.split()[:1] == ["standard"])
     assert standard.split() == [
         "standard",
@@ -101,7 +101,7 @@ def test_markdown_has_every_figure_in_one_table(report: CapacityReport) -> None:
     answer = capacity_answer(report)
     page = page_of_markdown(markdown_of(answer))
     table = page.tables[0]
-    assert table[0] == ["group", "template", "spec", "fits", "hspace", "counted size", "bound by"]
+    assert table[0] == ["group", "template", "size", "fits", "hspace", "at its largest", "bound by"]
     shown, whole = page.tables, Page(html_of(answer)).tables
     assert [row.pop() for row in whole[0]] == ["on one scale", *([""] * len(table[1:]))]  # the bars
     assert [[list(filter(None, row)) for row in table] for table in shown] == [
@@ -111,7 +111,7 @@ def test_markdown_has_every_figure_in_one_table(report: CapacityReport) -> None:
     wanted = []
     for item in (*report.groups, report.cluster):
         assert item is not None
-        rows = [(f"pair {spec.name}", spec.fits, spec.hspace, spec.binding.cause.key) for spec in item.specs]
+        rows = [(f"size {spec.name}", spec.fits, spec.hspace, spec.binding.cause.key) for spec in item.specs]
         tiered, hspace = (sum(run.count for run in runs) for runs in (item.tiered, item.hspace_tiered))
         rows.append(("tiered", tiered, hspace, item.tiered_binding.cause.key))
         rows.append(("standard", item.standard.fits, item.hspace_standard, item.standard.binding.cause.key))

@@ -95,7 +95,7 @@ def test_a_plan_says_guards_violations_and_what_gets_worse() -> None:
     found = commands(text)
     level, properties, message = found[0]
     assert (level, properties["file"], properties["line"]) == ("error", "policies/guards.yaml", "5")
-    assert message == "pair large of shared: 8 → 3, more than 10 %\noverride it with --allow no-shrink, if you must"
+    assert message == "size large of shared: 8 → 3, more than 10 %\noverride it with --allow no-shrink, if you must"
     titles = [properties["title"] for _, properties, _ in found]
     assert titles[0] == "guard no-shrink fails"
     assert "guard disks-stay is overridden" in titles

@@ -56,7 +56,7 @@ def test_the_figures_of_the_capacity_table_are_those_of_the_impact() -> None:
     change = capacity_change()
     table, *others = capacity_section(change).tables
     (quiet,) = (other for other in others if other.title == "No change in what fits")
-    first = table.headings.index("now")
+    first = table.headings.index("today")
     rows = [[plain_text(cell) for cell in row] for row in (*table.rows, *quiet.rows)]
     changed = [item for item in (*change.groups, change.cluster) if item and item.group not in ("spare", "fresh")]
     wanted = [cells for item in changed for cells in expected(item)]
@@ -71,7 +71,7 @@ def test_the_figures_of_the_capacity_table_are_those_of_the_impact() -> None:
     assert lines[1].startswith(
         "  Capacity: not known for group remote: no measured memory; standard instances on the cluster 68 → 50 (-18,"
     )
-    assert lines[2].split() == ["group", "spec", "counted", "size", "now", "then", "Δ", "%", "bound", "by"]
+    assert lines[2].split() == ["group", "size", "at", "its", "largest", "today", "after", "Δ", "%", "bound", "by"]
     for line, row in zip(lines[3:], shown, strict=False):
         assert " ".join(line.split()) == " ".join(" ".join(row).split())
 
@@ -93,7 +93,7 @@ def test_unchanged_groups_are_one_line() -> None:
 def test_a_group_without_a_change_is_no_row() -> None:
     lines = text(full_impact()).splitlines()
     assert "    unchanged: spare (standard 20)" in lines
-    assert "    no spec at its maximum fits, now or then: fresh (too few online nodes)" in lines
+    assert "    no size fits at its largest, neither today nor after: fresh (too few online nodes)" in lines
 
 
 def test_a_new_spec_of_which_none_fits_is_a_row() -> None:

@@ -105,7 +105,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         driver.quit()
 
 
-@pytest.mark.parametrize(("name", "heading"), [("capacity", "fits"), ("plan", "then"), ("plan", "what")])
+@pytest.mark.parametrize(("name", "heading"), [("capacity", "fits"), ("plan", "after"), ("plan", "what")])
 def test_a_narrow_window_shows_figures_without_scrolling(reader: Reader, name: str, heading: str) -> None:
     reader.open(name, width=420)
     cells = [one for one in reader.driver.find_elements(By.CSS_SELECTOR, f"td[data-is='{heading}']") if one.text]

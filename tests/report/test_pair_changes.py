@@ -28,7 +28,7 @@ def test_an_override_is_compared_with_what_was_inherited() -> None:
     assert changed((None, [LARGE]), ([SMALL, LARGE], [LARGE])) == [
         ("-", "mem 128M..1G"),
         (" ", "mem 4G..8G"),
-        ("#", "the group's own pairs replace those of the cluster, which it inherits now"),
+        ("#", "the group's own sizes replace those of the cluster, which it inherits today"),
     ]
 
 
@@ -36,14 +36,14 @@ def test_a_removed_override_is_compared_with_what_is_inherited_then() -> None:
     assert changed(([LARGE], None), ([LARGE], [SMALL])) == [
         ("-", "mem 4G..8G"),
         ("+", "mem 128M..1G"),
-        ("#", "own pairs removed, the cluster's hold"),
+        ("#", "own sizes removed, the cluster's hold"),
     ]
 
 
 def test_own_pairs_are_compared_with_own_pairs() -> None:
     assert changed(([LARGE], [SMALL]), ([LARGE], [SMALL])) == [("-", "mem 4G..8G"), ("+", "mem 128M..1G")]
     both = [SMALL, LARGE]
-    assert changed((both, both[::-1]), (both, both[::-1]))[-1] == ("#", "same pairs, other order")
+    assert changed((both, both[::-1]), (both, both[::-1]))[-1] == ("#", "same sizes, other order")
 
 
 def test_pairs_of_a_new_group_are_all_new() -> None:

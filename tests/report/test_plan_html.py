@@ -173,7 +173,7 @@ def test_specs_are_boxes_on_logarithmic_axes(before: ClusterState, after: Cluste
         ("then", "quarter"),
     ]
     then = {box.label: box for box in shared.boxes if box.kind == "then"}
-    large, small = then["pair 1"], then["pair 2"]
+    large, small = then["size 1"], then["size 2"]
     per_doubling = large.width / math.log2(64 / 16)
     assert small.width == pytest.approx(per_doubling * math.log2(12 / 1), abs=0.2)
     assert large.height / math.log2(1024 / 100) == pytest.approx(small.height / math.log2(90 / 10), abs=0.2)
@@ -199,8 +199,8 @@ def test_pairs_have_their_names_where_capacity_is_not_known(before: ClusterState
     page = plan_html(full_plan(), before=before, after=after, names=names)
     for name in ("full", "half", "quarter", "big", "little"):
         assert f">{name}</text>" in page
-    assert ">pair 1</text>" not in page
-    assert ">pair 1</text>" in plan_html(full_plan(), before=before, after=after)
+    assert ">size 1</text>" not in page
+    assert ">size 1</text>" in plan_html(full_plan(), before=before, after=after)
 
 
 LENGTHS = tuple(st.floats(low, high) for low, high in ((52, 500), (22, 270), (5, 60), (5, 40)))

@@ -49,9 +49,9 @@ def test_the_verdict_comes_first_then_the_table_and_all_else_is_folded() -> None
     assert figures == [f"- {word}" for word in words]
     assert "basis: mixed; declared: disk of node1, node2; all else is measured" in lines[-1]
     shown = unfolded(text)
-    assert "| `shared` | `large` | 8 | 3 | -5 |" in shown
+    assert "| `shared` | `large` | 64G · 16 CPU · 1T | 8 | 3 | -5 |" in shown
     assert "| `shared` | `large` | 64G · 16 CPU · 1T | 8 | 3 | -5 | -62 % |" in text
-    assert "- **FAILS** guard `no-shrink`: pair large of shared: 8 → 3" in shown
+    assert "- **FAILS** guard `no-shrink`: size large of shared: 8 → 3" in shown
     assert "  - override it with --allow no-shrink, if you must" in shown
     page = page_of_markdown(text)
     violations = list(impact_sections(full_impact()))[1]
@@ -67,7 +67,7 @@ def test_a_plan_that_can_be_applied_says_what_gets_worse() -> None:
     text = plan_markdown(full_plan(safe=True), impact=full_impact())
     verdict = text.splitlines()[3]
     worse = (
-        "worse: pair 1 in group shared 8 → 0 of 32G · 8 CPU · 1T (no spec pair of the policy allows the size), and 4"
+        "worse: size 1 in group shared 8 → 0 of 32G · 8 CPU · 1T (no size of the policy allows such an instance), and 4"
     )
     assert verdict.startswith(f"⚠ **Can be applied, 1 guard overridden, but {worse}")
     assert "web and 2 more newly violate the policy" in verdict
@@ -90,10 +90,10 @@ def test_the_facts_for_a_decision_are_above_the_folds() -> None:
         impact=replace(known, capacity=replace(known.capacity, groups=(harder, *known.capacity.groups[1:]))),
     )
     decided = unfolded(text)
-    assert "standard in group dedicated 650 → 0 (no spec pair of the policy allows the size)" in decided
+    assert "standard in group dedicated 650 → 0 (no size of the policy allows such an instance)" in decided
     assert "- **Resource model**: not known for group remote: no measured memory; " in decided
     assert "**No worse**" not in decided
-    cured = "3 moves, 120G to copy (about 34 min), cure 2 of 3 new faults, and 1 fault of before"
+    cured = "3 moves, 120G to copy (about 34 min), cure 2 of 3 new faults, and 1 fault of today"
     assert f"- **Remedy**: not known for group remote: no measured memory; {cured}" in decided
     (touched,) = [summary for summary in page_of_markdown(text).summaries if summary.startswith("What changes")]
     whole, *counted = [int(number) for number in re.findall(r"\((\d+)\)", touched)]

@@ -51,7 +51,7 @@ def test_a_group_that_loses_its_last_node_has_no_redundancy_to_lose() -> None:
 def test_the_same_redundancy_is_no_row() -> None:
     section = _section(_survives(1), _survives(1))
     assert (section.weight, section.worse, section.tables) == (Weight.SAME, "", ())
-    assert section.summary == "every loss of up to 2 nodes that is absorbed now is absorbed then"
+    assert section.summary == "every loss of up to 2 nodes that is absorbed today is absorbed after"
 
 
 def test_each_component_of_the_score_that_changes_is_a_row() -> None:

@@ -136,7 +136,7 @@ def test_a_spec_is_checked_against_the_largest_node(tmp_path: Path) -> None:
     assert check(f"{both}{specs('48G 96G')}", tmp_path, state=unknown) == []
     assert codes(check(f"{both}{specs('48G 96G')}", tmp_path, state=uneven)) == ["GP724"]
     found = message(f"{GOLD}{specs(disk='2T 4T')}", tmp_path, state, "GP724")
-    assert found == "spec some: disk-size 2T is more than any node of group gold has (1T)"
+    assert found == "size some: disk-size 2T is more than any node of group gold has (1T)"
     cpus = specs().replace("ipolicy:\n", "ipolicy:\n  vcpu-ratio: 1\n").replace("cpu-count: 1,", "cpu-count: 4,")
     assert check(f"{GOLD}{cpus}", tmp_path, state=uneven) == []
     few = replace(uneven, nodes={"n1": replace(uneven.nodes["n1"], resources=replace(small, cpu_total=2))})

@@ -75,7 +75,7 @@ SLIPS = {
     ),
     "a loss that no plan can reach": (
         GOLD + "nodes: [n1, n2]\nhardware: {memory: 64G, cpus: 16}\n" + LARGE + GUARD.format("15"),
-        "guard small allows a loss of 15 instances, but the nodes hold at most 8 of a spec",
+        "guard small allows a loss of 15 instances, but the nodes hold at most 8 of a size",
         GOLD + "nodes: [n1, n2]\nhardware: {memory: 64G, cpus: 16}\n" + LARGE + GUARD.format("2"),
     ),
     "ssh on a port before 22": (
@@ -145,7 +145,7 @@ def test_specs_that_all_exceed_a_node_are_one_finding(tmp_path: Path) -> None:
     assert few == ["GP226"]
     (found,) = bad(text.replace("{}", "10G"), tmp_path)
     assert (found.code, found.severity, found.span and found.span.line) == ("GP226", Severity.ERROR, 4)
-    assert "spec large: memory-size 16G is more than a node has (10G)" in found.message
+    assert "size large: memory-size 16G is more than a node has (10G)" in found.message
 
 
 def test_a_copied_file_is_one_finding(tmp_path: Path) -> None:

@@ -210,9 +210,9 @@ def test_text_shows_places_only_when_asked(view: EffectivePolicy) -> None:
 def test_text_names_the_specs_once() -> None:
     text = text_of(show_answer(effective_view(load_policy(POLICIES / "two-groups"))))
     lines = [line.split() for line in text.splitlines()]
-    assert ["spec", *SPEC_PARAMETERS] in lines
+    assert ["size", *SPEC_PARAMETERS] in lines
     assert ["quarter", "61G..62G", "7", "2000G..2982G", "1", "1..8", "3"] in lines
-    assert sum(line[:1] == ["large"] for line in lines) == 1, "a group that inherits specs refers to the cluster"
+    assert sum(line[:1] == ["large"] for line in lines) == 1, "a group that inherits sizes refers to the cluster"
 
 
 def test_each_object_is_shown_also_one_without_values(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_a_size_that_is_not_given_is_that_of_the_standard_instance(tmp_path: Pat
             "on: {simulate: {nodes: 2, memory_node: 65G}}\nplace: {spec: small}\nexpect: {refused: false}",
             "node node-1 keeps more memory for itself than its 65536 MiB",
         ),
-        ("place: {spec: tiny}\nexpect: {refused: false}", "there is no spec pair 'tiny'"),
+        ("place: {spec: tiny}\nexpect: {refused: false}", "there is no size 'tiny'"),
         ("place: {spec: small, group: gold}\nexpect: {refused: false}", "the cluster has no group 'gold'"),
         ("place: {spec: small, disk-template: rbd}\nexpect: {refused: false}", "disk template rbd is not enabled"),
         ("check_instance: {memory-size: 1G, minmem: 2G}\nexpect: {refused: false}", "minmem 2048 is above memory-size"),

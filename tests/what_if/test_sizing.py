@@ -109,7 +109,7 @@ def test_a_kind_that_is_too_small_is_not_bought(state: ClusterState) -> None:
 
 def test_when_no_number_is_enough_it_says_what_binds(state: ClusterState, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizing, "MOST_NODES", 3)
-    with pytest.raises(GpolicyError, match=r"3 more nodes are not enough: \d+ of 200 pair 1:max fit") as caught:
+    with pytest.raises(GpolicyError, match=r"3 more nodes are too few: \d+ of 200 size 1 at its largest fit") as caught:
         ask(state, "200x 1:max")
     assert "the limit is " in str(caught.value.hint)
 
@@ -169,7 +169,7 @@ def test_a_group_with_both_kinds_of_storage_is_refused(state: ClusterState) -> N
     ("wants", "likes", "said"),
     [
         (("1x 1",), ("node9",), "like: there is no node 'node9'"),
-        (("1x 9",), ("node1",), "there is no spec pair '9' in group default"),
+        (("1x 9",), ("node1",), "there is no size '9' in group default"),
         (("1x 1",), ("node1", "node1.example.org=2"), "like names a node twice"),
         (("1x 1",), ("node1", "node5"), "the kinds of nodes are in several groups"),
         (("1x 1 in default",), ("node1",), "names a group"),
@@ -211,7 +211,7 @@ def test_what_ganeti_does_not_make_on_exclusive_storage_does_not_fit(state: Clus
     group = state.groups["dedicated"]
     group = replace(group, effective={**group.effective, ("ipolicy", "disk-templates"): ["drbd"]})
     mirrored = replace(state, groups={**state.groups, "dedicated": group})
-    with pytest.raises(GpolicyError, match="0 of 2 pair 1:min fit") as caught:
+    with pytest.raises(GpolicyError, match="0 of 2 size 1 at its smallest fit") as caught:
         ask(mirrored, "2x 1", likes=("node5",))
     assert "Ganeti makes only plain instances" in str(caught.value.hint)
     with pytest.raises(GpolicyError, match="Ganeti makes no drbd instance on nodes with exclusive storage"):
@@ -279,7 +279,7 @@ def test_a_number_of_the_policy_that_costs_nodes_is_named(state: ClusterState) -
 def test_a_size_that_no_spec_allows_says_what_it_would_take(state: ClusterState) -> None:
     with pytest.raises(GpolicyError) as caught:
         ask(state, "60x memory=1G vcpus=20 disk=1G")
-    assert "with a spec for 1G · 20 CPU · 1G in ipolicy.minmax it needs" in (caught.value.hint or "")
+    assert "with a size for 1G · 20 CPU · 1G in ipolicy.minmax it needs" in (caught.value.hint or "")
 
 
 def test_hardware_that_costs_nodes_is_no_number_of_the_policy(state: ClusterState) -> None:

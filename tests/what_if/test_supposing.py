@@ -237,7 +237,7 @@ def test_a_node_moves(small: ClusterState) -> None:
 def test_hardware_comes_before_load(small: ClusterState) -> None:
     more = (read_more("40x 1:max in g"), read_more("8x like:n3 in g"))
     found = suppose(small, WhatIf(more=more))
-    assert found.supposed == ("8 more nodes like n3 in group g", "40 more pair 1:max in group g")
+    assert found.supposed == ("8 more nodes like n3 in group g", "40 more size 1 at its largest in group g")
 
 
 @pytest.mark.parametrize(
@@ -246,8 +246,8 @@ def test_hardware_comes_before_load(small: ClusterState) -> None:
         (WhatIf(more=(read_more("like:n9"),)), "there is no node 'n9'"),
         (WhatIf(more=(read_more("like:n?"),)), "'n?' means 3 nodes"),
         (WhatIf(more=(read_more("like:n1 in j"),)), "there is no group 'j'"),
-        (WhatIf(more=(read_more("2x huge in g"),)), "there is no spec pair 'huge' in group g"),
-        (WhatIf(more=(read_more("999x 1:max in g"),)), r"only \d+ of 999 pair 1:max fit in group g"),
+        (WhatIf(more=(read_more("2x huge in g"),)), "there is no size 'huge' in group g"),
+        (WhatIf(more=(read_more("999x 1:max in g"),)), r"only \d+ of 999 size 1 at its largest fit in group g"),
         (WhatIf(more=(read_more("600x like:n1"),) * 2), "1,200 more nodes in all"),
         (WhatIf(more=(read_more("1x 1 in g"), read_more("20000x 1 in g"))), "20,001 more instances in all"),
         (WhatIf(less=("n1",)), "instances db, web are on node n1"),
@@ -336,9 +336,9 @@ def test_a_declared_total_grows_with_the_memory(small: ClusterState) -> None:
 def test_sizes_go_by_the_names_of_the_policy(small: ClusterState) -> None:
     found = suppose(small, WhatIf(more=(read_more("2x tiny in g"),)), PairNames(groups={"g": ("tiny",)}))
     assert [name for name in found.instances if name.startswith("tiny")] == ["tiny+1", "tiny+2"]
-    assert found.supposed == ("2 more tiny:min in group g",)
+    assert found.supposed == ("2 more tiny at its smallest in group g",)
 
 
 def test_a_pair_without_a_name_goes_by_what_reports_call_it(small: ClusterState) -> None:
-    found = suppose(small, WhatIf(more=(read_more("2x pair 1 in g"), read_more("pair 1:max in g"))))
-    assert found.supposed == ("2 more pair 1:min in group g", "1 more pair 1:max in group g")
+    found = suppose(small, WhatIf(more=(read_more("2x pair 1 in g"), read_more("size 1:max in g"))))
+    assert found.supposed == ("2 more size 1 at its smallest in group g", "1 more size 1 at its largest in group g")

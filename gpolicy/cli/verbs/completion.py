@@ -17,7 +17,7 @@ verbs = typer.Typer()
 def completion(shell: Annotated[str, typer.Argument(..., metavar="SHELL", help="bash, zsh or fish.")]) -> int:
     """Print the script that completes gpolicy's words in a shell.
 
-    It completes verbs, options and their values, and the names of the policy: groups, specs, guards, tests, rules.
+    It completes verbs, options and their values, and the names of the policy: groups, sizes, guards, tests, rules.
     Load it in bash and zsh by `eval "$(gpolicy completion bash)"`, in fish by `gpolicy completion fish | source`; or
     write it to the place where your shell keeps such scripts.
     """

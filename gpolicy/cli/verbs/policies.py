@@ -314,7 +314,7 @@ def explain(
             metavar="[NAME]",
             help="A rule (GP201, spec-overlap), a family of rules (GP2), a key (vcpu-ratio, ipolicy.minmax), a kind"
             " (NodeGroup), a guard (disks-stay), an exit code (2, exit-codes), an environment variable or a word of"
-            " reports (n1-reserve, FailMem), or of the policy in this directory a guard, a spec or a house rule"
+            " reports (n1-reserve, FailMem), or of the policy in this directory a guard, a size or a house rule"
             " (house/NAME). Default: list the rules.",
         ),
     ] = None,

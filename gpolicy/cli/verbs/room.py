@@ -77,8 +77,8 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
 ) -> int:
     """Count how many more instances fit, and what limits them.
 
-    It counts each group alone, by spec, and again under its limits if the policy or an option sets some. The last
-    rows are what hspace says of the whole cluster.
+    It counts each group alone, each size at its largest, under the limits that the policy or an option sets. The
+    last rows are the whole cluster.
     """
     from gpolicy.analysis.health import cluster_health  # noqa: PLC0415
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
@@ -152,8 +152,8 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
             ...,
             metavar="REQUEST...",
             help="The instance: words KEY=VALUE (memory=4G minmem=1G vcpus=2 disk=20G disk=10G:2 template=drbd "
-            "group=NAME tags=A,B nodes=A,B spindle-use=1 nics=1), the name of a spec pair (SPEC:max: its maximum), or a"
-            " file with these keys (YAML or JSON; also a request for hail).",
+            "group=NAME tags=A,B nodes=A,B spindle-use=1 nics=1), a size at its smallest by its name (SIZE:max: at"
+            " its largest), or a file with these keys (YAML or JSON; also a request for hail).",
         ),
     ],
     *,
@@ -177,9 +177,9 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
 ) -> int:
     """Show where hail would place an instance, and why there.
 
-    Every node or pair of nodes is listed with its result. The name of a spec pair means its minimum; missing values
-    come from the policy's std. Exit code 1 when no node takes the instance (the answer then says what would fit), or
-    Ganeti would refuse it all the same.
+    Every node or pair of nodes is listed with its result. The name of a size means the size at its smallest, NAME:max
+    at its largest; missing values come from the policy's std. Exit code 1 when no node takes the instance (the answer
+    then says what would fit), or Ganeti would refuse it all the same.
     """
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415

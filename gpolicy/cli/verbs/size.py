@@ -50,7 +50,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
         typer.Option(
             "--want",
             metavar="WORDS",
-            help="What must fit: `50x SPEC`, at the minimum of the spec (SPEC:max: its maximum), or `50x memory=4G"
+            help="What must fit: `50x SIZE`, the size at its smallest (SIZE:max: at its largest), or `50x memory=4G"
             " disk=20G`. Can be repeated. Without it, the answer is how many more instances fit at today's mix of"
             " sizes.",
         ),

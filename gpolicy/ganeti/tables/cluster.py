@@ -265,8 +265,8 @@ def ipolicy() -> list[Parameter]:
     """Return the rows of the instance policy."""
     new, capacity = TakesEffect.NEW_INSTANCES, TakesEffect.CAPACITY_ONLY
     pairs = (
-        "The sizes that instances may have: pairs of bounds, biggest first. An instance is legal when it fits entirely"
-        " inside at least one pair. Always replaced as a whole."
+        "The sizes that instances may have, biggest first, each with min and max. An instance is legal when it fits"
+        " entirely inside at least one. The list is always replaced as a whole."
     )
     allowed = (
         "Disk templates that instances may use; each must be enabled on the cluster. hspace counts instances of the"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gpolicy.resolve.desired import Desired
 
 _CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
-"""What says that a value is not allowed, by the name of the value; of all others the spec pairs do."""
+"""What says that a value is not allowed, by the name of the value; of all others the sizes do."""
 _GUARDED: Final = (
     f"{GROUP}alloc_policy: last_resort\nndparams: {{cpu_speed: 2}}\n---\n"
     "gpolicy: v1\nkind: Guards\nguards:\n  - {name: few, max_changes: …}\n"
@@ -318,9 +318,9 @@ def plan_unsafe(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP724", "Partitioned Ganeti, Constrained instance sizes", When.STATE)(
-    summary="The smallest or the largest instance of a spec is larger than every node of the group.",
-    rationale="The spec is legal, but no instance of this size can be created until the group has larger nodes. If"
-    " the group promises hardware, its specs are compared with that (GP211, GP212).",
+    summary="The smallest or the largest instance of a size is larger than every node of the group.",
+    rationale="The size is legal, but no such instance can be created until the group has larger nodes. If"
+    " the group promises hardware, its sizes are compared with that (GP211, GP212).",
     bad=group_with(spec("big", "96G 128G", "1 4", "1G 10G")),
     good=group_with(spec("big", "16G 60G", "1 4", "1G 10G")),
 )
@@ -328,13 +328,13 @@ def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         for excess in context.once(excesses_by_group).get(group.name, ()):
             if excess.limit.span is None:
-                hint = "make the spec smaller" if excess.bound == "min" else "lower the maximum"
+                hint = "make the size smaller" if excess.bound == "min" else "lower the maximum"
                 yield hit(group, excess.sentence(f"any node of {name_of(group)}"), excess.place, hint)
 
 
 @warning("GP725", when=When.STATE)(
     summary="A node of the cluster has less than the hardware that its group promises.",
-    rationale="gpolicy compares specs and tests with the promise, so their results are wrong for this node.",
+    rationale="gpolicy compares sizes and tests with the promise, so their results are wrong for this node.",
     **show(f"{GROUP}hardware: {{memory: …, cpus: 16}}\n", bad="128G", good="64G"),
     parameters=(
         RuleParameter(

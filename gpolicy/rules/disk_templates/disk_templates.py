@@ -238,9 +238,9 @@ def template_never_allowed(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP310", "Ganeti 3.0, checks of instances")(
-    summary="Only the template diskless is allowed, but the specs have disks.",
+    summary="Only the template diskless is allowed, but the sizes have disks.",
     rationale="No instance with a disk can be created, and the bounds of disk-size and disk-count have no effect."
-    " Where no other template is enabled either, and the specs want no disk, that is on purpose.",
+    " Where no other template is enabled either, and the sizes want no disk, that is on purpose.",
     **show(f"{CLUSTER}ipolicy:\n  disk-templates: […]\n{_PAIR}", bad="diskless", good="diskless, plain"),
 )
 def only_diskless(context: Context) -> Iterator[Hit]:

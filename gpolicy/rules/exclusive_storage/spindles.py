@@ -66,7 +66,7 @@ def _volumes_here(hardware: Hardware, exclusive: Leaf | None = None) -> tuple[Re
 
 
 @warning("GP402", f"{_EXCLUSIVE}; Implementation order")(
-    summary="With exclusive storage, the maximum disk size of a spec is not a multiple of the spindle size.",
+    summary="With exclusive storage, the maximum disk-size of a size is not a multiple of the spindle size.",
     rationale="A disk takes whole physical volumes, and Ganeti counts only floor(size / 1.03) of each: 1 % margin"
     " and 2 % reserve. So a disk as large as one volume takes two. Capacity is right only if the allowed sizes are"
     " multiples of the spindle size.",
@@ -91,8 +91,8 @@ def disk_size_not_whole_spindles(context: Context) -> Iterator[Hit]:
 
 
 @information("GP403", _SPINDLES)(
-    summary="With exclusive storage, the disk sizes of a spec need different numbers of spindles.",
-    rationale="Instances of one spec then use nodes unevenly, and how many fit depends on their sizes.",
+    summary="With exclusive storage, the disks of a size need different numbers of spindles.",
+    rationale="Instances of one size then use nodes unevenly, and how many fit depends on their disks.",
     bad=EXCLUSIVE + HARDWARE + _specs("half\n      " + bounds("61G 125G", "7 15", "2T 5880G", "3 6")),
     good=_GOOD,
 )
@@ -106,7 +106,7 @@ def disk_size_spans_spindles(context: Context) -> Iterator[Hit]:
 
 
 @error("GP404", _SPINDLES)(
-    summary="The smallest disks of a spec need more spindles than its spindle-use allows.",
+    summary="The smallest disks of a size need more spindles than its spindle-use allows.",
     rationale="With exclusive storage, Ganeti compares spindle-use with the spindles of the instance's disks, and"
     " refuses a disk with too few. No instance can satisfy both.",
     bad=EXCLUSIVE + HARDWARE + _specs(_full(spindles="11 11")),
@@ -125,7 +125,7 @@ def too_few_spindles(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP425", _SPINDLES)(
-    summary="With exclusive storage, a group's spec allows more disks than spindles.",
+    summary="With exclusive storage, a group's size allows more disks than spindles.",
     rationale="Each disk takes at least one physical volume of its own, so no instance has more disks than its"
     " spindle-use or the node's volumes. Most likely disk-count and another number are exchanged. A bound of 16,"
     " Ganeti's own limit, means no limit.",
@@ -144,7 +144,7 @@ def disks_beyond_spindles(context: Context) -> Iterator[Hit]:
 
 
 @error("GP405", _SPINDLES)(
-    summary="The smallest instance of a spec needs more spindles than a node of the group has.",
+    summary="The smallest instance of a size needs more spindles than a node of the group has.",
     rationale="No node of the group can hold such an instance.",
     bad=EXCLUSIVE + "hardware: {pv_count: 10, pv_size: 1T}\n" + _specs(_full(spindles="1 12")),
     good=_GOOD,
@@ -162,7 +162,7 @@ def spindles_beyond_node(context: Context) -> Iterator[Hit]:
             if needed > volumes:
                 place = ("min", "disk-size" if for_disks == needed else "spindle-use")
                 message = f"{pair.title} needs {needed} spindles, a node has {volumes}"
-                hint = "make the spec smaller, or correct the hardware"
+                hint = "make the size smaller, or correct the hardware"
                 yield hit(group, message, pair.at(*place), hint, _volumes_here(hardware))
 
 
@@ -183,7 +183,7 @@ def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP414", _SPINDLES, When.MORE_WITH_STATE)(
-    summary="A spec requires an exact number of spindles, but exclusive storage is not on.",
+    summary="A size requires an exact number of spindles, but exclusive storage is not on.",
     rationale="Spindles are an instance's own physical volumes only with exclusive storage. Without it, disks"
     " share all volumes, and spindle-use is a number that an instance states (default 1).",
     **show(f"…{HARDWARE}{WHOLE_NODES}{FULL}", bad=DEDICATED, good=EXCLUSIVE),
@@ -258,7 +258,7 @@ def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator
 
 
 @warning("GP415", "Partitioned Ganeti, Dedicated CPUs and Dedicated RAM", When.MORE_WITH_STATE)(
-    summary="With exclusive storage, the largest instance of a spec leaves nothing for the node itself.",
+    summary="With exclusive storage, the largest instance of a size leaves nothing for the node itself.",
     rationale="The node's own system and the hypervisor need memory and CPUs. hail and hspace refuse a node that"
     " gives everything away, since some memory must stay free. hv_state says what a node keeps (mem_node,"
     " cpu_node); without it, Ganeti counts one CPU.",
@@ -304,7 +304,7 @@ def times_in_words(number: int) -> str:
 
 
 @warning("GP416", "Allocation for Partitioned Ganeti, Dedicated Allocation Metric", When.MORE_WITH_STATE)(
-    summary="With exclusive storage, a spec named after a part of a node fits less often than its name says.",
+    summary="With exclusive storage, a size named after a part of a node fits less often than its name says.",
     rationale="Nodes are given away whole, in halves or in quarters. If a half needs more than half of the memory,"
     " CPUs or disk that a node gives, it fits once and the rest stays unused. The allocator wants some memory and"
     " some disk to stay free: two halves of 32G do not fit in 64G.",
@@ -371,8 +371,8 @@ def _kept(context: Context, group: GroupPolicy) -> Iterator[tuple[str, int, Span
 
 
 @warning("GP410", "Allocation for Partitioned Ganeti, Dedicated Allocation Metric")(
-    summary="With exclusive storage, specs are not in descending order of their minimum disk size.",
-    rationale="hail's dedicated metric sorts specs by the minimum of disk-size, biggest first; hspace uses the"
+    summary="With exclusive storage, sizes are not in descending order of their minimum disk size.",
+    rationale="hail's dedicated metric sorts sizes by the minimum of disk-size, biggest first; hspace uses the"
     " order of the list. If the two differ, placement protects another size than capacity counts. With equal"
     " minimums the metric's order is undefined.",
     **show(f"{EXCLUSIVE}ipolicy:\n  minmax:\n…", bad=f"{_COMPUTING}{_STORAGE}", good=f"{_STORAGE}{_COMPUTING}"),
@@ -388,6 +388,6 @@ def dedicated_order(context: Context) -> Iterator[Hit]:
                 continue
             how = "the same min disk-size as" if low == high else "a greater min disk-size than"
             message = f"{second.title} has {how} {first.title} before it"
-            hint = "list the specs by descending min disk-size, and let no two be equal"
+            hint = "list the sizes by descending min disk-size, and let no two be equal"
             related = see(first.at("min", "disk-size"), f"{first.title} is here")
             yield hit(declared, message, second.at("min", "disk-size"), hint, related)

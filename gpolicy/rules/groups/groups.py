@@ -149,9 +149,9 @@ def removed_with_content(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP610", "Ganeti 3.0, alloc_policy", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A group is unallocable, but no other declared group takes the cluster's specs, or any instance.",
+    summary="A group is unallocable, but no other declared group takes the cluster's sizes, or any instance.",
     rationale="hail and hspace put nothing into an unallocable group, so you can create instances of that size"
-    " only by naming their nodes. A group with specs of its own is often closed on purpose, such as for a repair.",
+    " only by naming their nodes. A group with sizes of its own is often closed on purpose, such as for a repair.",
     bad=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: unallocable\n---\n{_OWN_SPECS}",
     good=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: last_resort\n---\n{_OWN_SPECS}",
 )

@@ -48,8 +48,8 @@ def guard_unknown_group(context: Context) -> Iterator[Hit]:
 
 
 @error("GP802", when=When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A guard names a spec that its group does not have.",
-    rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1. A"
+    summary="A guard names a size that its group does not have.",
+    rationale="The policy names its sizes: by `name` in `minmax`, or by their place in the list from 1. A"
     " guard that cannot be measured fails and stops every plan.",
     **show(_guards("name: room, group: gold, spec: …, at_least: 4"), bad="lagre", good="large"),
 )
@@ -211,7 +211,7 @@ def guard_never_fails(context: Context, most: float) -> Iterator[Hit]:
             bound = _most_of_all(context, guard) if context.state is None else None
             if bound is not None and guard.limit >= bound:
                 loss = f"a loss of {guard.shown_limit} instances"
-                message = f"guard {guard.name.value} allows {loss}, but the nodes hold at most {bound} of a spec"
+                message = f"guard {guard.name.value} allows {loss}, but the nodes hold at most {bound} of a size"
                 yield hit(_label(guard), message, guard.span, "write fewer instances, or a share such as `10%`")
 
 

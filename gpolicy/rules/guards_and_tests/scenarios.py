@@ -68,8 +68,8 @@ def test_unknown_group(context: Context) -> Iterator[Hit]:
 
 
 @error("GP812", when=When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A test names a spec that its group does not have.",
-    rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1.",
+    summary="A test names a size that its group does not have.",
+    rationale="The policy names its sizes: by `name` in `minmax`, or by their place in the list from 1.",
     **show(_tests(_test("check_instance: {group: gold, spec: …}", "refused: false")), bad="lagre", good="large"),
 )
 def test_unknown_spec(context: Context) -> Iterator[Hit]:

@@ -148,7 +148,7 @@ def _covers(pattern: str, volume: str) -> bool:
 
 
 @warning("GP163", "Resource model, Instance policies; Ganeti 3.0, instance creation")(
-    summary="An instance with the cluster's backend defaults fits no spec.",
+    summary="An instance with the cluster's backend defaults fits no size.",
     rationale="An instance gets minmem, maxmem, vcpus and spindle_use from these defaults unless it names its own."
     " If neither the cluster nor a group of the policy allows that size, Ganeti refuses each such instance.",
     **show(f"{CLUSTER}beparams: {{maxmem: …, vcpus: 4}}\n{_FROM_4G}", bad="1G", good="4G"),
@@ -165,8 +165,8 @@ def backend_defaults_outside(context: Context) -> Iterator[Hit]:
     alone = [not any(_allows(pair, [size]) for pair in pairs) for size in wanted]  # a default that no spec allows
     leaf = [*declared.values()][alone.index(True) if any(alone) else 0]
     size = ", ".join(f"{path[-1]} {amount(*item)}" for path, item in zip(declared, wanted, strict=True))
-    message = f"no spec allows the default instance ({size})"
-    yield hit(cluster, message, leaf.span, "choose defaults inside a spec: most instances are small")
+    message = f"no size allows the default instance ({size})"
+    yield hit(cluster, message, leaf.span, "choose defaults inside a size: most instances are small")
 
 
 def _allows(pair: Pair, sizes: list[tuple[str, int]]) -> bool:

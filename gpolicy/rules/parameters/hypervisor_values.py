@@ -180,7 +180,7 @@ def _fewest_cpus(context: Context) -> tuple[int, Span | None, str]:
 
 
 @warning("GP180", f"{_SOURCE}; qemu(1), -smp")(
-    summary="No instance of a spec has the CPUs that cpu_sockets, cpu_cores and cpu_threads of KVM make together.",
+    summary="No instance of a size has the CPUs that cpu_sockets, cpu_cores and cpu_threads of KVM make together.",
     rationale="KVM refuses to start an instance whose virtual CPUs are not the product of sockets, cores and"
     " threads; if one of them is not given, they must be a multiple of the product of the others.",
     **show(f"{CLUSTER}hvparams:\n  kvm: {{cpu_cores: …}}\n{_UP_TO_4}", bad="4, cpu_threads: 2", good="2"),
@@ -201,7 +201,7 @@ def kvm_topology(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP188", f"{_SOURCE}; qemu(1), -drive if=ide", When.MORE_WITH_STATE)(
-    summary="A spec allows more disks than the type of disks of KVM can have.",
+    summary="A size allows more disks than the type of disks of KVM can have.",
     rationale="QEMU's machines have two IDE channels with two devices each. An instance with more disks does not"
     " start.",
     bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  kvm: {{disk_type: ide}}\n"

@@ -245,7 +245,7 @@ def ratios_exchanged(context: Context) -> Iterator[Hit]:
 
 @warning("GP195", "Resource model, Instance policies", When.MORE_WITH_STATE)(
     summary="spindle-ratio fills a node long before its memory and CPUs, even with the largest instances.",
-    rationale="A node takes as many instances as spindle_count times spindle-ratio allow. If each spec, at its largest"
+    rationale="A node takes as many instances as spindle_count times spindle-ratio allow. If each size, at its largest"
     " in memory and CPUs, fits many times more often, most of the node stays empty: most likely a digit is lost.",
     **show(_FILLED.replace("  vcpu", "  spindle-ratio: …\n  vcpu"), bad="3", good="32"),
 )

@@ -45,7 +45,7 @@ _MIN, _MAX = _PAIR.partition("      max:")[::2]
 
 
 @error("GP206", f"{SIZES}; Ganeti 3.0 checks it", stays=REFUSED)(
-    summary="A spec's minimum is above its maximum.",
+    summary="A size's minimum is above its maximum.",
     rationale="Ganeti refuses the policy, since no instance could fit.",
     **bad_specs(spec("small", "12G 1G", "1 3", "10G 90G")),
 )
@@ -67,7 +67,7 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
 
 
 @error("GP207", f"{SIZES}; Ganeti 3.0 does not check it")(
-    summary="The maximum memory or CPU count of a spec is 0.",
+    summary="The maximum memory or CPU count of a size is 0.",
     rationale="Ganeti accepts bounds of zero and below, but every instance has memory and a CPU.",
     **bad_specs(spec("none", "0 0", "1 3", "10G 90G")),
 )
@@ -80,8 +80,8 @@ def spec_allows_nothing(context: Context) -> Iterator[Hit]:
 
 
 @error("GP213", _SOURCE)(
-    summary="A spec requires more than 16 disks or 8 network interfaces.",
-    rationale="No instance of Ganeti can have so many, so the spec allows none.",
+    summary="A size requires more than 16 disks or 8 network interfaces.",
+    rationale="No instance of Ganeti can have so many, so the size allows none.",
     **show(_PAIR.replace("disk-count: 1", "disk-count: …"), bad="17", good="16"),
 )
 def spec_min_above_ceiling(context: Context) -> Iterator[Hit]:
@@ -94,10 +94,10 @@ def spec_min_above_ceiling(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP214", _SOURCE)(
-    summary="A spec's maximum is above 16 disks or 8 network interfaces.",
+    summary="A size's maximum is above 16 disks or 8 network interfaces.",
     rationale="Ganeti accepts the bound, but no instance reaches it: 16 disks and 8 interfaces are its own limits.",
     **show(f"{_MIN}      max:{_MAX.replace('nic-count: 1', 'nic-count: …')}", bad="9", good="8"),
-    fix="Writes Ganeti's own limit. The spec allows the same instances as before.",
+    fix="Writes Ganeti's own limit. The size allows the same instances as before.",
 )
 def spec_max_above_ceiling(context: Context) -> Iterator[Hit]:
     for declared, pair in context.each_pair():
@@ -111,7 +111,7 @@ def spec_max_above_ceiling(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP220", f"{SIZES}; Ganeti 3.0 does not check it")(
-    summary="The minimum memory, CPU count or disk count of a spec is 0.",
+    summary="The minimum memory, CPU count or disk count of a size is 0.",
     rationale="Every instance has memory and a CPU, and disks where the template diskless is not allowed, so the"
     " bound excludes nothing. Ganeti accepts it silently.",
     **bad_specs(spec("small", "0 12G", "1 3", "10G 90G")),
@@ -127,7 +127,7 @@ def spec_min_zero(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP221", f"{SIZES}; Ganeti 3.0, check of instances")(
-    summary="A spec allows no disks, or only disks of size 0, but diskless instances are not allowed.",
+    summary="A size allows no disks, or only disks of size 0, but diskless instances are not allowed.",
     rationale="No instance fits: one with disks has too many, and one without disks needs the template diskless.",
     **bad_specs(spec("small", "1G 12G", "1 3", "0 0")),
 )
@@ -145,9 +145,9 @@ def spec_without_disks(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP224")(
-    summary="A bound of a spec has far too little or too much memory for its CPUs.",
+    summary="A bound of a size has far too little or too much memory for its CPUs.",
     rationale="No system runs in so little memory for each CPU, and none has so much. If the smallest and the"
-    " largest instance of one spec differ a thousandfold in it, most likely a unit of one of them is wrong: a"
+    " largest instance of one size differ a thousandfold in it, most likely a unit of one of them is wrong: a"
     " number without a unit is in MiB.",
     bad=group_with(spec("large", "64 64G", "16 16", "100G 1T")),
     good=group_with(LARGE),
@@ -196,8 +196,8 @@ def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
 
 
 @error("GP205", f"{SIZES}; Ganeti 3.0 checks it on the cluster", stays=REFUSED)(
-    summary="The standard spec (std) lies in none of the cluster's specs.",
-    rationale="Ganeti refuses the policy: all six parameters of std must lie inside one spec.",
+    summary="The standard instance (std) lies in none of the cluster's sizes.",
+    rationale="Ganeti refuses the policy: all six parameters of std must lie inside one size.",
     bad=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 512, cpu-count: 2}}\n  minmax:\n" + SMALL,
     good=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 2G, cpu-count: 2}}\n  minmax:\n" + SMALL,
 )
@@ -219,8 +219,8 @@ def std_outside(context: Context) -> Iterator[Hit]:
         f" {amount(name, pair.maximum[name])}"
         for name in names
     )
-    message = f"std lies in no spec; the nearest is {pair.title}, but {reasons}"
-    yield hit("cluster", message, std[names[0]].span, "Ganeti refuses this: correct std, or the spec", pair.here)
+    message = f"std lies in no size; the nearest is {pair.title}, but {reasons}"
+    yield hit("cluster", message, std[names[0]].span, "Ganeti refuses this: correct std, or the size", pair.here)
 
 
 def _std(context: Context) -> dict[str, Leaf]:
@@ -234,9 +234,9 @@ def _outside(pair: Pair, std: dict[str, Leaf]) -> list[str]:
 
 
 @warning("GP216", f"{SIZES}; hspace of Ganeti 3.0", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="The cluster's std lies in no spec of any group.",
-    rationale="hspace counts with std, but Ganeti compares it with the cluster's specs only. If every group has"
-    " its own specs and none takes std, hspace counts 0.",
+    summary="The cluster's std lies in no size of any group.",
+    rationale="hspace counts with std, but Ganeti compares it with the cluster's sizes only. If every group has"
+    " its own sizes and none takes std, hspace counts 0.",
     **show(f"{_GROUP}…", bad=bounds("16G 64G", "4 16", "100G 1T"), good=bounds("1G 64G", "1 16", "10G 1T")),
 )
 def std_fits_no_group(context: Context) -> Iterator[Hit]:
@@ -250,6 +250,6 @@ def std_fits_no_group(context: Context) -> Iterator[Hit]:
         return
     names = [group.name for group, _ in groups]
     which = f"group {names[0]}" if len(names) == 1 else f"the groups {', '.join(names[:5])}"
-    message = f"std fits no spec of {which}: hspace counts no standard instance"
-    related = tuple(Related(pairs[0].leaf.span, f"the specs of {group.name}") for group, pairs in groups[:3])
+    message = f"std fits no size of {which}: hspace counts no standard instance"
+    related = tuple(Related(pairs[0].leaf.span, f"the sizes of {group.name}") for group, pairs in groups[:3])
     yield hit("cluster", message, std["memory-size"].span, "choose a std that one of the groups takes", related)

@@ -51,8 +51,8 @@ def _spec(memory: str, cpus: str = "1 16", disk: str = "10G 100G") -> str:
 
 
 @error("GP211", SIZES, When.MORE_WITH_STATE)(
-    summary="The smallest instance of a spec is larger than a node of the group.",
-    rationale="No node of the group can hold such an instance, so the spec allows nothing.",
+    summary="The smallest instance of a size is larger than a node of the group.",
+    rationale="No node of the group can hold such an instance, so the size allows nothing.",
     bad=_spec("96G 128G"),
     good=_spec("16G 60G"),
 )
@@ -61,13 +61,13 @@ def spec_beyond_hardware(context: Context) -> Iterator[Hit]:
         for excess in context.once(excesses_by_group).get(group.name, ()):
             by_spindles = context.exclusive(group) and excess.parameter in ("disk-size", "spindle-use")  # GP405
             if excess.bound == "min" and excess.limit.span is not None and not by_spindles:
-                hint = "make the spec smaller, or correct the hardware"
+                hint = "make the size smaller, or correct the hardware"
                 message = f"{excess.sentence('a node')}: no instance of it fits"
                 yield hit(group, message, excess.place, hint, excess.limit.places)
 
 
 @warning("GP212", SIZES, When.MORE_WITH_STATE)(
-    summary="The largest instance of a spec is larger than a node of the group.",
+    summary="The largest instance of a size is larger than a node of the group.",
     rationale="The policy allows instances that no node can hold. Tiered allocation starts with the maximum and"
     " has to shrink it first, so it counts instances of another size than the policy means.",
     **show(_spec("16G …"), bad="96G", good="60G"),
@@ -80,14 +80,14 @@ def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
                 message, related = excess.sentence("a node"), excess.limit.places
                 yield hit(group, message, excess.place, hint, related)
     if left_out := [group for group in context.groups if group.name not in context.once(excesses_by_group)]:
-        message = f"the specs of {in_words(len(left_out), 'group')} are not compared with what nodes have"
-        yield hit(left_out[0], message, left_out[0].span, "the policy has too many groups and specs for that: split it")
+        message = f"the sizes of {in_words(len(left_out), 'group')} are not compared with what nodes have"
+        yield hit(left_out[0], message, left_out[0].span, "the policy has too many groups and sizes for that: split it")
 
 
 @warning("GP222")(
     summary="The promised memory is far too much or too little for the promised CPUs, machines have other numbers,"
     " a volume has no size, or spindle_count is many times the volumes.",
-    rationale="Most likely a unit is wrong, or two digits are exchanged (526G for 256G). Specs, tests and"
+    rationale="Most likely a unit is wrong, or two digits are exchanged (526G for 256G). Sizes, tests and"
     " suggestions are compared with the promise: if it is too large, they find no mistake.",
     **show(_GROUP.replace("memory: 64G", "memory: …"), bad="64T", good="64G"),
     parameters=(
@@ -169,7 +169,7 @@ def _is_usual_cpus(cpus: int) -> bool:
 
 
 @warning("GP223", "Resource model, Instance policies; allocation of Ganeti 3.0", When.MORE_WITH_STATE)(
-    summary="A spec requires or allows more spindle-use than spindle-ratio allows on a node.",
+    summary="A size requires or allows more spindle-use than spindle-ratio allows on a node.",
     rationale="All instances of a node together may use spindle-ratio times its spindle_count. hail and hspace"
     " refuse even the first instance that uses more and report FailDisk, however much disk is free.",
     **show(f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: …\n{_BUSY}", bad="2", good="4"),
@@ -228,10 +228,10 @@ class _Refusals:
 
 
 @warning("GP226", "Partitioned Ganeti, Constrained instance sizes", When.MORE_WITH_STATE | When.LAST | When.TOLD)(
-    summary="By one figure most specs of a group do not fit the nodes.",
-    rationale="Hardware, what a node keeps, a ratio below 1 and the reserve of volumes hold for all specs of a"
+    summary="By one figure most sizes of a group do not fit the nodes.",
+    rationale="Hardware, what a node keeps, a ratio below 1 and the reserve of volumes hold for all sizes of a"
     " group. If most of them no longer fit, and all would without this figure, then it is wrong rather than the"
-    " specs. What the rules of the single specs find is not reported beside it. It is an error if one of those is.",
+    " sizes. What the rules of the single sizes find is not reported beside it. It is an error if one of those is.",
     **show(_SIZED, bad="6", good="16"),
     explains=Explains(one_by_one=True),
 )
@@ -262,10 +262,10 @@ def _hit(context: Context, span: Span, refusals: _Refusals, findings: list[Findi
     first = min(findings, key=lambda finding: finding.severity.rank)
     names = [group.name for group in refusals.groups]
     which = named("group", names)
-    message = f"{what}: by it {len(refusals.refused)} of {refusals.specs} specs of {which} do not fit the"
+    message = f"{what}: by it {len(refusals.refused)} of {refusals.specs} sizes of {which} do not fit the"
     message += f" nodes as meant; {first.message}"
     related = tuple(Related(finding.span, finding.message) for finding in findings if finding.span)
-    return hit(refusals.groups[0], message, span, "correct this figure, or all these specs", related)
+    return hit(refusals.groups[0], message, span, "correct this figure, or all these sizes", related)
 
 
 def _refused_groups(context: Context, about: Sequence[Finding]) -> list[GroupPolicy]:

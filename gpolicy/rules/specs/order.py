@@ -24,10 +24,10 @@ _APART: Final = "start above the maximum of the other in at least one parameter:
 
 
 @warning("GP202", SIZES)(
-    summary="Specs are not ordered from the biggest to the smallest.",
-    rationale="hspace's tiered allocation starts with the first spec and goes on to the next when nothing more"
-    " fits. If a small spec comes first, small instances take what the big ones need, and the capacity is wrong."
-    " (hail's dedicated metric sorts specs itself, by the minimum of disk-size.)",
+    summary="Sizes are not ordered from the biggest to the smallest.",
+    rationale="hspace's tiered allocation starts with the first size and goes on to the next when nothing more"
+    " fits. If a small size comes first, small instances take what the big ones need, and the capacity is wrong."
+    " (hail's dedicated metric sorts sizes itself, by the minimum of disk-size.)",
     **bad_specs(SMALL, LARGE),
 )
 def spec_order(context: Context) -> Iterator[Hit]:
@@ -37,7 +37,7 @@ def spec_order(context: Context) -> Iterator[Hit]:
             smaller = next((earlier for earlier in compared[:place] if _is_bigger(pair, earlier)), None)
             if smaller is not None:
                 message = f"{pair.title} is bigger than {smaller.title}, which stands before it"
-                hint = f"move {pair.title} before {smaller.title}: capacity is counted from the first spec on"
+                hint = f"move {pair.title} before {smaller.title}: capacity is counted from the first size on"
                 yield hit(declared, message, pair.span, hint, smaller.here)
 
 
@@ -50,8 +50,8 @@ def _is_bigger(pair: Pair, other: Pair) -> bool:
 
 
 @warning("GP215", SIZES)(
-    summary="There is a wide gap between two specs: no spec takes the sizes in it.",
-    rationale="Small gaps are normal, since bounds are inclusive. But if the next larger spec starts at many times"
+    summary="There is a wide gap between two sizes: no size takes the instances in it.",
+    rationale="Small gaps are normal, since bounds are inclusive. But if the next larger size starts at many times"
     " the maximum of the one below, most likely a unit is wrong.",
     **bad_specs(LARGE, spec("small", "64M 128M", "1 3", "10G 90G")),
     parameters=(RuleParameter("factor", 64, "Report a gap larger than this factor.", least=1),),
@@ -65,16 +65,16 @@ def spec_gap(context: Context, factor: float) -> Iterator[Hit]:
             for pair in ordered[1:]:
                 low, high = below.maximum[name], pair.minimum[name]
                 if high > max(low, 1) * factor:
-                    message = f"no spec takes a {name} between {amount(name, low)} and {amount(name, high)}"
+                    message = f"no size takes a {name} between {amount(name, low)} and {amount(name, high)}"
                     related = see(below.at("max", name), f"{below.title} ends here")
-                    hint = "correct a unit, add a spec for these sizes, or waive the finding if the gap is intended"
+                    hint = "correct a unit, add a size for these instances, or waive the finding if the gap is intended"
                     yield hit(declared, message, pair.at("min", name), hint, related)
                 below = max(below, pair, key=lambda pair: pair.maximum[name])
 
 
 @warning("GP217", SIZES)(
-    summary="The smaller of two specs allows more memory, CPUs or disk than the larger one.",
-    rationale="Specs are counted from the biggest to the smallest, each from its maximum. If the smaller spec has"
+    summary="The smaller of two sizes allows more memory, CPUs or disk than the larger one.",
+    rationale="Sizes are counted from the biggest to the smallest, each from its maximum. If the smaller size has"
     " a greater maximum, no order is right. Most likely a number is mistyped.",
     **bad_specs(LARGE, spec("small", "1G 12G", "1 3", "10G 9T")),
 )
@@ -92,9 +92,9 @@ def spec_not_monotonic(context: Context) -> Iterator[Hit]:
 
 
 @information("GP218", SIZES)(
-    summary="Of two specs, each allows more of something than the other.",
-    rationale="The design asks for the biggest spec first, but here neither is the biggest: hspace's count depends"
-    " on their order. Specs for computing beside specs for storage have this price.",
+    summary="Of two sizes, each allows more of something than the other.",
+    rationale="The design asks for the biggest size first, but here neither is the biggest: hspace's count depends"
+    " on their order. Sizes for computing beside sizes for storage have this price.",
     **bad_specs(spec("computing", "64G 128G", "16 32", "10G 20G"), spec("storage", "4G 8G", "1 2", "1T 2T")),
 )
 def specs_without_order(context: Context) -> Iterator[Hit]:
@@ -116,10 +116,10 @@ def _apart(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
 
 
 @information("GP219", "hspace of Ganeti 3.0, tiered allocation")(
-    summary="hspace cannot count instances of a spec, or only the largest ones.",
+    summary="hspace cannot count instances of a size, or only the largest ones.",
     rationale="hspace counts instances with one disk and, without exclusive storage, with the spindle-use of the"
-    " cluster's std. It shrinks them by 64 MiB of memory or 256 MiB of disk at a time. A spec that requires two"
-    " disks counts as 0, and if the bounds of a spec are closer than one step, hspace counts its maximum only.",
+    " cluster's std. It shrinks them by 64 MiB of memory or 256 MiB of disk at a time. A size that requires two"
+    " disks counts as 0, and if the bounds of a size are closer than one step, hspace counts its maximum only.",
     **bad_specs(spec("small", "1024 1064", "1 3", "10G 90G")),
 )
 def spec_not_countable(context: Context) -> Iterator[Hit]:
@@ -144,9 +144,9 @@ def spec_not_countable(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP230", SIZES)(
-    summary="One bound of a spec does not go with the others: it is far below that of a smaller spec, or the spec"
-    " reaches much further in one parameter than all other specs.",
-    rationale="Most likely a digit is lost. A spec that begins too low takes instances that are meant for another"
+    summary="One bound of a size does not go with the others: it is far below that of a smaller size, or the size"
+    " reaches much further in one parameter than all other sizes.",
+    rationale="Most likely a digit is lost. A size that begins too low takes instances that are meant for another"
     " one, and capacity counts its shrunken sizes.",
     bad=group_with(spec("large", "1G 64G", "8 16", "200G 1T"), spec("small", "4G 12G", "1 4", "10G 100G")),
     good=group_with(spec("large", "16G 64G", "8 16", "200G 1T"), spec("small", "4G 12G", "1 4", "10G 100G")),
@@ -214,9 +214,9 @@ def _overlaps(context: Context, *, touching: bool) -> Iterator[tuple[Declared, P
 
 
 @warning("GP201", SIZES)(
-    summary="Two specs overlap: some sizes belong to both.",
-    rationale="Tiered allocation counts one spec after the other. If a size belongs to two specs, the capacity"
-    " depends on which of them comes first. Ganeti does not check this. (GP229: specs that only touch.)",
+    summary="Two sizes overlap: some instances belong to both.",
+    rationale="Tiered allocation counts one size after the other. If an instance belongs to two sizes, the capacity"
+    " depends on which of them comes first. Ganeti does not check this. (GP229: sizes that only touch.)",
     **bad_specs(LARGE, spec("small", "1G 20G", "1 6", "10G 200G")),
 )
 def spec_overlap(context: Context) -> Iterator[Hit]:
@@ -225,9 +225,9 @@ def spec_overlap(context: Context) -> Iterator[Hit]:
 
 
 @information("GP229", SIZES)(
-    summary="A spec begins where another one ends: one size of a parameter belongs to both.",
-    rationale="Bounds are inclusive, so specs that only touch overlap in this size. Tiered allocation counts it for"
-    " the spec that comes first, which hardly changes a count.",
+    summary="A size begins where another one ends: one value of a parameter belongs to both.",
+    rationale="Bounds are inclusive, so sizes that only touch overlap in this value. Tiered allocation counts it for"
+    " the size that comes first, which hardly changes a count.",
     **bad_specs(LARGE, spec("small", "1G 16G", "1 4", "10G 100G")),
 )
 def spec_touch(context: Context) -> Iterator[Hit]:
@@ -246,8 +246,8 @@ def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> 
 
 
 @warning("GP203", SIZES)(
-    summary="A spec lies entirely inside another one.",
-    rationale="It allows nothing that the other spec does not allow, and the two overlap.",
+    summary="A size lies entirely inside another one.",
+    rationale="It allows nothing that the other size does not allow, and the two overlap.",
     **bad_specs(LARGE, spec("half", "16G 32G", "4 8", "100G 500G")),
 )
 def spec_contained(context: Context) -> Iterator[Hit]:
@@ -260,7 +260,7 @@ def spec_contained(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP204", f"{SIZES}; Ganeti 3.0 accepts duplicates")(
-    summary="A list has the same spec twice.",
+    summary="A list has the same size twice.",
     rationale="Ganeti silently keeps both. The second adds nothing, and hspace counts it once more.",
     **bad_specs(SMALL, spec("tiny", "1G 12G", "1 3", "10G 90G")),
     fix="Removes the second one, unless it has its own name, which something could use.",
@@ -276,8 +276,8 @@ def spec_duplicate(context: Context) -> Iterator[Hit]:
 
 
 @error("GP208")(
-    summary="Two specs of one list have the same name, or names that differ only in case.",
-    rationale="Guards, tests and reports refer to a spec by its name.",
+    summary="Two sizes of one list have the same name, or names that differ only in case.",
+    rationale="Guards, tests and reports refer to a size by its name.",
     **bad_specs(LARGE, SMALL.replace("small", "large")),
 )
 def spec_name_twice(context: Context) -> Iterator[Hit]:
@@ -285,17 +285,17 @@ def spec_name_twice(context: Context) -> Iterator[Hit]:
         named = (pair for pair in pairs if pair.name is not None)
         for pair, other in repeated(named, lambda pair: str(pair.name).lower()):
             almost = "" if pair.name == other.name else f", almost as {other.name!r}"
-            message = f"a second spec is named {pair.name!r}{almost}"
+            message = f"a second size is named {pair.name!r}{almost}"
             yield hit(declared, message, pair.leaf.at(pair.index, "name"), "give it another name", other.here)
 
 
 @warning("GP209", SIZES)(
-    summary=f"More than {MAX_PAIRS} specs in one list.",
+    summary=f"More than {MAX_PAIRS} sizes in one list.",
     rationale="Constrained sizes are meant to be a finite set that people know by heart. gpolicy compares only"
     f" the first {MAX_PAIRS} with one another, so overlaps further down stay unseen.",
 )
 def too_many_specs(context: Context) -> Iterator[Hit]:
     for declared, leaf, pairs in context.minmax():
         if len(pairs) > MAX_PAIRS:
-            message = f"{len(pairs)} specs: only the first {MAX_PAIRS} are compared with one another"
-            yield hit(declared, message, leaf.at(MAX_PAIRS), "merge specs that belong together")
+            message = f"{len(pairs)} sizes: only the first {MAX_PAIRS} are compared with one another"
+            yield hit(declared, message, leaf.at(MAX_PAIRS), "merge sizes that belong together")

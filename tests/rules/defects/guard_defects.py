@@ -27,7 +27,7 @@ def _waiver(**more: str) -> dict[str, Any]:
     return {"gpolicy": "v1", "kind": "Waiver", "waivers": [one]}
 
 
-@defect("guards", "a guard for a group or spec that is not there", "It guards nothing.")
+@defect("guards", "a guard for a group or size that is not there", "It guards nothing.")
 def _(base: Base) -> Iterator[Seed]:
     for document, index, guard in _guards(base):
         for key in ("group", "spec"):
@@ -35,7 +35,7 @@ def _(base: Base) -> Iterator[Seed]:
                 yield document.put(("guards", index, key), typo(guard[key], slips(f"{base.name} {guard[key]}")))
 
 
-@defect("guards", "a guard for a spec of another group", "The group has no such pair: it guards nothing.")
+@defect("guards", "a guard for a size of another group", "The group has no such pair: it guards nothing.")
 def _(base: Base) -> Iterator[Seed]:
     pairs = {
         document.data["name"]: {pair.get("name") for pair in document.data["ipolicy"]["minmax"]}
@@ -118,7 +118,7 @@ def _(base: Base) -> Iterator[Seed]:
             yield document.put(("tests", index, "name"), document.data["tests"][0]["name"])
 
 
-@defect("tests", "a group, spec or node that is not there", "The test cannot run.")
+@defect("tests", "a group, size or node that is not there", "The test cannot run.")
 def _(base: Base) -> Iterator[Seed]:
     for document, index, test in _tests(base):
         for pointer, value in leaves(test):

@@ -27,7 +27,7 @@ def _(base: Base) -> Iterator[Seed]:
                 yield document.rename(pointer, typo(name, slips(f"{base.name} {shown(pointer)}")))
 
 
-@defect("keys", "a spec parameter misspelt", "Ganeti: Unknown parameter; all six must be there.")
+@defect("keys", "a size parameter misspelt", "Ganeti: Unknown parameter; all six must be there.")
 def _(base: Base) -> Iterator[Seed]:
     for document in base.documents("Cluster", "NodeGroup"):
         for pointer in keys(document.data.get("ipolicy", {})):
@@ -58,7 +58,7 @@ def _(base: Base) -> Iterator[Seed]:
 
 @defect(
     "keys",
-    "a spec parameter by its old or other name",
+    "a size parameter by its old or other name",
     "mem-size and its like were options of `gnt-cluster init` only.",
 )
 def _(base: Base) -> Iterator[Seed]:
@@ -75,7 +75,7 @@ def _(base: Base) -> Iterator[Seed]:
                 yield document.rename(("ipolicy", *pointer), old[str(pointer[-1])])
 
 
-@defect("keys", "a spec without one of its parameters", "Ganeti: Missing instance specs parameters.")
+@defect("keys", "a size without one of its parameters", "Ganeti: Missing instance specs parameters.")
 def _(base: Base) -> Iterator[Seed]:
     for document in base.documents("Cluster", "NodeGroup"):
         for pointer in keys(document.data.get("ipolicy", {})):

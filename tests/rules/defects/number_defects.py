@@ -114,7 +114,7 @@ sow(
     ),
     (
         "the size of the volume group of a group in the next smaller unit",
-        "4 GiB hold no disk of the specs.",
+        "4 GiB hold no disk of the sizes.",
         ({"hardware.pv_count": 4, "hardware.pv_size": "1T", "disk_state.plain.xenvg.disk_total": "4M"},),
     ),
 )
@@ -165,7 +165,7 @@ sow(
     ("hundreds of consoles of a container", "A digit too many.", (lxc(num_ttys=6000),)),
     ("hundreds of sockets of a guest", "A digit too many.", (kvm(cpu_sockets=1000, cpu_cores=4, cpu_threads=1),)),
     (
-        "more default CPUs than any spec allows",
+        "more default CPUs than any size allows",
         "Ganeti refuses each instance that names none.",
         one("beparams.vcpus", 5000),
     ),

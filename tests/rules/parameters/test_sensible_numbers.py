@@ -79,10 +79,10 @@ def spec(low: str, high: str, disks: str = "10G 100G") -> str:
 @pytest.mark.parametrize(
     ("text", "titles"),
     [
-        (spec("16", "32G"), ["spec some: min memory-size"]),
-        (spec("4G", "64G", "100 1T"), ["spec some: min disk-size"]),
-        (spec("4G", "64G", "10 100"), ["spec some: min disk-size", "spec some: max disk-size"]),
-        (spec("100", "200G"), ["spec some: min memory-size"]),
+        (spec("16", "32G"), ["size some: min memory-size"]),
+        (spec("4G", "64G", "100 1T"), ["size some: min disk-size"]),
+        (spec("4G", "64G", "10 100"), ["size some: min disk-size", "size some: max disk-size"]),
+        (spec("100", "200G"), ["size some: min memory-size"]),
         (f"{CLUSTER}ipolicy:\n  std: {{memory-size: 4G, disk-size: 200}}\n", ["ipolicy.std.disk-size"]),
         (f"{GROUP}disk_state:\n  plain:\n    vg: {{disk_total: 4T, disk_reserved: 200}}\n", [
             "disk_state.plain.vg.disk_reserved"
@@ -124,4 +124,4 @@ def test_unusual_numbers_are_left_alone(text: str, tmp_path: Path) -> None:
 def test_memory_that_does_not_go_with_the_cpus(memory: str, cpus: str, bound: str, tmp_path: Path) -> None:
     text = f"{GROUP}ipolicy:\n  minmax:\n    - name: some\n      {bounds(memory, cpus, '10G 90G')}"
     [found] = [finding for finding in check(text, tmp_path) if finding.severity is not Severity.INFO]
-    assert (found.code, found.message) == ("GP224", f"spec some: {bound}")
+    assert (found.code, found.message) == ("GP224", f"size some: {bound}")

@@ -58,8 +58,8 @@ def test_the_message_counts_the_specs_and_names_the_worst(tmp_path: Path) -> Non
     text = policy(hardware=HARDWARE.replace("pv_count: 8", "pv_count: 6"))
     (found,) = (item for item in check(text, tmp_path) if item.severity is not Severity.INFO)
     assert found.message == (
-        "hardware.pv_count is 6: by it 2 of 2 specs of group gold do not fit the nodes as meant;"
-        " spec full needs 8 spindles, a node has 6"
+        "hardware.pv_count is 6: by it 2 of 2 sizes of group gold do not fit the nodes as meant;"
+        " size full needs 8 spindles, a node has 6"
     )
     assert found.severity is Severity.ERROR  # as the finding that the smallest instance of full fits nowhere
     assert [related.message.split()[1].rstrip(":") for related in found.related] == ["full", "half", "half"]
@@ -85,7 +85,7 @@ def test_a_ratio_below_one_is_named_in_the_message_and_is_the_cause(tmp_path: Pa
     text = f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nipolicy:\n  vcpu-ratio: {{}}\n  minmax:\n{pair}"
     (found,) = check(text.replace("{}", "0.1"), tmp_path)
     assert (found.code, found.severity) == ("GP114", Severity.ERROR)
-    message = "spec 1: cpu-count 2 is more than a node has (1; 16 CPUs times vcpu-ratio 0.1): no instance of it fits"
+    message = "size 1: cpu-count 2 is more than a node has (1; 16 CPUs times vcpu-ratio 0.1): no instance of it fits"
     assert message in [related.message for related in found.related]
 
 

@@ -26,7 +26,7 @@ def specs(
 
 def serious(text: str, directory: Path) -> list[str]:
     found = [item for item in check(text, directory) if item.severity is not Severity.INFO]
-    return [f"{item.code} {item.message.removeprefix('spec some: ').removeprefix('spec some ')}" for item in found]
+    return [f"{item.code} {item.message.removeprefix('size some: ').removeprefix('size some ')}" for item in found]
 
 
 @pytest.mark.parametrize(

@@ -90,11 +90,11 @@ def test_the_overlap_is_named_in_every_dimension(tmp_path: Path) -> None:
     box_two: Box = ((1024, 8192), (1, 4), (2, 4), (1, 1), (0, 4), (2, 9))
     overlap = next(f for f in check(policy([box_one, box_two]), tmp_path) if f.code == "GP201")
     assert overlap.message == (
-        "spec s1 overlaps spec s0: both allow memory-size 16G to 32G, cpu-count 1 to 4, disk-size 8M to 12M,"
+        "size s1 overlaps size s0: both allow memory-size 16G to 32G, cpu-count 1 to 4, disk-size 8M to 12M,"
         " disk-count 1, nic-count 1 to 2, spindle-use 2 to 4"
     )
     assert overlap.span is not None
-    assert overlap.related[0].message == "spec s0 is here"
+    assert overlap.related[0].message == "size s0 is here"
     assert overlap.related[0].span < overlap.span
 
 

@@ -49,7 +49,7 @@ def test_each_spec_behind_a_smaller_one_is_named(pairs: tuple[str, ...], misplac
 
 def test_the_hint_says_how_order_matters(tmp_path: Path) -> None:
     (found,) = check(group(SMALL, LARGE), tmp_path)
-    assert found.hint == "move spec s1 before spec s0: capacity is counted from the first spec on"
+    assert found.hint == "move size s1 before size s0: capacity is counted from the first size on"
     assert found.related[0].span.line == 6
 
 
@@ -63,7 +63,7 @@ def test_equal_least_disk_sizes_leave_the_dedicated_order_open(tmp_path: Path) -
     exclusive = "ndparams: {exclusive_storage: true}\n"
     found = check(group(MEMORY, SMALL, flag=exclusive), tmp_path)
     assert [finding.message for finding in found if finding.code == "GP410"] == [
-        "spec s1 has the same min disk-size as spec s0 before it"
+        "size s1 has the same min disk-size as size s0 before it"
     ]
 
 
