@@ -29,6 +29,7 @@ from gpolicy.analysis.binding import Binding, Cause, Stranded, room
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.loaded_state import LoadedState
 from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
+from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.policy_limits import OF_HTOOLS, Cure, PolicyLimit, declared_limit_of, find_cure, limit_of
 from gpolicy.analysis.shown_score import Score, other_weights, score_of
 from gpolicy.analysis.side_by_side import each_cluster, side_by_side
@@ -107,7 +108,8 @@ class GroupCapacity:
     @property
     def tiered_fit(self) -> Fit:
         """The number of instances that fit in the tiered run."""
-        return Fit(sum(size.count for size in self.tiered), self.tiered_binding)
+        memory = sum(size.count * size.memory for size in self.tiered)
+        return Fit(sum(size.count for size in self.tiered), self.tiered_binding, run_memory=memory)
 
     @property
     def most_fits(self) -> int:
@@ -256,6 +258,7 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
         limits=in_force,
         what_if=(*state.supposed, *other_weights(weights)),
         unknown=unknown,
+        nodes_before=node_uses(state, (loaded.groups[group] if group else loaded.whole).cluster.nodes.values(), group),
     )
 
 

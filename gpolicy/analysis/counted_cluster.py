@@ -47,6 +47,13 @@ class Fit:
     """The binding resource: why no more fit."""
     spec: Spec | None = None
     """Size of each: the pair's maximum, or std; None for a tiered run."""
+    run_memory: int = 0
+    """Memory of all instances of a tiered run, in MiB."""
+
+    @property
+    def memory(self) -> int:
+        """The memory of all that fit, in MiB."""
+        return self.fits * self.spec.memory if self.spec else self.run_memory
 
 
 @dataclass(eq=False)
@@ -141,8 +148,7 @@ class CountedCluster:
             return Binding(Cause.ALLOCATOR, detail=f"hail refuses every request: {self.hail.failure}")
         if self._candidates() is not None:
             return None
-        groups = self.cluster.groups.values()
-        closed = not any(map(_is_open, groups)) and self.cluster.nodes
+        closed = not any(map(_is_open, self.cluster.groups.values())) and self.cluster.nodes
         return Binding(Cause.CLOSED if closed else Cause.NO_NODES)
 
     def _candidates(self, groups: Mapping[int, Group] | None = None) -> Candidates | None:
@@ -239,8 +245,8 @@ class CountedCluster:
 
     def refusal(self, instance: Instance) -> Unmade | None:
         """Return why Ganeti makes the disks of `instance` on no node of the cluster; None if it may make them."""
-        usable = [index for index, node in self.cluster.nodes.items() if not node.facts.offline]
-        found = [self._refused_on(index, instance) for index in usable]
+        nodes = self.cluster.nodes.items()
+        found = [self._refused_on(index, instance) for index, node in nodes if not node.facts.offline]
         return found[0] if found and None not in found else None
 
     def is_made(self, placed: Instance) -> bool:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from gpolicy.errors import UnreachableError
 from gpolicy.opening import real_path, work_tree
-from gpolicy.provenance import FORM, Provenance
+from gpolicy.provenance import FORM, Asked, Provenance
 
 _SECONDS: Final = 5.0
 _LIMIT: Final = 2**20  # bytes of an answer
@@ -19,16 +21,41 @@ _COMMIT: Final = re.compile(rb"^# branch\.oid ([0-9a-f]{40,64})$", re.MULTILINE)
 
 
 def provenance_of(files: Iterable[str | Path]) -> Provenance:
-    """Return now, and the commit of `files`: those of a policy. A commit is not known outside of git, or without it."""
+    """Return now, the commit of `files`, those of a policy, and who asks. Outside of git these are not known."""
     made_at = time.strftime(FORM, time.gmtime(_now()))
     folders = sorted({path if path.is_dir() else path.parent for path in map(real_path, files)})
     tree = work_tree(folders[0]) if folders else None
-    answer = _git_status(tree, folders) if tree else b""
+    answer = _git(tree, "status", "--porcelain=v2", "--branch", "--", *map(str, folders)) if tree else b""
     commit = _COMMIT.search(answer)
-    if commit is None:
+    if tree is None or commit is None:
         return Provenance(made_at)
     dirty = any(line and not line.startswith(b"#") for line in answer.splitlines())
-    return Provenance(made_at, commit[1].decode(), dirty)
+    return Provenance(made_at, commit[1].decode(), dirty, _asked_in_ci(os.environ) or (None if dirty else _asked(tree)))
+
+
+def _asked_in_ci(environ: Mapping[str, str]) -> Asked | None:
+    """Return whose commit, pull request or merge request a job of GitHub, Gitea or GitLab is about."""
+    if number := environ.get("CI_MERGE_REQUEST_IID"):
+        link = f"{environ.get('CI_MERGE_REQUEST_PROJECT_URL')}/-/merge_requests/{number}"
+        return Asked(environ.get("GITLAB_USER_NAME", ""), environ.get("CI_MERGE_REQUEST_TITLE", ""), link)
+    if commit := environ.get("CI_COMMIT_SHA"):
+        author, link = environ.get("CI_COMMIT_AUTHOR", ""), f"{environ.get('CI_PROJECT_URL')}/-/commit/{commit}"
+        return Asked(author.partition(" <")[0], environ.get("CI_COMMIT_TITLE", ""), link)
+    event = None
+    with suppress(OSError, ValueError):
+        event = json.loads(Path(environ.get("GITHUB_EVENT_PATH", "")).read_bytes())
+    match event:
+        case {"pull_request": {"user": {"login": str(author)}, "title": str(text), "html_url": str(link)}}:
+            return Asked(author, text, link)
+        case {"head_commit": {"author": {"name": str(author)}, "message": str(text), "url": str(link)}}:
+            return Asked(author, text.partition("\n")[0], link)
+    return None
+
+
+def _asked(tree: Path) -> Asked | None:
+    """Return whose the last commit is."""
+    author, end, subject = _git(tree, "log", "-1", "--format=%an%x00%s").decode(errors="replace").partition("\0")
+    return Asked(author, subject.rstrip("\n")) if end else None
 
 
 def _now() -> float:
@@ -37,11 +64,10 @@ def _now() -> float:
     return float(fixed) if fixed.isascii() and fixed.isdigit() and len(fixed) < 12 else time.time()
 
 
-def _git_status(tree: Path, folders: list[Path]) -> bytes:
-    """Return what git says of the commit and of changes below `folders`; nothing if it says nothing."""
+def _git(tree: Path, *words: str) -> bytes:
+    """Return what git says; nothing if it says nothing."""
     from gpolicy.cluster.process import ask_git  # noqa: PLC0415 (few reports are of a policy)
 
-    words = ("status", "--porcelain=v2", "--branch", "--", *map(str, folders))
     try:
         answer = ask_git(tree, *words, seconds=_SECONDS, limit=_LIMIT)
     except UnreachableError:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gpolicy.ganeti.commands import Command
 
 NOTHING: Final = "-"
+_SHORT: Final = 48
 
 
 class Name(str):
@@ -255,6 +256,12 @@ class Figure:
     detail: str = ""
     tone: Tone = Tone.PLAIN
     about: str = ""
+
+    @property
+    def short(self) -> str:
+        """The first clause of the detail that is short, else the beginning of the first one."""
+        clauses = self.detail.split("; ")
+        return next((clause for clause in clauses if len(clause) <= _SHORT), clipped(clauses[0], _SHORT))
 
     def first_clauses(self, room: int) -> str:
         """Return as many clauses of the detail as fit into `room` characters, at least the first, clipped."""

@@ -70,6 +70,7 @@ def render(answer: Answer, display: Display) -> str:  # noqa: ARG001 (pages have
         keep_trailing_newline=True,
     )
     environment.tests |= {word: lambda item, kind=kind: isinstance(item, kind) for word, kind in _TESTS.items()}
+    environment.tests["beside"] = lambda item: isinstance(item, _Drawn) and item.macro == "specs"
     environment.globals |= {"size": size, "rough_size": rough_size, "count": count, "weights": Weight, "tones": Tone}
     environment.filters |= {
         "tone": lambda tone: _CLASSES.get(tone, ""),
@@ -87,6 +88,7 @@ def render(answer: Answer, display: Display) -> str:  # noqa: ARG001 (pages have
         contents=contents,
         targets={key for key, *_, below in contents for key in (key, *(inner[0] for inner in below))},
         listings=[(listing.title, listing.text.rstrip().splitlines()) for listing in answer.listings],
+        longer=[figure for figure in answer.figures if figure.detail != figure.short],
         terms=terms,
         causes=CAUSES,
         version=__version__,

@@ -10,12 +10,12 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import not_known
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
+from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.shown_score import Score
 from gpolicy.printable import count
 from gpolicy.report.answer import (
     NOTHING,
     Answer,
-    Bar,
     Cell,
     Figure,
     Name,
@@ -30,7 +30,16 @@ from gpolicy.report.answer import (
     supposing,
 )
 from gpolicy.report.capacity_json import FORMAT_VERSION, capacity_data, head
-from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, pair_cell, room_cells, size_words, spec_words
+from gpolicy.report.capacity_section import (
+    ROOM_HEADINGS,
+    WHOLE_CLUSTER,
+    bars_of,
+    pair_cell,
+    room_cells,
+    size_words,
+    spec_words,
+)
+from gpolicy.report.pictures import memory_section
 
 _MOST_TOLD: Final = 3
 
@@ -63,6 +72,7 @@ def capacity_answer(
         ),
         sections=(
             Section("capacity", "What fits", [_fits(items, old)], limits, never_cut=True),
+            memory_section(report),
             Section("details", "Details", details),
             *(map(_components, items, range(len(items))) if components else ()),
         ),
@@ -137,44 +147,41 @@ def _place(item: GroupCapacity) -> str:
 
 _Old = Mapping[str | None, GroupCapacity]
 """Groups (None: the whole cluster) without what is supposed."""
-_Figure = tuple[str, str, int, int, Binding]
-"""Name, size in words, what fits, hspace's number, and what binds."""
+_Figure = tuple[str, str, Fit, int]
+"""Name, size in words, what fits, and hspace's number."""
 
 
 def _figures(item: GroupCapacity) -> list[_Figure]:
     """Return the figures of a group: those of its specs, of a tiered run, and of the standard size."""
+    hspace, standard = sum(run.count for run in item.hspace_tiered), item.standard
     found = [
-        (pair_cell(one.name), spec_words(one.pair.largest), one.fits, one.hspace, one.binding) for one in item.specs
+        *((pair_cell(one.name), spec_words(one.pair.largest), one.fit, one.hspace) for one in item.specs),
+        ("tiered", "shrunk to fit", item.tiered_fit, hspace),
+        ("standard", spec_words(standard.spec), standard, item.hspace_standard),
     ]
-    hspace = sum(run.count for run in item.hspace_tiered)
-    found.append(("tiered", "shrunk to fit", item.tiered_fit.fits, hspace, item.tiered_binding))
-    standard = item.standard
-    found.append(("standard", spec_words(standard.spec), standard.fits, item.hspace_standard, standard.binding))
-    takes_none = not any(fits or others for _, _, fits, others, _ in found)
-    alike = len({(binding.cause, binding.reason) for *_, binding in found}) == 1
-    return [("every size", NOTHING, 0, 0, standard.binding)] if takes_none and alike else found
+    takes_none = not any(fit.fits or others for _, _, fit, others in found)
+    alike = len({(fit.binding.cause, fit.binding.reason) for _, _, fit, _ in found}) == 1
+    return [("every size", NOTHING, standard, 0)] if takes_none and alike else found
 
 
 def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
     there = (True, True, True, bool(old), True, any(item.hspace_differs for item in items), True, True)
     rows: list[tuple[Cell, ...]] = []
-    counts: list[tuple[int | None, int]] = []
+    sides: list[tuple[Fit | None, Fit | None]] = []
     for item in items:
         first = (_name(item), item.template.value if item.template else NOTHING)
-        was = {spec: fits for spec, _, fits, *_ in _figures(old[item.group])} if old and item.group in old else {}
-        for spec, words, fits, hspace, binding in _figures(item):
-            now = was.get(spec, 0 if was else None)
-            counts.append((now, fits))
+        was = {spec: fit for spec, _, fit, _ in _figures(old[item.group])} if old and item.group in old else {}
+        for spec, words, fit, hspace in _figures(item):
+            before, binding = was.get(spec), fit.binding
+            sides.append((before, fit))
             bound_by = f"{binding.cause.key} ({binding.reason})" if binding.reason else binding.cause.key
-            row = (*first, spec, number(now), number(fits), number(hspace), words, bound_by)
+            now = before.fits if before else 0 if was else None
+            row = (*first, spec, number(now), number(fit.fits), number(hspace), words, bound_by)
             rows.append(tuple(compress(row, there)))
-    most = max((fits or 0 for pair in counts for fits in pair), default=0) or 1
-    bars = tuple(Bar(None if now is None else now / most, fits / most) for now, fits in counts)
     numbers = map(Number, ("now", "supposed" if old else "fits", "hspace"))
     headings = tuple(compress(("group", "template", "spec", *numbers, "counted size", "bound by"), there))
-    return Table(
-        "Instances that fit beside those that are there", "rows", headings, rows, grouped=2, bars=bars, brief=20
-    )
+    title = "Instances that fit beside those that are there"
+    return Table(title, "rows", headings, rows, grouped=2, bars=bars_of(sides), brief=20)
 
 
 def _tiered(items: Sequence[GroupCapacity]) -> Table:

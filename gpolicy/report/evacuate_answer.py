@@ -35,6 +35,7 @@ from gpolicy.report.answer import (
 )
 from gpolicy.report.capacity_json import UNKNOWN, WHAT_IF, head
 from gpolicy.report.glossary import FAILURES
+from gpolicy.report.pictures import memory_section
 from gpolicy.report.place_answer import CANDIDATE
 
 _OF: Final = {
@@ -64,7 +65,7 @@ def evacuate_answer(report: EvacuationReport) -> Answer:
             Figure("to copy", rough_size(report.copied), about="moves"),
             Figure("sets of jobs", f"{report.job_sets:,}", about="commands"),
         ),
-        sections=(_stays(report), _moves(report), _commands(report), _candidates(report)),
+        sections=(_stays(report), _moves(report), memory_section(report), _commands(report), _candidates(report)),
         notes=(
             _for_a_reboot(report),
             *(f"hail, {_asked(item)}: {item.info}" for item in report.requests),

@@ -11,15 +11,18 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
+from gpolicy.analysis.basis import StateReport
+from gpolicy.analysis.node_use import NodeUse
 from gpolicy.analysis.spec_pairs import PairNames, pair_title
-from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode
+from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.ganeti.parameter import Value
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.location_change import LocationChange
 from gpolicy.printable import clipped, count
-from gpolicy.report.answer import size
+from gpolicy.report.answer import Picture, Section, rough_size, size
 
 WIDTH: Final = 560
 HEIGHT: Final = 320
@@ -245,46 +248,51 @@ class _Axis:
         yield from (Tick(self.at(2**power), size(2**power)) for power in range(first, last + 1, step))
 
 
+MEMORY: Final = "Memory of nodes"
 _DOMAIN_KIND: Final = "htools:nlocation:"
 MOST_ROWS: Final = 16
 """Nodes of a group that are shown one a line; more become small boxes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
-    """The used part of `total` (MiB), and its share."""
-
-    used: int
-    total: int
-
-    @property
-    def share(self) -> float:
-        """From 0 to 1."""
-        return min(max(self.used / self.total, 0.0), 1.0) if self.total > 0 else 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class NodePicture:
-    """One node of a group. `moved` is the group that it comes from or goes to; `gone` is one that leaves."""
+    """A node of a group before and after; None where it is not there. `elsewhere` is its group then: none, if new."""
 
     name: str
-    memory: Use | None
-    disk: Use | None
-    state: str
-    instances: int
-    moved: str | None = None
-    gone: bool = False
+    before: NodeUse | None
+    after: NodeUse | None
+    elsewhere: str = ""
+
+    @property
+    def uses(self) -> tuple[NodeUse, ...]:
+        """What is drawn: both sides where they differ."""
+        return tuple(filter(None, dict.fromkeys((self.before, self.after))))
+
+    @property
+    def changes(self) -> bool:
+        """Whether the node comes, goes, or gets another use."""
+        return self.before != self.after
+
+    @property
+    def disk(self) -> str:
+        """The used part of its disk, in words; empty where it is not known."""
+        use = self.uses[-1]
+        return f"{rough_size(use.disk_used)} of {rough_size(use.disk_total)}" if use.disk_total else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPicture:
-    """The nodes of a group after the changes, and those that leave it, by name. `before` is how many there were."""
+    """The nodes of a group after the changes, and those that leave it, by name. `rows` says what they are."""
 
     name: str
-    renamed_from: str | None
-    before: int
-    after: int
+    renamed_from: str | None = None
     nodes: tuple[NodePicture, ...]
+    rows: str = "node"
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """How many nodes there are before and after."""
+        return sum(bool(node.before) for node in self.nodes), sum(bool(node.after) for node in self.nodes)
 
     @property
     def compact(self) -> bool:
@@ -292,9 +300,19 @@ class GroupPicture:
         return len(self.nodes) > MOST_ROWS
 
     @property
-    def moved(self) -> tuple[NodePicture, ...]:
-        """The nodes that come or go."""
-        return tuple(node for node in self.nodes if node.moved is not None)
+    def changed(self) -> tuple[NodePicture, ...]:
+        """The nodes that change."""
+        return tuple(node for node in self.nodes if node.changes)
+
+    @property
+    def short(self) -> bool:
+        """Whether some node has too little memory."""
+        return any(node.uses[-1].short for node in self.nodes)
+
+    @property
+    def scale(self) -> int:
+        """The memory (MiB) of the longest bar."""
+        return max((max(use.total, use.needed) for node in self.nodes for use in node.uses), default=0) or 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,42 +346,30 @@ _TURNS: Final = {(True, True): "stays", (False, True): "comes", (True, False): "
 """Whether something stays, comes or goes."""
 
 
-def group_pictures(sides: Sides, renamed: Mapping[str, str]) -> list[GroupPicture]:
-    """Return all groups after the changes, and those that are gone. `renamed` leads from names after to before."""
-    before, after = sides.before, sides.after
-    new_names = {old: new for new, old in renamed.items()}
-    homes = {name: new_names.get(node.group, node.group) for name, node in before.nodes.items()}
-    primaries = Counter(instance.primary_node for instance in after.instances.values())
-    pictures = []
-    for group in [*after.groups, *(name for name in before.groups if new_names.get(name, name) not in after.groups)]:
-        nodes = []
-        for name, node in after.nodes.items():
-            home = homes.get(name)
-            if node.group == group:
-                nodes.append(_node(node, primaries[name], moved=home if home != group else None))
-            elif home == group:
-                nodes.append(_node(node, primaries[name], moved=node.group, gone=True))
-        pictures.append(
-            GroupPicture(
-                name=group,
-                renamed_from=renamed.get(group),
-                before=sum(home == group for home in homes.values()),
-                after=sum(node.group == group for node in after.nodes.values()),
-                nodes=tuple(sorted(nodes, key=lambda item: (item.gone, _natural(item.name)))),
-            )
-        )
-    return pictures
+def group_pictures(
+    before: Sequence[NodeUse], after: Sequence[NodeUse] = (), renamed: Mapping[str, str] | None = None
+) -> list[GroupPicture]:
+    """Return all groups with nodes, before and after (empty: the same). `renamed` leads from names after to before."""
+    old_names = renamed or {}
+    new_names = {old: new for new, old in old_names.items()}
+    now = {(new_names.get(item.group, item.group), item.name): item for item in before}
+    then = {(item.group, item.name): item for item in after or before}
+    homes = [{name: group for group, name in side} for side in (then, now)]
+    groups: dict[str, list[NodePicture]] = {}
+    for group, name in sorted({**then, **now}, key=lambda key: (key[0], key not in then, _natural(key[1]))):
+        pair = now.get((group, name)), then.get((group, name))
+        elsewhere = "" if all(pair) else homes[pair[0] is None].get(name, "")
+        groups.setdefault(group, []).append(NodePicture(name, *pair, elsewhere))
+    return [
+        GroupPicture(name=group, renamed_from=old_names.get(group), nodes=tuple(nodes))
+        for group, nodes in groups.items()
+    ]
 
 
-def _node(node: LiveNode, instances: int, *, moved: str | None, gone: bool = False) -> NodePicture:
-    there = node.resources
-    state = "offline" if node.offline else "drained" if node.drained else "master" if node.master else ""
-    memory, disk = _use(there.memory_total, there.memory_free), _use(there.disk_total, there.disk_free)
-    return NodePicture(node.name, memory, disk, state, instances, moved, gone)
-
-
-def _use(total: int | None, free: int | None) -> Use | None:
-    return None if total is None or free is None else Use(total - free, total)
+def memory_section(report: StateReport) -> Section:
+    """Return the section with the memory of the nodes that a report is about."""
+    draw = partial(group_pictures, report.nodes_before, report.nodes_after)
+    return Section("memory", MEMORY, (Picture("nodes", draw),))
 
 
 def _natural(name: str) -> tuple[int, str]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
+from gpolicy.analysis.node_use import NodeUse, node_uses
 from gpolicy.analysis.spec_pairs import MINMAX
 from gpolicy.colour import Tone
+from gpolicy.errors import GpolicyError
 from gpolicy.findings import Severity
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.ganeti.releases import unknown_release
@@ -38,9 +41,9 @@ from gpolicy.report.answer import (
     command_line,
     supposing,
 )
-from gpolicy.report.capacity_section import headline
+from gpolicy.report.capacity_section import headline, loses_allowed
 from gpolicy.report.impact_sections import impact_sections, unknown_in, unknown_parts
-from gpolicy.report.pictures import domain_pictures, group_pictures, spec_pictures
+from gpolicy.report.pictures import MEMORY, domain_pictures, group_pictures, spec_pictures
 from gpolicy.report.plan_words import (
     amount,
     change_words,
@@ -90,6 +93,10 @@ def plan_answer(
     sections = effects.sections if effects else ()
     groups = "groups" if len(unmanaged) > 1 else "group"
     entries = Entries("guard", list(map(_guard, worst_first(plan.guards))))
+
+    def draw(macro: str, picture: Callable[[Sides], object]) -> tuple[Picture, ...]:
+        return (Picture(macro, partial(picture, sides)),) if sides and plan.changes else ()
+
     guards = Section("guards", "Guards", [entries], weight=Weight.CHANGED if plan.safe else Weight.WORSE)
     return Answer(
         verb="plan",
@@ -104,6 +111,8 @@ def plan_answer(
         looked_at=(
             f"policy: {of}" if of else "",
             f"not managed: {groups} {some(unmanaged, 4)}, which no document declares" if unmanaged else "",
+            f"remedy: {remedy_figures(known.remedy)}" if known and known.remedy and known.remedy.new else "",
+            _way_back(plan.steps),
         ),
         basis=(
             *what_if,
@@ -113,11 +122,20 @@ def plan_answer(
         sections=(
             Section("findings", "Findings", [Findings(plan.findings, sources or {}, locate)]),
             *(() if plan.safe else (guards,)),
-            _changes(plan, known),
+            _changes(
+                plan,
+                known,
+                draw("specs", lambda of: spec_pictures(of, _renamed(plan), _verdicts(known))),
+            ),
             _left_out(plan),
             values_text.not_compared(plan.unreadable, "wanted"),
             *((effects,) if effects else ()),
-            *(_pictures(plan, known, sides) if sides and plan.changes else ()),
+            Section("memory", MEMORY, draw("nodes", lambda of: group_pictures(*_node_uses(of), _renamed(plan)))),
+            Section(
+                "domains",
+                "Failure domains",
+                draw("domains", lambda of: domain_pictures(of, known.location if known else None)),
+            ),
             _steps(plan),
             *((guards,) if plan.safe else ()),
         ),
@@ -129,8 +147,8 @@ def plan_answer(
     )
 
 
-def _changes(plan: Plan, known: Impact | None) -> Section:
-    """Return the changes by object; the summary names the objects that change most."""
+def _changes(plan: Plan, known: Impact | None, pictures: Iterable[Picture]) -> Section:
+    """Return the changes by object, and the pictures of sizes; the summary names the objects that change most."""
     counts = Counter(change.object for change in plan.changes).most_common()
     shown = [f"{name} ({number})" for name, number in counts[:_MOST_OBJECTS]]
     more = len(counts) - len(shown)
@@ -139,7 +157,10 @@ def _changes(plan: Plan, known: Impact | None) -> Section:
     return Section(
         "changes",
         "What changes",
-        [Entries("change", [_change(change, none_newly=none_newly) for change in plan.changes], Style.CHANGES)],
+        [
+            Entries("change", [_change(change, none_newly=none_newly) for change in plan.changes], Style.CHANGES),
+            *pictures,
+        ],
         weight=Weight.DETAIL,
         summary=", ".join(shown) + (f" and {count(more, 'more object')}" if more else ""),
     )
@@ -186,18 +207,19 @@ def impact_section(known: Impact) -> Section:
     return Section("impact", "What it costs", [Entries("part", gaps)], sections=tuple(impact_sections(known)))
 
 
-def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[Section]:
-    renamed = {
-        str(item.after): str(item.before)
-        for item in plan.changes
-        if item.path == NAME and item.action is ChangeAction.RENAME
-    }
-    for key, title, draw in (
-        ("specs", "Specs", lambda: spec_pictures(sides, renamed, _verdicts(known))),
-        ("nodes", "Nodes", lambda: group_pictures(sides, renamed)),
-        ("domains", "Failure domains", lambda: domain_pictures(sides, known.location if known else None)),
-    ):
-        yield Section(key, title, (Picture(key, draw),))
+def _renamed(plan: Plan) -> dict[str, str]:
+    """Return the names before of groups that are renamed, by those after."""
+    renamed = (item for item in plan.changes if item.path == NAME and item.action is ChangeAction.RENAME)
+    return {str(item.after): str(item.before) for item in renamed}
+
+
+def _node_uses(sides: Sides) -> Iterator[tuple[NodeUse, ...]]:
+    """Yield the nodes before and after; without figures where nothing is counted."""
+    loaded = None
+    with suppress(GpolicyError):
+        loaded = sides.loaded
+    for state, counted in ((sides.before, loaded and loaded.before), (sides.after, loaded and loaded.after)):
+        yield node_uses(state, counted.whole.cluster.nodes.values() if counted else ())
 
 
 def _verdicts(impact: Impact | None) -> dict[str, str]:
@@ -216,6 +238,14 @@ def _steps(plan: Plan) -> Section:
         weight=Weight.DETAIL,
         summary="" if plan.safe or not entries else "not to be run: a guard stops the plan",
     )
+
+
+def _way_back(steps: Sequence[Step]) -> str:
+    """Return whether the steps can be undone."""
+    lost = [step for step in steps if step.inverse.not_restored]
+    if not lost:
+        return f"way back: all {count(len(steps), 'step')} can be undone" if steps else ""
+    return f"no full way back: {count(len(lost), 'step')} of {len(steps)} cannot be undone ({lost[0].title})"
 
 
 def _step(number: int, step: Step) -> Entry:
@@ -251,7 +281,8 @@ def plan_figures(plan: Plan, impact: Impact, sections: Iterable[Section]) -> tup
     ]
     if impact.location is not None and any(map(any, impact.location.numbers)):
         figures.append(_location(impact, impact.location, known["location"]))
-    return (_changes_figure(plan), *figures, _guards(plan))
+    worse = any(section.weight is Weight.WORSE for section in known.values())
+    return (_changes_figure(plan), *figures, _guards(plan, worse=worse))
 
 
 def _tone(section: Section) -> Tone:
@@ -278,7 +309,10 @@ def _capacity(impact: Impact, section: Section, *, in_verdict: bool) -> Figure:
     """Return the figure of capacity, with the row that is worse unless the verdict names it."""
     value, detail = headline(impact.capacity) if impact.capacity else ("?", "")
     worse = [f"worse: {section.worse}"] if section.worse and not in_verdict else []
-    return Figure("capacity", value, "; ".join((*section.unknown, *worse, detail)), _tone(section), section.key)
+    tone = _tone(section)
+    if tone is Tone.BAD and impact.capacity and not loses_allowed(impact.capacity):
+        tone = Tone.CAREFUL
+    return Figure("capacity", value, "; ".join((*section.unknown, *worse, detail)), tone, section.key)
 
 
 def _redundancy(impact: Impact, section: Section) -> Figure:
@@ -303,7 +337,7 @@ def _location(impact: Impact, change: LocationChange, section: Section) -> Figur
     return Figure("location conflicts", f"{new:,} new", f"{section.summary}{cure}", _tone(section), section.key)
 
 
-def _guards(plan: Plan) -> Figure:
+def _guards(plan: Plan, *, worse: bool) -> Figure:
     """Return how many guards fail, whose reasons are a section; else how many pass, and which are overridden."""
     failed = [guard for guard in plan.guards if not guard.ok]
     overridden = [guard for guard in plan.guards if guard.ok and guard.allowed]
@@ -313,7 +347,8 @@ def _guards(plan: Plan) -> Figure:
     word = "fails" if len(failed) == 1 else "fail" if failed else "pass"
     value = f"{len(failed) or all_of_them - len(overridden)} of {all_of_them} {word}" if all_of_them else "none"
     detail = "; ".join([*(f"overridden: {text}" for text in told[:_MOST_GUARDS]), *more])
-    tone = Tone.BAD if failed else Tone.CAREFUL if overridden else Tone.GOOD
-    otherwise = "nothing is in the way" if all_of_them else "the policy declares none"
+    tone = Tone.BAD if failed else Tone.CAREFUL if overridden else Tone.PLAIN if worse else Tone.GOOD
+    in_the_way = "none forbids what gets worse" if worse else "nothing is in the way"
+    otherwise = in_the_way if all_of_them else "the policy declares none"
     said = "" if failed else detail or otherwise
     return Figure("guards", value, said, tone if all_of_them else Tone.PLAIN, "guards")

@@ -14,6 +14,7 @@ from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Figure, Name, Number, Section, Table, about, number, supposing
 from gpolicy.report.capacity_json import BINDING, LIMITS, POLICY_LIMIT, head
 from gpolicy.report.capacity_section import size_words
+from gpolicy.report.pictures import memory_section
 from gpolicy.what_if.filling import FullReport
 from gpolicy.what_if.sizing import SizeReport
 
@@ -60,6 +61,7 @@ def size_answer(report: SizeReport) -> Answer:
         sections=(
             Section("nodes", "Nodes to buy", (to_buy,), (short,), never_cut=True),
             Section("instances", "Wanted instances", (sizes,)),
+            memory_section(report),
         ),
         notes=("" if report.exhaustive else _OUT_OF_TIME,),
         terms=(
@@ -122,7 +124,7 @@ def full_answer(report: FullReport) -> Answer:
         **about(report),
         verdict=f"{supposing(report.what_if)}Group {report.group} {takes}{_absorbed(report.failures)}",
         figures=(Figure("more instances", f"{more:,}", about="mix"), Figure("instances now", f"{now:,}")),
-        sections=(Section("mix", mix.title, (mix,), tuple(notes), never_cut=True),),
+        sections=(Section("mix", mix.title, (mix,), tuple(notes), never_cut=True), memory_section(report)),
     )
 
 
