@@ -112,9 +112,16 @@ class GroupCapacity:
         return Fit(sum(size.count for size in self.tiered), self.tiered_binding, run_memory=memory)
 
     @property
+    def figures(self) -> list[tuple[str, Fit, int]]:
+        """What fits of each spec, in the tiered run and of the standard size, by name, and hspace's number."""
+        hspace = sum(size.count for size in self.hspace_tiered)
+        rest = [("tiered", self.tiered_fit, hspace), ("standard", self.standard, self.hspace_standard)]
+        return [*((spec.name, spec.fit, spec.hspace) for spec in self.specs), *rest]
+
+    @property
     def most_fits(self) -> int:
         """The greatest number of instances that fit: of a spec, standard or least ones, or in the tiered run."""
-        return max([self.standard.fits, self.tiered_fit.fits, self.least.fits, *(spec.fits for spec in self.specs)])
+        return max(self.least.fits, *(fit.fits for _, fit, _ in self.figures))
 
     @property
     def is_closed(self) -> bool:
@@ -148,12 +155,7 @@ class GroupCapacity:
     @property
     def hspace_differs(self) -> bool:
         """Whether hspace counts otherwise."""
-        count = sum(size.count for size in self.hspace_tiered)
-        return (
-            count != self.tiered_fit.fits
-            or self.hspace_standard != self.standard.fits
-            or any(spec.hspace != spec.fits for spec in self.specs)
-        )
+        return any(fit.fits != hspace for _, fit, hspace in self.figures)
 
     def called(self, group: str | None, names: PairNames) -> GroupCapacity:
         """Return a copy for `group`, whose spec pairs have the names `names`."""

@@ -35,17 +35,12 @@ class NodeUse:
     @property
     def free(self) -> int:
         """The memory for more instances."""
-        return max(0, self.total - self.needed)
+        return max(0, self.total - self.own - self.used - self.reserved)
 
     @property
     def short(self) -> int:
         """The memory that is missing for all of it."""
-        return max(0, self.needed - self.total) if self.total else 0
-
-    @property
-    def needed(self) -> int:
-        """The memory of all parts but the free one."""
-        return self.own + self.used + self.reserved
+        return max(0, self.own + self.used + self.reserved - self.total) if self.total else 0
 
 
 def node_uses(state: ClusterState, nodes: Iterable[Node], group: str | None = None) -> tuple[NodeUse, ...]:

@@ -60,12 +60,8 @@ class Weight(IntEnum):
     WORSE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """Two lengths from 0 to 1 beside a row of a table; None for a missing side. A table of one state has no `now`."""
-
-    now: float | None
-    then: float | None
+Bar = tuple[float | None, float | None]
+"""Lengths from 0 to 1 beside a row of a table, now and then; None for a missing side, as in a table of one state."""
 
 
 @dataclass(frozen=True, slots=True)

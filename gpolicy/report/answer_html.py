@@ -8,7 +8,7 @@ import itertools
 import operator
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy import __version__
@@ -43,14 +43,6 @@ _BACKTICKS: Final = re.compile("`([^`]+)`")
 _TESTS: Final = {"name": Name, "page": Page, "names": tuple, "table": Table, "entries": Entries, "findings": Findings}
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """A picture that is not empty."""
-
-    macro: str
-    value: Any
-
-
 def render(answer: Answer, display: Display) -> str:  # noqa: ARG001 (pages have one)
     """Return the answer as a page. Strings are escaped, without control characters.
 
@@ -70,7 +62,6 @@ def render(answer: Answer, display: Display) -> str:  # noqa: ARG001 (pages have
         keep_trailing_newline=True,
     )
     environment.tests |= {word: lambda item, kind=kind: isinstance(item, kind) for word, kind in _TESTS.items()}
-    environment.tests["beside"] = lambda item: isinstance(item, _Drawn) and item.macro == "specs"
     environment.globals |= {"size": size, "rough_size": rough_size, "count": count, "weights": Weight, "tones": Tone}
     environment.filters |= {
         "tone": lambda tone: _CLASSES.get(tone, ""),
@@ -128,10 +119,6 @@ def _digest(text: str) -> str:
 
 
 def _drawn(section: Section) -> Section:
-    """Return the section with its pictures drawn, without empty ones."""
-    parts: list[Any] = []
-    for part in section.parts:
-        drawn = _Drawn(part.macro, part.draw()) if isinstance(part, Picture) else None
-        if drawn is None or drawn.value:
-            parts.append(drawn or part)
-    return replace(section, parts=tuple(parts))
+    """Return the section with its pictures as macro and what it draws, without empty ones."""
+    parts: list[Any] = [(part.macro, part.draw()) if isinstance(part, Picture) else part for part in section.parts]
+    return replace(section, parts=[part for part in parts if not isinstance(part, tuple) or part[1]])

@@ -147,21 +147,18 @@ def _place(item: GroupCapacity) -> str:
 
 _Old = Mapping[str | None, GroupCapacity]
 """Groups (None: the whole cluster) without what is supposed."""
-_Figure = tuple[str, str, Fit, int]
-"""Name, size in words, what fits, and hspace's number."""
 
 
-def _figures(item: GroupCapacity) -> list[_Figure]:
-    """Return the figures of a group: those of its specs, of a tiered run, and of the standard size."""
-    hspace, standard = sum(run.count for run in item.hspace_tiered), item.standard
-    found = [
-        *((pair_cell(one.name), spec_words(one.pair.largest), one.fit, one.hspace) for one in item.specs),
-        ("tiered", "shrunk to fit", item.tiered_fit, hspace),
-        ("standard", spec_words(standard.spec), standard, item.hspace_standard),
+def _figures(item: GroupCapacity) -> list[tuple[str, str, Fit, int]]:
+    """Return name, size in words, what fits, and hspace's number; one for all sizes where none fits."""
+    found, standard = item.figures, item.standard
+    takes_none = not any(fit.fits or others for _, fit, others in found)
+    if takes_none and len({(fit.binding.cause, fit.binding.reason) for _, fit, _ in found}) == 1:
+        return [("every size", NOTHING, standard, 0)]
+    return [
+        (pair_cell(name) if fit.spec else name, spec_words(fit.spec) if fit.spec else "shrunk to fit", fit, hspace)
+        for name, fit, hspace in found
     ]
-    takes_none = not any(fit.fits or others for _, _, fit, others in found)
-    alike = len({(fit.binding.cause, fit.binding.reason) for _, _, fit, _ in found}) == 1
-    return [("every size", NOTHING, standard, 0)] if takes_none and alike else found
 
 
 def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:

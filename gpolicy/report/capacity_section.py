@@ -100,7 +100,8 @@ def _fits_table(title: str, found: Sequence[tuple[str, str, FitChange]], *, wors
 def bars_of(sides: Sequence[tuple[Fit | None, Fit | None]]) -> tuple[Bar, ...]:
     """Return bars for what fits now and then, by memory; the longest is the most memory."""
     most = max((fit.memory for side in sides for fit in side if fit), default=0) or 1
-    return tuple(Bar(*(fit and fit.memory / most for fit in side)) for side in sides)
+    shares = ([None if fit is None else fit.memory / most for fit in side] for side in sides)
+    return tuple((now, then) for now, then in shares)
 
 
 OLD_SIZE: Final = "· old size"

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from gpolicy.analysis.allocator_input import natural_key, policy_of
 from gpolicy.analysis.basis import StateReport
+from gpolicy.analysis.health import LocationFacts
 from gpolicy.analysis.node_use import NodeUse
 from gpolicy.analysis.spec_pairs import PairNames, pair_title
 from gpolicy.cluster.state import ClusterState, LiveInstance
-from gpolicy.ganeti.parameter import Value
+from gpolicy.errors import GpolicyError
+from gpolicy.ganeti.parameter import Values
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.location_change import LocationChange
 from gpolicy.printable import clipped, count
-from gpolicy.report.answer import Picture, Section, rough_size, size
+from gpolicy.report.answer import Picture, Section, size
 
 WIDTH: Final = 560
 HEIGHT: Final = 320
@@ -49,15 +53,6 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
-    """The name of a pair, and its place."""
-
-    x: float
-    y: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Dot:
     """Instances of one size: `kind` is newly (violating), still (violating) or fine."""
 
@@ -68,12 +63,10 @@ class Dot:
     title: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A mark on an axis."""
-
-    at: float
-    text: str
+Mark = tuple[float, str]
+"""A mark on an axis: its place and its text."""
+Label = tuple[float, float, str]
+"""The name of a pair at a place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +77,8 @@ class SpecPicture:
     boxes: tuple[Box, ...]
     labels: tuple[Label, ...]
     dots: tuple[Dot, ...]
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
+    x_ticks: tuple[Mark, ...]
+    y_ticks: tuple[Mark, ...]
     summary: str
     left: float = _LEFT
     right: float = WIDTH - _RIGHT
@@ -107,8 +100,7 @@ def spec_pictures(sides: Sides, renamed: Mapping[str, str], verdicts: Mapping[st
     alike: dict[tuple[tuple[_Bounds, ...], tuple[_Bounds, ...]], list[str]] = {}
     for name, group in after.groups.items():
         old = before.groups.get(renamed.get(name, name))
-        now = _pairs(old.effective.get(("ipolicy", "minmax"))) if old else ()
-        then = _pairs(group.effective.get(("ipolicy", "minmax")))
+        now, then = _pairs(old.effective) if old else (), _pairs(group.effective)
         alike.setdefault((now, then), []).append(name)
     pictures = []
     for (now, then), groups in alike.items():
@@ -132,19 +124,11 @@ def _group(state: ClusterState, instance: LiveInstance) -> str | None:
     return node.group if node else None
 
 
-def _pairs(value: Value) -> tuple[_Bounds, ...]:
-    return tuple(bounds for pair in value if (bounds := _bounds(pair))) if isinstance(value, list) else ()
-
-
-def _bounds(pair: Value) -> _Bounds | None:
-    if not isinstance(pair, dict):
-        return None
-    low, high = pair.get("min"), pair.get("max")
-    if not isinstance(low, dict) or not isinstance(high, dict):
-        return None
-    found = [side.get(name) for name in ("memory-size", "disk-size") for side in (low, high)]
-    numbers = [item for item in found if isinstance(item, int)]
-    return (numbers[0], numbers[1], numbers[2], numbers[3]) if len(numbers) == 4 else None
+def _pairs(values: Values) -> tuple[_Bounds, ...]:
+    with suppress(GpolicyError):
+        pairs = policy_of(values, "").minmax
+        return tuple((one.min.memory, one.max.memory, one.min.disk_size, one.max.disk_size) for one in pairs)
+    return ()
 
 
 def _picture(
@@ -215,7 +199,7 @@ def _labels(boxes: Sequence[Box]) -> Iterator[Label]:
         y = box.y + _LINE if inside else box.y + min(box.height / 2 + 4, _LINE)
         y = _free_line(min(y, _LOWEST), x - _LETTER, x + width + _LETTER, taken)
         taken.append((x, x + width, y))
-        yield Label(round(x, 1), round(y, 1), text)
+        yield round(x, 1), round(y, 1), text
 
 
 def _free_line(y: float, left: float, right: float, taken: Sequence[tuple[float, float, float]]) -> float:
@@ -241,17 +225,14 @@ class _Axis:
         share = (math.log2(max(value, 1)) - self.low) / (self.high - self.low)
         return round(self.start + share * (self.end - self.start), 1)
 
-    def ticks(self) -> Iterator[Tick]:
+    def ticks(self) -> Iterator[Mark]:
         """Yield powers of two, as few as needed."""
         first, last = max(math.ceil(self.low), 0), math.floor(self.high)
         step = max(1, -(-(last - first + 1) // _MOST_TICKS))
-        yield from (Tick(self.at(2**power), size(2**power)) for power in range(first, last + 1, step))
+        yield from ((self.at(2**power), size(2**power)) for power in range(first, last + 1, step))
 
 
 MEMORY: Final = "Memory of nodes"
-_DOMAIN_KIND: Final = "htools:nlocation:"
-MOST_ROWS: Final = 16
-"""Nodes of a group that are shown one a line; more become small boxes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,77 +254,36 @@ class NodePicture:
         """Whether the node comes, goes, or gets another use."""
         return self.before != self.after
 
-    @property
-    def disk(self) -> str:
-        """The used part of its disk, in words; empty where it is not known."""
-        use = self.uses[-1]
-        return f"{rough_size(use.disk_used)} of {rough_size(use.disk_total)}" if use.disk_total else ""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPicture:
-    """The nodes of a group after the changes, and those that leave it, by name. `rows` says what they are."""
+    """The nodes of a group after the changes, and those that leave it. `rows` says what they are."""
 
     name: str
     renamed_from: str | None = None
     nodes: tuple[NodePicture, ...]
     rows: str = "node"
 
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """How many nodes there are before and after."""
-        return sum(bool(node.before) for node in self.nodes), sum(bool(node.after) for node in self.nodes)
-
-    @property
-    def compact(self) -> bool:
-        """Whether there are too many nodes for a line each."""
-        return len(self.nodes) > MOST_ROWS
-
-    @property
-    def changed(self) -> tuple[NodePicture, ...]:
-        """The nodes that change."""
-        return tuple(node for node in self.nodes if node.changes)
-
-    @property
-    def short(self) -> bool:
-        """Whether some node has too little memory."""
-        return any(node.uses[-1].short for node in self.nodes)
-
-    @property
-    def scale(self) -> int:
-        """The memory (MiB) of the longest bar."""
-        return max((max(use.total, use.needed) for node in self.nodes for use in node.uses), default=0) or 1
-
-
-@dataclass(frozen=True, slots=True)
-class DomainNode:
-    """A node in a failure domain: stays, comes or goes."""
-
-    name: str
-    turn: str
-
 
 @dataclass(frozen=True, slots=True)
 class DomainPicture:
-    """One failure domain: its nodes, and mirrored instances with both halves in it now and then (None: not known)."""
+    """One failure domain: its nodes, which stay, come or go, and mirrored instances with both halves in it.
+
+    `halves` is how many they are before and after; empty where it is not known.
+    """
 
     tag: str
-    nodes: tuple[DomainNode, ...]
-    halves_now: int | None
-    halves_then: int | None
+    nodes: tuple[tuple[str, str], ...]
+    halves: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DomainKind:
     """A kind of failure domains, such as rack: it stays one, comes or goes."""
 
     name: str
     turn: str
     domains: tuple[DomainPicture, ...]
-
-
-_TURNS: Final = {(True, True): "stays", (False, True): "comes", (True, False): "goes"}
-"""Whether something stays, comes or goes."""
 
 
 def group_pictures(
@@ -356,7 +296,7 @@ def group_pictures(
     then = {(item.group, item.name): item for item in after or before}
     homes = [{name: group for group, name in side} for side in (then, now)]
     groups: dict[str, list[NodePicture]] = {}
-    for group, name in sorted({**then, **now}, key=lambda key: (key[0], key not in then, _natural(key[1]))):
+    for group, name in sorted({**then, **now}, key=lambda key: (key[0], key not in then, natural_key(key[1]))):
         pair = now.get((group, name)), then.get((group, name))
         elsewhere = "" if all(pair) else homes[pair[0] is None].get(name, "")
         groups.setdefault(group, []).append(NodePicture(name, *pair, elsewhere))
@@ -372,53 +312,28 @@ def memory_section(report: StateReport) -> Section:
     return Section("memory", MEMORY, (Picture("nodes", draw),))
 
 
-def _natural(name: str) -> tuple[int, str]:
-    return len(name), name  # node2 before node10
-
-
 def domain_pictures(sides: Sides, location: LocationChange | None) -> list[DomainKind]:
-    """Return the failure domains of each kind, now or then."""
-    before, after = sides.before, sides.after
-    kinds_now, kinds_then = _kinds(before), _kinds(after)
-    members_now, members_then = _members(before, kinds_now), _members(after, kinds_then)
-    found = []
-    for kind in sorted({*kinds_now, *kinds_then}):
-        now, then = members_now.get(kind, {}), members_then.get(kind, {})
-        domains = tuple(
-            DomainPicture(
-                tag,
-                tuple(_domain_nodes(now.get(tag, ()), then.get(tag, ()))),
-                *(_halves(location, tag, then=side) for side in (False, True)),
-            )
-            for tag in sorted({*now, *then}, key=_natural)
-        )
-        found.append(DomainKind(name=kind, turn=_TURNS[kind in kinds_now, kind in kinds_then], domains=domains))
-    return found
+    """Return the failure domains of each kind, before or after."""
+    facts = [LocationFacts(state, {}) for state in (sides.before, sides.after)]
+    kinds = sorted({kind for side in facts for kind in side.kinds})
+    turns = ((kind, _turn(kind in side.kinds for side in facts)) for kind in kinds)
+    return [DomainKind(kind, turn, tuple(_domains(f"{kind}:", facts, location))) for kind, turn in turns]
 
 
-def _kinds(state: ClusterState) -> list[str]:
-    return [tag.removeprefix(_DOMAIN_KIND) for tag in state.cluster.tags if tag.startswith(_DOMAIN_KIND)]
+def _turn(there: Iterable[bool]) -> str:
+    before, after = there
+    return "goes" if not after else "stays" if before else "comes"
 
 
-def _members(state: ClusterState, kinds: Collection[str]) -> dict[str, dict[str, list[str]]]:
-    """Return the nodes that have each tag of each kind: a tag is of a kind that stands before one of its colons."""
-    members: dict[str, dict[str, list[str]]] = {kind: {} for kind in kinds}
-    for node in state.nodes.values():
-        for tag in node.tags:
-            for kind in (tag[:place] for place, letter in enumerate(tag) if letter == ":"):
-                if kind in members:
-                    members[kind].setdefault(tag, []).append(node.name)
-    return members
-
-
-def _domain_nodes(now: Sequence[str], then: Sequence[str]) -> list[DomainNode]:
-    names = sorted({*now, *then}, key=_natural)
-    return [DomainNode(name, _TURNS[name in now, name in then]) for name in names]
-
-
-def _halves(location: LocationChange | None, tag: str, *, then: bool) -> int | None:
-    if location is None:
-        return None
-    shared = location.shared_domains
-    pairs = [*shared.still, *(shared.new if then else shared.gone)]
-    return sum(tag in pair.tags for pair in pairs)
+def _domains(prefix: str, facts: Sequence[LocationFacts], location: LocationChange | None) -> Iterator[DomainPicture]:
+    members: dict[str, dict[str, list[bool]]] = {}
+    for place, side in enumerate(facts):
+        for name, tags in side.location.items():
+            for tag in tags:
+                if tag.startswith(prefix):
+                    members.setdefault(tag, {}).setdefault(name, [False, False])[place] = True
+    shared = location.shared_domains if location else None
+    sides = [(*shared.still, *shared.gone), (*shared.still, *shared.new)] if shared else []
+    for tag in sorted(members, key=natural_key):
+        nodes = tuple((name, _turn(members[tag][name])) for name in sorted(members[tag], key=natural_key))
+        yield DomainPicture(tag, nodes, tuple(sum(tag in pair.tags for pair in side) for side in sides))

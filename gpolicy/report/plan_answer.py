@@ -8,7 +8,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from gpolicy.analysis.node_use import NodeUse, node_uses
+from gpolicy.allocator.node import Node
+from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.spec_pairs import MINMAX
 from gpolicy.colour import Tone
 from gpolicy.errors import GpolicyError
@@ -43,7 +44,7 @@ from gpolicy.report.answer import (
 )
 from gpolicy.report.capacity_section import headline, loses_allowed
 from gpolicy.report.impact_sections import impact_sections, unknown_in, unknown_parts
-from gpolicy.report.pictures import MEMORY, domain_pictures, group_pictures, spec_pictures
+from gpolicy.report.pictures import MEMORY, GroupPicture, domain_pictures, group_pictures, spec_pictures
 from gpolicy.report.plan_words import (
     amount,
     change_words,
@@ -130,7 +131,7 @@ def plan_answer(
             _left_out(plan),
             values_text.not_compared(plan.unreadable, "wanted"),
             *((effects,) if effects else ()),
-            Section("memory", MEMORY, draw("nodes", lambda of: group_pictures(*_node_uses(of), _renamed(plan)))),
+            Section("memory", MEMORY, draw("nodes", lambda of: _memory(of, _renamed(plan)))),
             Section(
                 "domains",
                 "Failure domains",
@@ -213,13 +214,13 @@ def _renamed(plan: Plan) -> dict[str, str]:
     return {str(item.after): str(item.before) for item in renamed}
 
 
-def _node_uses(sides: Sides) -> Iterator[tuple[NodeUse, ...]]:
-    """Yield the nodes before and after; without figures where nothing is counted."""
-    loaded = None
+def _memory(sides: Sides, renamed: Mapping[str, str]) -> list[GroupPicture]:
+    """Return the nodes before and after; without figures where nothing is counted."""
+    before: Iterable[Node] = ()
+    after: Iterable[Node] = ()
     with suppress(GpolicyError):
-        loaded = sides.loaded
-    for state, counted in ((sides.before, loaded and loaded.before), (sides.after, loaded and loaded.after)):
-        yield node_uses(state, counted.whole.cluster.nodes.values() if counted else ())
+        before, after = (side.whole.cluster.nodes.values() for side in (sides.loaded.before, sides.loaded.after))
+    return group_pictures(node_uses(sides.before, before), node_uses(sides.after, after), renamed)
 
 
 def _verdicts(impact: Impact | None) -> dict[str, str]:
