@@ -22,13 +22,8 @@ class Taken(Protocol):
         """When, YYYY-MM-DDThh:mm:ssZ; None if the file does not say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Who asks for a change and why, as a commit or merge request has it; `link` is its address, if known."""
-
-    author: str
-    subject: str
-    link: str = ""
+Asked = tuple[str, str, str]
+"""Who asks for a change and why, as a commit or merge request has it, and its address (may be empty)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,25 +37,27 @@ def _asked_in_ci(environ: Mapping[str, str]) -> Asked | None:
     """Return whose commit, pull request or merge request a job of GitHub, Gitea or GitLab is about."""
     if number := environ.get("CI_MERGE_REQUEST_IID"):
         link = f"{environ.get('CI_MERGE_REQUEST_PROJECT_URL')}/-/merge_requests/{number}"
-        return Asked(environ.get("GITLAB_USER_NAME", ""), environ.get("CI_MERGE_REQUEST_TITLE", ""), link)
+        return (environ.get("GITLAB_USER_NAME", ""), environ.get("CI_MERGE_REQUEST_TITLE", ""), link)
     if commit := environ.get("CI_COMMIT_SHA"):
         author, link = environ.get("CI_COMMIT_AUTHOR", ""), f"{environ.get('CI_PROJECT_URL')}/-/commit/{commit}"
-        return Asked(author.partition(" <")[0], environ.get("CI_COMMIT_TITLE", ""), link)
+        return (author.partition(" <")[0], environ.get("CI_COMMIT_TITLE", ""), link)
     event = None
     with suppress(OSError, ValueError):
         event = json.loads(Path(environ.get("GITHUB_EVENT_PATH", "")).read_bytes())
     match event:
         case {"pull_request": {"user": {"login": str(author)}, "title": str(text), "html_url": str(link)}}:
-            return Asked(author, text, link)
+            return (author, text, link)
         case {"head_commit": {"author": {"name": str(author)}, "message": str(text), "url": str(link)}}:
-            return Asked(author, text.partition("\n")[0], link)
+            return (author, text.partition("\n")[0], link)
     return None
 
 
 def _asked(tree: Path) -> Asked | None:
     """Return whose the last commit is."""
-    author, end, subject = _git(tree, "log", "-1", "--format=%an%x00%s").decode(errors="replace").partition("\0")
-    return Asked(author, subject.rstrip("\n")) if end else None
+    author, end, subject = (
+        _git(tree, "log", "-1", "--no-show-signature", "--format=%an%x00%s").decode(errors="replace").partition("\0")
+    )
+    return (author, subject.rstrip("\n"), "") if end else None
 
 
 def _now() -> float:

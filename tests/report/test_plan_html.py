@@ -29,7 +29,7 @@ from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.printable import printable
-from gpolicy.provenance import Asked, Provenance
+from gpolicy.provenance import Provenance
 from gpolicy.report import pictures as drawing
 from gpolicy.report.answer import Answer, Picture, Section
 from gpolicy.report.answer_file import answer_data, read_answer
@@ -287,7 +287,8 @@ def test_a_node_that_keeps_too_little_shows_what_is_missing() -> None:
     use = NodeUse("n", "g", total=100, own=10, used=60, reserved=80, instances=1)
     assert (use.free, use.short) == (0, 50)
     page = page_of(group_pictures((use,)))
-    assert (widths(page, "reserved"), widths(page, "short")) == ([pytest.approx(20)], [pytest.approx(33.33)])
+    assert widths(page, "reserved") == [pytest.approx(20)]
+    assert widths(page, "short") == [pytest.approx(33.33)]
     assert "0 (50M missing)" in page
 
 
@@ -336,9 +337,7 @@ def test_a_node_that_one_size_fills_shows_each_instance() -> None:
 
 
 def test_the_page_of_a_stored_answer_is_the_same(plan: Plan, before: ClusterState, after: ClusterState) -> None:
-    made = replace(
-        plan, provenance=Provenance("2026-01-01T00:00:00Z", "a" * 40, False, Asked("ann", "why", "https://x"))
-    )
+    made = replace(plan, provenance=Provenance("2026-01-01T00:00:00Z", "a" * 40, False, ("ann", "why", "https://x")))
     answer = plan_answer(made, impact=full_impact(), sides=Sides(before, after, PairNames()))
     stored = read_answer(Record("plan.json", json.loads(json.dumps(answer_data(answer)))))
     assert html_of(stored) == html_of(answer)
@@ -347,7 +346,7 @@ def test_the_page_of_a_stored_answer_is_the_same(plan: Plan, before: ClusterStat
 @pytest.mark.parametrize("link", ["javascript:alert(1)", "", "data:text/html,x"])
 def test_who_asks_is_text_and_only_an_address_of_the_web_is_a_link(link: str) -> None:
     for address, is_link in ((link, False), ("https://example.org/<1>", True)):
-        asked = Asked("<b>ann</b>", "<i>more</i> room", address)
+        asked = ("<b>ann</b>", "<i>more</i> room", address)
         page = html_of(Answer(verb="plan", title="", name="", verdict="", provenance=Provenance(asked=asked)))
         assert "&lt;b&gt;ann&lt;/b&gt;: " in page
         assert "&lt;i&gt;more&lt;/i&gt; room" in page
