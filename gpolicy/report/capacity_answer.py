@@ -155,9 +155,10 @@ def _figures(item: GroupCapacity) -> list[tuple[str, str, Fit, int]]:
     takes_none = not any(fit.fits or others for _, fit, others in found)
     if takes_none and len({(fit.binding.cause, fit.binding.reason) for _, fit, _ in found}) == 1:
         return [("every size", NOTHING, standard, 0)]
+    names = [*(pair_cell(spec.name) for spec in item.specs), "tiered", "standard"]
     return [
-        (pair_cell(name) if fit.spec else name, spec_words(fit.spec) if fit.spec else "shrunk to fit", fit, hspace)
-        for name, fit, hspace in found
+        (name, spec_words(fit.spec) if fit.spec else "shrunk to fit", fit, hspace)
+        for name, (_, fit, hspace) in zip(names, found, strict=True)
     ]
 
 
