@@ -152,11 +152,6 @@ class GroupCapacity:
             f"{said}. With {', '.join(self.cure.changes)}: {', or '.join(fits) or f'{self.cure.standard:,} standard'}"
         )
 
-    @property
-    def hspace_differs(self) -> bool:
-        """Whether hspace counts otherwise."""
-        return any(fit.fits != hspace for _, fit, hspace in self.figures)
-
     def called(self, group: str | None, names: PairNames) -> GroupCapacity:
         """Return a copy for `group`, whose spec pairs have the names `names`."""
         shown = names.of(group, len(self.specs))

@@ -48,11 +48,11 @@ class Fit:
     spec: Spec | None = None
     """Size of each: the pair's maximum, or std; None for a tiered run."""
     run_memory: int = 0
-    """Memory of all instances of a tiered run, in MiB."""
+    """Memory of a whole tiered run (MiB)."""
 
     @property
     def memory(self) -> int:
-        """The memory of all that fit, in MiB."""
+        """The memory of all that fit (MiB)."""
         return self.fits * self.spec.memory if self.spec else self.run_memory
 
 
@@ -245,8 +245,8 @@ class CountedCluster:
 
     def refusal(self, instance: Instance) -> Unmade | None:
         """Return why Ganeti makes the disks of `instance` on no node of the cluster; None if it may make them."""
-        nodes = self.cluster.nodes.items()
-        found = [self._refused_on(index, instance) for index, node in nodes if not node.facts.offline]
+        online = (index for index, node in self.cluster.nodes.items() if not node.facts.offline)
+        found = [self._refused_on(index, instance) for index in online]
         return found[0] if found and None not in found else None
 
     def is_made(self, placed: Instance) -> bool:
@@ -320,11 +320,9 @@ class CountedCluster:
         if top is FailReason.N1 and rules.failures > 1:
             return replace(found, cause=Cause.NODE_FAILURES)
         if top is FailReason.MEM and rules.oversubscription is not None:
-            over = 0
-            for index, count in candidates.counts:
-                over += count * (
-                    instance.burst > memory_left(final.nodes[index], final.instances, rules.oversubscription)
-                )
+            nodes, instances, ratio = final.nodes, final.instances, rules.oversubscription
+            short = (instance.burst > memory_left(nodes[index], instances, ratio) for index, _ in candidates.counts)
+            over = sum(count for (_, count), lacks in zip(candidates.counts, short, strict=True) if lacks)
             if 2 * over > final.failures[top]:
                 return replace(found, cause=Cause.OVERSUBSCRIPTION)
         return found

@@ -29,8 +29,12 @@ def provenance_of(files: Iterable[str | Path]) -> Provenance:
     commit = _COMMIT.search(answer)
     if tree is None or commit is None:
         return Provenance(made_at)
-    dirty = any(line and not line.startswith(b"#") for line in answer.splitlines())
-    return Provenance(made_at, commit[1].decode(), dirty, _asked_in_ci(os.environ) or (None if dirty else _asked(tree)))
+    dirty, asked = any(line and not line.startswith(b"#") for line in answer.splitlines()), _asked_in_ci(os.environ)
+    if asked is None and not dirty:
+        last = _git(tree, "log", "-1", "--no-show-signature", "--format=%an%x00%s").decode(errors="replace")
+        author, end, subject = last.rstrip("\n").partition("\0")
+        asked = (author, subject, "") if end else None
+    return Provenance(made_at, commit[1].decode(), dirty, asked)
 
 
 def _asked_in_ci(environ: Mapping[str, str]) -> Asked | None:
@@ -50,14 +54,6 @@ def _asked_in_ci(environ: Mapping[str, str]) -> Asked | None:
         case {"head_commit": {"author": {"name": str(author)}, "message": str(text), "url": str(link)}}:
             return (author, text.partition("\n")[0], link)
     return None
-
-
-def _asked(tree: Path) -> Asked | None:
-    """Return whose the last commit is."""
-    author, end, subject = (
-        _git(tree, "log", "-1", "--no-show-signature", "--format=%an%x00%s").decode(errors="replace").partition("\0")
-    )
-    return (author, subject.rstrip("\n"), "") if end else None
 
 
 def _now() -> float:

@@ -60,18 +60,14 @@ class Weight(IntEnum):
     WORSE = 3
 
 
-Bar = tuple[float | None, float | None]
-"""Lengths from 0 to 1 beside a row of a table, now and then; None for a missing side, as in a table of one state."""
-
-
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows of cells. `of` names what the rows are ("instances"); a heading that is a `Number` has numbers below it.
 
     `most` is how many rows a text shows; with `last_apart` it gives the last cell of each a line of its own, and leaves
     the headings out. `brief` is how many rows a short answer has (0: none), without the columns `aside`. `bars`, one
-    for each row, are drawn by HTML only, as are `tones`, the colours of the column "verdict". Rows in the first
-    `grouped` columns repeat the cells above them, and are shown once.
+    for each row, are lengths from 0 to 1, now and then (None: missing), `tones` the colours of the column "verdict":
+    HTML draws them. Rows in the first `grouped` columns repeat the cells above them, and are shown once.
     """
 
     title: str
@@ -81,7 +77,7 @@ class Table:
     _: KW_ONLY
     weight: Weight = Weight.CHANGED
     most: int = 20
-    bars: tuple[Bar, ...] = ()
+    bars: tuple[tuple[float | None, ...], ...] = ()
     tones: tuple[Tone, ...] = ()
     grouped: int = 0
     last_apart: bool = False

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import not_known
-from gpolicy.analysis.binding import Binding, Cause
+from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.shown_score import Score
@@ -96,11 +96,11 @@ def told_of(report: CapacityReport) -> list[GroupCapacity]:
 def _sentences(report: CapacityReport, old: _Old | None) -> Iterator[str]:
     """Yield the verdict: the groups that take nothing first, then what fits."""
     empty, told = [item for item in report.groups if item.refusal is not None], told_of(report)
-    said = [
-        f"{_place(item)} takes no new {_refused(item)}{_now(old.get(item.group) if old else None)}:"
-        f" {item.refusal_words}"
-        for item in empty[:_MOST_TOLD]
-    ]
+    said = []
+    for item in empty[:_MOST_TOLD]:
+        was = old[item.group] if old and item.group in old and old[item.group].most_fits else None
+        now = f" (now {was.standard.fits:,} standard, or {was.tiered_fit.fits:,} tiered)" if was else ""
+        said.append(f"{_place(item)} takes no new {_refused(item)}{now}: {item.refusal_words}")
     said += [f"{count(len(empty) - _MOST_TOLD, 'more group')} take none either"] if len(empty) > _MOST_TOLD else []
     refused = report.cluster.refusal if report.cluster and told != [report.cluster] else None
     if report.cluster and refused and refused.cause is Cause.BROKEN:  # else it is of the template that is counted
@@ -133,10 +133,6 @@ def _taken(item: GroupCapacity, was: GroupCapacity | None, *, named: bool) -> st
     return f"{_place(item)} takes {standard}, or {item.tiered_fit.fits:,} in a tiered run{now[1]}{least}"
 
 
-def _now(was: GroupCapacity | None) -> str:
-    return f" (now {was.standard.fits:,} standard, or {was.tiered_fit.fits:,} tiered)" if was and was.most_fits else ""
-
-
 def _name(item: GroupCapacity) -> Cell:
     return WHOLE_CLUSTER if item.group is None else Name(item.group)
 
@@ -163,7 +159,8 @@ def _figures(item: GroupCapacity) -> list[tuple[str, str, Fit, int]]:
 
 
 def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
-    there = (True, True, True, bool(old), True, any(item.hspace_differs for item in items), True, True)
+    differs = any(fit.fits != hspace for item in items for _, fit, hspace in item.figures)
+    there = (True, True, True, bool(old), True, differs, True, True)
     rows: list[tuple[Cell, ...]] = []
     sides: list[tuple[Fit | None, Fit | None]] = []
     for item in items:
@@ -261,13 +258,17 @@ def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
     if len(first.groups) > 1 or first.cluster:
         whole_of_all = all(told_of(report) == [report.cluster] for report in reports.values())
         where = "the whole cluster takes" if whole_of_all else "the groups, each counted alone, take"
+    basis = {
+        policy: (report.basis.sentence, *(item.sentence for item in report.limits))
+        for policy, report in reports.items()
+    }
     return Answer(
         verb="capacity",
         title="What fits under each policy on cluster",
         name=first.cluster_name or first.source,
         verdict=f"{supposing(first.what_if)}Of standard instances {where} {shown}",
         unknown=not_known({group: why for report in reports.values() for group, why in report.reasons.items()}),
-        basis=(*first.what_if, *_of_policies({policy: _basis(report) for policy, report in reports.items()})),
+        basis=(*first.what_if, *_of_policies(basis)),
         figures=tuple(Figure(policy, f"{fits:,}", about="capacity") for policy, fits in whole.items()),
         sections=(
             Section(
@@ -284,11 +285,6 @@ def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
     )
 
 
-def _basis(report: CapacityReport) -> Iterator[str]:
-    yield report.basis.sentence
-    yield from (item.sentence for item in report.limits)
-
-
 def _of_policies(sentences: Mapping[str, Iterable[str]]) -> Iterator[str]:
     """Yield the sentences, those that are not of all policies with the name of theirs."""
     policies: dict[str, list[str]] = {}
@@ -299,35 +295,28 @@ def _of_policies(sentences: Mapping[str, Iterable[str]]) -> Iterator[str]:
         yield sentence if len(names) == len(sentences) else f"{', '.join(names)}: {sentence}"
 
 
-_FiguresOf = dict[_Row, tuple[int, Binding, str]]
+_FiguresOf = dict[_Row, tuple[Fit, str]]
 
 
 def _figures_of(report: CapacityReport, *, several: bool) -> _FiguresOf:
-    return {
-        (item.group, name): figure
-        for item in (*report.groups, *([report.cluster] if report.cluster else []))
-        for name, figure in _of_group(item, several=several).items()
-    }
-
-
-def _of_group(item: GroupCapacity, *, several: bool) -> dict[str, tuple[int, Binding, str]]:
-    """Return for each row what fits, what binds, and the counted size; with the template if `several` are counted."""
-    of = f", {item.template.value}" if several and item.template else ""
-    figures = {one.name: (one.fits, one.binding, f"{spec_words(one.pair.largest)}{of}") for one in item.specs}
-    figures["tiered"] = (item.tiered_fit.fits, item.tiered_binding, f"pairs in turn, shrunk to fit{of}")
-    figures["standard"] = (item.standard.fits, item.standard.binding, f"{spec_words(item.standard.spec)}{of}")
-    return figures
+    """Return for each row what fits, and the counted size; with the template if `several` are counted."""
+    found: _FiguresOf = {}
+    for item in (*report.groups, *([report.cluster] if report.cluster else [])):
+        of = f", {item.template.value}" if several and item.template else ""
+        for name, fit, _ in item.figures:
+            found[item.group, name] = fit, f"{spec_words(fit.spec) if fit.spec else 'pairs in turn, shrunk to fit'}{of}"
+    return found
 
 
 def _table(title: str, found: Mapping[str, _FiguresOf], rows: list[_Row], *, fits: bool) -> Table:
     made: list[tuple[Cell, ...]] = []
     for row in rows:
-        sizes = list(dict.fromkeys(figures[row][2] for figures in found.values() if row in figures))
+        sizes = list(dict.fromkeys(figures[row][1] for figures in found.values() if row in figures))
         cells = [NOTHING] * len(found)
         for place, figures in enumerate(found.values()):
             if row in figures:
-                fit, binding, size = figures[row]
-                text = number(fit) if fits else binding.cause.key
+                fit, size = figures[row]
+                text = number(fit.fits) if fits else fit.binding.cause.key
                 cells[place] = f"{text} of {size}" if fits and len(sizes) > 1 else text
         counted = (sizes[0] if len(sizes) == 1 else NOTHING,) if fits else ()
         spec = row[1] if row[1] in ("tiered", "standard") else pair_cell(row[1])

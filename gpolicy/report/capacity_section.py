@@ -14,7 +14,6 @@ from gpolicy.analysis.spec_pairs import pair_title
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.report.answer import (
     NOTHING,
-    Bar,
     Cell,
     Name,
     Number,
@@ -97,11 +96,10 @@ def _fits_table(title: str, found: Sequence[tuple[str, str, FitChange]], *, wors
     return Table(title, "rows", HEADINGS, rows, weight=weight, bars=bars, grouped=1, brief=_MOST_BRIEF, aside=aside)
 
 
-def bars_of(sides: Sequence[tuple[Fit | None, Fit | None]]) -> tuple[Bar, ...]:
+def bars_of(sides: Sequence[tuple[Fit | None, Fit | None]]) -> tuple[tuple[float | None, ...], ...]:
     """Return bars for what fits now and then, by memory; the longest is the most memory."""
     most = max((fit.memory for side in sides for fit in side if fit), default=0) or 1
-    shares = ([None if fit is None else fit.memory / most for fit in side] for side in sides)
-    return tuple((now, then) for now, then in shares)
+    return tuple(tuple(None if fit is None else fit.memory / most for fit in side) for side in sides)
 
 
 OLD_SIZE: Final = "· old size"
@@ -148,7 +146,6 @@ def _is_new_in(row: FitChange, item: GroupCapacityChange) -> bool:
 
 
 def _empty(item: GroupCapacityChange) -> bool:
-    """Return whether nothing fits, now or then."""
     return not any(fit.fits for row in figures(item) for fit in (row.before, row.after) if fit is not None)
 
 
@@ -258,7 +255,6 @@ def _share_left(row: FitChange) -> tuple[float, int]:
 
 
 def _worst(moved: Sequence[GroupCapacityChange]) -> str:
-    """Return the greatest loss in a few words."""
     lost = _losses(moved)
     more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
     return f"{_loss_words(*lost[0])}{more}" if lost else ""
@@ -303,7 +299,6 @@ def _words(row: FitChange) -> str:
 
 
 def _left_over(items: Sequence[GroupCapacityChange]) -> Table:
-    """Return the stranded resources, where they change."""
     rows: list[tuple[Cell, ...]] = []
     for item in items:
         sides = [side.stranded if side else None for side in (item.before, item.after)]

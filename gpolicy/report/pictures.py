@@ -20,7 +20,7 @@ from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.health import LocationFacts
 from gpolicy.analysis.node_use import NodeUse
 from gpolicy.analysis.spec_pairs import PairNames, pair_title
-from gpolicy.cluster.state import ClusterState, LiveInstance
+from gpolicy.cluster.state import LiveInstance
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Values
 from gpolicy.impact.comparison import Sides
@@ -39,6 +39,10 @@ _LOWEST: Final = HEIGHT - _BOTTOM - 2.0  # of a label's line
 MOST_PICTURES: Final = 12
 
 
+Bounds = tuple[int, int, int, int]
+"""Least and most memory, least and most disk (MiB)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Box:
     """One pair. `kind` is now (removed), then (new) or same."""
@@ -49,18 +53,20 @@ class Box:
     height: float
     kind: str
     label: str
-    title: str
+    bounds: Bounds
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """Instances of one size: `kind` is newly (violating), still (violating) or fine."""
+    """Instances of one size (MiB): `kind` is newly (violating), still (violating) or fine."""
 
     x: float
     y: float
     radius: float
     kind: str
-    title: str
+    number: int
+    memory: int
+    disk: int
 
 
 Mark = tuple[float, str]
@@ -86,10 +92,6 @@ class SpecPicture:
     bottom: float = HEIGHT - _BOTTOM
 
 
-_Bounds = tuple[int, int, int, int]
-"""Least and most memory, least and most disk (MiB)."""
-
-
 def spec_pictures(sides: Sides, renamed: Mapping[str, str], verdicts: Mapping[str, str]) -> list[SpecPicture]:
     """Return the pictures of groups whose pairs change or whose instances newly violate them.
 
@@ -97,14 +99,14 @@ def spec_pictures(sides: Sides, renamed: Mapping[str, str], verdicts: Mapping[st
     fine.
     """
     before, after = sides.before, sides.after
-    alike: dict[tuple[tuple[_Bounds, ...], tuple[_Bounds, ...]], list[str]] = {}
+    alike: dict[tuple[tuple[Bounds, ...], tuple[Bounds, ...]], list[str]] = {}
     for name, group in after.groups.items():
         old = before.groups.get(renamed.get(name, name))
         now, then = _pairs(old.effective) if old else (), _pairs(group.effective)
         alike.setdefault((now, then), []).append(name)
-    pictures = []
+    pictures, homes = [], {name: node.group for name, node in after.nodes.items()}
     for (now, then), groups in alike.items():
-        instances = [item for item in after.instances.values() if _group(after, item) in groups]
+        instances = [item for item in after.instances.values() if homes.get(item.primary_node) in groups]
         newly = any(verdicts.get(item.name) == "newly" for item in instances)
         if now != then or newly:
             labels = _names(groups, sides.names, len(then))
@@ -119,12 +121,7 @@ def _names(groups: Sequence[str], names: PairNames, pairs: int) -> list[str]:
     return next((found for found in shown if found != nameless), nameless)
 
 
-def _group(state: ClusterState, instance: LiveInstance) -> str | None:
-    node = state.nodes.get(instance.primary_node)
-    return node.group if node else None
-
-
-def _pairs(values: Values) -> tuple[_Bounds, ...]:
+def _pairs(values: Values) -> tuple[Bounds, ...]:
     with suppress(GpolicyError):
         pairs = policy_of(values, "").minmax
         return tuple((one.min.memory, one.max.memory, one.min.disk_size, one.max.disk_size) for one in pairs)
@@ -133,8 +130,8 @@ def _pairs(values: Values) -> tuple[_Bounds, ...]:
 
 def _picture(
     groups: tuple[str, ...],
-    now: tuple[_Bounds, ...],
-    then: tuple[_Bounds, ...],
+    now: tuple[Bounds, ...],
+    then: tuple[Bounds, ...],
     names: Sequence[str],
     instances: Sequence[LiveInstance],
     verdicts: Mapping[str, str],
@@ -153,9 +150,7 @@ def _picture(
     dots = []
     for (memory, disk, kind), number in sorted(spots.items(), key=lambda item: (item[0][2] != "fine", item[0])):
         radius = round(min(2.2 + math.sqrt(number) * 0.8, 9.0), 1)
-        title = f"{count(number, 'instance')} of {size(memory)} memory, largest disk {size(disk)}"
-        violating = "" if kind == "fine" else f": {kind} violating"
-        dots.append(Dot(across.at(memory), upward.at(disk), radius, kind, f"{title}{violating}"))
+        dots.append(Dot(across.at(memory), upward.at(disk), radius, kind, number, memory, disk))
     return SpecPicture(
         groups=groups,
         boxes=tuple(boxes),
@@ -167,16 +162,11 @@ def _picture(
     )
 
 
-def _box(across: _Axis, upward: _Axis, bounds: _Bounds, kind: str, label: str) -> Box:
+def _box(across: _Axis, upward: _Axis, bounds: Bounds, kind: str, label: str) -> Box:
     least_memory, most_memory, least_disk, most_disk = bounds
     left, right = _widened(across.at(least_memory), across.at(most_memory))
     top, bottom = _widened(upward.at(most_disk), upward.at(least_disk))
-    word = {"now": "now only", "then": "then only", "same": "now and then"}[kind]
-    title = (
-        f"{label + ', ' if label else ''}{word}: memory {size(least_memory)} to {size(most_memory)},"
-        f" disk {size(least_disk)} to {size(most_disk)}"
-    )
-    return Box(left, top, round(right - left, 1), round(bottom - top, 1), kind, label, title)
+    return Box(left, top, round(right - left, 1), round(bottom - top, 1), kind, label, bounds)
 
 
 def _widened(low: float, high: float) -> tuple[float, float]:

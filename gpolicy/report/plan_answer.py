@@ -88,16 +88,12 @@ def plan_answer(
     compared = bool(plan.changes) or (sides is not None and sides.before.release != sides.after.release)
     known = impact if compared else None
     effects = impact_section(known) if known else None
-    worse = effects is not None and any(section.weight is Weight.WORSE for section in effects.sections)
-    limits = tuple(item.sentence for item in impact.limits) if impact else ()
-    what_if = impact.what_if if impact else ()
     sections = effects.sections if effects else ()
+    worse = any(section.weight is Weight.WORSE for section in sections)
+    what_if, limits = (impact.what_if, impact.limits) if impact else ((), ())
     groups = "groups" if len(unmanaged) > 1 else "group"
     entries = Entries("guard", list(map(_guard, worst_first(plan.guards))))
-
-    def draw(macro: str, picture: Callable[[Sides], object]) -> tuple[Picture, ...]:
-        return (Picture(macro, partial(picture, sides)),) if sides and plan.changes else ()
-
+    specs, nodes, domains = _pictures(plan, known, sides) if sides and plan.changes else ([], [], [])
     guards = Section("guards", "Guards", [entries], weight=Weight.CHANGED if plan.safe else Weight.WORSE)
     return Answer(
         verb="plan",
@@ -118,25 +114,17 @@ def plan_answer(
         basis=(
             *what_if,
             impact.basis.sentence if impact and impact.basis else unknown,
-            *limits,
+            *(item.sentence for item in limits),
         ),
         sections=(
             Section("findings", "Findings", [Findings(plan.findings, sources or {}, locate)]),
             *(() if plan.safe else (guards,)),
-            _changes(
-                plan,
-                known,
-                draw("specs", lambda of: spec_pictures(of, _renamed(plan), _verdicts(known))),
-            ),
+            _changes(plan, known, specs),
             _left_out(plan),
             values_text.not_compared(plan.unreadable, "wanted"),
             *((effects,) if effects else ()),
-            Section("memory", MEMORY, draw("nodes", lambda of: _memory(of, _renamed(plan)))),
-            Section(
-                "domains",
-                "Failure domains",
-                draw("domains", lambda of: domain_pictures(of, known.location if known else None)),
-            ),
+            Section("memory", MEMORY, nodes),
+            Section("domains", "Failure domains", domains),
             _steps(plan),
             *((guards,) if plan.safe else ()),
         ),
@@ -155,13 +143,11 @@ def _changes(plan: Plan, known: Impact | None, pictures: Iterable[Picture]) -> S
     more = len(counts) - len(shown)
     violations = known.violations if known else None
     none_newly = violations is not None and not violations.newly and not violations.unknown
+    changes = [_change(change, none_newly=none_newly) for change in plan.changes]
     return Section(
         "changes",
         "What changes",
-        [
-            Entries("change", [_change(change, none_newly=none_newly) for change in plan.changes], Style.CHANGES),
-            *pictures,
-        ],
+        [Entries("change", changes, Style.CHANGES), *pictures],
         weight=Weight.DETAIL,
         summary=", ".join(shown) + (f" and {count(more, 'more object')}" if more else ""),
     )
@@ -170,14 +156,9 @@ def _changes(plan: Plan, known: Impact | None, pictures: Iterable[Picture]) -> S
 def _change(change: Change, *, none_newly: bool) -> Entry:
     sign = _SIGNS.get(change.action, "~")
     items = pair_changes(change) if change.path == MINMAX else tag_changes(change) if change.path == TAGS else ()
-    below = (*(_item(*item) for item in items), *_remarks(change, none_newly=none_newly))
+    lines = [Line(text, mark=mark.strip("#"), tone=_TONES[mark.strip("#")]) for mark, text in items]
+    below = (*lines, *_remarks(change, none_newly=none_newly))
     return Entry(change_words(change), mark=sign, tone=_TONES[sign], under=(change.object, ""), below=below)
-
-
-def _item(sign: str, text: str) -> Line:
-    """Return the line of a pair or tag that goes, comes or stays, or a remark on them."""
-    mark = "" if sign == "#" else sign
-    return Line(text, mark=mark, tone=_TONES[mark])
 
 
 def _remarks(change: Change, *, none_newly: bool) -> Iterator[Line]:
@@ -197,7 +178,6 @@ def _remarks(change: Change, *, none_newly: bool) -> Iterator[Line]:
 
 
 def _left_out(plan: Plan) -> Section:
-    """Return the changes that this part of the plan leaves out."""
     entries = [Entry(f"{item.object} {'.'.join(item.path)} ({item.action})", mark="?") for item in plan.left_out]
     return Section("left-out", f"Left out of this part: {count(len(entries), 'change')}", [Entries("change", entries)])
 
@@ -208,10 +188,16 @@ def impact_section(known: Impact) -> Section:
     return Section("impact", "What it costs", [Entries("part", gaps)], sections=tuple(impact_sections(known)))
 
 
-def _renamed(plan: Plan) -> dict[str, str]:
-    """Return the names before of groups that are renamed, by those after."""
-    renamed = (item for item in plan.changes if item.path == NAME and item.action is ChangeAction.RENAME)
-    return {str(item.after): str(item.before) for item in renamed}
+def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[list[Picture]]:
+    """Yield the pictures of sizes, of nodes, and of failure domains."""
+    renames = (item for item in plan.changes if item.path == NAME and item.action is ChangeAction.RENAME)
+    renamed = {str(item.after): str(item.before) for item in renames}
+    violations, location = (known.violations, known.location) if known else (None, None)
+    kinds = (("still", violations.still), ("newly", violations.newly)) if violations else ()
+    verdicts = {item.instance: kind for kind, items in kinds for item in items}
+    yield [Picture("specs", lambda: spec_pictures(sides, renamed, verdicts))]
+    yield [Picture("nodes", lambda: _memory(sides, renamed))]
+    yield [Picture("domains", lambda: domain_pictures(sides, location))]
 
 
 def _memory(sides: Sides, renamed: Mapping[str, str]) -> list[GroupPicture]:
@@ -221,13 +207,6 @@ def _memory(sides: Sides, renamed: Mapping[str, str]) -> list[GroupPicture]:
     with suppress(GpolicyError):
         before, after = (side.whole.cluster.nodes.values() for side in (sides.loaded.before, sides.loaded.after))
     return group_pictures(node_uses(sides.before, before), node_uses(sides.after, after), renamed)
-
-
-def _verdicts(impact: Impact | None) -> dict[str, str]:
-    if impact is None or impact.violations is None:
-        return {}
-    kinds = (("still", impact.violations.still), ("newly", impact.violations.newly))
-    return {item.instance: kind for kind, items in kinds for item in items}
 
 
 def _steps(plan: Plan) -> Section:
@@ -242,7 +221,6 @@ def _steps(plan: Plan) -> Section:
 
 
 def _way_back(steps: Sequence[Step]) -> str:
-    """Return whether the steps can be undone."""
     lost = [step for step in steps if step.inverse.not_restored]
     if not lost:
         return f"way back: all {count(len(steps), 'step')} can be undone" if steps else ""

@@ -69,14 +69,7 @@ def remedy_answer(report: RemedyReport) -> Answer:
             Figure("to copy", size(report.copied), about="moves"),
             Figure("time", duration(report.seconds), about="moves"),
         ),
-        sections=(
-            _faults(report),
-            _moves(report),
-            memory_section(report),
-            _commands(report),
-            _left(report),
-            _sizes(report),
-        ),
+        sections=tuple(part(report) for part in (_faults, _moves, memory_section, _commands, _left, _sizes)),
         notes=(*report.notes, *_stopped(report)),
     )
 

@@ -132,9 +132,7 @@ def size_data(report: SizeReport) -> dict[str, Any]:
     """Return the report as JSON's own types. Memory and disk are MiB."""
     missing = report.shortage
     return {
-        **head(FORMAT_VERSION)(report),
-        **fields(report, "basis", "group", "what_if"),
-        "limits": [LIMITS.form(item) for item in report.limits],
+        **_head(report),
         "kinds": [
             {"like": kind.like, "cost": kind.cost, "nodes": number}
             for kind, number in zip(report.kinds, report.nodes, strict=True)
@@ -145,12 +143,7 @@ def size_data(report: SizeReport) -> dict[str, Any]:
             for item, more in zip(report.wanted, report.more, strict=True)
         ],
         "shortage": missing
-        and {
-            "nodes": list(missing.nodes),
-            "spec": missing.title,
-            "fits": missing.fits,
-            **BINDING(missing.binding),
-        },
+        and {"nodes": list(missing.nodes), "spec": missing.title, "fits": missing.fits, **BINDING(missing.binding)},
         "instead": report.instead and {"number": report.instead.other.words, "nodes": list(report.instead.nodes)},
         **fields(report, "trials", "exhaustive"),
     }
@@ -159,9 +152,7 @@ def size_data(report: SizeReport) -> dict[str, Any]:
 def full_data(report: FullReport) -> dict[str, Any]:
     """Return the report as JSON's own types. Memory and disk are MiB."""
     return {
-        **head(FORMAT_VERSION)(report),
-        **fields(report, "basis", "group", "what_if"),
-        "limits": [LIMITS.form(item) for item in report.limits],
+        **_head(report),
         "mix": [{**_size(part.instance), "now": part.now, "more": part.more} for part in report.parts],
         "more": sum(part.more for part in report.parts),
         **(BINDING(report.binding) if report.binding else {}),
@@ -169,6 +160,11 @@ def full_data(report: FullReport) -> dict[str, Any]:
         "left_out": report.left_out,
         "stopped": report.binding is None,
     }
+
+
+def _head(report: SizeReport | FullReport) -> dict[str, Any]:
+    limits = [LIMITS.form(item) for item in report.limits]
+    return {**head(FORMAT_VERSION)(report), **fields(report, "basis", "group", "what_if"), "limits": limits}
 
 
 def _size(instance: Instance) -> dict[str, Any]:

@@ -130,8 +130,8 @@ def _tiled(item: Suggestion) -> list[GroupPicture]:
     for waste in item.stranded:
         kind, used = item.kinds[waste.kind], waste.count * memory[waste.name]
         reserved, total = kind.room.memory - used - waste.left.memory, kind.nodes[0].total_memory
-        own = total - kind.room.memory
-        use = NodeUse(waste.name, item.group, total, own, used, reserved, waste.count, tiled=True)
+        parts = (total, total - kind.room.memory, used, reserved)
+        use = NodeUse(waste.name, item.group, *parts, waste.count, tiled=True)
         rows.setdefault(waste.kind, []).append(NodePicture(waste.name, use, use))
     titles = {kind: plain_text(names(node.name for node in item.kinds[kind].nodes), _NAMES_SHOWN) for kind in rows}
     return [GroupPicture(name=titles[kind], nodes=tuple(nodes), rows="size") for kind, nodes in rows.items()]
@@ -317,8 +317,7 @@ _GROUP: Final = Shape(Suggestion, "group").with_keys(
     newly_forbidden="Instances that are legal today and would violate the sizes.",
     mixes=Key("How often the wanted mix fits.", Many(MIX), lambda item: [] if item.mix is None else [item.mix]),
     choices=Key(
-        "The best sets of sizes for the instances that exist, with --real-mix; the first is suggested.",
-        _CHOICE,
+        "The best sets of sizes for the instances that exist, with --real-mix; the first is suggested.", _CHOICE
     ),
     document="The NodeGroup document (YAML).",
     notes="Remarks on what was counted, for people.",

@@ -193,7 +193,7 @@ def test_specs_are_boxes_on_logarithmic_axes(before: ClusterState, after: Cluste
     assert large.height / math.log2(1024 / 100) == pytest.approx(small.height / math.log2(90 / 10), abs=0.2)
     assert large.x - (small.x + small.width) == pytest.approx(per_doubling * math.log2(16 / 12), abs=0.2)
     assert small.y > large.y + large.height - 0.1
-    dots = sum(int(dot.title.split()[0]) for dot in shared.dots)
+    dots = sum(dot.number for dot in shared.dots)
     assert dots == sum(node.group == "shared" for node in _primaries(after))
     assert [dot.kind for dot in shared.dots].count("newly") == 1
     for tick in shared.x_ticks:
@@ -224,7 +224,7 @@ LENGTHS = tuple(st.floats(low, high) for low, high in ((52, 500), (22, 270), (5,
 @given(st.lists(st.tuples(*LENGTHS, st.integers(1, 24)), max_size=8))
 def test_labels_never_touch(spots: list[tuple[float, float, float, float, int]]) -> None:
     boxes = [
-        Box(x=x, y=y, width=width, height=height, kind="then", label="n" * letters, title="")
+        Box(x=x, y=y, width=width, height=height, kind="then", label="n" * letters, bounds=(1, 1, 1, 1))
         for x, y, width, height, letters in spots
     ]
     found = list(drawing._labels(boxes))
