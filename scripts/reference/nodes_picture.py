@@ -24,9 +24,8 @@ text { font: 13px system-ui, "DejaVu Sans", sans-serif; fill: #747d86; }
 .own { fill: #8f979f; } .used { fill: #2f6fc4; } .reserved { fill: #eec468; } .free { fill: #8f979f40; }
 .before { opacity: .55; }
 </style>
-{% for kind, words in (("used", "instances"), ("reserved", "reserved for the loss of a node (N+1)"), ("free", "free")) %}
-<rect class="{{ kind }}" x="{{ (70, 170, 450)[loop.index0] }}" y="7" width="14" height="10"/>\
-<text x="{{ (90, 190, 470)[loop.index0] }}" y="17">{{ words }}</text>
+{% for x, kind, words in legend %}
+<rect class="{{ kind }}" x="{{ x }}" y="7" width="14" height="10"/><text x="{{ x + 20 }}" y="17">{{ words }}</text>
 {% endfor %}
 {% for node in nodes %}
 <g transform="translate(70 {{ 36 + loop.index0 * 44 }})">
@@ -38,6 +37,11 @@ text { font: 13px system-ui, "DejaVu Sans", sans-serif; fill: #747d86; }
 {% endfor %}
 </svg>
 """
+_LEGEND: Final = (
+    (70, "used", "instances"),
+    (170, "reserved", "reserved for the loss of a node (N+1)"),
+    (450, "free", "free"),
+)
 
 
 def nodes_picture() -> str:
@@ -56,4 +60,4 @@ def nodes_picture() -> str:
     )
     environment.globals |= {"size": size, "rough_size": rough_size}
     scale = max(use.total + use.short for node in nodes for use in node.uses)
-    return environment.from_string(_SVG).render(nodes=nodes, scale=scale)
+    return environment.from_string(_SVG).render(nodes=nodes, scale=scale, legend=_LEGEND)
