@@ -40,11 +40,11 @@ def provenance_of(files: Iterable[str | Path]) -> Provenance:
 def _asked_in_ci(environ: Mapping[str, str]) -> Asked | None:
     """Return whose commit, pull request or merge request a job of GitHub, Gitea or GitLab is about."""
     if number := environ.get("CI_MERGE_REQUEST_IID"):
-        link = f"{environ.get('CI_MERGE_REQUEST_PROJECT_URL')}/-/merge_requests/{number}"
-        return (environ.get("GITLAB_USER_NAME", ""), environ.get("CI_MERGE_REQUEST_TITLE", ""), link)
+        author, project = environ.get("GITLAB_USER_NAME", ""), environ.get("CI_MERGE_REQUEST_PROJECT_URL", "")
+        return author, environ.get("CI_MERGE_REQUEST_TITLE", ""), f"{project}/-/merge_requests/{number}"
     if commit := environ.get("CI_COMMIT_SHA"):
-        author, link = environ.get("CI_COMMIT_AUTHOR", ""), f"{environ.get('CI_PROJECT_URL')}/-/commit/{commit}"
-        return (author.partition(" <")[0], environ.get("CI_COMMIT_TITLE", ""), link)
+        author, project = environ.get("CI_COMMIT_AUTHOR", ""), environ.get("CI_PROJECT_URL", "")
+        return author.partition(" <")[0], environ.get("CI_COMMIT_TITLE", ""), f"{project}/-/commit/{commit}"
     event = None
     with suppress(OSError, ValueError):
         event = json.loads(Path(environ.get("GITHUB_EVENT_PATH", "")).read_bytes())

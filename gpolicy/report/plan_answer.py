@@ -93,6 +93,7 @@ def plan_answer(
     what_if, limits = (impact.what_if, impact.limits) if impact else ((), ())
     groups = "groups" if len(unmanaged) > 1 else "group"
     entries = Entries("guard", list(map(_guard, worst_first(plan.guards))))
+    left_out = [Entry(f"{item.object} {'.'.join(item.path)} ({item.action})", mark="?") for item in plan.left_out]
     specs, nodes, domains = _pictures(plan, known, sides) if sides and plan.changes else ([], [], [])
     guards = Section("guards", "Guards", [entries], weight=Weight.CHANGED if plan.safe else Weight.WORSE)
     return Answer(
@@ -120,7 +121,9 @@ def plan_answer(
             Section("findings", "Findings", [Findings(plan.findings, sources or {}, locate)]),
             *(() if plan.safe else (guards,)),
             _changes(plan, known, specs),
-            _left_out(plan),
+            Section(
+                "left-out", f"Left out of this part: {count(len(left_out), 'change')}", [Entries("change", left_out)]
+            ),
             values_text.not_compared(plan.unreadable, "wanted"),
             *((effects,) if effects else ()),
             Section("memory", MEMORY, nodes),
@@ -177,11 +180,6 @@ def _remarks(change: Change, *, none_newly: bool) -> Iterator[Line]:
         yield Line(f"{change.risk} risk: {change.reason}{newly}", tone=_RISKS.get(change.risk, Tone.QUIET))
 
 
-def _left_out(plan: Plan) -> Section:
-    entries = [Entry(f"{item.object} {'.'.join(item.path)} ({item.action})", mark="?") for item in plan.left_out]
-    return Section("left-out", f"Left out of this part: {count(len(entries), 'change')}", [Entries("change", entries)])
-
-
 def impact_section(known: Impact) -> Section:
     """Return the impact: a section for each part, and why some are unknown."""
     gaps = [Entry(f"{title}: not known: {reason}") for title, reason in unknown_parts(known)]
@@ -210,7 +208,10 @@ def _memory(sides: Sides, renamed: Mapping[str, str]) -> list[GroupPicture]:
 
 
 def _steps(plan: Plan) -> Section:
-    entries = [_step(number, step) for number, step in enumerate(plan.steps, start=1)]
+    entries = []
+    for number, step in enumerate(plan.steps, start=1):
+        lost = (Line(f"cannot be undone: {reason}", tone=Tone.CAREFUL) for reason in step.inverse.not_restored)
+        entries.append(Entry(step.title, mark=f"{number:>2}.", below=(command_line(step.command), *lost)))
     return Section(
         "steps",
         "Steps",
@@ -221,15 +222,9 @@ def _steps(plan: Plan) -> Section:
 
 
 def _way_back(steps: Sequence[Step]) -> str:
-    lost = [step for step in steps if step.inverse.not_restored]
-    if not lost:
+    if not (lost := [step for step in steps if step.inverse.not_restored]):
         return f"way back: all {count(len(steps), 'step')} can be undone" if steps else ""
     return f"no full way back: {count(len(lost), 'step')} of {len(steps)} cannot be undone ({lost[0].title})"
-
-
-def _step(number: int, step: Step) -> Entry:
-    lost = (Line(f"cannot be undone: {reason}", tone=Tone.CAREFUL) for reason in step.inverse.not_restored)
-    return Entry(mark=f"{number:>2}.", text=step.title, below=(command_line(step.command), *lost))
 
 
 def _guard(guard: GuardResult) -> Entry:
