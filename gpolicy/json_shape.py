@@ -112,11 +112,7 @@ class Shape:
 
 
 def fields_of(
-    kind: type,
-    *derived: str,
-    without: Collection[str] = (),
-    forms: Forms = MappingProxyType({}),
-    **keys: Key,
+    kind: type, *derived: str, without: Collection[str] = (), forms: Forms = MappingProxyType({}), **keys: Key
 ) -> Shape:
     """Return the shape of a dataclass with a key for each field, and for figures that follow from them."""
     names = (*(item.name for item in fields(kind) if item.name not in without), *derived)

@@ -22,9 +22,13 @@ class Taken(Protocol):
         """When, YYYY-MM-DDThh:mm:ssZ; None if the file does not say."""
 
 
+Asked = tuple[str, str, str]
+"""Who asks for a change and why, as a commit or merge request has it, and its address (may be empty)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """When a plan or page was made (YYYY-MM-DDThh:mm:ssZ), and the git commit of its policy.
+    """When a plan or page was made (YYYY-MM-DDThh:mm:ssZ), the git commit of its policy, and who asks for it.
 
     None for what is not known. `dirty` says whether the policy's files differ from the commit.
     """
@@ -32,6 +36,7 @@ class Provenance:
     made_at: str | None = None
     commit: str | None = None
     dirty: bool | None = None
+    asked: Asked | None = None
 
     def state_read_at(self, source: str, snapshot: Taken | None) -> str | None:
         """Return when the state was read: now from a cluster; None from a file that does not say."""

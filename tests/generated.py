@@ -16,6 +16,7 @@ from gpolicy.report.impact_json import PLAN_DOCUMENT
 from gpolicy.report.place_answer import PLACE_DOCUMENT
 from gpolicy.report.remedy_answer import REMEDY_DOCUMENT
 from gpolicy.report.suggest_answer import SUGGEST_DOCUMENT
+from scripts.reference.nodes_picture import nodes_picture
 from scripts.reference.output_schemas import output_schema
 from scripts.reference.pages import pages
 from scripts.reference.settings_schema import FILE_NAME, settings_schema
@@ -61,8 +62,8 @@ def _laid_out(value: object, indent: str = "") -> str:
 
 
 def generated_files() -> dict[str, str]:
-    """Return the text of each schema, and of each page that is made quickly."""
-    return {**pages(), **schema_files()}
+    """Return the text of each schema, of each page that is made quickly, and of the picture on the first page."""
+    return {**pages(), **schema_files(), "docs/nodes.svg": nodes_picture()}
 
 
 def _mistakes_page() -> str:
@@ -93,4 +94,4 @@ def _write(files: dict[str, str]) -> None:
 
 if __name__ == "__main__":
     _write(schema_files())  # the pages and the examples on them are made with the schemas on disk
-    _write({**pages(), **_slow_pages()})
+    _write({**generated_files(), **_slow_pages()})

@@ -23,6 +23,7 @@ from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.analysis import allocator_input
 from gpolicy.analysis.allocator_input import Unknown
 from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_by_policy, declared_numbers, reported
+from gpolicy.analysis.node_use import NodeUse
 from gpolicy.analysis.volume_resources import VolumeResources, volume_resources
 from gpolicy.cluster.state import ClusterState, LiveNode, Snapshot
 from gpolicy.cluster.terms import LimitsInForce
@@ -74,7 +75,8 @@ class StateReport:
 
     `what_if` says what is supposed, or counted otherwise than by Ganeti on request; `limits` are those in force.
     `unknown` are the groups that the question is about and that did not count. `parameters` says what the cluster's
-    parameters for hail change of the answer.
+    parameters for hail change of the answer. `nodes_before` are what the answer is about, `nodes_after` the same when
+    its advice was followed; none where it has none.
     """
 
     source: str
@@ -86,6 +88,8 @@ class StateReport:
     limits: tuple[LimitsInForce, ...] = ()
     parameters: tuple[str, ...] = ()
     unknown: Mapping[str, Unknown] = field(default_factory=dict)
+    nodes_before: tuple[NodeUse, ...] = ()
+    nodes_after: tuple[NodeUse, ...] = ()
 
     @property
     def not_known(self) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from gpolicy.analysis.binding import Binding, Cause, Stranded, room
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.loaded_state import LoadedState
 from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
+from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.policy_limits import OF_HTOOLS, Cure, PolicyLimit, declared_limit_of, find_cure, limit_of
 from gpolicy.analysis.shown_score import Score, other_weights, score_of
 from gpolicy.analysis.side_by_side import each_cluster, side_by_side
@@ -107,12 +108,20 @@ class GroupCapacity:
     @property
     def tiered_fit(self) -> Fit:
         """The number of instances that fit in the tiered run."""
-        return Fit(sum(size.count for size in self.tiered), self.tiered_binding)
+        memory = sum(size.count * size.memory for size in self.tiered)
+        return Fit(sum(size.count for size in self.tiered), self.tiered_binding, run_memory=memory)
+
+    @property
+    def figures(self) -> list[tuple[str, Fit, int]]:
+        """What fits of each spec, in the tiered run and of the standard size, by name, and hspace's number."""
+        hspace = sum(size.count for size in self.hspace_tiered)
+        rest = [("tiered", self.tiered_fit, hspace), ("standard", self.standard, self.hspace_standard)]
+        return [*((spec.name, spec.fit, spec.hspace) for spec in self.specs), *rest]
 
     @property
     def most_fits(self) -> int:
         """The greatest number of instances that fit: of a spec, standard or least ones, or in the tiered run."""
-        return max([self.standard.fits, self.tiered_fit.fits, self.least.fits, *(spec.fits for spec in self.specs)])
+        return max(self.least.fits, *(fit.fits for _, fit, _ in self.figures))
 
     @property
     def is_closed(self) -> bool:
@@ -141,16 +150,6 @@ class GroupCapacity:
         ]
         return (
             f"{said}. With {', '.join(self.cure.changes)}: {', or '.join(fits) or f'{self.cure.standard:,} standard'}"
-        )
-
-    @property
-    def hspace_differs(self) -> bool:
-        """Whether hspace counts otherwise."""
-        count = sum(size.count for size in self.hspace_tiered)
-        return (
-            count != self.tiered_fit.fits
-            or self.hspace_standard != self.standard.fits
-            or any(spec.hspace != spec.fits for spec in self.specs)
         )
 
     def called(self, group: str | None, names: PairNames) -> GroupCapacity:
@@ -256,6 +255,7 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
         limits=in_force,
         what_if=(*state.supposed, *other_weights(weights)),
         unknown=unknown,
+        nodes_before=node_uses(state, (loaded.groups[group] if group else loaded.whole).cluster.nodes.values(), group),
     )
 
 

@@ -47,6 +47,13 @@ class Fit:
     """The binding resource: why no more fit."""
     spec: Spec | None = None
     """Size of each: the size's maximum, or std; None for a tiered run."""
+    run_memory: int = 0
+    """Memory of a whole tiered run (MiB)."""
+
+    @property
+    def memory(self) -> int:
+        """The memory of all that fit (MiB)."""
+        return self.fits * self.spec.memory if self.spec else self.run_memory
 
 
 @dataclass(eq=False)
@@ -141,8 +148,7 @@ class CountedCluster:
             return Binding(Cause.ALLOCATOR, detail=f"hail refuses every request: {self.hail.failure}")
         if self._candidates() is not None:
             return None
-        groups = self.cluster.groups.values()
-        closed = not any(map(_is_open, groups)) and self.cluster.nodes
+        closed = not any(map(_is_open, self.cluster.groups.values())) and self.cluster.nodes
         return Binding(Cause.CLOSED if closed else Cause.NO_NODES)
 
     def _candidates(self, groups: Mapping[int, Group] | None = None) -> Candidates | None:
@@ -239,8 +245,8 @@ class CountedCluster:
 
     def refusal(self, instance: Instance) -> Unmade | None:
         """Return why Ganeti makes the disks of `instance` on no node of the cluster; None if it may make them."""
-        usable = [index for index, node in self.cluster.nodes.items() if not node.facts.offline]
-        found = [self._refused_on(index, instance) for index in usable]
+        online = (index for index, node in self.cluster.nodes.items() if not node.facts.offline)
+        found = [self._refused_on(index, instance) for index in online]
         return found[0] if found and None not in found else None
 
     def is_made(self, placed: Instance) -> bool:
@@ -314,11 +320,9 @@ class CountedCluster:
         if top is FailReason.N1 and rules.failures > 1:
             return replace(found, cause=Cause.NODE_FAILURES)
         if top is FailReason.MEM and rules.oversubscription is not None:
-            over = 0
-            for index, count in candidates.counts:
-                over += count * (
-                    instance.burst > memory_left(final.nodes[index], final.instances, rules.oversubscription)
-                )
+            nodes, instances, ratio = final.nodes, final.instances, rules.oversubscription
+            short = (instance.burst > memory_left(nodes[index], instances, ratio) for index, _ in candidates.counts)
+            over = sum(count for (_, count), lacks in zip(candidates.counts, short, strict=True) if lacks)
             if 2 * over > final.failures[top]:
                 return replace(found, cause=Cause.OVERSUBSCRIPTION)
         return found

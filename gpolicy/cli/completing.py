@@ -65,7 +65,8 @@ def answer(shell: str, line: str, current: str) -> str:
         found = [pair for pair in complete(words[1:-1], words[-1]) if pair[0].isprintable()][:_MOST_SHOWN]
         if shell == "bash":
             skipped = len(words[-1]) - len(current) if words[-1].endswith(current) else 0
-            return "".join(f"{value if value == FILES else _in_bash(value[skipped:])}\n" for value, _ in found)
+            quoted = ((value, re.sub(r"([^\w@%+=:,./-])", r"\\\1", value[skipped:])) for value, _ in found)
+            return "".join(f"{value if value == FILES else text}\n" for value, text in quoted)
     return "".join(f"{value}\t{about}\n" for value, about in found)
 
 
@@ -94,10 +95,6 @@ def _split(line: str) -> list[str]:
         words.extend(lexer)
         return [*words, ""] if not line or line[-1].isspace() else words
     return [*words, lexer.token.lstrip("'\"")]
-
-
-def _in_bash(value: str) -> str:
-    return re.sub(r"([^\w@%+=:,./-])", r"\\\1", value)
 
 
 # --- verbs and options ---------------------------------------------------------------------------------------------

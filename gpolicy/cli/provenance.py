@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from gpolicy.errors import UnreachableError
 from gpolicy.opening import real_path, work_tree
-from gpolicy.provenance import FORM, Provenance
+from gpolicy.provenance import FORM, Asked, Provenance
 
 _SECONDS: Final = 5.0
 _LIMIT: Final = 2**20  # bytes of an answer
@@ -19,16 +21,39 @@ _COMMIT: Final = re.compile(rb"^# branch\.oid ([0-9a-f]{40,64})$", re.MULTILINE)
 
 
 def provenance_of(files: Iterable[str | Path]) -> Provenance:
-    """Return now, and the commit of `files`: those of a policy. A commit is not known outside of git, or without it."""
+    """Return now, the commit of `files`, those of a policy, and who asks. Outside of git these are not known."""
     made_at = time.strftime(FORM, time.gmtime(_now()))
     folders = sorted({path if path.is_dir() else path.parent for path in map(real_path, files)})
     tree = work_tree(folders[0]) if folders else None
-    answer = _git_status(tree, folders) if tree else b""
+    answer = _git(tree, "status", "--porcelain=v2", "--branch", "--", *map(str, folders)) if tree else b""
     commit = _COMMIT.search(answer)
-    if commit is None:
+    if tree is None or commit is None:
         return Provenance(made_at)
-    dirty = any(line and not line.startswith(b"#") for line in answer.splitlines())
-    return Provenance(made_at, commit[1].decode(), dirty)
+    dirty, asked = any(line and not line.startswith(b"#") for line in answer.splitlines()), _asked_in_ci(os.environ)
+    if asked is None and not dirty:
+        last = _git(tree, "log", "-1", "--no-show-signature", "--format=%an%x00%s").decode(errors="replace")
+        author, end, subject = last.rstrip("\n").partition("\0")
+        asked = (author, subject, "") if end else None
+    return Provenance(made_at, commit[1].decode(), dirty, asked)
+
+
+def _asked_in_ci(environ: Mapping[str, str]) -> Asked | None:
+    """Return whose commit, pull request or merge request a job of GitHub, Gitea or GitLab is about."""
+    if number := environ.get("CI_MERGE_REQUEST_IID"):
+        author, project = environ.get("GITLAB_USER_NAME", ""), environ.get("CI_MERGE_REQUEST_PROJECT_URL", "")
+        return author, environ.get("CI_MERGE_REQUEST_TITLE", ""), f"{project}/-/merge_requests/{number}"
+    if commit := environ.get("CI_COMMIT_SHA"):
+        author, project = environ.get("CI_COMMIT_AUTHOR", ""), environ.get("CI_PROJECT_URL", "")
+        return author.partition(" <")[0], environ.get("CI_COMMIT_TITLE", ""), f"{project}/-/commit/{commit}"
+    event = None
+    with suppress(OSError, ValueError):
+        event = json.loads(Path(environ.get("GITHUB_EVENT_PATH", "")).read_bytes())
+    match event:
+        case {"pull_request": {"user": {"login": str(author)}, "title": str(text), "html_url": str(link)}}:
+            return (author, text, link)
+        case {"head_commit": {"author": {"name": str(author)}, "message": str(text), "url": str(link)}}:
+            return (author, text.partition("\n")[0], link)
+    return None
 
 
 def _now() -> float:
@@ -37,11 +62,10 @@ def _now() -> float:
     return float(fixed) if fixed.isascii() and fixed.isdigit() and len(fixed) < 12 else time.time()
 
 
-def _git_status(tree: Path, folders: list[Path]) -> bytes:
-    """Return what git says of the commit and of changes below `folders`; nothing if it says nothing."""
+def _git(tree: Path, *words: str) -> bytes:
+    """Return what git says; nothing if it says nothing."""
     from gpolicy.cluster.process import ask_git  # noqa: PLC0415 (few reports are of a policy)
 
-    words = ("status", "--porcelain=v2", "--branch", "--", *map(str, folders))
     try:
         answer = ask_git(tree, *words, seconds=_SECONDS, limit=_LIMIT)
     except UnreachableError:

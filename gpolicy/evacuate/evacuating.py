@@ -33,6 +33,7 @@ from gpolicy.analysis.basis import Settled, settle
 from gpolicy.analysis.binding import of_move
 from gpolicy.analysis.hail import decisive, hails_cluster, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes
+from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.wanted_instance import unmade
 from gpolicy.cluster.state import ClusterState, LiveInstance
@@ -348,6 +349,8 @@ class _Evacuation:
             snapshot=self.observed.snapshot,
             what_if=self.observed.supposed,
             unknown=self.unknown if self.to_groups else {},
+            nodes_before=node_uses(self.observed, cluster_before.nodes.values()),
+            nodes_after=node_uses(self.state, cluster_after.nodes.values()),
         )
 
 

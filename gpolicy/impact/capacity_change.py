@@ -14,6 +14,7 @@ from gpolicy.allocator.cluster_data import InstancePolicy, SpecPair
 from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, sample_instances
 from gpolicy.allocator.engines import TooLongError
 from gpolicy.allocator.node import Node
+from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import GroupCapacity, count_in_time, prefixed
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.spec_pairs import PairNames
@@ -60,6 +61,11 @@ class FitChange:
         """Whether fewer instances of one and the same size fit than before."""
         then = self.worst_after
         return self.before is not None and then is not None and then.fits < self.before.fits
+
+    @property
+    def is_abolished(self) -> bool:
+        """Whether the policy no longer allows the old size, or its template."""
+        return self.old_size_after is not None and self.old_size_after.binding.cause in (Cause.BOUNDS, Cause.TEMPLATE)
 
     @property
     def delta(self) -> int | None:

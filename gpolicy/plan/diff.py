@@ -187,14 +187,7 @@ class _Diff:
     # --- changes and tags ----------------------------------------------------------------------------------------
 
     def _add(
-        self,
-        level: Level,
-        name: str | None,
-        path: Path,
-        own: _Pair,
-        span: Span | None,
-        risk: _Risk = _LOW,
-        **more: Any,
+        self, level: Level, name: str | None, path: Path, own: _Pair, span: Span | None, risk: _Risk = _LOW, **more: Any
     ) -> None:
         """Add a change of own values (before, after); `more` says whom it affects, and of other effective values."""
         values = {"before": own[0], "after": own[1], "effective_before": own[0], "effective_after": own[1], **more}

@@ -54,6 +54,14 @@ VARIABLES: Final = {
     "GITHUB_ACTIONS": "With `true`: no line of output becomes a command to GitHub's runner.",
     "GITHUB_WORKSPACE": "Top of the checkout, from which reports for CI services name files.",
     "CI_PROJECT_DIR": "The same for GitLab.",
+    "GITHUB_EVENT_PATH": "The event of a workflow, from which a plan's page says who asks, and why.",
+    **dict.fromkeys(
+        (
+            *("CI_MERGE_REQUEST_IID", "CI_MERGE_REQUEST_TITLE", "CI_MERGE_REQUEST_PROJECT_URL", "GITLAB_USER_NAME"),
+            *("CI_COMMIT_SHA", "CI_COMMIT_TITLE", "CI_COMMIT_AUTHOR", "CI_PROJECT_URL"),
+        ),
+        "The merge request or commit of GitLab, for the same.",
+    ),
 }
 """The environment variables that gpolicy reads, by name, in the order in which the pages show them."""
 _STATE_NEEDS: Final = {

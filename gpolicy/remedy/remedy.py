@@ -17,6 +17,7 @@ from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Cause, of_move
 from gpolicy.analysis.health import ExclusionUnsatisfiable, LocationFacts
 from gpolicy.analysis.loaded_state import LoadedState, basis_notes, load_state
+from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.analysis.violations import PolicyJudge
@@ -177,6 +178,8 @@ def find_remedy(
         what_if=state.supposed,
         limits=limits_in_force(state, NO_LIMITS),
         unknown=loaded.unknown,
+        nodes_before=node_uses(state, start.nodes.values()),
+        nodes_after=node_uses(state, found.layout.nodes.values()),
     )
 
 

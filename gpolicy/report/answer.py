@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gpolicy.ganeti.commands import Command
 
 NOTHING: Final = "-"
+_SHORT: Final = 48
 
 
 class Name(str):
@@ -60,21 +61,13 @@ class Weight(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """Two lengths from 0 to 1 beside a row of a table; None for a missing side. A table of one state has no `now`."""
-
-    now: float | None
-    then: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Table:
     """Rows of cells. `of` names what the rows are ("instances"); a heading that is a `Number` has numbers below it.
 
     `most` is how many rows a text shows; with `last_apart` it gives the last cell of each a line of its own, and leaves
     the headings out. `brief` is how many rows a short answer has (0: none), without the columns `aside`. `bars`, one
-    for each row, are drawn by HTML only, as are `tones`, the colours of the column "verdict". Rows in the first
-    `grouped` columns repeat the cells above them, and are shown once.
+    for each row, are lengths from 0 to 1, now and then (None: missing), `tones` the colours of the column "verdict":
+    HTML draws them. Rows in the first `grouped` columns repeat the cells above them, and are shown once.
     """
 
     title: str
@@ -84,7 +77,7 @@ class Table:
     _: KW_ONLY
     weight: Weight = Weight.CHANGED
     most: int = 20
-    bars: tuple[Bar, ...] = ()
+    bars: tuple[tuple[float | None, ...], ...] = ()
     tones: tuple[Tone, ...] = ()
     grouped: int = 0
     last_apart: bool = False
@@ -255,6 +248,12 @@ class Figure:
     detail: str = ""
     tone: Tone = Tone.PLAIN
     about: str = ""
+
+    @property
+    def short(self) -> str:
+        """The first clause of the detail that is short, else the beginning of the first one."""
+        clauses = self.detail.split("; ")
+        return next((clause for clause in clauses if len(clause) <= _SHORT), clipped(clauses[0], _SHORT))
 
     def first_clauses(self, room: int) -> str:
         """Return as many clauses of the detail as fit into `room` characters, at least the first, clipped."""

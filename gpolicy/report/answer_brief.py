@@ -20,6 +20,7 @@ from gpolicy.report.answer import (
     Entry,
     Findings,
     Name,
+    Picture,
     Section,
     Style,
     Table,
@@ -257,12 +258,13 @@ def _leaves(sections: Iterable[Section]) -> Iterator[Section]:
 
 def _is_shown(section: Section) -> bool:
     """Return whether a short answer shows the whole of a section."""
-    match section.parts:
+    parts = [part for part in section.parts if not isinstance(part, Picture)]  # which no text shows
+    match parts:
         case [Table() as table]:
             return table.brief >= len(table)
         case [Entries(style=Style.LIST)]:
             return not section.notes
-    return not section.parts and not section.notes
+    return not parts and not section.notes
 
 
 def _without(word: str, domain: str) -> str:

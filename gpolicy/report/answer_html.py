@@ -7,8 +7,8 @@ import hashlib
 import itertools
 import operator
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy import __version__
@@ -37,18 +37,8 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 _CLASSES: Final = {Tone.GOOD: "good", Tone.BAD: "bad", Tone.CAREFUL: "warn", Tone.QUIET: "quiet"}
-_TRENDS: Final = {"-": " bad", "+": " good"}
-"""The classes of differences."""
 _BACKTICKS: Final = re.compile("`([^`]+)`")
 _TESTS: Final = {"name": Name, "page": Page, "names": tuple, "table": Table, "entries": Entries, "findings": Findings}
-
-
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """A picture that is not empty."""
-
-    macro: str
-    value: Any
 
 
 def render(answer: Answer, display: Display) -> str:  # noqa: ARG001 (pages have one)
@@ -71,41 +61,19 @@ def render(answer: Answer, display: Display) -> str:  # noqa: ARG001 (pages have
     )
     environment.tests |= {word: lambda item, kind=kind: isinstance(item, kind) for word, kind in _TESTS.items()}
     environment.globals |= {"size": size, "rough_size": rough_size, "count": count, "weights": Weight, "tones": Tone}
-    environment.filters |= {
-        "tone": lambda tone: _CLASSES.get(tone, ""),
-        "severity_tone": TONES.get,
-        "trend": lambda cell: _TRENDS.get(cell[:1], "") if len(cell) > 1 else "",
-    }
+    environment.filters |= {"tone": lambda tone: _CLASSES.get(tone, ""), "severity_tone": TONES.get}
     environment.filters |= {"digest": _digest, "prose": _prose, "runs": _runs}
     style, script = (Markup((folder / name).read_text("utf-8")) for name in ("report.css", "report.js"))  # noqa: S704 (our own files)
     sections = with_content(map(_drawn, answer.sections))
-    terms = terms_of(replace(answer, sections=tuple(sections)))
-    contents = list(_contents(answer, sections, terms))
     return environment.get_template("answer.html.j2").render(
         answer=answer,
         sections=sections,
-        contents=contents,
-        targets={key for key, *_, below in contents for key in (key, *(inner[0] for inner in below))},
-        listings=[(listing.title, listing.text.rstrip().splitlines()) for listing in answer.listings],
-        terms=terms,
+        terms=terms_of(replace(answer, sections=tuple(sections))),
         causes=CAUSES,
         version=__version__,
         style=style,
         script=script,
     )
-
-
-def _contents(answer: Answer, sections: Iterable[Section], terms: object) -> Iterator[tuple[str, str, bool, list[Any]]]:
-    """Yield key, title and whether it gets worse of what has a heading, with the same of what is below it."""
-    for section in sections:
-        if section.title:
-            below: list[Any] = [(item.key, item.title, item.weight is Weight.WORSE, []) for item in section.sections]
-            yield section.key, section.title, section.weight is Weight.WORSE, below
-    for key, title, there in (("documents", "Documents", answer.listings), ("notes", "Notes", answer.notes)):
-        if there:
-            yield key, title, False, []
-    if terms:
-        yield "terms", "Terms", False, []
 
 
 def _prose(text: str) -> Markup:
@@ -126,10 +94,6 @@ def _digest(text: str) -> str:
 
 
 def _drawn(section: Section) -> Section:
-    """Return the section with its pictures drawn, without empty ones."""
-    parts: list[Any] = []
-    for part in section.parts:
-        drawn = _Drawn(part.macro, part.draw()) if isinstance(part, Picture) else None
-        if drawn is None or drawn.value:
-            parts.append(drawn or part)
-    return replace(section, parts=tuple(parts))
+    """Return the section with its pictures as macro and what it draws, without empty ones."""
+    parts: list[Any] = [(part.macro, part.draw()) if isinstance(part, Picture) else part for part in section.parts]
+    return replace(section, parts=[part for part in parts if not isinstance(part, tuple) or part[1]])

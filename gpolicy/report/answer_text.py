@@ -110,7 +110,8 @@ class _Writer:
                 yield from self.prose(note, f"{indent}  ")
             return
         tone = Tone.BAD if section.weight is Weight.WORSE else Tone.STRONG
-        if section.title and not any(map(_has_own_headings, parts)):
+        lists = [part.entries[0].under[0] for part in parts if isinstance(part, Entries)]  # each with its own headings
+        if section.title and not any(lists) and not any(isinstance(part, Findings) for part in parts):
             yield from self.prose(_headed(section.title, section.summary), indent, tone, head=section.title)
         loud = [item for item in section.sections if item.never_cut or item.weight is not Weight.SAME]
         for below in (*loud, *(item for item in section.sections if item not in loud)):
@@ -198,10 +199,6 @@ class _Writer:
 
 def _headed(title: str, summary: str) -> str:
     return f"{title}: {summary}" if summary else title
-
-
-def _has_own_headings(part: Part) -> bool:
-    return isinstance(part, Findings) or (isinstance(part, Entries) and bool(part.entries[0].under[0]))
 
 
 def _first_names(table: Table) -> str:

@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import not_known
-from gpolicy.analysis.binding import Binding, Cause
+from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
+from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.shown_score import Score
 from gpolicy.printable import count
 from gpolicy.report.answer import (
     NOTHING,
     Answer,
-    Bar,
     Cell,
     Figure,
     Name,
@@ -30,7 +30,16 @@ from gpolicy.report.answer import (
     supposing,
 )
 from gpolicy.report.capacity_json import FORMAT_VERSION, capacity_data, head
-from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, pair_cell, room_cells, size_words, spec_words
+from gpolicy.report.capacity_section import (
+    ROOM_HEADINGS,
+    WHOLE_CLUSTER,
+    bars_of,
+    pair_cell,
+    room_cells,
+    size_words,
+    spec_words,
+)
+from gpolicy.report.pictures import memory_section
 
 _MOST_TOLD: Final = 3
 
@@ -63,6 +72,7 @@ def capacity_answer(
         ),
         sections=(
             Section("capacity", "What fits", [_fits(items, old)], limits, never_cut=True),
+            memory_section(report),
             Section("details", "Details", details),
             *(map(_components, items, range(len(items))) if components else ()),
         ),
@@ -86,11 +96,11 @@ def told_of(report: CapacityReport) -> list[GroupCapacity]:
 def _sentences(report: CapacityReport, old: _Old | None) -> Iterator[str]:
     """Yield the verdict: the groups that take nothing first, then what fits."""
     empty, told = [item for item in report.groups if item.refusal is not None], told_of(report)
-    said = [
-        f"{_place(item)} takes no new {_refused(item)}{_now(old.get(item.group) if old else None)}:"
-        f" {item.refusal_words}"
-        for item in empty[:_MOST_TOLD]
-    ]
+    said = []
+    for item in empty[:_MOST_TOLD]:
+        was = old[item.group] if old and item.group in old and old[item.group].most_fits else None
+        now = f" (now {was.standard.fits:,} standard, or {was.tiered_fit.fits:,} tiered)" if was else ""
+        said.append(f"{_place(item)} takes no new {_refused(item)}{now}: {item.refusal_words}")
     said += [f"{count(len(empty) - _MOST_TOLD, 'more group')} take none either"] if len(empty) > _MOST_TOLD else []
     refused = report.cluster.refusal if report.cluster and told != [report.cluster] else None
     if report.cluster and refused and refused.cause is Cause.BROKEN:  # else it is of the template that is counted
@@ -123,10 +133,6 @@ def _taken(item: GroupCapacity, was: GroupCapacity | None, *, named: bool) -> st
     return f"{_place(item)} takes {standard}, or {item.tiered_fit.fits:,} in a tiered run{now[1]}{least}"
 
 
-def _now(was: GroupCapacity | None) -> str:
-    return f" (today {was.standard.fits:,} standard, {was.tiered_fit.fits:,} tiered)" if was and was.most_fits else ""
-
-
 def _name(item: GroupCapacity) -> Cell:
     return WHOLE_CLUSTER if item.group is None else Name(item.group)
 
@@ -137,44 +143,40 @@ def _place(item: GroupCapacity) -> str:
 
 _Old = Mapping[str | None, GroupCapacity]
 """Groups (None: the whole cluster) without what is supposed."""
-_Figure = tuple[str, str, int, int, Binding]
-"""Name, size in words, what fits, hspace's number, and what binds."""
 
 
-def _figures(item: GroupCapacity) -> list[_Figure]:
-    """Return the figures of a group: those of its specs, of a tiered run, and of the standard size."""
-    found = [
-        (pair_cell(one.name), spec_words(one.pair.largest), one.fits, one.hspace, one.binding) for one in item.specs
+def _figures(item: GroupCapacity) -> list[tuple[str, str, Fit, int]]:
+    """Return name, size in words, what fits, and hspace's number; one for all sizes where none fits."""
+    found, standard = item.figures, item.standard
+    takes_none = not any(fit.fits or others for _, fit, others in found)
+    if takes_none and len({(fit.binding.cause, fit.binding.reason) for _, fit, _ in found}) == 1:
+        return [("every size", NOTHING, standard, 0)]
+    names = [*(pair_cell(spec.name) for spec in item.specs), "tiered", "standard"]
+    return [
+        (name, spec_words(fit.spec) if fit.spec else "shrunk to fit", fit, hspace)
+        for name, (_, fit, hspace) in zip(names, found, strict=True)
     ]
-    hspace = sum(run.count for run in item.hspace_tiered)
-    found.append(("tiered", "shrunk to fit", item.tiered_fit.fits, hspace, item.tiered_binding))
-    standard = item.standard
-    found.append(("standard", spec_words(standard.spec), standard.fits, item.hspace_standard, standard.binding))
-    takes_none = not any(fits or others for _, _, fits, others, _ in found)
-    alike = len({(binding.cause, binding.reason) for *_, binding in found}) == 1
-    return [("every size", NOTHING, 0, 0, standard.binding)] if takes_none and alike else found
 
 
 def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
-    there = (True, True, True, bool(old), True, any(item.hspace_differs for item in items), True, True)
+    differs = any(fit.fits != hspace for item in items for _, fit, hspace in item.figures)
+    there = (True, True, True, bool(old), True, differs, True, True)
     rows: list[tuple[Cell, ...]] = []
-    counts: list[tuple[int | None, int]] = []
+    sides: list[tuple[Fit | None, Fit | None]] = []
     for item in items:
         first = (_name(item), item.template.value if item.template else NOTHING)
-        was = {spec: fits for spec, _, fits, *_ in _figures(old[item.group])} if old and item.group in old else {}
-        for spec, words, fits, hspace, binding in _figures(item):
-            now = was.get(spec, 0 if was else None)
-            counts.append((now, fits))
+        was = {spec: fit for spec, _, fit, _ in _figures(old[item.group])} if old and item.group in old else {}
+        for spec, words, fit, hspace in _figures(item):
+            before, binding = was.get(spec), fit.binding
+            sides.append((before, fit))
             bound_by = f"{binding.cause.key} ({binding.reason})" if binding.reason else binding.cause.key
-            row = (*first, spec, number(now), number(fits), number(hspace), words, bound_by)
+            now = before.fits if before else 0 if was else None
+            row = (*first, spec, number(now), number(fit.fits), number(hspace), words, bound_by)
             rows.append(tuple(compress(row, there)))
-    most = max((fits or 0 for pair in counts for fits in pair), default=0) or 1
-    bars = tuple(Bar(None if now is None else now / most, fits / most) for now, fits in counts)
     numbers = map(Number, ("today", "supposed" if old else "fits", "hspace"))
     headings = tuple(compress(("group", "template", "size", *numbers, "at its largest", "bound by"), there))
-    return Table(
-        "Instances that fit beside those that are there", "rows", headings, rows, grouped=2, bars=bars, brief=20
-    )
+    title = "Instances that fit beside those that are there"
+    return Table(title, "rows", headings, rows, grouped=2, bars=bars_of(sides), brief=20)
 
 
 def _tiered(items: Sequence[GroupCapacity]) -> Table:
@@ -256,13 +258,17 @@ def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
     if len(first.groups) > 1 or first.cluster:
         whole_of_all = all(told_of(report) == [report.cluster] for report in reports.values())
         where = "the whole cluster takes" if whole_of_all else "the groups, each counted alone, take"
+    basis = {
+        policy: (report.basis.sentence, *(item.sentence for item in report.limits))
+        for policy, report in reports.items()
+    }
     return Answer(
         verb="capacity",
         title="What fits under each policy on cluster",
         name=first.cluster_name or first.source,
         verdict=f"{supposing(first.what_if)}Of standard instances {where} {shown}",
         unknown=not_known({group: why for report in reports.values() for group, why in report.reasons.items()}),
-        basis=(*first.what_if, *_of_policies({policy: _basis(report) for policy, report in reports.items()})),
+        basis=(*first.what_if, *_of_policies(basis)),
         figures=tuple(Figure(policy, f"{fits:,}", about="capacity") for policy, fits in whole.items()),
         sections=(
             Section(
@@ -279,11 +285,6 @@ def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
     )
 
 
-def _basis(report: CapacityReport) -> Iterator[str]:
-    yield report.basis.sentence
-    yield from (item.sentence for item in report.limits)
-
-
 def _of_policies(sentences: Mapping[str, Iterable[str]]) -> Iterator[str]:
     """Yield the sentences, those that are not of all policies with the name of theirs."""
     policies: dict[str, list[str]] = {}
@@ -294,35 +295,29 @@ def _of_policies(sentences: Mapping[str, Iterable[str]]) -> Iterator[str]:
         yield sentence if len(names) == len(sentences) else f"{', '.join(names)}: {sentence}"
 
 
-_FiguresOf = dict[_Row, tuple[int, Binding, str]]
+_FiguresOf = dict[_Row, tuple[Fit, str]]
 
 
 def _figures_of(report: CapacityReport, *, several: bool) -> _FiguresOf:
-    return {
-        (item.group, name): figure
-        for item in (*report.groups, *([report.cluster] if report.cluster else []))
-        for name, figure in _of_group(item, several=several).items()
-    }
-
-
-def _of_group(item: GroupCapacity, *, several: bool) -> dict[str, tuple[int, Binding, str]]:
-    """Return for each row what fits, what binds, and the counted size; with the template if `several` are counted."""
-    of = f", {item.template.value}" if several and item.template else ""
-    figures = {one.name: (one.fits, one.binding, f"{spec_words(one.pair.largest)}{of}") for one in item.specs}
-    figures["tiered"] = (item.tiered_fit.fits, item.tiered_binding, f"all sizes in turn, shrunk to fit{of}")
-    figures["standard"] = (item.standard.fits, item.standard.binding, f"{spec_words(item.standard.spec)}{of}")
-    return figures
+    """Return for each row what fits, and the counted size; with the template if `several` are counted."""
+    found: _FiguresOf = {}
+    for item in (*report.groups, *([report.cluster] if report.cluster else [])):
+        of = f", {item.template.value}" if several and item.template else ""
+        for name, fit, _ in item.figures:
+            words = spec_words(fit.spec) if fit.spec else "all sizes in turn, shrunk to fit"
+            found[item.group, name] = fit, f"{words}{of}"
+    return found
 
 
 def _table(title: str, found: Mapping[str, _FiguresOf], rows: list[_Row], *, fits: bool) -> Table:
     made: list[tuple[Cell, ...]] = []
     for row in rows:
-        sizes = list(dict.fromkeys(figures[row][2] for figures in found.values() if row in figures))
+        sizes = list(dict.fromkeys(figures[row][1] for figures in found.values() if row in figures))
         cells = [NOTHING] * len(found)
         for place, figures in enumerate(found.values()):
             if row in figures:
-                fit, binding, size = figures[row]
-                text = number(fit) if fits else binding.cause.key
+                fit, size = figures[row]
+                text = number(fit.fits) if fits else fit.binding.cause.key
                 cells[place] = f"{text} of {size}" if fits and len(sizes) > 1 else text
         counted = (sizes[0] if len(sizes) == 1 else NOTHING,) if fits else ()
         spec = row[1] if row[1] in ("tiered", "standard") else pair_cell(row[1])

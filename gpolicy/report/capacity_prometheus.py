@@ -11,7 +11,6 @@ from gpolicy.provenance import FORM
 from gpolicy.report.prometheus import Labels, Metric, MetricSet, Samples
 
 if TYPE_CHECKING:
-    from gpolicy.analysis.binding import Binding
     from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
     from gpolicy.analysis.health import ClusterHealth, GroupHealth
     from gpolicy.cluster.state import ClusterState
@@ -99,10 +98,11 @@ def _of_both(item: GroupCapacity) -> Iterator[tuple[str, Labels, float]]:
     yield "nodes", {}, item.nodes
     yield "instances", {}, item.instances
     template = item.template.value if item.template else ""
-    for labels, number, hspace, binding in _fits(item):
-        yield "fitting_instances", {"template": template, **labels}, number
+    for place, (name, fit, hspace) in enumerate(item.figures):
+        labels = {"kind": "pair", "spec": name} if place < len(item.specs) else {"kind": name, "spec": ""}
+        yield "fitting_instances", {"template": template, **labels}, fit.fits
         yield "hspace_fitting_instances", labels, hspace
-        yield "binding", {**labels, "resource": binding.cause.key}, 1
+        yield "binding", {**labels, "resource": fit.binding.cause.key}, 1
     yield "score", {}, item.score.total
     yield "score_minimum", {}, item.score.minimum
     for component in item.score.components:
@@ -111,14 +111,6 @@ def _of_both(item: GroupCapacity) -> Iterator[tuple[str, Labels, float]]:
         for word, room in (("free", item.stranded.free), ("stranded", item.stranded.left)):
             yield f"{word}_memory_bytes", {}, room.memory * _MIB
             yield f"{word}_disk_bytes", {}, room.disk * _MIB
-
-
-def _fits(item: GroupCapacity) -> Iterator[tuple[Labels, int, int, Binding]]:
-    for spec in item.specs:
-        yield {"kind": "pair", "spec": spec.name}, spec.fits, spec.hspace, spec.binding
-    hspace = sum(size.count for size in item.hspace_tiered)
-    yield {"kind": "tiered", "spec": ""}, item.tiered_fit.fits, hspace, item.tiered_binding
-    yield {"kind": "standard", "spec": ""}, item.standard.fits, item.hspace_standard, item.standard.binding
 
 
 def _wrong(health: GroupHealth) -> Iterator[tuple[str, Labels, float]]:

@@ -14,7 +14,6 @@ from gpolicy.analysis.spec_pairs import pair_title
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.report.answer import (
     NOTHING,
-    Bar,
     Cell,
     Name,
     Number,
@@ -61,32 +60,46 @@ def capacity_section(change: CapacityChange) -> Section:
 def headline(change: CapacityChange) -> tuple[str, str]:
     """Return the standard instances that fit now and then, and the same in words with the tiered ones.
 
-    If the standard size changes, both numbers are of today's size; the words tell how many fit of the new one.
+    If the standard size changes, both numbers are of today's size; the words tell how many fit of the new one. Where
+    the policy abolishes today's size, the number is that of the new one.
     """
     item = change.cluster or (change.groups[0] if len(change.groups) == 1 else None)
     if item is None:
         return "?", f"counted by group only; {_summary(change, changed_groups(change))}"
     row = item.standard
     now, then = _fits(row.before), _fits(row.worst_after)
+    old, new = (_counted(row, side) for side in (0, 1))
     share = f" ({percent(row.percent)})" if row.delta and row.before and not row.resized else ""
     value = now if now == then else f"{now} → {then}"
-    if row.resized and row.before and row.after:
-        words = f"of today's standard size ({_counted(row, 0)})"
-        words += f"; {_fits(row.after)} of the new one ({_counted(row, 1)})"
+    if row.is_abolished and row.after:
+        value = _fits(row.after)
+        words = f"of the new standard size ({new}); {now} of today's ({old}), not allowed then"
+    elif row.resized and row.before and row.after:
+        words = f"of today's standard size ({old}); {_fits(row.after)} of the new one ({new})"
     else:
         words = f"standard instances{share}"
     return value, f"{words}; tiered {_words(item.tiered)}"
 
 
+def loses_allowed(change: CapacityChange) -> bool:
+    """Return whether fewer instances fit of a size that is still allowed."""
+    rows = (row for item in changed_groups(change) for row in figures(item))
+    return any(row.is_loss and not row.is_abolished for row in rows)
+
+
 def _fits_table(title: str, found: Sequence[tuple[str, str, FitChange]], *, worse: bool) -> Table:
-    """Return rows of group, spec and comparison as a table; the longest of its bars is the largest figure."""
-    sides = [[side.fits if side else None for side in (row.before, row.after)] for _, _, row in found]
-    most = max((number for side in sides for number in side if number is not None), default=0) or 1
+    """Return rows of group, spec and comparison as a table, with bars of the memory of what fits."""
     rows = [(group, spec, *_figures(row)) for group, spec, row in found]
-    bars = tuple(Bar(*(None if number is None else number / most for number in side)) for side in sides)
+    bars = bars_of([(row.before, row.after) for _, _, row in found])
     weight = Weight.WORSE if worse else Weight.CHANGED
     aside = ("%",)
     return Table(title, "rows", HEADINGS, rows, weight=weight, bars=bars, grouped=1, brief=_MOST_BRIEF, aside=aside)
+
+
+def bars_of(sides: Sequence[tuple[Fit | None, Fit | None]]) -> tuple[tuple[float | None, ...], ...]:
+    """Return bars for what fits now and then, by memory; the longest is the most memory."""
+    most = max((fit.memory for side in sides for fit in side if fit), default=0) or 1
+    return tuple(tuple(None if fit is None else fit.memory / most for fit in side) for side in sides)
 
 
 OLD_SIZE: Final = "· old size"
@@ -133,7 +146,6 @@ def _is_new_in(row: FitChange, item: GroupCapacityChange) -> bool:
 
 
 def _empty(item: GroupCapacityChange) -> bool:
-    """Return whether nothing fits, now or then."""
     return not any(fit.fits for row in figures(item) for fit in (row.before, row.after) if fit is not None)
 
 
@@ -243,7 +255,6 @@ def _share_left(row: FitChange) -> tuple[float, int]:
 
 
 def _worst(moved: Sequence[GroupCapacityChange]) -> str:
-    """Return the greatest loss in a few words."""
     lost = _losses(moved)
     more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
     return f"{_loss_words(*lost[0])}{more}" if lost else ""
@@ -288,7 +299,6 @@ def _words(row: FitChange) -> str:
 
 
 def _left_over(items: Sequence[GroupCapacityChange]) -> Table:
-    """Return the stranded resources, where they change."""
     rows: list[tuple[Cell, ...]] = []
     for item in items:
         sides = [side.stranded if side else None for side in (item.before, item.after)]

@@ -39,6 +39,7 @@ from gpolicy.report.answer import (
 )
 from gpolicy.report.capacity_json import UNKNOWN, WHAT_IF, head
 from gpolicy.report.glossary import FAILURES
+from gpolicy.report.pictures import memory_section
 from gpolicy.report.place_answer import CANDIDATE
 from gpolicy.report.remedy_answer import MOVE, duration
 
@@ -74,7 +75,7 @@ def evacuate_answer(report: EvacuationReport) -> Answer:
             Figure("time", duration(report.seconds), about="moves"),
             Figure("sets of jobs", f"{report.job_sets:,}", about="commands"),
         ),
-        sections=(_stays(report), _moves(report), _commands(report), _candidates(report)),
+        sections=(_stays(report), _moves(report), memory_section(report), _commands(report), _candidates(report)),
         notes=(
             *(f"hail, {_asked(item)}: {item.info}" for item in report.requests),
             "" if report.exhaustive else _STOPPED,

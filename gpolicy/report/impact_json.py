@@ -38,7 +38,7 @@ _add(AllocationVectors, "lost")
 _add(ParameterBreach, "beyond")
 _add(DeclaredNumber, "differs")
 _add(DiskFinding, disk=_COUNT, trouble=Key(of="trouble.key"))
-_add(Fit, fits=_COUNT)
+_add(Fit, fits=_COUNT, without=("run_memory",))
 _add(FitChange, "delta", "percent", without=("other_pairs", "templates"))
 _add(GroupModel, measured_fits=_COUNT, configured_fits=_COUNT)
 _add(

@@ -67,11 +67,7 @@ def outcomes_data(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     return {
         "format_version": FORMAT_VERSION,
         "tests": [_test(outcome) for outcome in outcomes],
-        "summary": {
-            "passed": found.tests - found.failed - found.errors,
-            "failed": found.failed,
-            "error": found.errors,
-        },
+        "summary": {"passed": found.tests - found.failed - found.errors, "failed": found.failed, "error": found.errors},
     }
 
 

@@ -9,17 +9,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
+from gpolicy.analysis.allocator_input import natural_key, policy_of
+from gpolicy.analysis.basis import StateReport
+from gpolicy.analysis.health import LocationFacts
+from gpolicy.analysis.node_use import NodeUse
 from gpolicy.analysis.spec_pairs import PairNames, pair_title
-from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode
-from gpolicy.ganeti.parameter import Value
+from gpolicy.cluster.state import LiveInstance
+from gpolicy.errors import GpolicyError
+from gpolicy.ganeti.parameter import Values
 from gpolicy.impact.comparison import Sides
 from gpolicy.impact.location_change import LocationChange
 from gpolicy.printable import clipped, count
-from gpolicy.report.answer import size
+from gpolicy.report.answer import Picture, Section, size
 
 WIDTH: Final = 560
 HEIGHT: Final = 320
@@ -32,6 +39,10 @@ _LOWEST: Final = HEIGHT - _BOTTOM - 2.0  # of a label's line
 MOST_PICTURES: Final = 12
 
 
+Bounds = tuple[int, int, int, int]
+"""Least and most memory, least and most disk (MiB)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Box:
     """One pair. `kind` is now (removed), then (new) or same."""
@@ -42,35 +53,26 @@ class Box:
     height: float
     kind: str
     label: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """The name of a pair, and its place."""
-
-    x: float
-    y: float
-    text: str
+    bounds: Bounds
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """Instances of one size: `kind` is newly (violating), still (violating) or fine."""
+    """Instances of one size (MiB): `kind` is newly (violating), still (violating) or fine."""
 
     x: float
     y: float
     radius: float
     kind: str
-    title: str
+    number: int
+    memory: int
+    disk: int
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A mark on an axis."""
-
-    at: float
-    text: str
+Mark = tuple[float, str]
+"""A mark on an axis: its place and its text."""
+Label = tuple[float, float, str]
+"""The name of a pair at a place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,17 +83,13 @@ class SpecPicture:
     boxes: tuple[Box, ...]
     labels: tuple[Label, ...]
     dots: tuple[Dot, ...]
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
+    x_ticks: tuple[Mark, ...]
+    y_ticks: tuple[Mark, ...]
     summary: str
     left: float = _LEFT
     right: float = WIDTH - _RIGHT
     top: float = _TOP
     bottom: float = HEIGHT - _BOTTOM
-
-
-_Bounds = tuple[int, int, int, int]
-"""Least and most memory, least and most disk (MiB)."""
 
 
 def spec_pictures(sides: Sides, renamed: Mapping[str, str], verdicts: Mapping[str, str]) -> list[SpecPicture]:
@@ -101,15 +99,14 @@ def spec_pictures(sides: Sides, renamed: Mapping[str, str], verdicts: Mapping[st
     fine.
     """
     before, after = sides.before, sides.after
-    alike: dict[tuple[tuple[_Bounds, ...], tuple[_Bounds, ...]], list[str]] = {}
+    alike: dict[tuple[tuple[Bounds, ...], tuple[Bounds, ...]], list[str]] = {}
     for name, group in after.groups.items():
         old = before.groups.get(renamed.get(name, name))
-        now = _pairs(old.effective.get(("ipolicy", "minmax"))) if old else ()
-        then = _pairs(group.effective.get(("ipolicy", "minmax")))
+        now, then = _pairs(old.effective) if old else (), _pairs(group.effective)
         alike.setdefault((now, then), []).append(name)
-    pictures = []
+    pictures, homes = [], {name: node.group for name, node in after.nodes.items()}
     for (now, then), groups in alike.items():
-        instances = [item for item in after.instances.values() if _group(after, item) in groups]
+        instances = [item for item in after.instances.values() if homes.get(item.primary_node) in groups]
         newly = any(verdicts.get(item.name) == "newly" for item in instances)
         if now != then or newly:
             labels = _names(groups, sides.names, len(then))
@@ -124,30 +121,17 @@ def _names(groups: Sequence[str], names: PairNames, pairs: int) -> list[str]:
     return next((found for found in shown if found != nameless), nameless)
 
 
-def _group(state: ClusterState, instance: LiveInstance) -> str | None:
-    node = state.nodes.get(instance.primary_node)
-    return node.group if node else None
-
-
-def _pairs(value: Value) -> tuple[_Bounds, ...]:
-    return tuple(bounds for pair in value if (bounds := _bounds(pair))) if isinstance(value, list) else ()
-
-
-def _bounds(pair: Value) -> _Bounds | None:
-    if not isinstance(pair, dict):
-        return None
-    low, high = pair.get("min"), pair.get("max")
-    if not isinstance(low, dict) or not isinstance(high, dict):
-        return None
-    found = [side.get(name) for name in ("memory-size", "disk-size") for side in (low, high)]
-    numbers = [item for item in found if isinstance(item, int)]
-    return (numbers[0], numbers[1], numbers[2], numbers[3]) if len(numbers) == 4 else None
+def _pairs(values: Values) -> tuple[Bounds, ...]:
+    with suppress(GpolicyError):
+        pairs = policy_of(values, "").minmax
+        return tuple((one.min.memory, one.max.memory, one.min.disk_size, one.max.disk_size) for one in pairs)
+    return ()
 
 
 def _picture(
     groups: tuple[str, ...],
-    now: tuple[_Bounds, ...],
-    then: tuple[_Bounds, ...],
+    now: tuple[Bounds, ...],
+    then: tuple[Bounds, ...],
     names: Sequence[str],
     instances: Sequence[LiveInstance],
     verdicts: Mapping[str, str],
@@ -166,9 +150,7 @@ def _picture(
     dots = []
     for (memory, disk, kind), number in sorted(spots.items(), key=lambda item: (item[0][2] != "fine", item[0])):
         radius = round(min(2.2 + math.sqrt(number) * 0.8, 9.0), 1)
-        title = f"{count(number, 'instance')} of {size(memory)} memory, largest disk {size(disk)}"
-        violating = "" if kind == "fine" else f": {kind} violating"
-        dots.append(Dot(across.at(memory), upward.at(disk), radius, kind, f"{title}{violating}"))
+        dots.append(Dot(across.at(memory), upward.at(disk), radius, kind, number, memory, disk))
     return SpecPicture(
         groups=groups,
         boxes=tuple(boxes),
@@ -180,16 +162,11 @@ def _picture(
     )
 
 
-def _box(across: _Axis, upward: _Axis, bounds: _Bounds, kind: str, label: str) -> Box:
+def _box(across: _Axis, upward: _Axis, bounds: Bounds, kind: str, label: str) -> Box:
     least_memory, most_memory, least_disk, most_disk = bounds
     left, right = _widened(across.at(least_memory), across.at(most_memory))
     top, bottom = _widened(upward.at(most_disk), upward.at(least_disk))
-    word = {"now": "today only", "then": "after only", "same": "today and after"}[kind]
-    title = (
-        f"{label + ', ' if label else ''}{word}: memory {size(least_memory)} to {size(most_memory)},"
-        f" disk {size(least_disk)} to {size(most_disk)}"
-    )
-    return Box(left, top, round(right - left, 1), round(bottom - top, 1), kind, label, title)
+    return Box(left, top, round(right - left, 1), round(bottom - top, 1), kind, label, bounds)
 
 
 def _widened(low: float, high: float) -> tuple[float, float]:
@@ -212,7 +189,7 @@ def _labels(boxes: Sequence[Box]) -> Iterator[Label]:
         y = box.y + _LINE if inside else box.y + min(box.height / 2 + 4, _LINE)
         y = _free_line(min(y, _LOWEST), x - _LETTER, x + width + _LETTER, taken)
         taken.append((x, x + width, y))
-        yield Label(round(x, 1), round(y, 1), text)
+        yield round(x, 1), round(y, 1), text
 
 
 def _free_line(y: float, left: float, right: float, taken: Sequence[tuple[float, float, float]]) -> float:
@@ -238,84 +215,59 @@ class _Axis:
         share = (math.log2(max(value, 1)) - self.low) / (self.high - self.low)
         return round(self.start + share * (self.end - self.start), 1)
 
-    def ticks(self) -> Iterator[Tick]:
+    def ticks(self) -> Iterator[Mark]:
         """Yield powers of two, as few as needed."""
         first, last = max(math.ceil(self.low), 0), math.floor(self.high)
         step = max(1, -(-(last - first + 1) // _MOST_TICKS))
-        yield from (Tick(self.at(2**power), size(2**power)) for power in range(first, last + 1, step))
+        yield from ((self.at(2**power), size(2**power)) for power in range(first, last + 1, step))
 
 
-_DOMAIN_KIND: Final = "htools:nlocation:"
-MOST_ROWS: Final = 16
-"""Nodes of a group that are shown one a line; more become small boxes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """The used part of `total` (MiB), and its share."""
-
-    used: int
-    total: int
-
-    @property
-    def share(self) -> float:
-        """From 0 to 1."""
-        return min(max(self.used / self.total, 0.0), 1.0) if self.total > 0 else 0.0
+MEMORY: Final = "Memory of nodes"
 
 
 @dataclass(frozen=True, slots=True)
 class NodePicture:
-    """One node of a group. `moved` is the group that it comes from or goes to; `gone` is one that leaves."""
+    """A node of a group before and after; None where it is not there. `elsewhere` is its group then: none, if new."""
 
     name: str
-    memory: Use | None
-    disk: Use | None
-    state: str
-    instances: int
-    moved: str | None = None
-    gone: bool = False
+    before: NodeUse | None
+    after: NodeUse | None
+    elsewhere: str = ""
+
+    @property
+    def uses(self) -> tuple[NodeUse, ...]:
+        """What is drawn: both sides where they differ."""
+        return tuple(filter(None, dict.fromkeys((self.before, self.after))))
+
+    @property
+    def changes(self) -> bool:
+        """Whether the node comes, goes, or gets another use."""
+        return self.before != self.after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPicture:
-    """The nodes of a group after the changes, and those that leave it, by name. `before` is how many there were."""
+    """The nodes of a group after the changes, and those that leave it. `rows` says what they are."""
 
     name: str
-    renamed_from: str | None
-    before: int
-    after: int
+    renamed_from: str | None = None
     nodes: tuple[NodePicture, ...]
-
-    @property
-    def compact(self) -> bool:
-        """Whether there are too many nodes for a line each."""
-        return len(self.nodes) > MOST_ROWS
-
-    @property
-    def moved(self) -> tuple[NodePicture, ...]:
-        """The nodes that come or go."""
-        return tuple(node for node in self.nodes if node.moved is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class DomainNode:
-    """A node in a failure domain: stays, comes or goes."""
-
-    name: str
-    turn: str
+    rows: str = "node"
 
 
 @dataclass(frozen=True, slots=True)
 class DomainPicture:
-    """One failure domain: its nodes, and mirrored instances with both halves in it now and then (None: not known)."""
+    """One failure domain: its nodes, which stay, come or go, and mirrored instances with both halves in it.
+
+    `halves` is how many they are before and after; empty where it is not known.
+    """
 
     tag: str
-    nodes: tuple[DomainNode, ...]
-    halves_now: int | None
-    halves_then: int | None
+    nodes: tuple[tuple[str, str], ...]
+    halves: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DomainKind:
     """A kind of failure domains, such as rack: it stays one, comes or goes."""
 
@@ -324,95 +276,54 @@ class DomainKind:
     domains: tuple[DomainPicture, ...]
 
 
-_TURNS: Final = {(True, True): "stays", (False, True): "comes", (True, False): "goes"}
-"""Whether something stays, comes or goes."""
+def group_pictures(
+    before: Sequence[NodeUse], after: Sequence[NodeUse] = (), renamed: Mapping[str, str] | None = None
+) -> list[GroupPicture]:
+    """Return all groups with nodes, before and after (empty: the same). `renamed` leads from names after to before."""
+    old_names = renamed or {}
+    new_names = {old: new for new, old in old_names.items()}
+    now = {(new_names.get(item.group, item.group), item.name): item for item in before}
+    then = {(item.group, item.name): item for item in after or before}
+    homes = [{name: group for group, name in side} for side in (then, now)]
+    groups: dict[str, list[NodePicture]] = {}
+    for group, name in sorted({**then, **now}, key=lambda key: (key[0], key not in then, natural_key(key[1]))):
+        pair = now.get((group, name)), then.get((group, name))
+        elsewhere = "" if all(pair) else homes[pair[0] is None].get(name, "")
+        groups.setdefault(group, []).append(NodePicture(name, *pair, elsewhere))
+    return [
+        GroupPicture(name=group, renamed_from=old_names.get(group), nodes=tuple(nodes))
+        for group, nodes in groups.items()
+    ]
 
 
-def group_pictures(sides: Sides, renamed: Mapping[str, str]) -> list[GroupPicture]:
-    """Return all groups after the changes, and those that are gone. `renamed` leads from names after to before."""
-    before, after = sides.before, sides.after
-    new_names = {old: new for new, old in renamed.items()}
-    homes = {name: new_names.get(node.group, node.group) for name, node in before.nodes.items()}
-    primaries = Counter(instance.primary_node for instance in after.instances.values())
-    pictures = []
-    for group in [*after.groups, *(name for name in before.groups if new_names.get(name, name) not in after.groups)]:
-        nodes = []
-        for name, node in after.nodes.items():
-            home = homes.get(name)
-            if node.group == group:
-                nodes.append(_node(node, primaries[name], moved=home if home != group else None))
-            elif home == group:
-                nodes.append(_node(node, primaries[name], moved=node.group, gone=True))
-        pictures.append(
-            GroupPicture(
-                name=group,
-                renamed_from=renamed.get(group),
-                before=sum(home == group for home in homes.values()),
-                after=sum(node.group == group for node in after.nodes.values()),
-                nodes=tuple(sorted(nodes, key=lambda item: (item.gone, _natural(item.name)))),
-            )
-        )
-    return pictures
-
-
-def _node(node: LiveNode, instances: int, *, moved: str | None, gone: bool = False) -> NodePicture:
-    there = node.resources
-    state = "offline" if node.offline else "drained" if node.drained else "master" if node.master else ""
-    memory, disk = _use(there.memory_total, there.memory_free), _use(there.disk_total, there.disk_free)
-    return NodePicture(node.name, memory, disk, state, instances, moved, gone)
-
-
-def _use(total: int | None, free: int | None) -> Use | None:
-    return None if total is None or free is None else Use(total - free, total)
-
-
-def _natural(name: str) -> tuple[int, str]:
-    return len(name), name  # node2 before node10
+def memory_section(report: StateReport) -> Section:
+    """Return the section with the memory of the nodes that a report is about."""
+    draw = partial(group_pictures, report.nodes_before, report.nodes_after)
+    return Section("memory", MEMORY, (Picture("nodes", draw),))
 
 
 def domain_pictures(sides: Sides, location: LocationChange | None) -> list[DomainKind]:
-    """Return the failure domains of each kind, now or then."""
-    before, after = sides.before, sides.after
-    kinds_now, kinds_then = _kinds(before), _kinds(after)
-    members_now, members_then = _members(before, kinds_now), _members(after, kinds_then)
-    found = []
-    for kind in sorted({*kinds_now, *kinds_then}):
-        now, then = members_now.get(kind, {}), members_then.get(kind, {})
-        domains = tuple(
-            DomainPicture(
-                tag,
-                tuple(_domain_nodes(now.get(tag, ()), then.get(tag, ()))),
-                *(_halves(location, tag, then=side) for side in (False, True)),
-            )
-            for tag in sorted({*now, *then}, key=_natural)
-        )
-        found.append(DomainKind(name=kind, turn=_TURNS[kind in kinds_now, kind in kinds_then], domains=domains))
-    return found
+    """Return the failure domains of each kind, before or after."""
+    facts = [LocationFacts(state, {}) for state in (sides.before, sides.after)]
+    kinds = sorted({kind for side in facts for kind in side.kinds})
+    turns = ((kind, _turn(kind in side.kinds for side in facts)) for kind in kinds)
+    return [DomainKind(kind, turn, tuple(_domains(f"{kind}:", facts, location))) for kind, turn in turns]
 
 
-def _kinds(state: ClusterState) -> list[str]:
-    return [tag.removeprefix(_DOMAIN_KIND) for tag in state.cluster.tags if tag.startswith(_DOMAIN_KIND)]
+def _turn(there: Iterable[bool]) -> str:
+    before, after = there
+    return "goes" if not after else "stays" if before else "comes"
 
 
-def _members(state: ClusterState, kinds: Collection[str]) -> dict[str, dict[str, list[str]]]:
-    """Return the nodes that have each tag of each kind: a tag is of a kind that stands before one of its colons."""
-    members: dict[str, dict[str, list[str]]] = {kind: {} for kind in kinds}
-    for node in state.nodes.values():
-        for tag in node.tags:
-            for kind in (tag[:place] for place, letter in enumerate(tag) if letter == ":"):
-                if kind in members:
-                    members[kind].setdefault(tag, []).append(node.name)
-    return members
-
-
-def _domain_nodes(now: Sequence[str], then: Sequence[str]) -> list[DomainNode]:
-    names = sorted({*now, *then}, key=_natural)
-    return [DomainNode(name, _TURNS[name in now, name in then]) for name in names]
-
-
-def _halves(location: LocationChange | None, tag: str, *, then: bool) -> int | None:
-    if location is None:
-        return None
-    shared = location.shared_domains
-    pairs = [*shared.still, *(shared.new if then else shared.gone)]
-    return sum(tag in pair.tags for pair in pairs)
+def _domains(prefix: str, facts: Sequence[LocationFacts], location: LocationChange | None) -> Iterator[DomainPicture]:
+    members: dict[str, dict[str, list[bool]]] = {}
+    for place, side in enumerate(facts):
+        for name, tags in side.location.items():
+            for tag in tags:
+                if tag.startswith(prefix):
+                    members.setdefault(tag, {}).setdefault(name, [False, False])[place] = True
+    shared = location.shared_domains if location else None
+    sides = [(*shared.still, *shared.gone), (*shared.still, *shared.new)] if shared else []
+    for tag in sorted(members, key=natural_key):
+        nodes = tuple((name, _turn(members[tag][name])) for name in sorted(members[tag], key=natural_key))
+        yield DomainPicture(tag, nodes, tuple(sum(tag in pair.tags for pair in side) for side in sides))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
+from gpolicy.allocator.node import Node
+from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.spec_pairs import MINMAX
 from gpolicy.colour import Tone
+from gpolicy.errors import GpolicyError
 from gpolicy.findings import Severity
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.ganeti.releases import unknown_release
@@ -38,9 +42,9 @@ from gpolicy.report.answer import (
     command_line,
     supposing,
 )
-from gpolicy.report.capacity_section import headline
+from gpolicy.report.capacity_section import headline, loses_allowed
 from gpolicy.report.impact_sections import impact_sections, unknown_in, unknown_parts
-from gpolicy.report.pictures import domain_pictures, group_pictures, spec_pictures
+from gpolicy.report.pictures import MEMORY, GroupPicture, domain_pictures, group_pictures, spec_pictures
 from gpolicy.report.plan_words import (
     amount,
     change_words,
@@ -84,12 +88,13 @@ def plan_answer(
     compared = bool(plan.changes) or (sides is not None and sides.before.release != sides.after.release)
     known = impact if compared else None
     effects = impact_section(known) if known else None
-    worse = effects is not None and any(section.weight is Weight.WORSE for section in effects.sections)
-    limits = tuple(item.sentence for item in impact.limits) if impact else ()
-    what_if = impact.what_if if impact else ()
     sections = effects.sections if effects else ()
+    worse = any(section.weight is Weight.WORSE for section in sections)
+    what_if, limits = (impact.what_if, impact.limits) if impact else ((), ())
     groups = "groups" if len(unmanaged) > 1 else "group"
     entries = Entries("guard", list(map(_guard, worst_first(plan.guards))))
+    left_out = [Entry(f"{item.object} {'.'.join(item.path)} ({item.action})", mark="?") for item in plan.left_out]
+    specs, nodes, domains = _pictures(plan, known, sides) if sides and plan.changes else ([], [], [])
     guards = Section("guards", "Guards", [entries], weight=Weight.CHANGED if plan.safe else Weight.WORSE)
     return Answer(
         verb="plan",
@@ -104,20 +109,25 @@ def plan_answer(
         looked_at=(
             f"policy: {of}" if of else "",
             f"not managed: {groups} {some(unmanaged, 4)}, which no document declares" if unmanaged else "",
+            f"remedy: {remedy_figures(known.remedy)}" if known and known.remedy and known.remedy.new else "",
+            _way_back(plan.steps),
         ),
         basis=(
             *what_if,
             impact.basis.sentence if impact and impact.basis else unknown,
-            *limits,
+            *(item.sentence for item in limits),
         ),
         sections=(
             Section("findings", "Findings", [Findings(plan.findings, sources or {}, locate)]),
             *(() if plan.safe else (guards,)),
-            _changes(plan, known),
-            _left_out(plan),
+            _changes(plan, known, specs),
+            Section(
+                "left-out", f"Left out of this part: {count(len(left_out), 'change')}", [Entries("change", left_out)]
+            ),
             values_text.not_compared(plan.unreadable, "wanted"),
             *((effects,) if effects else ()),
-            *(_pictures(plan, known, sides) if sides and plan.changes else ()),
+            Section("memory", MEMORY, nodes),
+            Section("domains", "Failure domains", domains),
             _steps(plan),
             *((guards,) if plan.safe else ()),
         ),
@@ -129,17 +139,18 @@ def plan_answer(
     )
 
 
-def _changes(plan: Plan, known: Impact | None) -> Section:
-    """Return the changes by object; the summary names the objects that change most."""
+def _changes(plan: Plan, known: Impact | None, pictures: Iterable[Picture]) -> Section:
+    """Return the changes by object, and the pictures of sizes; the summary names the objects that change most."""
     counts = Counter(change.object for change in plan.changes).most_common()
     shown = [f"{name} ({number})" for name, number in counts[:_MOST_OBJECTS]]
     more = len(counts) - len(shown)
     violations = known.violations if known else None
     none_newly = violations is not None and not violations.newly and not violations.unknown
+    changes = [_change(change, none_newly=none_newly) for change in plan.changes]
     return Section(
         "changes",
         "What changes",
-        [Entries("change", [_change(change, none_newly=none_newly) for change in plan.changes], Style.CHANGES)],
+        [Entries("change", changes, Style.CHANGES), *pictures],
         weight=Weight.DETAIL,
         summary=", ".join(shown) + (f" and {count(more, 'more object')}" if more else ""),
     )
@@ -148,14 +159,9 @@ def _changes(plan: Plan, known: Impact | None) -> Section:
 def _change(change: Change, *, none_newly: bool) -> Entry:
     sign = _SIGNS.get(change.action, "~")
     items = pair_changes(change) if change.path == MINMAX else tag_changes(change) if change.path == TAGS else ()
-    below = (*(_item(*item) for item in items), *_remarks(change, none_newly=none_newly))
+    lines = [Line(text, mark=mark.strip("#"), tone=_TONES[mark.strip("#")]) for mark, text in items]
+    below = (*lines, *_remarks(change, none_newly=none_newly))
     return Entry(change_words(change), mark=sign, tone=_TONES[sign], under=(change.object, ""), below=below)
-
-
-def _item(sign: str, text: str) -> Line:
-    """Return the line of a pair or tag that goes, comes or stays, or a remark on them."""
-    mark = "" if sign == "#" else sign
-    return Line(text, mark=mark, tone=_TONES[mark])
 
 
 def _remarks(change: Change, *, none_newly: bool) -> Iterator[Line]:
@@ -174,41 +180,38 @@ def _remarks(change: Change, *, none_newly: bool) -> Iterator[Line]:
         yield Line(f"{change.risk} risk: {change.reason}{newly}", tone=_RISKS.get(change.risk, Tone.QUIET))
 
 
-def _left_out(plan: Plan) -> Section:
-    """Return the changes that this part of the plan leaves out."""
-    entries = [Entry(f"{item.object} {'.'.join(item.path)} ({item.action})", mark="?") for item in plan.left_out]
-    return Section("left-out", f"Left out of this part: {count(len(entries), 'change')}", [Entries("change", entries)])
-
-
 def impact_section(known: Impact) -> Section:
     """Return the impact: a section for each part, and why some are unknown."""
     gaps = [Entry(f"{title}: not known: {reason}") for title, reason in unknown_parts(known)]
     return Section("impact", "What it costs", [Entries("part", gaps)], sections=tuple(impact_sections(known)))
 
 
-def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[Section]:
-    renamed = {
-        str(item.after): str(item.before)
-        for item in plan.changes
-        if item.path == NAME and item.action is ChangeAction.RENAME
-    }
-    for key, title, draw in (
-        ("specs", "Sizes", lambda: spec_pictures(sides, renamed, _verdicts(known))),
-        ("nodes", "Nodes", lambda: group_pictures(sides, renamed)),
-        ("domains", "Failure domains", lambda: domain_pictures(sides, known.location if known else None)),
-    ):
-        yield Section(key, title, (Picture(key, draw),))
+def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[list[Picture]]:
+    """Yield the pictures of sizes, of nodes, and of failure domains."""
+    renames = (item for item in plan.changes if item.path == NAME and item.action is ChangeAction.RENAME)
+    renamed = {str(item.after): str(item.before) for item in renames}
+    violations, location = (known.violations, known.location) if known else (None, None)
+    kinds = (("still", violations.still), ("newly", violations.newly)) if violations else ()
+    verdicts = {item.instance: kind for kind, items in kinds for item in items}
+    yield [Picture("specs", lambda: spec_pictures(sides, renamed, verdicts))]
+    yield [Picture("nodes", lambda: _memory(sides, renamed))]
+    yield [Picture("domains", lambda: domain_pictures(sides, location))]
 
 
-def _verdicts(impact: Impact | None) -> dict[str, str]:
-    if impact is None or impact.violations is None:
-        return {}
-    kinds = (("still", impact.violations.still), ("newly", impact.violations.newly))
-    return {item.instance: kind for kind, items in kinds for item in items}
+def _memory(sides: Sides, renamed: Mapping[str, str]) -> list[GroupPicture]:
+    """Return the nodes before and after; without figures where nothing is counted."""
+    before: Iterable[Node] = ()
+    after: Iterable[Node] = ()
+    with suppress(GpolicyError):
+        before, after = (side.whole.cluster.nodes.values() for side in (sides.loaded.before, sides.loaded.after))
+    return group_pictures(node_uses(sides.before, before), node_uses(sides.after, after), renamed)
 
 
 def _steps(plan: Plan) -> Section:
-    entries = [_step(number, step) for number, step in enumerate(plan.steps, start=1)]
+    entries = []
+    for number, step in enumerate(plan.steps, start=1):
+        lost = (Line(f"cannot be undone: {reason}", tone=Tone.CAREFUL) for reason in step.inverse.not_restored)
+        entries.append(Entry(step.title, mark=f"{number:>2}.", below=(command_line(step.command), *lost)))
     return Section(
         "steps",
         "Steps",
@@ -218,9 +221,10 @@ def _steps(plan: Plan) -> Section:
     )
 
 
-def _step(number: int, step: Step) -> Entry:
-    lost = (Line(f"cannot be undone: {reason}", tone=Tone.CAREFUL) for reason in step.inverse.not_restored)
-    return Entry(mark=f"{number:>2}.", text=step.title, below=(command_line(step.command), *lost))
+def _way_back(steps: Sequence[Step]) -> str:
+    if not (lost := [step for step in steps if step.inverse.not_restored]):
+        return f"way back: all {count(len(steps), 'step')} can be undone" if steps else ""
+    return f"no full way back: {count(len(lost), 'step')} of {len(steps)} cannot be undone ({lost[0].title})"
 
 
 def _guard(guard: GuardResult) -> Entry:
@@ -251,7 +255,8 @@ def plan_figures(plan: Plan, impact: Impact, sections: Iterable[Section]) -> tup
     ]
     if impact.location is not None and any(map(any, impact.location.numbers)):
         figures.append(_location(impact, impact.location, known["location"]))
-    return (_changes_figure(plan), *figures, _guards(plan))
+    worse = any(section.weight is Weight.WORSE for section in known.values())
+    return (_changes_figure(plan), *figures, _guards(plan, worse=worse))
 
 
 def _tone(section: Section) -> Tone:
@@ -278,7 +283,10 @@ def _capacity(impact: Impact, section: Section, *, in_verdict: bool) -> Figure:
     """Return the figure of capacity, with the row that is worse unless the verdict names it."""
     value, detail = headline(impact.capacity) if impact.capacity else ("?", "")
     worse = [f"worse: {section.worse}"] if section.worse and not in_verdict else []
-    return Figure("capacity", value, "; ".join((*section.unknown, *worse, detail)), _tone(section), section.key)
+    tone = _tone(section)
+    if tone is Tone.BAD and impact.capacity and not loses_allowed(impact.capacity):
+        tone = Tone.CAREFUL
+    return Figure("capacity", value, "; ".join((*section.unknown, *worse, detail)), tone, section.key)
 
 
 def _redundancy(impact: Impact, section: Section) -> Figure:
@@ -303,7 +311,7 @@ def _location(impact: Impact, change: LocationChange, section: Section) -> Figur
     return Figure("location conflicts", f"{new:,} new", f"{section.summary}{cure}", _tone(section), section.key)
 
 
-def _guards(plan: Plan) -> Figure:
+def _guards(plan: Plan, *, worse: bool) -> Figure:
     """Return how many guards fail, whose reasons are a section; else how many pass, and which are overridden."""
     failed = [guard for guard in plan.guards if not guard.ok]
     overridden = [guard for guard in plan.guards if guard.ok and guard.allowed]
@@ -313,7 +321,8 @@ def _guards(plan: Plan) -> Figure:
     word = "fails" if len(failed) == 1 else "fail" if failed else "pass"
     value = f"{len(failed) or all_of_them - len(overridden)} of {all_of_them} {word}" if all_of_them else "none"
     detail = "; ".join([*(f"overridden: {text}" for text in told[:_MOST_GUARDS]), *more])
-    tone = Tone.BAD if failed else Tone.CAREFUL if overridden else Tone.GOOD
-    otherwise = "nothing is in the way" if all_of_them else "the policy declares none"
+    tone = Tone.BAD if failed else Tone.CAREFUL if overridden else Tone.PLAIN if worse else Tone.GOOD
+    in_the_way = "none forbids what gets worse" if worse else "nothing is in the way"
+    otherwise = in_the_way if all_of_them else "the policy declares none"
     said = "" if failed else detail or otherwise
     return Figure("guards", value, said, tone if all_of_them else Tone.PLAIN, "guards")

@@ -36,6 +36,7 @@ from gpolicy.report.answer import (
     supposing,
 )
 from gpolicy.report.capacity_json import UNKNOWN, WHAT_IF, head
+from gpolicy.report.pictures import memory_section
 from gpolicy.report.violations_section import breach_words, pair_words
 
 KINDS: Final = {
@@ -68,7 +69,7 @@ def remedy_answer(report: RemedyReport) -> Answer:
             Figure("to copy", size(report.copied), about="moves"),
             Figure("time", duration(report.seconds), about="moves"),
         ),
-        sections=(_faults(report), _moves(report), _commands(report), _left(report), _sizes(report)),
+        sections=tuple(part(report) for part in (_faults, _moves, memory_section, _commands, _left, _sizes)),
         notes=(*report.notes, *_stopped(report)),
     )
 

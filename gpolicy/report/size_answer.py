@@ -15,6 +15,7 @@ from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Figure, Name, Number, Section, Table, about, number, supposing
 from gpolicy.report.capacity_json import BINDING, LIMITS, POLICY_LIMIT, head
 from gpolicy.report.capacity_section import size_words
+from gpolicy.report.pictures import memory_section
 from gpolicy.what_if.filling import FullReport
 from gpolicy.what_if.sizing import SizeReport
 
@@ -61,6 +62,7 @@ def size_answer(report: SizeReport) -> Answer:
         sections=(
             Section("nodes", "Nodes to buy", (to_buy,), (short,), never_cut=True),
             Section("instances", "Wanted instances", (sizes,)),
+            memory_section(report),
         ),
         notes=("" if report.exhaustive else _OUT_OF_TIME,),
         terms=(("still fit after", "how many more of this size alone fit beside all the wanted ones"),),
@@ -120,7 +122,7 @@ def full_answer(report: FullReport) -> Answer:
         **about(report),
         verdict=f"{supposing(report.what_if)}Group {report.group} {takes}{_absorbed(report.failures)}",
         figures=(Figure("more instances", f"{more:,}", about="mix"), Figure("instances now", f"{now:,}")),
-        sections=(Section("mix", mix.title, (mix,), tuple(notes), never_cut=True),),
+        sections=(Section("mix", mix.title, (mix,), tuple(notes), never_cut=True), memory_section(report)),
     )
 
 
@@ -128,9 +130,7 @@ def size_data(report: SizeReport) -> dict[str, Any]:
     """Return the report as JSON's own types. Memory and disk are MiB."""
     missing = report.shortage
     return {
-        **head(FORMAT_VERSION)(report),
-        **fields(report, "basis", "group", "what_if"),
-        "limits": [LIMITS.form(item) for item in report.limits],
+        **_head(report),
         "kinds": [
             {"like": kind.like, "cost": kind.cost, "nodes": number}
             for kind, number in zip(report.kinds, report.nodes, strict=True)
@@ -141,12 +141,7 @@ def size_data(report: SizeReport) -> dict[str, Any]:
             for item, more in zip(report.wanted, report.more, strict=True)
         ],
         "shortage": missing
-        and {
-            "nodes": list(missing.nodes),
-            "spec": missing.title,
-            "fits": missing.fits,
-            **BINDING(missing.binding),
-        },
+        and {"nodes": list(missing.nodes), "spec": missing.title, "fits": missing.fits, **BINDING(missing.binding)},
         "instead": report.instead and {"number": report.instead.other.words, "nodes": list(report.instead.nodes)},
         **fields(report, "trials", "exhaustive"),
     }
@@ -155,9 +150,7 @@ def size_data(report: SizeReport) -> dict[str, Any]:
 def full_data(report: FullReport) -> dict[str, Any]:
     """Return the report as JSON's own types. Memory and disk are MiB."""
     return {
-        **head(FORMAT_VERSION)(report),
-        **fields(report, "basis", "group", "what_if"),
-        "limits": [LIMITS.form(item) for item in report.limits],
+        **_head(report),
         "mix": [{**_size(part.instance), "now": part.now, "more": part.more} for part in report.parts],
         "more": sum(part.more for part in report.parts),
         **(BINDING(report.binding) if report.binding else {}),
@@ -165,6 +158,11 @@ def full_data(report: FullReport) -> dict[str, Any]:
         "left_out": report.left_out,
         "stopped": report.binding is None,
     }
+
+
+def _head(report: SizeReport | FullReport) -> dict[str, Any]:
+    limits = [LIMITS.form(item) for item in report.limits]
+    return {**head(FORMAT_VERSION)(report), **fields(report, "basis", "group", "what_if"), "limits": limits}
 
 
 def _size(instance: Instance) -> dict[str, Any]:

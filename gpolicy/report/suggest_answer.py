@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.counted_cluster import Fit
+from gpolicy.analysis.node_use import NodeUse
 from gpolicy.json_shape import COUNT, FROM_ONE, Document, Key, Many, Shape
 from gpolicy.printable import count, listed
 from gpolicy.report.answer import (
@@ -23,6 +25,7 @@ from gpolicy.report.answer import (
     Listing,
     Name,
     Number,
+    Picture,
     Section,
     Table,
     Weight,
@@ -33,6 +36,7 @@ from gpolicy.report.answer import (
     share,
 )
 from gpolicy.report.capacity_json import LIMITS, SPEC, UNKNOWN, WHAT_IF, head
+from gpolicy.report.pictures import GroupPicture, NodePicture
 from gpolicy.suggest.suggestion import (
     Choice,
     Mix,
@@ -87,8 +91,8 @@ def _sections(item: Suggestion, place: int) -> Iterator[Section]:
     title = f"Sizes for the instances of {where}"
     yield Section(f"choices-{place}", title, [_choices(item)], _unused(item), never_cut=True)
     yield Section(f"mixes-{place}", f"Mixes in {where}", [Entries("mix", [_mix(item.mix)] if item.mix else [])])
-    title = f"Unused on a node of {where}"
-    yield Section(f"stranded-{place}", title, [_stranded(item)], weight=Weight.DETAIL, never_cut=True)
+    title, tiled = f"Unused on a node of {where}", Picture("nodes", partial(_tiled, item))
+    yield Section(f"stranded-{place}", title, [tiled, _stranded(item)], weight=Weight.DETAIL, never_cut=True)
 
 
 def _sizes(item: Suggestion) -> Table:
@@ -118,6 +122,19 @@ def _stranded(item: Suggestion) -> Table:
         headings = ("nodes", *headings)
     title, most = "What one size that fills a node leaves", len(item.stranded)
     return Table(title, "rows", headings, rows, grouped=1 if several else 0, most=most)
+
+
+def _tiled(item: Suggestion) -> list[GroupPicture]:
+    """Return a row for each size that fills a node, by kind of nodes."""
+    memory, rows = {size.name: size.size.memory for size in item.sizes}, dict[int, list[NodePicture]]()
+    for waste in item.stranded:
+        kind, used = item.kinds[waste.kind], waste.count * memory[waste.name]
+        reserved, total = kind.room.memory - used - waste.left.memory, kind.nodes[0].total_memory
+        parts = (total, total - kind.room.memory, used, reserved)
+        use = NodeUse(waste.name, item.group, *parts, waste.count, tiled=True)
+        rows.setdefault(waste.kind, []).append(NodePicture(waste.name, use, use))
+    titles = {kind: plain_text(names(node.name for node in item.kinds[kind].nodes), _NAMES_SHOWN) for kind in rows}
+    return [GroupPicture(name=titles[kind], nodes=tuple(nodes), rows="size") for kind, nodes in rows.items()]
 
 
 def _waste_row(waste: Waste, item: Suggestion, *, with_disk: bool) -> tuple[Cell, ...]:
@@ -300,8 +317,7 @@ _GROUP: Final = Shape(Suggestion, "group").with_keys(
     newly_forbidden="Instances that are legal today and would violate the sizes.",
     mixes=Key("How often the wanted mix fits.", Many(MIX), lambda item: [] if item.mix is None else [item.mix]),
     choices=Key(
-        "The best sets of sizes for the instances that exist, with --real-mix; the first is suggested.",
-        _CHOICE,
+        "The best sets of sizes for the instances that exist, with --real-mix; the first is suggested.", _CHOICE
     ),
     document="The NodeGroup document (YAML).",
     notes="Remarks on what was counted, for people.",

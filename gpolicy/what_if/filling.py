@@ -16,6 +16,7 @@ from gpolicy.analysis.basis import Basis, StateReport
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
+from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.policy_limits import OF_HTOOLS, PolicyLimit, needed, with_value, without_limit
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
@@ -170,6 +171,8 @@ def count_until_full(
         snapshot=state.snapshot,
         what_if=state.supposed,
         limits=limits_in_force(state, limits, group),
+        nodes_before=node_uses(state, room.counted.initial.nodes.values(), group),
+        nodes_after=node_uses(state, found.reached.nodes.values(), group),
     )
 
 

@@ -19,6 +19,7 @@ from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.basis import Basis, StateReport
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.policy_limits import OF_HTOOLS, OtherValue, needed, with_value, without_limit
 from gpolicy.analysis.spec_pairs import PairNames, with_bound
 from gpolicy.cluster.state import ClusterState
@@ -176,6 +177,8 @@ def find_size(
         snapshot=state.snapshot,
         what_if=state.supposed,
         limits=limits_in_force(state, limits, group),
+        nodes_before=node_uses(state, search.trial((0,) * len(kinds)).room.counted.initial.nodes.values(), group),
+        nodes_after=node_uses(state, found.reached.nodes.values(), group),
     )
 
 

@@ -22,6 +22,8 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a policy in a repository with one commit, at a fixed time."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795424400")
     monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("CI_MERGE_REQUEST_IID", "CI_COMMIT_SHA", "GITHUB_EVENT_PATH"):
+        monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "work tree"
     folder.mkdir()
     text = (ROOT / "policies/two-groups.snapshot.json").read_text(encoding="utf-8")
@@ -122,6 +124,56 @@ def test_a_repository_runs_nothing(policy: Path, tmp_path: Path) -> None:
     git(bare, "config", "core.worktree", str(bare))
     assert provenance_of([bare]).commit == git(policy, "rev-parse", "HEAD")  # its files are those of the policy
     assert not (tmp_path / "ran").exists()
+
+
+def test_who_asks_is_the_last_commit_unless_files_differ_from_it(policy: Path) -> None:
+    git(policy, "commit", "-qm", "more room\n\nbecause", "--allow-empty", "--author=Ann B <a@example.org>")
+    assert provenance_of([policy]).asked == ("Ann B", "more room", "")
+    (policy / "more.yaml").touch()
+    assert provenance_of([policy]).asked is None
+
+
+PULL = {"pull_request": {"user": {"login": "ann"}, "title": "room", "html_url": "https://github.com/o/r/pull/3"}}
+PUSH = {"head_commit": {"author": {"name": "Ann"}, "message": "room\n\nwhy", "url": "https://github.com/o/r/commit/a"}}
+
+
+@pytest.mark.parametrize(
+    ("event", "asked"),
+    [
+        (PULL, ("ann", "room", "https://github.com/o/r/pull/3")),
+        (PUSH, ("Ann", "room", "https://github.com/o/r/commit/a")),
+        ({"pull_request": {"user": 3}}, ("a", "one", "")),
+        ("no event", ("a", "one", "")),
+    ],
+)
+def test_who_asks_on_github(
+    policy: Path, monkeypatch: pytest.MonkeyPatch, event: object, asked: tuple[str, str, str]
+) -> None:
+    (policy.parent / "event.json").write_text(event if isinstance(event, str) else json.dumps(event), encoding="utf-8")
+    monkeypatch.setenv("GITHUB_EVENT_PATH", str(policy.parent / "event.json"))
+    assert provenance_of([policy]).asked == asked
+
+
+def test_who_asks_on_gitlab(policy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, value in (
+        ("CI_COMMIT_SHA", "abc"),
+        ("CI_COMMIT_AUTHOR", "Ann <a@example.org>"),
+        ("CI_COMMIT_TITLE", "more <room>"),
+        ("CI_PROJECT_URL", "https://git.example.org/o/r"),
+    ):
+        monkeypatch.setenv(name, value)
+    link = "https://git.example.org/o/r/-/commit/abc"
+    assert provenance_of([policy]).asked == ("Ann", "more <room>", link)
+    assert planned(policy, "--format", "html") == 0
+    assert f'Ann: <a href="{link}" rel="noreferrer">more &lt;room&gt;</a>' in capsys.readouterr().out
+    for name, value in (
+        ("CI_MERGE_REQUEST_IID", "7"),
+        ("GITLAB_USER_NAME", "Ben"),
+        ("CI_MERGE_REQUEST_TITLE", "room"),
+        ("CI_MERGE_REQUEST_PROJECT_URL", "https://git.example.org/o/r"),
+    ):
+        monkeypatch.setenv(name, value)
+    assert provenance_of([policy]).asked == ("Ben", "room", "https://git.example.org/o/r/-/merge_requests/7")
 
 
 @dataclass(frozen=True)

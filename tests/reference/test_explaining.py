@@ -15,9 +15,8 @@ from gpolicy.cli.app import VERBS
 from gpolicy.data import data_directory
 from gpolicy.errors import EXIT_CODES, RequestError
 from gpolicy.ganeti.parameters import PARAMETERS
-from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS
+from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS, TAG_FAMILIES
 from gpolicy.policy.kinds import BUILT_IN, KINDS, Measure
-from gpolicy.policy.schema_rules import TAG_FAMILIES
 from gpolicy.reference.explaining import VARIABLES, explain, list_rules
 from gpolicy.reference.keys import all_keys
 from gpolicy.report.glossary import CAUSES, FAILURES, WORDS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from collections.abc import Iterator
@@ -34,6 +35,9 @@ PAGES: Final[dict[str, tuple[str | Path, ...]]] = {
     "capacity": ("capacity", *STATE, "--score"),
     "drift": ("drift", POLICY, *STATE),
     "suggest": ("suggest", *STATE),
+    "evacuate": ("evacuate", *STATE, "node1.example.org"),
+    "remedy": ("remedy", *STATE),
+    "size": ("size", *STATE, "--like", "node1.example.org", "--want", "40x memory=8G disk=100G"),
     "place": ("place", *STATE, "memory=4G", "vcpus=2", "disk=20G"),
     "show": ("show", POLICY),
     "check": ("check", POLICY),
@@ -146,7 +150,7 @@ def test_nothing_is_wider_than_the_window(reader: Reader, name: str, width: int)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["plan", "capacity", "drift", "suggest", MANY])
+@pytest.mark.parametrize("name", ["plan", "capacity", "drift", "suggest", "evacuate", MANY])
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(reader: Reader, name: str, width: int) -> None:
     reader.open(name, width=width)
     wanted = reader.run(
@@ -322,6 +326,51 @@ def test_light_and_dark_can_be_chosen(reader: Reader) -> None:
     button.click()
     assert button.text == "Theme: dark"
     assert reader.run(ground) == dark != light
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_parts_of_a_node_can_be_told_apart(reader: Reader, scheme: str) -> None:
+    """WCAG 2 AA asks for a contrast of 3 where a picture means something: a part against what lies beside it."""
+    reader.open("evacuate", scheme=scheme)
+    colours = reader.run(
+        """
+        const style = (kind) => getComputedStyle(document.querySelector(`.memory .${kind}`));
+        return [style('used').fill, style('reserved').fill, style('reserved').stroke, style('free').fill]
+          .map((colour) => colour.match(/[0-9]+/g).map(Number));
+        """
+    )
+    used, reserved, line, free = map(_light, colours)
+    for one, other in ((used, reserved), (used, free), (line, free)):
+        assert (max(one, other) + 0.05) / (min(one, other) + 0.05) >= 3, colours
+
+
+def _light(colour: list[int]) -> float:
+    parts = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (c / 255 for c in colour))
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["plan", "capacity", "suggest", "evacuate", "remedy", "size"])
+def test_the_memory_of_nodes_is_seen_as_far_as_it_goes(reader: Reader, name: str, width: int) -> None:
+    """Each bar is inside the window, its parts follow one another, and it has its numbers in words."""
+    reader.open(name, width=width)
+    reader.unfold()
+    bars = reader.driver.find_elements(By.CSS_SELECTOR, ".memory svg")
+    assert bars
+    for bar in bars[:12]:
+        place = bar.rect
+        assert 0 <= place["x"] < place["x"] + place["width"] <= width
+        assert place["width"] > 100
+        assert " memory: " in bar.get_attribute("aria-label")
+        parts = reader.run(
+            """
+            return [...arguments[0].querySelectorAll('rect:not(.free)')].map((one) =>
+              [one.x.baseVal.value, one.x.baseVal.value + one.width.baseVal.value]);
+            """,
+            bar,
+        )
+        assert all(abs(end - start) < 0.05 for (_, end), (start, _) in itertools.pairwise(parts))
+        assert all(0 <= start <= end <= 100.01 for start, end in parts)
 
 
 def test_the_figures_of_pictures_appear_under_the_pointer(reader: Reader) -> None:

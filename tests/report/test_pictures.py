@@ -15,7 +15,7 @@ def test_all_values_lie_on_the_axis(values: list[int]) -> None:
     assert all(10.0 <= place <= 110.0 for place in places)
     ticks = list(axis.ticks())
     assert len(ticks) >= 1 or not values
-    assert all(10.0 <= tick.at <= 110.0 for tick in ticks)
+    assert all(10.0 <= tick[0] <= 110.0 for tick in ticks)
 
 
 def test_a_doubling_takes_the_same_room_everywhere() -> None:

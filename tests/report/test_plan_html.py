@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -12,7 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpolicy.allocator.cluster_data import Spec
+from gpolicy.analysis.binding import Binding, Cause
+from gpolicy.analysis.counted_cluster import Fit
+from gpolicy.analysis.node_use import NodeUse, node_uses
 from gpolicy.analysis.spec_pairs import PairNames
+from gpolicy.cluster.record import Record
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.ganeti.commands import shell_line
@@ -22,9 +29,12 @@ from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.printable import printable
+from gpolicy.provenance import Provenance
 from gpolicy.report import pictures as drawing
-from gpolicy.report.capacity_section import capacity_section
-from gpolicy.report.pictures import MOST_ROWS, Box, domain_pictures, group_pictures, spec_pictures
+from gpolicy.report.answer import Answer, Picture, Section
+from gpolicy.report.answer_file import answer_data, read_answer
+from gpolicy.report.capacity_section import bars_of, capacity_section
+from gpolicy.report.pictures import Box, GroupPicture, NodePicture, domain_pictures, group_pictures, spec_pictures
 from gpolicy.report.plan_answer import plan_answer
 from tests.impact.changes import location_change
 from tests.laws import examples
@@ -95,7 +105,10 @@ def test_verdict_and_figures_then_changes_costs_pictures_and_steps(html: str) ->
     order = [
         'class="verdict',
         'class="figures"',
-        *(f'<h2 id="{key}"' for key in ("changes", "impact", "specs", "steps", "terms")),
+        '<h2 id="changes"',
+        'class="beside"',
+        "Spec pairs as boxes",
+        *(f'<h2 id="{key}"' for key in ("impact", "memory", "domains", "steps", "terms")),
     ]
     places = [html.index(mark) for mark in order]
     assert places == sorted(places)
@@ -130,14 +143,15 @@ def test_the_same_figures_as_everywhere(html: str) -> None:
     assert large[3:8] == ["8", "3", "-5", "-62 %", "ipolicy.spindle-ratio (was memory)"]
 
 
-def test_bars_are_on_one_scale() -> None:
+def test_bars_are_memory_on_one_scale() -> None:
+    few, many = (
+        Fit(fits, Binding(Cause.MEMORY), Spec(memory, 1, 1, 1, 1, 1)) for fits, memory in ((8, 32768), (48, 128))
+    )
+    assert bars_of([(many, few), (None, replace(many, fits=0))]) == ((6144 / 262144, 1.0), (None, 0.0))
+    run = Fit(3, Binding(Cause.MEMORY), run_memory=524288)
+    assert bars_of([(run, few)]) == ((1.0, 0.5),)
     table = capacity_section(capacity_change()).tables[0]
-    sides = [[int(cell) if cell.isdigit() else None for cell in map(str, row[3:5])] for row in table.rows]
-    most = max(number for side in sides for number in side if number is not None)
-    assert len(table.bars) == len(sides) > 10
-    for bar, (now, then) in zip(table.bars, sides, strict=True):
-        assert bar.now == (None if now is None else pytest.approx(now / most))
-        assert bar.then == (None if then is None else pytest.approx(then / most))
+    assert len(table.bars) == len(table.rows) > 10
 
 
 def test_hostile_names_are_text() -> None:
@@ -179,11 +193,11 @@ def test_specs_are_boxes_on_logarithmic_axes(before: ClusterState, after: Cluste
     assert large.height / math.log2(1024 / 100) == pytest.approx(small.height / math.log2(90 / 10), abs=0.2)
     assert large.x - (small.x + small.width) == pytest.approx(per_doubling * math.log2(16 / 12), abs=0.2)
     assert small.y > large.y + large.height - 0.1
-    dots = sum(int(dot.title.split()[0]) for dot in shared.dots)
+    dots = sum(dot.number for dot in shared.dots)
     assert dots == sum(node.group == "shared" for node in _primaries(after))
     assert [dot.kind for dot in shared.dots].count("newly") == 1
     for tick in shared.x_ticks:
-        assert shared.left <= tick.at <= shared.right
+        assert shared.left <= tick[0] <= shared.right
 
 
 def _primaries(state: ClusterState) -> list[LiveNode]:
@@ -210,48 +224,134 @@ LENGTHS = tuple(st.floats(low, high) for low, high in ((52, 500), (22, 270), (5,
 @given(st.lists(st.tuples(*LENGTHS, st.integers(1, 24)), max_size=8))
 def test_labels_never_touch(spots: list[tuple[float, float, float, float, int]]) -> None:
     boxes = [
-        Box(x=x, y=y, width=width, height=height, kind="then", label="n" * letters, title="")
+        Box(x=x, y=y, width=width, height=height, kind="then", label="n" * letters, bounds=(1, 1, 1, 1))
         for x, y, width, height, letters in spots
     ]
     found = list(drawing._labels(boxes))
     for place, one in enumerate(found):
-        assert 22 < one.y <= 320 - 34
+        assert 22 < one[1] <= 320 - 34
         for other in found[:place]:
-            apart = abs(one.y - other.y) > 12.9
-            left, right = sorted((one, other), key=lambda label: label.x)
-            assert apart or right.x - left.x >= len(left.text) * 6.6 + 6
+            left, right = sorted((one, other))
+            assert abs(one[1] - other[1]) > 12.9 or right[0] - left[0] >= len(left[2]) * 6.6 + 6
+
+
+def uses(state: ClusterState) -> tuple[NodeUse, ...]:
+    return node_uses(state, Sides(state, state).loaded.before.whole.cluster.nodes.values())
 
 
 def test_nodes_come_and_go(before: ClusterState, after: ClusterState) -> None:
-    groups = {group.name: group for group in group_pictures(Sides(before, after), RENAMED)}
+    groups = {group.name: group for group in group_pictures(uses(before), uses(after), RENAMED)}
     assert list(groups) == ["dedicated", "shared", "spare"]
     shared, spare = groups["shared"], groups["spare"]
-    assert (shared.renamed_from, shared.before, shared.after) == ("default", 4, 5)
-    assert [(node.name, node.moved, node.gone) for node in shared.moved] == [("node8.example.org", "spare", False)]
-    assert [(node.name, node.moved, node.gone) for node in spare.nodes] == [("node8.example.org", "shared", True)]
-    node = shared.nodes[0]
-    there = before.nodes["node1.example.org"].resources
-    assert node.memory is not None
-    assert there.memory_total is not None
-    assert there.memory_free is not None
-    assert (node.memory.used, node.memory.total) == (there.memory_total - there.memory_free, there.memory_total)
-    assert node.memory.share == pytest.approx(1 - there.memory_free / there.memory_total)
-    assert sum(node.instances for group in groups.values() for node in group.nodes if not node.gone) == len(
-        before.instances
+    assert shared.renamed_from == "default"
+    turns = [
+        [(node.name, node.elsewhere, bool(node.before), bool(node.after)) for node in group.nodes if node.changes]
+        for group in (shared, spare)
+    ]
+    assert ("node8.example.org", "spare", False, True) in turns[0]
+    assert turns[1] == [("node8.example.org", "shared", True, False)]
+    there = [node.after for group in groups.values() for node in group.nodes if node.after]
+    assert sum(use.instances for use in there) == len(before.instances)
+
+
+def test_the_memory_of_a_node_is_what_the_allocator_counts(before: ClusterState) -> None:
+    nodes = Sides(before, before).loaded.before.whole.cluster.nodes.values()
+    for node, use in zip(nodes, node_uses(before, nodes), strict=True):
+        assert use.total == node.facts.total_memory
+        assert (use.used, use.reserved) == (node.instance_memory, node.reserved_memory)
+        assert use.free == node.available_memory
+        assert use.own + use.used + use.reserved + use.free - use.short == use.total
+    assert any(node.reserved_memory for node in nodes)
+
+
+def page_of(groups: Iterable[GroupPicture]) -> str:
+    section = Section("memory", "Memory", [Picture("nodes", lambda: list(groups))])
+    return html_of(Answer(verb="capacity", title="", name="", verdict="", sections=(section,)))
+
+
+def widths(page: str, kind: str) -> list[float]:
+    bars = page[page.index('<td class="memory">') :]
+    return [float(width) for width in re.findall(rf'<rect class="{kind}"[^>]* width="([\d.]+)"', bars)]
+
+
+def test_bars_of_nodes_are_memory_on_one_scale() -> None:
+    small = NodeUse("small", "a", total=100, own=10, used=40, reserved=20, instances=1)
+    large = replace(small, name="large", group="b", total=400)
+    page = page_of(group_pictures((small, large)))
+    assert widths(page, "free") == [25.0, 100.0]  # the whole node, below its parts
+    assert [widths(page, kind) for kind in ("own", "used", "reserved")] == [[2.5] * 2, [10.0] * 2, [5.0] * 2]
+    assert "missing" not in page
+
+
+def test_a_node_that_keeps_too_little_shows_what_is_missing() -> None:
+    use = NodeUse("n", "g", total=100, own=10, used=60, reserved=80, instances=1)
+    assert (use.free, use.short) == (0, 50)
+    page = page_of(group_pictures((use,)))
+    assert widths(page, "reserved") == [pytest.approx(20)]
+    assert widths(page, "short") == [pytest.approx(33.33)]
+    assert "0 (50M missing)" in page
+
+
+def test_a_node_without_figures_says_so() -> None:
+    page = page_of(group_pictures((NodeUse("n", "g", 0, 0, 0, 0, 2, state="offline"),)))
+    assert "not known" in page
+    assert "offline" in page
+
+
+def test_both_sides_are_drawn_where_they_differ_only(before: ClusterState) -> None:
+    now = NodeUse("n1", "g", total=100, own=10, used=40, reserved=20, instances=1)
+    other = replace(now, name="n2")
+    (group,) = group_pictures((now, other), (replace(now, used=60), other, replace(other, name="n3")))
+    assert [[use.used for use in node.uses] for node in group.nodes] == [[40, 60], [40], [40]]
+    page = page_of([group])
+    assert page.count('class="before"') == 1
+    assert "40M → 60M" in page
+    assert "2 → 3 nodes" in page
+    assert ">new</span>" in page.replace("← ", "")
+
+
+def test_groups_without_changes_are_folded() -> None:
+    now = NodeUse("n1", "g", total=100, own=10, used=40, reserved=20, instances=1)
+    still = replace(now, name="n2", group="quiet")
+    assert (
+        "1 group without changes"
+        in Page(page_of(group_pictures((now, still), (replace(now, used=41), still)))).summaries
     )
-    assert not shared.compact
-    assert MOST_ROWS > 5
+    assert Page(page_of(group_pictures((now, still)))).summaries == []
 
 
-def test_many_nodes_become_small_boxes(before: ClusterState) -> None:
-    one = before.nodes["node1.example.org"]
-    nodes = {f"n{number}": replace(one, name=f"n{number}") for number in range(MOST_ROWS + 1)}
-    crowd = replace(before, nodes=nodes)
-    group = next(group for group in group_pictures(Sides(crowd, crowd), {}) if group.nodes)
-    assert group.compact
+def test_many_nodes_become_small_boxes() -> None:
+    one = NodeUse("n", "g", total=100, own=10, used=40, reserved=20, instances=1)
+    crowd = [replace(one, name=f"n{number}") for number in range(17)]
+    (group,) = group_pictures(crowd)
     assert [node.name for node in group.nodes[:3]] == ["n0", "n1", "n2"]
-    page = Page(plan_html(full_plan(), before=crowd, after=crowd))
-    assert f"{MOST_ROWS + 1} nodes as a table" in page.summaries
+    assert "17 nodes as a table" in Page(page_of([group])).summaries
+    (few,) = group_pictures(crowd[:16])
+    assert Page(page_of([few])).summaries == []
+
+
+def test_a_node_that_one_size_fills_shows_each_instance() -> None:
+    use = NodeUse("half", "g", total=100, own=10, used=60, reserved=30, instances=3, tiled=True)
+    page = page_of([GroupPicture(name="n1, n2", nodes=(NodePicture("half", use, use),), rows="size")])
+    assert 'class="cut" d="M30.0 0v10M50.0 0v10"' in page
+
+
+def test_the_page_of_a_stored_answer_is_the_same(plan: Plan, before: ClusterState, after: ClusterState) -> None:
+    made = replace(plan, provenance=Provenance("2026-01-01T00:00:00Z", "a" * 40, False, ("ann", "why", "https://x")))
+    answer = plan_answer(made, impact=full_impact(), sides=Sides(before, after, PairNames()))
+    stored = read_answer(Record("plan.json", json.loads(json.dumps(answer_data(answer)))))
+    assert html_of(stored) == html_of(answer)
+
+
+@pytest.mark.parametrize("link", ["javascript:alert(1)", "", "data:text/html,x"])
+def test_who_asks_is_text_and_only_an_address_of_the_web_is_a_link(link: str) -> None:
+    for address, is_link in ((link, False), ("https://example.org/<1>", True)):
+        asked = ("<b>ann</b>", "<i>more</i> room", address)
+        page = html_of(Answer(verb="plan", title="", name="", verdict="", provenance=Provenance(asked=asked)))
+        assert "&lt;b&gt;ann&lt;/b&gt;: " in page
+        assert "&lt;i&gt;more&lt;/i&gt; room" in page
+        assert ('<a href="https://example.org/&lt;1&gt;" rel="noreferrer">' in page) is is_link
+        assert "javascript:" not in page
 
 
 def test_failure_domains_now_and_then(before: ClusterState, after: ClusterState) -> None:
@@ -260,11 +360,11 @@ def test_failure_domains_now_and_then(before: ClusterState, after: ClusterState)
     assert [(kind.name, kind.turn) for kind in (rack, room)] == [("rack", "comes"), ("room", "goes")]
     racks = {domain.tag: domain for domain in rack.domains}
     assert list(racks) == ["rack:a", "rack:b"]
-    assert [node.name for node in racks["rack:a"].nodes] == [f"node{n}.example.org" for n in (1, 2, 5)]
+    assert [name for name, _ in racks["rack:a"].nodes] == [f"node{n}.example.org" for n in (1, 2, 5)]
     wanted = sum(
         "rack:a" in after.nodes[item.primary_node].tags & after.nodes[item.secondary_nodes[0]].tags
         for item in after.instances.values()
         if item.secondary_nodes
     )
-    assert (racks["rack:a"].halves_now, racks["rack:a"].halves_then) == (0, wanted)
-    assert domain_pictures(Sides(before, after), None)[0].domains[0].halves_then is None
+    assert racks["rack:a"].halves == (0, wanted)
+    assert domain_pictures(Sides(before, after), None)[0].domains[0].halves == ()

@@ -34,7 +34,7 @@ def _report(*parts: MixPart, binding: Binding | None = None) -> FullReport:
 
 
 def _rows(*parts: MixPart) -> list[list[str]]:
-    (section,) = full_answer(_report(*parts)).sections
+    section = full_answer(_report(*parts)).sections[0]
     return [[plain_text(cell) for cell in row] for row in section.tables[0].rows]
 
 

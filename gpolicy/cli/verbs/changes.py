@@ -297,16 +297,12 @@ def apply(  # noqa: PLR0913 (one parameter an option)
         Path | None,
         typer.Option("--journal", metavar="FILE", help="The record of what was done; default: FILE.journal.jsonl."),
     ] = None,
-    job_timeout: Annotated[
-        float,
-        seconds_option("--job-timeout", "How long to wait for one job."),
-    ] = 3600.0,
+    job_timeout: Annotated[float, seconds_option("--job-timeout", "How long to wait for one job.")] = 3600.0,
     signers: AllowedSigners = None,
     signature: Signature = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Continue a run that failed or was killed, after a look at its jobs."),
+        bool, typer.Option("--resume", help="Continue a run that failed or was killed, after a look at its jobs.")
     ] = False,
     rollback: Annotated[
         bool, typer.Option("--rollback", help="Undo what was done, last step first; says what cannot be undone.")

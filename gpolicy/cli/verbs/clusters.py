@@ -162,9 +162,7 @@ def snapshot(
     save: Annotated[
         Path | None,
         typer.Option(
-            "--save",
-            metavar="FILE",
-            help="File to write; of several clusters a directory, for DIR/CLUSTER/TIME.json.",
+            "--save", metavar="FILE", help="File to write; of several clusters a directory, for DIR/CLUSTER/TIME.json."
         ),
     ] = None,
     output: OldOutput = None,

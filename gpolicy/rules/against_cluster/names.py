@@ -6,14 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from gpolicy.checking.context import (
-    DISK_TEMPLATES,
-    ENABLED_HYPERVISORS,
-    EXCLUSIVE_STORAGE,
-    Context,
-    name_of,
-    texts,
-)
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_HYPERVISORS, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, pools_in
 from gpolicy.checking.pairs import Pair, amount
