@@ -107,7 +107,7 @@ def test_verdict_and_figures_then_changes_costs_pictures_and_steps(html: str) ->
         'class="figures"',
         '<h2 id="changes"',
         'class="beside"',
-        "Spec pairs as boxes",
+        "Sizes as boxes",
         *(f'<h2 id="{key}"' for key in ("impact", "memory", "domains", "steps", "terms")),
     ]
     places = [html.index(mark) for mark in order]
