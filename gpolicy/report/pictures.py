@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -282,8 +282,8 @@ def group_pictures(
     """Return all groups with nodes, before and after (empty: the same). `renamed` leads from names after to before."""
     old_names = renamed or {}
     new_names = {old: new for new, old in old_names.items()}
-    now = {(new_names.get(item.group, item.group), item.name): item for item in before}
-    then = {(item.group, item.name): item for item in after or before}
+    named = [replace(item, group=new_names.get(item.group, item.group)) for item in before]
+    now, then = ({(item.group, item.name): item for item in side} for side in (named, after or named))
     homes = [{name: group for group, name in side} for side in (then, now)]
     groups: dict[str, list[NodePicture]] = {}
     for group, name in sorted({**then, **now}, key=lambda key: (key[0], key not in then, natural_key(key[1]))):

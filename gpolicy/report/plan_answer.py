@@ -322,7 +322,7 @@ def _guards(plan: Plan, *, worse: bool) -> Figure:
     value = f"{len(failed) or all_of_them - len(overridden)} of {all_of_them} {word}" if all_of_them else "none"
     detail = "; ".join([*(f"overridden: {text}" for text in told[:_MOST_GUARDS]), *more])
     tone = Tone.BAD if failed else Tone.CAREFUL if overridden else Tone.PLAIN if worse else Tone.GOOD
-    in_the_way = "none forbids what gets worse" if worse else "nothing is in the way"
+    in_the_way = "none of them stops it" if worse else "nothing is in the way"
     otherwise = in_the_way if all_of_them else "the policy declares none"
     said = "" if failed else detail or otherwise
     return Figure("guards", value, said, tone if all_of_them else Tone.PLAIN, "guards")

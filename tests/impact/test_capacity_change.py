@@ -21,7 +21,7 @@ from gpolicy.cluster.state import ClusterState, Identity, LiveGroup
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.impact.capacity_change import CapacityChange, GroupCapacityChange, matched_pairs
-from gpolicy.report.capacity_section import headline
+from gpolicy.report.capacity_section import headline, loses_allowed
 from tests.analysis.hspace_cases import DATA, from_text, text_of
 from tests.impact.changes import capacity_change
 
@@ -150,6 +150,29 @@ def test_another_first_template_is_counted_beside_the_one_of_today() -> None:
     assert value == str(counted(PLAIN_FIRST)[-1])
     assert words.startswith("of today's standard size (1G · 1 CPU · 5G, plain); ")
     assert f"{counted(DRBD_FIRST)[-1]} of the new one (1G · 1 CPU · 5G, drbd); tiered" in words
+
+
+def with_std(state: ClusterState, memory: int) -> ClusterState:
+    std: Values = {("ipolicy", "std", name): value for name, value in spec(memory, 1, 5120).items()}
+    group, own = state.groups["g"], state.cluster
+    groups = {"g": replace(group, effective={**group.effective, **std})}
+    return replace(state, cluster=replace(own, own={**own.own, **std}), groups=groups)
+
+
+def test_an_abolished_standard_size_is_not_the_headline() -> None:
+    least_of_today = {"min": spec(1024, 1, 2560), "max": SMALL["max"]}
+    change = capacity_change(with_std(cluster(), 512), with_std(cluster(minmax=[BIG, least_of_today]), 1024))
+    row = only(change).standard
+    assert row.after is not None
+    assert row.is_abolished
+    assert not loses_allowed(change)
+    value, words = headline(change)
+    assert value == str(row.after.fits) != "0"
+    assert words.startswith("of the new standard size (1G · 1 CPU · 5G); ")
+    assert "not allowed then" in words
+    fewer = capacity_change(cluster(), cluster(vcpu_ratio=1.0))
+    assert loses_allowed(fewer)
+    assert not only(fewer).standard.is_abolished
 
 
 def test_a_template_that_is_withdrawn_is_a_loss() -> None:

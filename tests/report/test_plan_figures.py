@@ -14,7 +14,7 @@ from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyCh
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.plan import Plan
 from gpolicy.policy.kinds import Measure
-from gpolicy.report.answer import Figure, Weight
+from gpolicy.report.answer import Figure, Section, Weight
 from gpolicy.report.plan_answer import impact_section, plan_answer, plan_figures
 from tests.plan.planned import cluster, plan_for
 from tests.report.impact_samples import SCORE, location, remedy_change
@@ -120,3 +120,43 @@ def test_figures_have_the_names_of_the_measures_of_guards() -> None:
     measures = (Measure.NEWLY_VIOLATING, Measure.CAPACITY_LOSS, Measure.NODE_FAILURES)
     words = [measure.value.removesuffix("_loss").replace("_", " ") for measure in measures]
     assert list(_figures(Impact()))[1:4] == words
+
+
+def test_guards_that_pass_are_not_good_news_beside_what_gets_worse() -> None:
+    found = {item.name: item for item in plan_figures(replace(PLAN, guards=(GOOD,)), Impact(), [])}["guards"]
+    assert found.tone is Tone.GOOD
+    impact = _redundancy((2, 1))
+    worse = {item.name: item for item in plan_figures(replace(PLAN, guards=(GOOD,)), impact, _sections(impact))}[
+        "guards"
+    ]
+    assert (worse.tone, worse.detail) == (Tone.PLAIN, "none of them stops it")
+
+
+def _sections(impact: Impact) -> tuple[Section, ...]:
+    return impact_section(impact).sections
+
+
+@pytest.mark.parametrize(
+    ("detail", "short"),
+    [
+        ("", ""),
+        ("of each group may fail; every loss is absorbed", "of each group may fail"),
+        (f"{'long ' * 12}; in short", "in short"),
+        ("x" * 60, "x" * 47 + "…"),
+    ],
+)
+def test_a_tile_has_a_short_clause(detail: str, short: str) -> None:
+    assert Figure("a", "1", detail).short == short
+
+
+def test_a_plan_says_whether_there_is_a_way_back() -> None:
+    assert "way back: all 1 step can be undone" in plan_answer(PLAN).looked_at
+    (step,) = PLAN.steps
+    lost = replace(step, inverse=replace(step.inverse, not_restored=("a stays",)))
+    said = plan_answer(replace(PLAN, steps=(lost,))).looked_at
+    assert f"no full way back: 1 step of 1 cannot be undone ({step.title})" in said
+
+
+def test_hours_and_gigabytes_of_a_remedy_stand_at_the_top() -> None:
+    said = plan_answer(PLAN, impact=Impact(remedy=remedy_change())).looked_at
+    assert [text for text in said if text.startswith("remedy: ") and " to copy (about " in text]
