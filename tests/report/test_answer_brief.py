@@ -57,7 +57,12 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[Answer]:
     """Return the answers that the test makes."""
     made: list[Answer] = []
     clean = Answer.__post_init__
-    monkeypatch.setattr(Answer, "__post_init__", lambda answer: (clean(answer), made.append(answer)))
+
+    def remember(answer: Answer) -> None:
+        clean(answer)
+        made.append(answer)
+
+    monkeypatch.setattr(Answer, "__post_init__", remember)
     return made
 
 
