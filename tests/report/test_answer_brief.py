@@ -58,11 +58,11 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[Answer]:
     made: list[Answer] = []
     clean = Answer.__post_init__
 
-    def kept(answer: Answer) -> None:
+    def remember(answer: Answer) -> None:
         clean(answer)
         made.append(answer)
 
-    monkeypatch.setattr(Answer, "__post_init__", kept)
+    monkeypatch.setattr(Answer, "__post_init__", remember)
     return made
 
 
