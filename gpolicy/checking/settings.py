@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
 from gpolicy.findings import HOUSE_CODE, Finding, RuleInfo, Severity, Span, warning_rule
 from gpolicy.guessing import did_you_mean
-from gpolicy.policy.files import SUFFIXES, relative_path
+from gpolicy.policy.files import SUFFIXES, matches_glob, relative_path
 from gpolicy.policy.model import Policy
 
 
@@ -26,12 +25,7 @@ class PerFile:
 
     def matches(self, file: str) -> bool:
         """Return whether the glob names a file."""
-        return self.matches_path(relative_path(file, self.directory))
-
-    def matches_path(self, path: str) -> bool:
-        """Return whether the glob names a path, its end, or a directory above it. As elsewhere, `*` takes slashes."""
-        glob = self.glob.removeprefix("./").rstrip("/")
-        return any(fnmatchcase(path, pattern) for pattern in (glob, f"*/{glob}", f"{glob}/*"))
+        return matches_glob(relative_path(file, self.directory), self.glob)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +98,12 @@ def idle_globs(settings: Settings, policy: Policy) -> Iterator[Finding]:
     if not idle or (files := _yaml_below(idle[0].directory)) is None:
         return
     for item in idle:
-        if not any(map(item.matches_path, files)):
+        if not any(matches_glob(path, item.glob) for path in files):
             known = {part for path in files for part in (path, f"{Path(path).parent.as_posix()}/*")}
             otherwise = f"write the path from {item.directory.name}/, the directory of this file"
-            hint = did_you_mean(item.glob, known, otherwise)
+            deeper = f"*/{item.glob.removeprefix('./')}"
+            is_deeper = any(matches_glob(path, deeper) for path in files)
+            hint = f"Did you mean `{deeper}`?" if is_deeper else did_you_mean(item.glob, known, otherwise)
             yield IDLE_GLOB.finding(f"{item.glob!r} matches no file of a policy", item.span, hint=hint)
 
 

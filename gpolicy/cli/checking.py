@@ -58,7 +58,7 @@ class CheckRequest:
 
 def settings_mistakes(paths: Iterable[Path]) -> list[Finding]:
     """Return of each settings file of `paths` the first thing that it says of clusters that cannot be right."""
-    from gpolicy.settings.settings_file import SettingsError, settings_file  # noqa: PLC0415 (few repositories have one)
+    from gpolicy.policy.settings_file import SettingsError, settings_file  # noqa: PLC0415 (few repositories have one)
 
     files = {file.path: file for file in map(settings_file, paths) if file is not None}
     found = []

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from functools import cache
-from types import NoneType, UnionType
+from types import UnionType
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from gpolicy.cluster.record import Record

@@ -83,7 +83,13 @@ def test_user_and_password_may_stand_in_the_address_with_a_warning(
 @pytest.mark.filterwarnings("ignore:the process list")
 @pytest.mark.parametrize(
     "address",
-    ["https://me:hush@h\0", "http://me:hush@127.0.0.1:1", "me:hush@127.0.0.1:1", "https://me:hu/sh@h:x", "ftp://a:hush@h"],
+    [
+        "https://me:hush@h\0",
+        "http://me:hush@127.0.0.1:1",
+        "me:hush@127.0.0.1:1",
+        "https://me:hu/sh@h:x",
+        "ftp://a:hush@h",
+    ],
 )
 def test_a_password_in_the_address_is_not_shown(address: str) -> None:
     with pytest.raises(InputError) as caught:
