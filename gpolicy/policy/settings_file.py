@@ -72,13 +72,13 @@ class SettingsFile:
         return self._tables.get(name)
 
     def _globs(self, place: Place | None) -> tuple[str, ...]:
-        globs = place.value if place else []
-        if place and not (
-            isinstance(globs, list) and all(isinstance(glob, str) and glob.strip("./") for glob in globs)
-        ):
+        if place is None:
+            return ()
+        globs = place.value
+        if not isinstance(globs, list) or not all(isinstance(glob, str) and glob.strip("./") for glob in globs):
             raise self.error(place, f"must be a list of globs, not {shown(globs)}", 'write ["mkdocs.yml", "charts/**"]')
-        for glob in (glob for glob in globs if place and glob.startswith("/")):
-            raise self.error(place, "matches no file: paths are relative to this file", "leave out the slash", glob)
+        if any(glob.startswith("/") for glob in globs):
+            raise self.error(place, "matches no file: paths are relative to this file", "leave out the slash")
         return tuple(globs)
 
     def entries(self, place: Place | None) -> Iterator[Place]:

@@ -1,4 +1,4 @@
-"""YAML of other programs beside a policy: one clear finding, or none with `exclude`, and the policy is judged as a whole."""
+"""YAML of other programs beside a policy: one clear finding, or none with `exclude`; all rules run."""
 
 from __future__ import annotations
 

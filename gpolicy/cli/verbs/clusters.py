@@ -104,7 +104,7 @@ def _required(save: Path | None, output: Path | None) -> Path:
 def _adopted(target: Target, output: Path, src: str | None) -> Report:
     from gpolicy.adopt.adopting import adopt as make  # noqa: PLC0415
     from gpolicy.ganeti.releases import unknown_release  # noqa: PLC0415
-    from gpolicy.writing.new_files import write_files  # noqa: PLC0415
+    from gpolicy.writing.new_files import write_policy  # noqa: PLC0415
 
     state = target.read()
     if unknown := unknown_release(state.software_version):
@@ -114,7 +114,7 @@ def _adopted(target: Target, output: Path, src: str | None) -> Report:
         return _adopted_new(directory, state)
     with working(f"writing the policy of {state.title}"):
         adopted = make(state)
-    written = write_files(adopted.files, directory)
+    written = write_policy(adopted.files, directory)
     _say_left_out(adopted.left_out)
     address = target.name or src
     option = f" --state {quote(address)}" if address else ""

@@ -47,9 +47,9 @@ def init(
 ) -> int:
     """Write a small policy to begin with. It passes `gpolicy check`."""
     from gpolicy.writing.documents import starter_files  # noqa: PLC0415
-    from gpolicy.writing.new_files import write_files  # noqa: PLC0415
+    from gpolicy.writing.new_files import write_policy  # noqa: PLC0415
 
-    written = write_files(starter_files(name), directory)
+    written = write_policy(starter_files(name), directory)
     sys.stdout.write(as_text([*(f"wrote {path}" for path in written), f"next: gpolicy check {directory}"]))
     return int(ExitCode.FINE)
 
