@@ -45,7 +45,7 @@ GROUPS: Final = {
 VERBS: Final = {verb: module for verbs in GROUPS.values() for verb, module in verbs.items()}
 
 EXAMPLES: Final = {
-    "init": ("init policies/prod",),
+    "init": ("init policies/prod", "init policies/prod --ci github"),
     "adopt": ("adopt --state rapi://ganeti.example.org --save policies/prod",),
     "snapshot": ("snapshot --state local: --save cluster.json",),
     "check": ("check policies", "check policies/prod --state snapshot:cluster.json"),

@@ -179,6 +179,14 @@ def policy_files(path: Path) -> list[Path]:
     raise InputError(f"{path}: no YAML files here", hint=next(unread, "`gpolicy init` writes a first policy"))
 
 
+def has_policy(directory: Path) -> bool:
+    """Return whether a directory holds files of a policy."""
+    try:
+        return directory.is_dir() and bool(policy_files(directory))
+    except InputError:
+        return False
+
+
 def unread_files(directory: Path) -> Iterator[Finding]:
     """Yield findings about files that begin as a policy does, and have another ending than YAML's or a copy's."""
     within = boundary(directory)
