@@ -53,6 +53,8 @@ VARIABLES: Final = {
     "GITHUB_ACTIONS": "With `true`: no line of output becomes a command to GitHub's runner.",
     "GITHUB_WORKSPACE": "Top of the checkout, from which reports for CI services name files.",
     "CI_PROJECT_DIR": "The same for GitLab.",
+    "GITHUB_BASE_REF": "The branch of a pull request's base: what is accepted there is not new.",
+    "CI_MERGE_REQUEST_DIFF_BASE_SHA": "The same for GitLab: a commit.",
 }
 """The environment variables that gpolicy reads, by name, in the order in which the pages show them."""
 _STATE_NEEDS: Final = {

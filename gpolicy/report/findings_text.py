@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from gpolicy.colour import Painter, Tone
-from gpolicy.findings import Finding, Severity, Span
+from gpolicy.findings import Accepted, Finding, Severity, Span
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import as_text, columns, printable
+from gpolicy.report.accepted_section import accepted_figure, accepted_section
 from gpolicy.report.answer import Answer, Figure, Findings, Section
 from gpolicy.report.findings_json import summary
 
@@ -31,17 +32,16 @@ def findings_text(
     colour: bool = False,
     width: int = WIDTH,
     fixable: int = 0,
-    accepted: int = 0,
+    accepted: str = "",
     looked_at: str = "",
 ) -> str:
     """Return findings as text, ending in a summary line. `sources` holds the files by name.
 
-    `looked_at` says what was checked: `4 files, 2 groups`.
-
-    `fixable` is how many of them `check --fix` can fix, `accepted` how many more are accepted, `width` is in columns.
+    `looked_at` says what was checked: `4 files, 2 groups`, `accepted` how many more are accepted, `fixable` is how many
+    of them `check --fix` can fix, `width` is in columns.
     """
     notes = [f"{fixable} can be fixed by --fix"] if fixable else []
-    notes += [f"{accepted} more accepted (--format json shows them)"] if accepted else []
+    notes += [f"accepted: {accepted} (--accepted shows them)"] if accepted else []
     return as_text(_Writer(sources, colour=colour, width=max(width, 40)).lines(list(findings), notes, looked_at))
 
 
@@ -138,6 +138,7 @@ def findings_answer(
     sources: Files,
     *,
     fails: Callable[[Finding], bool],
+    accepted: Sequence[Accepted] = (),
     locate: Callable[[str], str] = str,
 ) -> Answer:
     """Return findings as an answer, the worst first. `fails` says which of them make the check fail."""
@@ -148,9 +149,15 @@ def findings_answer(
         name="",
         verdict=summary_line(found),
         tone=Tone.BAD if any(map(fails, found)) else Tone.GOOD,
-        figures=tuple(
-            Figure(word, f"{number:,}", tone=TONES[Severity(word)] if number else Tone.GOOD, about="findings")
-            for word, number in summary(found).items()
+        figures=(
+            *(
+                Figure(word, f"{number:,}", tone=TONES[Severity(word)] if number else Tone.GOOD, about="findings")
+                for word, number in summary(found).items()
+            ),
+            *accepted_figure(accepted),
         ),
-        sections=(Section("findings", "Findings", (Findings(found, sources, locate),)),),
+        sections=(
+            Section("findings", "Findings", (Findings(found, sources, locate),)),
+            accepted_section(accepted, locate),
+        ),
     )

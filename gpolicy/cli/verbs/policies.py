@@ -118,6 +118,9 @@ def check(  # noqa: PLR0913 (one parameter an option)
             " --state, else the policy's.",
         ),
     ] = None,
+    accepted: Annotated[
+        bool, typer.Option("--accepted", help="Show what is accepted: by what, why, where and until when.")
+    ] = False,
     isolated: Annotated[bool, typer.Option("--isolated", help="Read no settings file.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Fix what can be fixed safely, and report the rest.")] = False,
     diff: Annotated[
@@ -156,6 +159,7 @@ def check(  # noqa: PLR0913 (one parameter an option)
         fix=fix,
         diff=diff,
         write_baseline=write_baseline,
+        accepted=accepted,
     )
     return checking.check(request)
 
