@@ -62,10 +62,7 @@ def write_policy(files: Mapping[str, str], directory: Path) -> list[Path]:
         return write_files({**texts, SCHEMA_FILE: files[SCHEMA_FILE]}, directory)
     new = [] if schema.exists() else [Path(os.path.relpath(schema))]
     for path in new:
-        try:
-            path.parent.mkdir(exist_ok=True)
-        except OSError as error:
-            raise GpolicyError(f"{path}: cannot be written: {opening.reason(error)}") from None
+        path.parent.mkdir(exist_ok=True)
         opening.write_public(path, files[SCHEMA_FILE].encode())
     return [*write_files(texts, directory), *new]
 

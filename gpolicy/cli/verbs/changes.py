@@ -128,14 +128,8 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         upgrade=None if ganeti_version is None else check_release(ganeti_version, "ganeti-version"),
     )
     given = policy_path(path, policy)
-    work = partial(
-        _planned,
-        request=request,
-        save=save,
-        script=script,
-        detailed_exitcode=detailed_exitcode,
-        base=base_of(clusters.changed_since),
-    )
+    exit_code, base = detailed_exitcode, base_of(clusters.changed_since)
+    work = partial(_planned, request=request, save=save, script=script, detailed_exitcode=exit_code, base=base)
     targets = targets_of(clusters, given, volumes=physical_volumes)
     return run_on(seen_together(targets) if targets.several else targets, work, outputs, verb="plan")
 
