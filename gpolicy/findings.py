@@ -125,16 +125,24 @@ def by_place(findings: Iterable[Finding]) -> list[Finding]:
     return [unique[key] for key in sorted(unique)]
 
 
+WAIVER, COMMENT, BASELINE = "waiver", "comment", "baseline"
+"""What may accept a finding."""
+
+
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """A finding that does not count because something in the repository accepts it.
 
-    `by` is waiver, comment or baseline; `reason` is its text, perhaps empty.
+    `by` is waiver, comment or baseline, `place` where that stands; `reason` and `until`, the last day, may be empty. It
+    is `new` if nothing accepted the finding in the base of the change; None: no base is known.
     """
 
     finding: Finding
     by: str
+    place: Span | None
     reason: str = ""
+    until: str = ""
+    new: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ from gpolicy.guessing import MOST_KNOWN, closest
 YAML_SUFFIXES: Final = (".yaml", ".yml")
 """The suffixes of policy files."""
 
+SETTINGS_NAME: Final = "gpolicy.toml"
+
 _SEARCH: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -121,12 +123,17 @@ def work_tree(directory: Path) -> Path | None:
 
     A directory with unrelated files (`is_common`) is never a work tree.
     """
-    for each in (directory, *directory.parents):
-        if is_common(each):
-            return None
-        if _has_repository(each):
-            return each
-    return None
+    return next(filter(_has_repository, _around(directory)), None)
+
+
+def tree_around(directory: Path) -> Path | None:
+    """Return the same; without git the outermost directory above with settings of gpolicy at its top."""
+    above = (each for each in _around(directory) if each != directory and _is_trusted(each / SETTINGS_NAME, each))
+    return work_tree(directory) or max(above, key=lambda each: -len(each.parts), default=None)
+
+
+def _around(directory: Path) -> Iterator[Path]:
+    return itertools.takewhile(lambda each: not is_common(each), (directory, *directory.parents))
 
 
 def is_common(directory: Path) -> bool:
@@ -146,19 +153,25 @@ def _has_repository(directory: Path) -> bool:
     """Return whether git made the `.git` in a directory, for us, for root, or for the owner of the directory."""
     git = directory / ".git"
     try:
-        found = git.lstat()
-        if found.st_uid not in (os.geteuid(), 0, directory.stat().st_uid):
-            return False
-        if stat.S_ISDIR(found.st_mode):
-            return stat.S_ISREG((git / "HEAD").lstat().st_mode)
-        return read_below(directory, git, _LONGEST_GIT_FILE).startswith(b"gitdir:")
+        if stat.S_ISDIR(git.lstat().st_mode):
+            return _is_trusted(git, directory) and stat.S_ISREG((git / "HEAD").lstat().st_mode)
+        return _is_trusted(git, directory) and read_below(directory, git, _LONGEST_GIT_FILE).startswith(b"gitdir:")
+    except OSError:
+        return False
+
+
+def _is_trusted(path: Path, directory: Path) -> bool:
+    """Return whether what lies at a path is no link, and ours, root's, or of the owner of the directory."""
+    try:
+        found = path.lstat()
+        return not stat.S_ISLNK(found.st_mode) and found.st_uid in (os.geteuid(), 0, directory.stat().st_uid)
     except OSError:
         return False
 
 
 def _tree(directory: Path) -> Path | None:
-    """Return the tree of a directory: its git work tree, or itself if it contains YAML."""
-    found = work_tree(directory)
+    """Return the tree of a directory: that around it, or itself if it contains YAML."""
+    found = tree_around(directory)
     if found is not None:
         return found
     try:

@@ -31,7 +31,17 @@ from gpolicy.policy.model import Policy
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import free_name, listed
 from gpolicy.resolve.desired import Desired, members, resolve
-from gpolicy.writing.documents import SCHEMA_FILE, compared_with, file_text, head, modelines, schema_text, sections
+from gpolicy.writing.documents import (
+    SCHEMA_FILE,
+    compared_with,
+    file_text,
+    head,
+    led_to,
+    modelines,
+    schema_for,
+    schema_text,
+    sections,
+)
 from gpolicy.writing.value_edits import Draft, ValuePlace
 from gpolicy.writing.yaml_text import (
     TAG,
@@ -333,7 +343,7 @@ class _Adding:
         self._desired = resolve(policy, state)
         self._root = policy.root or pathlib.Path()
         self._excluded: Mapping[Place, str] = adoption_of(state)[1]
-        self._has_schema = (self._root / SCHEMA_FILE).is_file()
+        self._schema = schema_for(self._root)
         self.left_out: list[NotWritten] = []
 
     def units(self) -> Iterator[Unit]:
@@ -384,12 +394,10 @@ class _Adding:
         yield Unit(frozenset((f"node/{node}", ()) for node in described), (way,))
 
     def _new_file(self, name: str, text: str, labels: Iterable[Key]) -> WayToWrite:
-        lines = text.splitlines(keepends=True)
-        if not self._has_schema:  # lines for editors, which name it
-            lines = [line for line in lines if not (line.startswith("# ") and "$schema" in line)]
+        text = led_to(self._schema if self._schema.is_file() else None, text, pathlib.Path(name))
 
         def write(draft: Draft) -> ValuePlace:
-            draft.create(name, "".join(lines))
+            draft.create(name, text)
             return (name, 0), ()
 
         return WayToWrite(How.IN_PLACE, write, frozenset(labels))

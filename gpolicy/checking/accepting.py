@@ -17,7 +17,18 @@ from itertools import chain
 from typing import Final
 
 from gpolicy.checking.rule import Hit
-from gpolicy.findings import HOUSE, Edit, Finding, Fix, RuleInfo, Span, error_rule, warning_rule
+from gpolicy.findings import (
+    COMMENT,
+    HOUSE,
+    Accepted,
+    Edit,
+    Finding,
+    Fix,
+    RuleInfo,
+    Span,
+    error_rule,
+    warning_rule,
+)
 from gpolicy.guessing import MOST_GUESSES, did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.model import Policy, Waiver
@@ -187,9 +198,10 @@ SUPPRESSION_UNUSED: Final = warning_rule("GP911", "suppression-unused")(
     fix="Removes the comment, or the rule from its list.",
 )
 SUPPRESSION_MALFORMED: Final = warning_rule("GP912", "suppression-malformed")(
-    summary="A comment for gpolicy has no effect as it is written.",
+    summary="A comment for gpolicy has no effect as it is written, or gives no reason.",
     rationale="It names no rules, is misspelt, or is at a place that it cannot be about. The rules must be named: a"
-    " comment that accepts everything would hide mistakes that nobody has seen yet.",
+    " comment that accepts everything would hide mistakes that nobody has seen yet. Without a reason nobody can judge"
+    " later whether it is still needed; such a comment goes on working in 1.x.",
     bad=f"{_BAD}  # gpolicy: ignore\n",
     good=_GOOD,
 )
@@ -250,17 +262,19 @@ class Suppressions:
             if _WORDS.search(file.text):
                 self._read(file)
 
-    def reason(self, finding: Finding) -> str | None:
-        """Return what a comment says that accepts the finding (it may say nothing); None if none does."""
-        if not self._comments or finding.span is None:
-            return None
-        reason = None
-        for line in (finding.span.line, 0):
-            for comment in self._comments.get((finding.span.file, line), ()):
+    def accepting(self, finding: Finding) -> Accepted | None:
+        """Return the finding as the first comment accepts it; None if none does."""
+        found, span = None, finding.span
+        for place in ((span.file, span.line), (span.file, 0)) if self._comments and span else ():
+            for comment in self._comments.get(place, ()):
                 used = {word for word, codes in comment.codes.items() if finding.key in codes or finding.code in codes}
+                if used and not comment.used and not comment.reason:
+                    written = f"{_LINE if comment.line else _FILE}[{', '.join(comment.words)}]"
+                    hint = f"write it behind the rules: # gpolicy: {written} agreed with the owners"
+                    self._malformed(comment.span, "gives no reason", hint)
                 comment.used |= used
-                reason = comment.reason if used and reason is None else reason
-        return reason
+                found = found or (Accepted(finding, COMMENT, comment.span, comment.reason) if used else None)
+        return found
 
     def unused(self, ran: Callable[[str], bool]) -> Iterator[Finding]:
         """Yield a finding for each rule of a comment that accepted nothing, if it (by its key) has run.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpolicy.errors import InputError
-from gpolicy.findings import Finding, Span, info_rule
+from gpolicy.findings import BASELINE, Accepted, Finding, Span, info_rule
 from gpolicy.opening import read_named, reason
 from gpolicy.policy.files import Boundary, boundary, relative_path
 from gpolicy.policy.source_file import Files, YamlMapping
@@ -48,7 +48,7 @@ class Baseline:
 
     def split(
         self, findings: Iterable[Finding], files: Files, acceptable: frozenset[str]
-    ) -> tuple[list[Finding], list[Finding], Counter[Key]]:
+    ) -> tuple[list[Finding], list[Accepted], Counter[Key]]:
         """Return findings that are new, that are accepted (of `acceptable` codes), and how often each entry was met."""
         met: Counter[Key] = Counter()
         new, accepted = [], []
@@ -56,7 +56,7 @@ class Baseline:
             key = key_of(finding, files, self.path)
             if finding.code in acceptable and met[key] < self.counts.get(key, 0):
                 met[key] += 1
-                accepted.append(finding)
+                accepted.append(Accepted(finding, BASELINE, self._entry(key)))
             else:
                 new.append(finding)
         return new, accepted, met
@@ -67,11 +67,15 @@ class Baseline:
         for key, count in self.counts.items():
             code, file, _ = key
             if ran(code) and met.get(key, 0) < count and (file in own or self._is_gone(file)):
-                line, gone = self.lines.get(key, 1), count - met.get(key, 0)
+                gone = count - met.get(key, 0)
                 what = "a finding that no longer exists" if gone == 1 else f"{gone} findings that no longer exist"
                 message = f"the baseline accepts {what}: {code} in {file or 'no file'}"
                 hint = f"write a new one: gpolicy check --write-baseline {self.path}"
-                yield BASELINE_STALE.finding(message, Span(str(self.path), line, 1, line, 1), hint=hint)
+                yield BASELINE_STALE.finding(message, self._entry(key), hint=hint)
+
+    def _entry(self, key: Key) -> Span:
+        line = self.lines.get(key, 1)
+        return Span(str(self.path), line, 1, line, 1)
 
     def _is_gone(self, file: str) -> bool:
         """Return whether a file that the baseline names no longer exists; False for a file outside the repository."""
@@ -101,10 +105,15 @@ def baseline_text(findings: Iterable[tuple[Finding, Key]]) -> str:
     return f'{{\n  "format_version": "{FORMAT_VERSION}",\n  "findings": {body}\n}}\n'
 
 
-def read_baseline(path: Path, *, named: bool = True) -> Baseline:
-    """Return the baseline in a file, `named` by whoever runs us, or by settings. Raise InputError if it is none."""
+def read_baseline(path: Path, *, named: bool = True, text: str | None = None) -> Baseline:
+    """Return the baseline in a file, `named` by whoever runs us, or by settings. Raise InputError if it is none.
+
+    `text` is read in place of what is in the file; nothing is a baseline that accepts nothing.
+    """
     within = boundary(path)
-    text = _text(path, None if named else within)
+    if text == "":
+        return Baseline(path, within)
+    text = text or _text(path, None if named else within)
     try:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:

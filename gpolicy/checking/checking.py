@@ -17,12 +17,10 @@ from gpolicy.checking.context import NO_FORECAST, Context, Forecast
 from gpolicy.checking.rule import Fleet, Hit, When
 from gpolicy.checking.settings import DEFAULT, Settings, idle_globs
 from gpolicy.cluster.state import ClusterState
-from gpolicy.findings import HOUSE, HOUSE_CODE, Accepted, Finding, Span, by_place
+from gpolicy.findings import HOUSE, HOUSE_CODE, WAIVER, Accepted, Finding, Span, by_place
 from gpolicy.ganeti.releases import release_of
 from gpolicy.policy.model import Policy
 
-WAIVER, COMMENT, BASELINE = "waiver", "comment", "baseline"
-"""What may accept a finding."""
 _ALWAYS_RUN: Final = frozenset(info.code for info in CATALOGUE if info.code.startswith("GP0"))
 ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if not refusal(info))
 """Codes of the rules whose findings a waiver, a comment or a baseline may accept."""
@@ -113,7 +111,7 @@ class Examination:
         found = by_place((*map(settings.with_severity, sieve.kept), *counting(about)))
         if baseline is not None:
             found, old, met = baseline.split(found, policy.files, ACCEPTABLE)
-            sieve.accepted += [Accepted(finding, BASELINE) for finding in old]
+            sieve.accepted += old
             found += counting(baseline.stale(met, policy.paths, ran) if is_whole else ())
             found.sort(key=Finding.sort_key)
         return found
@@ -150,13 +148,14 @@ class _Sieve:
             finding = hit.finding
             if not self.settings.counts(finding):
                 continue
-            reason = self.suppressions.reason(finding) if finding.code in ACCEPTABLE else None
+            found = self.suppressions.accepting(finding) if finding.code in ACCEPTABLE else None
             waiver = self.waivers.covering(hit)  # asked in any case: a waiver that only repeats a comment is in use
-            if waiver is None and reason is None:
+            if waiver is not None:
+                found = Accepted(finding, WAIVER, waiver.span, waiver.reason, waiver.until)
+            if found is None:
                 self.kept.append(finding)
-                continue
-            by, why = (COMMENT, reason or "") if waiver is None else (WAIVER, waiver.reason)
-            self.accepted.append(Accepted(self.settings.with_severity(finding), by, why))
+            else:
+                self.accepted.append(replace(found, finding=self.settings.with_severity(finding)))
 
 
 def _structure_hits(policy: Policy) -> Iterator[Hit]:

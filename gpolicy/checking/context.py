@@ -111,7 +111,7 @@ class Context:
     @cached_property
     def whole(self) -> bool:
         """Whether everything in the policy could be read."""
-        return not any(finding.severity is Severity.ERROR for finding in self.policy.findings)
+        return self.policy.is_whole
 
     @cached_property
     def _leaves(self) -> dict[str, Leaves]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
-from gpolicy.checking.baseline import baseline_text, key_of, read_baseline
+from gpolicy.checking.baseline import baseline_text, fingerprint, key_of, read_baseline
 from gpolicy.checking.checking import ACCEPTABLE, Checked, Examination, check_fleet
 from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.checking.context import NO_FORECAST, Forecast
@@ -49,7 +50,8 @@ class Checker:
         self._examination = partial(Examination, state=state, today=today, forecast=forecast, to_accept=not baseline)
         self._settings = settings_of_each(roots, overrides)
         files = dict.fromkeys(settings.baseline for settings in self._settings if settings.baseline and baseline)
-        self._baselines = {path: read_baseline(path, named=overrides.baseline is not None) for path in files}
+        self._read = partial(read_baseline, named=overrides.baseline is not None)
+        self._baselines = {path: self._read(path) for path in files}
 
     def check(self, texts: Mapping[str, str] | None = None) -> list[Checked]:
         """Return what is found in each policy, with `texts` in place of what is in the files of these names."""
@@ -64,11 +66,13 @@ class Checker:
             hint = did_you_mean(unknown[0], known, "write the name of a Rule document behind house/")
             raise RequestError(f"`select` names {unknown[0]}, and no policy here has this house rule", hint=hint)
         fleet = check_together(self._roots, policies) if self._fleet is None else self._fleet
+        replaced = {path: text for path in self._baselines if (text := (texts or {}).get(str(path))) is not None}
+        baselines = self._baselines | {path: self._read(path, text=text) for path, text in replaced.items()}
         return [
             self._examination(
                 policy=policy,
                 settings=settings,
-                baseline=self._baselines.get(settings.baseline) if settings.baseline else None,
+                baseline=baselines.get(settings.baseline) if settings.baseline else None,
                 fleet=fleet.get(real_path(root), ()),
             )
             for root, policy, settings in zip(self._roots, policies, self._settings, strict=True)
@@ -88,16 +92,19 @@ def check_by_settings(
     forecast: Forecast,
     fleet: Sequence[Hit] = (),
     only_errors: bool = False,
-) -> list[Finding]:
+    texts: Mapping[str, str] | None = None,
+) -> Checked:
     """Return what is found, by the settings of its repository, in a policy from disk that other verbs work with.
 
-    `fleet` is what it shows beside others. `only_errors`: the caller asks for errors alone. Rules that need a forecast
-    only warn, unless the settings say otherwise.
+    `texts` may hold another text of its baseline, `fleet` is what it shows beside others.
+    `only_errors`: the caller asks for errors alone. Rules that need a forecast only warn, unless the settings say
+    otherwise.
     """
     settings = settings_of(policy.root or Path())
     if only_errors and not settings.severities:
         forecast = NO_FORECAST
-    baseline = read_baseline(settings.baseline, named=False) if settings.baseline else None
+    path = settings.baseline
+    baseline = read_baseline(path, named=False, text=(texts or {}).get(str(path))) if path else None
     checked = Examination(
         policy=policy,
         state=state,
@@ -108,7 +115,19 @@ def check_by_settings(
         forecast=forecast,
         to_plan=True,
     ).run()
-    return list(one_for_each_missing(checked.findings))
+    return replace(checked, findings=list(one_for_each_missing(checked.findings)))
+
+
+def marked_new(now: Sequence[Accepted], files: Files, before: Sequence[Accepted], old: Files) -> list[Accepted]:
+    """Return the accepted findings of a policy, each with whether it is new beside those of its base."""
+    known = Counter(_identity(item.finding, old) for item in before)
+    keys = [_identity(item.finding, files) for item in now]
+    known.subtract(keys)
+    return [replace(item, new=known[key] < 0) for item, key in zip(now, keys, strict=True)]
+
+
+def _identity(finding: Finding, files: Files) -> tuple[str, str, str]:
+    return finding.key, finding.span.file if finding.span else "", fingerprint(finding, files)
 
 
 def editable_files(policies: Iterable[Policy]) -> dict[str, FileToWrite]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
+from gpolicy.errors import InputError
 from gpolicy.findings import HOUSE_CODE, Finding, RuleInfo, Severity, Span, warning_rule
 from gpolicy.guessing import did_you_mean
-from gpolicy.policy.files import SUFFIXES, relative_path
+from gpolicy.policy.files import matches_glob, policy_files, relative_path
 from gpolicy.policy.model import Policy
 
 
@@ -26,12 +26,7 @@ class PerFile:
 
     def matches(self, file: str) -> bool:
         """Return whether the glob names a file."""
-        return self.matches_path(relative_path(file, self.directory))
-
-    def matches_path(self, path: str) -> bool:
-        """Return whether the glob names a path, its end, or a directory above it. As elsewhere, `*` takes slashes."""
-        glob = self.glob.removeprefix("./").rstrip("/")
-        return any(fnmatchcase(path, pattern) for pattern in (glob, f"*/{glob}", f"{glob}/*"))
+        return matches_glob(relative_path(file, self.directory), self.glob)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +82,6 @@ class Settings:
 DEFAULT: Final = Settings()
 
 _MOST_GLOBS: Final = 100
-_MOST_FILES: Final = 50_000
 _LONGEST: Final = 1000
 
 IDLE_GLOB: Final = warning_rule("GP916", "ignored-files-missing")(
@@ -101,24 +95,15 @@ def idle_globs(settings: Settings, policy: Policy) -> Iterator[Finding]:
     """Yield a finding for each glob of the settings that matches no file of any policy; none in too large a tree."""
     idle = [item for item in settings.per_file[:_MOST_GLOBS] if len(item.glob) < _LONGEST]
     idle = [item for item in idle if not any(item.matches(file) for file in policy.paths)]
-    if not idle or (files := _yaml_below(idle[0].directory)) is None:
-        return
-    for item in idle:
-        if not any(map(item.matches_path, files)):
+    files = list[str]()
+    with suppress(InputError):
+        files = [relative_path(str(file), item.directory) for item in idle[:1] for file in policy_files(item.directory)]
+    for item in idle if files else ():
+        if not any(matches_glob(path, item.glob) for path in files):
+            deeper = f"*/{item.glob.removeprefix('./')}"
             known = {part for path in files for part in (path, f"{Path(path).parent.as_posix()}/*")}
-            otherwise = f"write the path from {item.directory.name}/, the directory of this file"
-            hint = did_you_mean(item.glob, known, otherwise)
+            hint = did_you_mean(
+                item.glob, known, f"write the path from {item.directory.name}/, the directory of this file"
+            )
+            hint = f"Did you mean `{deeper}`?" if any(matches_glob(path, deeper) for path in files) else hint
             yield IDLE_GLOB.finding(f"{item.glob!r} matches no file of a policy", item.span, hint=hint)
-
-
-def _yaml_below(top: Path) -> list[str] | None:
-    """Return the paths of all YAML files below a directory, from there on; None if it holds too many files."""
-    found, seen = list[str](), 0
-    for directory, below, names in os.walk(top):
-        below[:] = sorted(name for name in below if not name.startswith("."))
-        here = Path(os.path.relpath(directory, top))
-        found += [(here / name).as_posix() for name in names if name.endswith(SUFFIXES)]
-        seen += len(names) + len(below)
-        if seen > _MOST_FILES:
-            return None
-    return found

@@ -23,8 +23,8 @@ from gpolicy.errors import ArgumentError, GpolicyError
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.releases import check_release, release_of
 from gpolicy.guessing import did_you_mean
+from gpolicy.policy.settings_file import CHECK_KEYS, Place, SettingsFile, named_settings_file, settings_file, shown
 from gpolicy.printable import listed
-from gpolicy.settings.settings_file import CHECK_KEYS, Place, SettingsFile, named_settings_file, settings_file, shown
 
 _MAX_WORDS: Final = 10_000
 

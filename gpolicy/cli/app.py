@@ -45,7 +45,7 @@ GROUPS: Final = {
 VERBS: Final = {verb: module for verbs in GROUPS.values() for verb, module in verbs.items()}
 
 EXAMPLES: Final = {
-    "init": ("init policies/prod",),
+    "init": ("init policies/prod", "init policies/prod --ci github"),
     "adopt": ("adopt --state rapi://ganeti.example.org --save policies/prod",),
     "snapshot": ("snapshot --state local: --save cluster.json",),
     "check": ("check policies", "check policies/prod --state snapshot:cluster.json"),
@@ -196,20 +196,26 @@ app = typer.Typer(
 )
 
 
+def _show_version(asked: bool) -> None:  # noqa: FBT001 (as Typer calls it)
+    if asked:
+        from gpolicy.versions import versions  # noqa: PLC0415
+
+        typer.echo(versions())
+        raise typer.Exit
+
+
+_VERSION: Final = "Show the versions of gpolicy, its engine, Python and Ganeti."
+
+
 @app.callback()
 @with_typer_defaults
 def _main(
     *,
-    version: Annotated[
-        bool, typer.Option("--version", "-V", help="Show the versions of gpolicy, its engine, Python and Ganeti.")
+    version: Annotated[  # noqa: ARG001 (its callback answers, also where no verb follows)
+        bool, typer.Option("--version", "-V", is_eager=True, callback=_show_version, help=_VERSION)
     ] = False,
     no_pager: Annotated[
         bool, typer.Option("--no-pager", help="Write long text straight to the terminal, not through a pager.")
     ] = False,
 ) -> None:
     switch_pager(off=no_pager)
-    if version:
-        from gpolicy.versions import versions  # noqa: PLC0415
-
-        typer.echo(versions())
-        raise typer.Exit

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from gpolicy.cli.output import Report, looked_at, not_judged, repository_path, show_report
+from gpolicy.cli.provenance import base_of
 from gpolicy.cli.targets import Target, Targets, all_clusters_near, as_named, report_file, run_on, targets_of
 from gpolicy.cli.terminal import StatusLine, wants_colour, working
 from gpolicy.cluster.terms import NO_LIMITS, Limits
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 class CheckRequest:
     """What to check, by which rules, and how to report the findings.
 
-    `shown` is how to show them, `write_baseline` the file to keep what is found in.
+    `shown` is how to show them, `write_baseline` the file to keep what is found in; `accepted`: show also what is.
     """
 
     paths: list[Path]
@@ -54,11 +55,12 @@ class CheckRequest:
     fix: bool = False
     diff: bool = False
     write_baseline: Path | None = None
+    accepted: bool = False
 
 
 def settings_mistakes(paths: Iterable[Path]) -> list[Finding]:
     """Return of each settings file of `paths` the first thing that it says of clusters that cannot be right."""
-    from gpolicy.settings.settings_file import SettingsError, settings_file  # noqa: PLC0415 (few repositories have one)
+    from gpolicy.policy.settings_file import SettingsError, settings_file  # noqa: PLC0415 (few repositories have one)
 
     files = {file.path: file for file in map(settings_file, paths) if file is not None}
     found = []
@@ -113,12 +115,40 @@ def check(request: CheckRequest) -> int:
     if looks_at_settings and checked:  # which other verbs would find later
         mistakes = settings_mistakes(item.policy.root or Path() for item in checked)
         checked = [replace(checked[0], findings=[*checked[0].findings, *mistakes]), *checked[1:]]
+    checked = with_new(checked, base_of(request.clusters.changed_since), checker.check)
     return show_report(_report(checked, request), request.shown.display, also=request.shown.files)
 
 
 def _check_one(target: Target, request: CheckRequest) -> Report:
     """Check the policy of one of several clusters, against its state."""
-    return _report(_checker([target.policy], target, request).check(), request)
+    checker = _checker([target.policy], target, request)
+    return _report(with_new(checker.check(), base_of(request.clusters.changed_since), checker.check), request)
+
+
+_Checked = TypeVar("_Checked", "Checked", CheckedPolicy)
+
+
+def with_new(
+    checked: list[_Checked], base: str, again: Callable[[Mapping[str, str]], list[_Checked]]
+) -> list[_Checked]:
+    """Return checked policies whose accepted findings say whether they are new, if the base of the change is known.
+
+    `again` checks the same policies with the texts that their files had there.
+    """
+    from gpolicy.checking.repository import marked_new  # noqa: PLC0415
+    from gpolicy.fleet.choosing import texts_before  # noqa: PLC0415
+
+    places: list[str] = [known.place.file for item in checked for known in item.accepted if known.place]
+    if not base or not places:
+        return checked
+    with suppress(GpolicyError):  # CI often has one commit only
+        texts = texts_before({*places, *(name for item in checked for name in item.policy.files)}, base)
+        pairs = zip(checked, again(texts) if texts else checked, strict=True)
+        return [
+            replace(now, accepted=marked_new(now.accepted, now.policy.files, old.accepted, old.policy.files))
+            for now, old in pairs
+        ]
+    return checked
 
 
 def seen_together(targets: Targets) -> Targets:
@@ -180,6 +210,7 @@ def _refuse_options_together(request: CheckRequest) -> None:
 def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = True) -> Report:
     """Return the findings as a report."""
     from gpolicy.checking.repository import report_together  # noqa: PLC0415
+    from gpolicy.report.accepted_section import accepted_lines, accepted_words  # noqa: PLC0415
     from gpolicy.report.findings_text import findings_answer, findings_text  # noqa: PLC0415
 
     report = report_together(checked)
@@ -190,22 +221,23 @@ def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = Tr
     about, gap = looked_at(policies, files), not_judged(policies)
 
     def text() -> str:
-        accepted_count = len(accepted)
+        words = accepted_words(accepted) if accepted and not request.accepted else ""
         told = findings_text(
             findings,
             files,
             colour=colour,
             fixable=count,
-            accepted=accepted_count,
+            accepted=words,
             looked_at=about,
             details=request.shown.display.details,
         )
-        return told + as_text([gap] if gap else [])
+        listed = [*accepted_lines(accepted), f"accepted: {accepted_words(accepted)}"] if request.accepted else []
+        return told + as_text([*([gap] if gap else []), *listed])
 
     forms = ("json", *OWN_FORMS["check"])
     return Report(
         exit_code=int(ExitCode.FINDINGS if report.failing else ExitCode.FINE),
-        answer=lambda: findings_answer(findings, files, fails=fails, locate=repository_path),
+        answer=lambda: findings_answer(findings, files, fails=fails, accepted=accepted, locate=repository_path),
         own={form: partial(findings_in, form, findings, files, fails, accepted) for form in forms} | {"text": text},
         policy=tuple(request.paths),
     )
@@ -228,7 +260,7 @@ def findings_in(
         case "junit":
             from gpolicy.report.junit import findings_junit  # noqa: PLC0415
 
-            return findings_junit(findings, sources, fails=fails, locate=repository_path)
+            return findings_junit(findings, sources, fails=fails, accepted=accepted, locate=repository_path)
         case "sarif":
             from gpolicy import HOMEPAGE, __version__  # noqa: PLC0415
             from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, house_rules_of  # noqa: PLC0415
@@ -278,17 +310,24 @@ def checked_policy(
     together: Mapping[Path, Sequence[Hit]] | None = None,
     *,
     only_errors: bool = False,
+    base: str = "",
 ) -> CheckedPolicy:
     """Return the one policy at `path` with what check finds in it. Raise UsageError if there are several.
 
     `together` is what several policies show together (`seen_together`); `only_errors`: errors are all that is asked.
+    `base` is the commit that the change is compared with, if it is known.
     """
     roots = policy_roots(path)
     if len(roots) > 1:
         raise UsageError(f"{path} holds {len(roots)} policies: {', '.join(map(str, roots))}", hint="name one of them")
     with working(f"checking {path}"):
-        policy, fleet = load_policy(roots[0]), (together or {}).get(real_path(roots[0]), ())
-        return check_policy(policy, state, today=reader_today(), together=fleet, only_errors=only_errors)
+        fleet = (together or {}).get(real_path(roots[0]), ())
+
+        def checked(texts: Mapping[str, str] | None = None) -> list[CheckedPolicy]:
+            policy, today = load_policy(roots[0], texts), reader_today()
+            return [check_policy(policy, state, today=today, together=fleet, only_errors=only_errors, texts=texts)]
+
+        return with_new(checked(), base, checked)[0]
 
 
 def named_policy_of(target: Target, state: ClusterState) -> CheckedPolicy | None:

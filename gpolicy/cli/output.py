@@ -14,7 +14,6 @@ from gpolicy.cli.console import write_commands
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import wants_colour
 from gpolicy.errors import UsageError
-from gpolicy.findings import Severity
 from gpolicy.opening import real_path
 from gpolicy.printable import as_text, count, some
 from gpolicy.provenance import UNKNOWN
@@ -135,7 +134,7 @@ def looked_at(policies: Sequence[Policy], files: Files) -> str:
 
 def not_judged(policies: Sequence[Policy]) -> str:
     """Return what no rule could judge, as its document or another has an error; empty if that is nothing."""
-    if not any(finding.severity is Severity.ERROR for policy in policies for finding in policy.findings):
+    if all(policy.is_whole for policy in policies):
         return ""
     broken = dict.fromkeys(_broken_words(document) for policy in policies for document in policy.broken)
     parts = [*([some(list(broken), 8)] if broken else []), "what depends on the whole policy"]

@@ -56,6 +56,12 @@ def _asked_in_ci(environ: Mapping[str, str]) -> Asked | None:
     return None
 
 
+def base_of(changed_since: str | None) -> str:
+    """Return the commit that this change is compared with: the one asked for, or that of the CI service, or nothing."""
+    branch = os.environ.get("GITHUB_BASE_REF")
+    return changed_since or os.environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA") or (f"origin/{branch}" if branch else "")
+
+
 def _now() -> float:
     """Return the time; SOURCE_DATE_EPOCH says another, so that the same input gives the same report."""
     fixed = os.environ.get("SOURCE_DATE_EPOCH", "")

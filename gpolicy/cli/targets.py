@@ -319,8 +319,8 @@ def target_of(
 
 def clusters_near(path: Path | None) -> Mapping[str, NamedCluster]:
     """Return the clusters that the settings file of a policy, or of the current directory, names."""
+    from gpolicy.policy.settings_file import settings_file  # noqa: PLC0415
     from gpolicy.settings.named_clusters import named_clusters  # noqa: PLC0415
-    from gpolicy.settings.settings_file import settings_file  # noqa: PLC0415
 
     return named_clusters(settings_file(path or Path()))
 
@@ -337,8 +337,8 @@ def rollout_near(path: Path | None) -> tuple[list[NamedCluster], RolloutSettings
 
     Raise UsageError if there is no cluster.
     """
+    from gpolicy.policy.settings_file import settings_file  # noqa: PLC0415
     from gpolicy.settings.named_clusters import named_clusters, rollout_settings  # noqa: PLC0415
-    from gpolicy.settings.settings_file import settings_file  # noqa: PLC0415
 
     file = settings_file(path or Path())
     if file is None or not (clusters := list(named_clusters(file).values())):

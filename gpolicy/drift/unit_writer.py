@@ -54,8 +54,8 @@ class Looked:
 
 def look(policy: Policy, state: ClusterState, today: date) -> Looked:
     """Compare and check a policy."""
-    beside = check_by_settings(policy, state, today=today, forecast=FORECAST)
-    alone = check_by_settings(policy, None, today=today, forecast=FORECAST)
+    beside = check_by_settings(policy, state, today=today, forecast=FORECAST).findings
+    alone = check_by_settings(policy, None, today=today, forecast=FORECAST).findings
     bad = [item for item in beside if item.severity is Severity.ERROR]
     bad += [item for item in alone if item.severity in (Severity.ERROR, Severity.WARNING)]
     return Looked(policy=policy, difference=diff(policy, state), findings=tuple(bad))

@@ -12,14 +12,13 @@ from typing import Final
 
 from gpolicy.cluster.process import ask_git
 from gpolicy.errors import ArgumentError, GpolicyError, InputError, RequestError
-from gpolicy.findings import Severity
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.opening import real_path, work_tree
 from gpolicy.policy.files import boundary, policy_roots
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
+from gpolicy.policy.settings_file import settings_file
 from gpolicy.settings.named_clusters import NamedCluster, named_clusters
-from gpolicy.settings.settings_file import settings_file
 
 _SHARD: Final = re.compile(r"([1-9][0-9]{0,4})/([1-9][0-9]{0,4})", re.ASCII)
 _SECONDS: Final = 60.0  # for one answer of git
@@ -75,7 +74,7 @@ def changed_clusters(clusters: Sequence[NamedCluster], reference: str) -> list[N
     clusters if the settings file itself changed. Raise InputError if git does not know the commit.
     """
     trees = {cluster.source.parent: work_tree(real_path(cluster.source.parent)) for cluster in clusters}
-    changed = {tree: _changed_files(tree, reference) for tree in {*trees.values()} if tree is not None}
+    changed = {tree: _changed_files(tree, _parted(tree, reference)) for tree in {*trees.values()} if tree is not None}
     found = []
     for cluster in clusters:
         tree = trees[cluster.source.parent]
@@ -96,16 +95,39 @@ def _has_changed(cluster: NamedCluster, changed: frozenset[Path]) -> bool:
         policy = load_policy(cluster.policy)
     except GpolicyError:
         return True
-    is_whole = not any(finding.severity is Severity.ERROR for finding in policy.findings)
-    return not is_whole or any(real_path(file) in changed for file in policy.files)
+    return not policy.is_whole or any(real_path(file) in changed for file in policy.files)
 
 
-def _changed_files(tree: Path, reference: str) -> frozenset[Path]:
-    """Return the files of a work tree that differ from where the branch of `reference` parted from the present one."""
+def texts_before(files: Iterable[str], reference: str) -> dict[str, str]:
+    """Return what was in those of `files` that have changed since the branch of `reference` parted, by name.
+
+    Of a new file that is nothing. Raise InputError if git does not know the commit.
+    """
+    named = {name: real_path(name) for name in files}
+    tree = next((work_tree(path.parent) for path in named.values()), None)
+    if tree is None:
+        return {}
+    commit = _parted(tree, reference)
+    changed = _changed_files(tree, commit)
+    return {
+        name: ask_git(
+            tree, "cat-file", "blob", f"{commit}:{path.relative_to(tree).as_posix()}", seconds=_SECONDS, limit=_LIMIT
+        ).stdout.decode("utf-8", "replace")
+        for name, path in named.items()
+        if path in changed
+    }
+
+
+def _parted(tree: Path, reference: str) -> str:
+    """Return the commit where the branch of `reference` and the present one parted."""
     if reference.startswith("-"):
         raise ArgumentError(f"changed-since {reference[:60]!r} is no commit", hint="name a branch, a tag or a commit")
     base = _git(tree, "merge-base", reference, "HEAD", what=f"git knows no commit {reference[:60]!r} to compare with")
-    commit = base.decode("ascii", "replace").strip()
+    return base.decode("ascii", "replace").strip()
+
+
+def _changed_files(tree: Path, commit: str) -> frozenset[Path]:
+    """Return the files of a work tree that differ from a commit."""
     differing = _git(tree, "diff", "--name-only", "-z", "--no-ext-diff", "--no-renames", commit, "--")
     new = _git(tree, "ls-files", "--others", "--exclude-standard", "-z")
     names = (os.fsdecode(name) for name in (differing + new).split(b"\0") if name)

@@ -3,17 +3,22 @@
 `file://DIR` holds the answers in `groups.json`, `nodes.json`, `instances.json` and `info.json`; any other address is
 asked over HTTPS (port 5080 unless the address says otherwise), read-only. `gpolicy.cluster.rapi` reads the
 answers. Here stands only what htools does otherwise: what it takes as it was sent, and what it refuses to do without.
+User and password may stand in the address, as for htools; else they come from the environment or netrc.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, NodeData
 from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.cluster.credentials import Credentials, find_credentials
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.rapi import Answers, records_of, state_of
 from gpolicy.errors import GpolicyError, InputError, UnreachableError
@@ -25,6 +30,10 @@ from gpolicy.light_dataclasses import replace
 CERTIFICATE_VARIABLE = "GPOLICY_RAPI_CA"
 """Environment variable with the name of a file (PEM) with the trusted certificate: htools has no option for it."""
 
+_IN_PROCESS_LIST: Final = (
+    "the process list shows this password to all users of this machine; write user and password to ~/.netrc"
+    " (chmod 600), and only -m {address} here"
+)
 _MEASURED: Final = ("mtotal", "mnode", "mfree", "ctotal", "cnos")
 _ADDED_LATER: Final = {"cnos": 0, "disk.spindles": 0}
 """Fields that releases before 2.9 do not send."""
@@ -34,7 +43,8 @@ def read_rapi(address: str) -> ClusterData:
     """Read the cluster from `address`. Raises InputError."""
     try:
         if not address.startswith("file://"):
-            return parse_rapi(_ask(address), address)
+            login, address = _login_in(address)
+            return parse_rapi(_ask(address, login), address)
         files = {name: Path(address.removeprefix("file://")) / f"{name}.json" for name in RAPI_READS}
         return parse_rapi({name: parse_json(read_bytes(file), str(file)) for name, file in files.items()}, address)
     except GpolicyError as error:
@@ -91,7 +101,18 @@ def _instance(instance: Instance, fields: Fields) -> Instance:
     return replace(instance, disk=fields.whole("disk_usage"), tags=fields.texts("tags"))
 
 
-def _ask(address: str) -> dict[str, Value]:
+def _login_in(address: str) -> tuple[Credentials | None, str]:
+    """Return user and password of an address (`https://user:password@host`), and the address without them."""
+    found = re.fullmatch(r"((?:[a-z]+://)?)(.*)@(.*)", address, re.DOTALL | re.IGNORECASE)  # curl's: up to the last @
+    if found is None:
+        return None, address
+    scheme, login, host = found.groups()
+    warnings.warn(_IN_PROCESS_LIST.format(address=f"{scheme}{host}"), stacklevel=2)
+    user, _, password = login.partition(":")
+    return Credentials(unquote(user), unquote(password)), f"{scheme}{host}"
+
+
+def _ask(address: str, login: Credentials | None) -> dict[str, Value]:
     """Return the answers of a server. Unlike htools, certificates are verified."""
     from gpolicy.cluster.rapi_client import Client, make_trust, parse_address  # noqa: PLC0415 (few need it)
 
@@ -103,7 +124,9 @@ def _ask(address: str) -> dict[str, Value]:
     try:
         ca_file = None if named is None else Path(named)
         trust = make_trust(ca_file=ca_file, insecure=False) if url.startswith("https://") else None
-        client = Client(host, port, trust)
+        if login is None and trust is not None:
+            login = find_credentials(host, file=None, environ=os.environ)
+        client = Client(host, port, trust, login)
         return {name: client.get(path) for name, path in RAPI_READS.items()}
     except UnreachableError as error:
         unnamed = named is None and url.startswith("https://")

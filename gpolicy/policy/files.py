@@ -1,10 +1,10 @@
 """Find and read the files of a policy, within its boundary: below its root only, even through links.
 
 A policy is a directory or a single file on the command line. Its *home* is that directory, or the directory of the
-file. Its *root* is the git work tree around its home; without git, home and its parent, but no parent such as / or the
-user's home directory. Within the root, documents may extend one another. A link must not lead out of the work tree, or
-without git out of home. `.git` is not part of the tree: it may hold secrets. A settings file does not set a root: it is
-part of the tree itself.
+file. Its *root* is the git work tree around its home; without git, the outermost directory above with a gpolicy.toml;
+without either, home and its parent, but no parent such as / or the user's home directory. Within the root, documents
+may extend one another. A link must not lead out of that tree, or without one out of home. `.git` is not part of the
+tree: it may hold secrets.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import itertools
 import os
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from functools import cache
 from itertools import pairwise
 from os.path import relpath
@@ -24,8 +25,9 @@ from typing import Final
 from gpolicy import opening
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Span
+from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.source_file import SourceFile, YamlDocument
-from gpolicy.policy.structure import FILE_NOT_READ, UNREADABLE_FILE
+from gpolicy.policy.structure import FILE_NOT_READ, NOT_A_POLICY, UNREADABLE_FILE
 from gpolicy.policy.yaml_reader import MAX_BYTES, read_yaml
 
 NAME_ITSELF = "name its target instead if you trust it"
@@ -97,10 +99,16 @@ def boundary(path: Path) -> Boundary:
         home = opening.real_path(named)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: {opening.reason(error)}", hint=NAME_ITSELF) from None
-    tree = opening.work_tree(home)
+    tree = opening.tree_around(home)
     root = tree or (home if opening.is_common(home) or opening.is_common(home.parent) else home.parent)
     whole = Path(os.path.abspath(named))  # noqa: PTH100 (links are not to be followed)
     return Boundary(named=whole, home=home, root=root, links=tree or home)
+
+
+def matches_glob(path: str, glob: str) -> bool:
+    """Return whether a glob of the settings names a path, or a directory above it. As elsewhere, `*` takes slashes."""
+    glob = glob.removeprefix("./").rstrip("/")
+    return fnmatchcase(path, glob) or fnmatchcase(path, f"{glob}/*")
 
 
 def relative_path(file: str, directory: Path) -> str:
@@ -116,6 +124,11 @@ _FIRST_LETTERS = 4096
 _LARGEST_UNREAD = 256 * 1024  # bytes of a file that is looked at because of its name
 _MOST_UNREAD = 1000  # files that are looked at
 _LIKE_YAML: Final = re.compile(r"\.ya?ml|\.(?:yam|json|txt)$", re.IGNORECASE)
+_VALUES: Final = re.compile(r"^(?!---|\.\.\.|%)\s*[^\s#]", re.MULTILINE)
+_OURS: Final = re.compile(
+    rf"^\W*(?:gpolicy\b|kind\W+(?:gpolicy|{'|'.join(KIND_NAMES)})\b)", re.MULTILINE | re.IGNORECASE
+)
+"""How a line begins by which a file is meant for gpolicy, also with a slip in it."""
 _SET_ASIDE: Final = (
     *("~", ".orig", ".rej", ".swp", ".disabled", ".off"),
     *(".j2", ".tmpl", ".in", ".erb", ".example", ".sample", ".tpl", ".jinja", ".jinja2", ".template", ".dist"),
@@ -143,8 +156,11 @@ class FileSet:
 def policy_files(path: Path) -> list[Path]:
     """Return the files of the policy at `path`: the file itself, or all YAML below the directory except hidden files.
 
-    Links to files are included; links to directories are not followed. Raise InputError if there are no files.
+    Links to files are included; links to directories are not followed. What `exclude` of the settings names is left
+    out. Raise InputError if there are no files.
     """
+    from gpolicy.policy.settings_file import excluded_at  # noqa: PLC0415 (it imports this module)
+
     boundary(path)
     if path.is_file():
         return [path]
@@ -154,10 +170,21 @@ def policy_files(path: Path) -> list[Path]:
         raise InputError(f"{path}: no such file or directory", hint=opening.path_meant(path))
     if not path.is_dir():
         raise InputError(f"{path}: neither a file nor a directory")
-    if files := sorted(_walk(path, lambda name: name.endswith(SUFFIXES))):
+    top, globs = excluded_at(path)
+    files = sorted(_walk(path, lambda name: name.endswith(SUFFIXES)))
+    names = {file: relative_path(str(file), top) for file in files} if globs else {}
+    if files := [file for file in files if not any(matches_glob(names[file], glob) for glob in globs)]:
         return files
     unread = (f"{finding.span.file}: {finding.hint}" for finding in unread_files(path) if finding.span)
     raise InputError(f"{path}: no YAML files here", hint=next(unread, "`gpolicy init` writes a first policy"))
+
+
+def has_policy(directory: Path) -> bool:
+    """Return whether a directory holds files of a policy."""
+    try:
+        return directory.is_dir() and bool(policy_files(directory))
+    except InputError:
+        return False
 
 
 def unread_files(directory: Path) -> Iterator[Finding]:
@@ -169,7 +196,7 @@ def unread_files(directory: Path) -> Iterator[Finding]:
             endings = " or ".join(SUFFIXES)
             message = f"the file begins as a policy does, but is not read: its name does not end in {endings}"
             hint = f"let its name end in {SUFFIXES[0]}, or begin with a dot if it is not to count"
-            yield FILE_NOT_READ.finding(message, Span(str(file), 1, 1, 1, 1), hint=hint)
+            yield FILE_NOT_READ.finding(message, _first(file), hint=hint)
 
 
 def _may_be_meant(name: str) -> bool:
@@ -252,16 +279,30 @@ def _unreadable(error: OSError) -> None:
     )
 
 
-def read_files(paths: Iterable[Path], within: Boundary, texts: Mapping[str, str] | None = None) -> FileSet:
+def read_files(paths: Sequence[Path], within: Boundary, texts: Mapping[str, str] | None = None) -> FileSet:
     """Read `paths` in the boundary, or `texts` in place of files of these names. Unreadable files are findings."""
     result = FileSet()
     for path in paths:
         text = read_text(path, within, texts, result)
         if text is None:
             continue
-        result.files[str(path)] = file = read_yaml(text, str(path))
-        result.findings += file.findings
+        is_foreign = len(paths) > 1 and _VALUES.search(text) is not None and _OURS.search(text) is None
+        file = SourceFile(str(path), text, is_foreign=True) if is_foreign else read_yaml(text, str(path))
+        result.files[str(path)] = file
+        result.findings += [_foreign_finding(path, within)] if is_foreign else file.findings
     return result
+
+
+def _foreign_finding(path: Path, within: Boundary) -> Finding:
+    from gpolicy.policy.settings_file import excluded_at  # noqa: PLC0415 (it imports this module)
+
+    name = relative_path(str(path), excluded_at(within.named)[0])
+    hint = f'is it of another program? Write `exclude = ["{name}"]` at the top of gpolicy.toml'
+    return NOT_A_POLICY.finding("the file looks like no policy: `gpolicy: v1` is not in it", _first(path), hint=hint)
+
+
+def _first(path: Path) -> Span:
+    return Span(str(path), 1, 1, 1, 1)
 
 
 def read_text(path: Path, within: Boundary, texts: Mapping[str, str] | None, result: FileSet) -> str | None:
@@ -273,7 +314,7 @@ def read_text(path: Path, within: Boundary, texts: Mapping[str, str] | None, res
     except OSError as error:
         refused = isinstance(error, PermissionError)
         hint = "make it readable for you" if refused else "put a file with YAML in its place, or remove it"
-        result.findings.append(UNREADABLE_FILE.finding(opening.reason(error), Span(str(path), 1, 1, 1, 1), hint=hint))
+        result.findings.append(UNREADABLE_FILE.finding(opening.reason(error), _first(path), hint=hint))
         return None
     try:
         return data.decode("utf-8-sig")

@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import islice, product
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from gpolicy.findings import Finding, Span
+from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
 from gpolicy.policy.source_file import Located, Pointer, SourceFile, YamlDocument
@@ -221,6 +221,13 @@ class Policy:
     def version(self) -> str:
         """The Ganeti release of the policy, one of `VERSIONS`."""
         return release_of(self.cluster.ganeti_version if self.cluster else None) or DEFAULT_VERSION
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that is meant for gpolicy could be read. A file of other programs is an error, and hides none."""
+        foreign = {name for name, file in self.files.items() if file.is_foreign}
+        errors = (finding.span for finding in self.findings if finding.severity is Severity.ERROR)
+        return all(span is not None and span.file in foreign for span in errors)
 
     @property
     def owned(self) -> tuple[OwnedPrefix, ...]:

@@ -35,11 +35,13 @@ class SourceFile:
     """The text of one file, called `name` in findings, and the results of reading it.
 
     `scalars` are the places of all keys and single values in the order of the file, `document_lines` the first lines of
-    documents. After a YAML error, `documents` are those before it; `unfinished` is the one with the error.
+    documents. After a YAML error, `documents` are those before it; `unfinished` is the one with the error. A file
+    that `is_foreign` is of another program, and is not read.
     """
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, name: str, text: str, *, is_foreign: bool = False) -> None:
         self.name = name
+        self.is_foreign = is_foreign
         self.text = text
         self.documents: list[YamlDocument] = []
         self.unfinished: YamlDocument | None = None

@@ -62,6 +62,8 @@ VARIABLES: Final = {
         ),
         "The merge request or commit of GitLab, for the same.",
     ),
+    "GITHUB_BASE_REF": "The branch of a pull request's base: what is accepted there is not new.",
+    "CI_MERGE_REQUEST_DIFF_BASE_SHA": "The same for GitLab: a commit.",
 }
 """The environment variables that gpolicy reads, by name, in the order in which the pages show them."""
 _STATE_NEEDS: Final = {

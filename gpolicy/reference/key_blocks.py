@@ -86,7 +86,8 @@ _BY_NAME: Final[dict[str, Any]] = {
     "domains": ["hv"],
     "enum": ["preferred", "last_resort"],
     "edits": [{"node": "node1.example.org", "offline": True}],
-    "exclude": ["/dev/sda*"],
+    "exclude": ["mkdocs.yml", "charts/**"],
+    "physical_volumes.exclude": ["/dev/sda*"],
     "exclusion": ["service"],
     "expect": {"refused": False},
     "extends": "base",
@@ -210,9 +211,8 @@ def example_value(key: Key) -> Any:
         if isinstance(shown, bool):
             return not shown
         return shown if shown not in ("", None) else _of_form(key.schema)
-    if key.path[-1] in _BY_NAME and _fits(key.schema, _BY_NAME[key.path[-1]]):
-        return _BY_NAME[key.path[-1]]
-    return _of_form(key.schema)
+    named = _BY_NAME.get(".".join(key.path[-2:]), _BY_NAME.get(key.path[-1]))
+    return named if named is not None and _fits(key.schema, named) else _of_form(key.schema)
 
 
 def _fits(schema: Schema, value: Any) -> bool:

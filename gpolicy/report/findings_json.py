@@ -11,7 +11,7 @@ from gpolicy.findings import Accepted, Finding, Fix, Severity
 from gpolicy.json_values import PLACE, fields, place
 from gpolicy.printable import printable
 
-FORMAT_VERSION: Final = "1.1"
+FORMAT_VERSION: Final = "1.2"
 _PLACE: Final = (*PLACE, "end_line", "end_column")
 
 
@@ -25,7 +25,11 @@ def findings_data(findings: Iterable[Finding], accepted: Iterable[Accepted] = ()
         "format_version": FORMAT_VERSION,
         "findings": [_finding(finding) for finding in findings],
         "summary": summary(findings),
-        "accepted": [{**_finding(item.finding), "by": item.by, "reason": item.reason} for item in accepted],
+        "accepted": [
+            {**_finding(item.finding), **fields(item, "by", "reason", "new"), "until": item.until or None}
+            | {"at": place(item.place)}
+            for item in accepted
+        ],
     }
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from gpolicy.colour import Painter, Tone, without_colour
-from gpolicy.findings import Finding, Severity, Span
+from gpolicy.findings import Accepted, Finding, Severity, Span
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import as_text, columns, printable, wrapped
+from gpolicy.report.accepted_section import accepted_figure, accepted_section
 from gpolicy.report.answer import Answer, Figure, Findings, Section
 from gpolicy.report.findings_json import summary
 
@@ -31,21 +32,20 @@ def findings_text(
     colour: bool = False,
     width: int = WIDTH,
     fixable: int = 0,
-    accepted: int = 0,
+    accepted: str = "",
     looked_at: str = "",
     details: bool = True,
 ) -> str:
     """Return findings as text, ending in a summary line. `sources` holds the files by name.
 
-    `looked_at` says what was checked: `4 files, 2 groups`. Without `details`, what only informs is counted.
-
-    `fixable` is how many of them `check --fix` can fix, `accepted` how many more are accepted, `width` is in columns.
+    `looked_at` says what was checked: `4 files, 2 groups`, `accepted` how many more are accepted, `fixable` is how many
+    of them `check --fix` can fix, `width` is in columns. Without `details`, what only informs is counted.
     """
     found = list(findings)
     shown = [item for item in found if details or item.severity is not Severity.INFO]
     notes = ["--details shows what only informs"] if len(shown) < len(found) else []
     notes += [f"{fixable} can be fixed by --fix"] if fixable else []
-    notes += [f"{accepted} more accepted (--format json shows them)"] if accepted else []
+    notes += [f"accepted: {accepted} (--accepted shows them)"] if accepted else []
     summary = f"{looked_at}: {summary_line(found)}" if looked_at else summary_line(found)
     return as_text(_Writer(sources, colour=colour, width=max(width, 40)).lines(shown, notes, summary))
 
@@ -149,6 +149,7 @@ def findings_answer(
     sources: Files,
     *,
     fails: Callable[[Finding], bool],
+    accepted: Sequence[Accepted] = (),
     locate: Callable[[str], str] = str,
 ) -> Answer:
     """Return findings as an answer, the worst first. `fails` says which of them make the check fail."""
@@ -159,9 +160,15 @@ def findings_answer(
         name="",
         verdict=summary_line(found),
         tone=Tone.BAD if any(map(fails, found)) else Tone.GOOD,
-        figures=tuple(
-            Figure(word, f"{number:,}", tone=TONES[Severity(word)] if number else Tone.GOOD, about="findings")
-            for word, number in summary(found).items()
+        figures=(
+            *(
+                Figure(word, f"{number:,}", tone=TONES[Severity(word)] if number else Tone.GOOD, about="findings")
+                for word, number in summary(found).items()
+            ),
+            *accepted_figure(accepted),
         ),
-        sections=(Section("findings", "Findings", (Findings(found, sources, locate),)),),
+        sections=(
+            Section("findings", "Findings", (Findings(found, sources, locate),)),
+            accepted_section(accepted, locate),
+        ),
     )

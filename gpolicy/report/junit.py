@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from xml.sax.saxutils import escape, quoteattr  # it only writes here; nothing is parsed
 
-from gpolicy.findings import Finding
+from gpolicy.findings import Accepted, Finding
 from gpolicy.printable import printable
+from gpolicy.report.accepted_section import NO_REASON, accepted_lines, accepted_words
 from gpolicy.testing.outcome import Outcome, tally
 
 CLEAN: str = "gpolicy check"
@@ -28,9 +29,10 @@ def findings_junit(
     files: Iterable[str],
     *,
     fails: Callable[[Finding], bool],
+    accepted: Sequence[Accepted] = (),
     locate: Callable[[str], str] = str,
 ) -> str:
-    """Return findings as an XML document, ASCII only.
+    """Return findings as an XML document, ASCII only, with a suite of what is accepted.
 
     `files` are all files that were checked; `fails` says whether a finding makes the check fail; `locate` turns the
     name of a file into its path in the repository.
@@ -44,12 +46,28 @@ def findings_junit(
     failures = {file: sum(map(fails, found)) for file, found in by_file.items()}
     skipped = {file: len(found) - failures[file] for file, found in by_file.items()}
     return _document(
-        _counts(sum(map(len, suites.values())), sum(failures.values())),
+        _counts(sum(map(len, suites.values())) + len(accepted), sum(failures.values())),
         [
             _suite(file, f'{_counts(len(cases), failures[file])} skipped="{skipped[file]}"', cases)
             for file, cases in suites.items()
-        ],
+        ]
+        + _accepted_suite(accepted, locate),
     )
+
+
+def _accepted_suite(accepted: Sequence[Accepted], locate: Callable[[str], str]) -> list[str]:
+    """Return a suite with a skipped case for each accepted finding; none if there is none."""
+    cases = [
+        _case(
+            f"{item.finding.code} {item.finding.name}: {item.finding.message}",
+            locate(item.finding.span.file) if item.finding.span else "policy",
+            _element("skipped", item.reason or NO_REASON, "\n".join(accepted_lines([item]))),
+        )
+        for item in accepted
+    ]
+    told = f"    <system-out>accepted: {accepted_words(accepted)}</system-out>"
+    counts = f'{_counts(len(cases), 0)} skipped="{len(cases)}"'
+    return [_suite("accepted", counts, [*cases, told])] if cases else []
 
 
 def _counts(tests: int, failures: int, errors: int = 0) -> str:

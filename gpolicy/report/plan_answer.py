@@ -13,7 +13,7 @@ from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.spec_pairs import MINMAX
 from gpolicy.colour import Tone
 from gpolicy.errors import GpolicyError
-from gpolicy.findings import Severity
+from gpolicy.findings import Accepted, Severity
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.impact.comparison import Sides
@@ -28,6 +28,7 @@ from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count, some
 from gpolicy.report import values_text
+from gpolicy.report.accepted_section import accepted_figure, accepted_section
 from gpolicy.report.answer import (
     Answer,
     Entries,
@@ -76,12 +77,13 @@ def plan_answer(
     locate: Callable[[str], str] = str,
     of: str = "",
     unmanaged: Sequence[str] = (),
+    accepted: Sequence[Accepted] = (),
 ) -> Answer:
     """Return the plan as an answer, with its impact and with pictures if known.
 
     `of` names the policy and says how much it holds. `sources` are its files, to show the lines of findings;
     `locate` turns the name of a file into its path in the repository. `unmanaged` are groups of the cluster that no
-    document declares.
+    document declares, `accepted` the findings that the repository accepts.
     """
     running = sides.before.software_version if sides else None
     unknown = unknown_release(running)
@@ -105,7 +107,7 @@ def plan_answer(
         unknown=(*(unknown_in(known, sections) if compared else ()), *not_compared(plan)),
         tone=Tone.BAD if not plan.safe else Tone.CAREFUL if worse else Tone.GOOD,
         amount=amount(plan) if plan.changes else "",
-        figures=plan_figures(plan, known or Impact(), sections) if compared else (),
+        figures=(*(plan_figures(plan, known or Impact(), sections) if compared else ()), *accepted_figure(accepted)),
         looked_at=(
             f"policy: {of}" if of else "",
             f"not managed: {groups} {some(unmanaged, 4)}, which no document declares" if unmanaged else "",
@@ -130,6 +132,7 @@ def plan_answer(
             Section("domains", "Failure domains", domains),
             _steps(plan),
             *((guards,) if plan.safe else ()),
+            accepted_section(accepted, locate),
         ),
         notes=tuple(plan.notes),
         source=plan.source,

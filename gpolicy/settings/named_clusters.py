@@ -22,8 +22,8 @@ from gpolicy.cluster.sources import FILE_SCHEMES, SCHEMES
 from gpolicy.errors import InputError, RequestError
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import real_path
+from gpolicy.policy.settings_file import Place, SettingsFile, shown
 from gpolicy.printable import some
-from gpolicy.settings.settings_file import Place, SettingsFile, shown
 
 KEYS: Final = {
     "policy": "The policy of the cluster: a directory or a file, relative to the directory of this file.",

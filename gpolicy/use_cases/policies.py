@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import ExitCode, GpolicyError, RequestError
-from gpolicy.findings import Finding, Severity
+from gpolicy.findings import Accepted, Finding, Severity
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count
@@ -36,10 +36,11 @@ class PolicyError(GpolicyError):
 
 @dataclass(frozen=True, slots=True)
 class CheckedPolicy:
-    """A policy, and what was found in it: less what waivers, comments, settings and the baseline accept."""
+    """A policy, and what was found in it; what waivers, comments and the baseline accept of it is apart."""
 
     policy: Policy
     findings: tuple[Finding, ...]
+    accepted: Sequence[Accepted] = ()
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -60,20 +61,23 @@ def check_policy(
     today: date,
     together: Sequence[Hit] = (),
     only_errors: bool = False,
+    texts: Mapping[str, str] | None = None,
 ) -> CheckedPolicy:
     """Check a policy by the settings of its repository (gpolicy.toml).
 
     With the `state` of a cluster, the rules that need one run as well. Waivers that end before `today` are no longer
     in force. `together` is what the policy shows beside others. With `only_errors`, rules that only warn may be left
-    out. Raise InputError for settings that are malformed.
+    out. `texts` may hold another text of its baseline. Raise InputError for settings that are malformed.
 
     For example, a test of a policy is `assert not check_policy(load_policy("policies"), today=date.today()).errors`.
     """
     from gpolicy.checking.repository import check_by_settings  # noqa: PLC0415
     from gpolicy.forecast.telling import FORECAST  # noqa: PLC0415
 
-    found = check_by_settings(policy, state, today=today, forecast=FORECAST, fleet=together, only_errors=only_errors)
-    return CheckedPolicy(policy, tuple(found))
+    found = check_by_settings(
+        policy, state, today=today, forecast=FORECAST, fleet=together, only_errors=only_errors, texts=texts
+    )
+    return CheckedPolicy(policy, tuple(found.findings), found.accepted)
 
 
 def run_tests(

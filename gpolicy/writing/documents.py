@@ -5,14 +5,18 @@ files of a policy to begin with: small, correct, and explained by comments.
 from __future__ import annotations
 
 import json
+import pathlib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from os.path import relpath
 from typing import Final
 
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.ganeti.parameters import FAMILIES, canonical, default_in, parameter_at, unflatten
 from gpolicy.ganeti.releases import DEFAULT_VERSION
+from gpolicy.opening import real_path, tree_around
 from gpolicy.policy.conformance import whole_schema
 from gpolicy.writing.yaml_text import (
     BELOW,
@@ -30,7 +34,9 @@ Comment = Callable[[Path, Node], str]
 """Returns the comment behind a value; empty for none."""
 
 SCHEMA_FILE: Final = ".gpolicy/policy.json"
-"""The path of the schema for editors in a policy's directory. Hidden: it is not part of the policy."""
+"""The path of the schema for editors, from the top of a repository or a policy. Hidden: it is no part of the policy."""
+
+_MODELINE: Final = re.compile(r"(?m)^(# (?:yaml-language-server: )?\$schema[=:] ?)[./]*\.gpolicy/policy\.json\n")
 
 _SECTIONS: Final = (
     (("enabled_disk_templates", "enabled_hypervisors"), "The first of each list is the default of new instances."),
@@ -128,6 +134,23 @@ def compared_with(reference: Values | None, name: str, same: str = "", *, versio
 def schema_text() -> str:
     """Return the schema for editors."""
     return json.dumps(whole_schema(), indent=1) + "\n"
+
+
+def schema_for(directory: pathlib.Path) -> pathlib.Path:
+    """Return the schema for editors of a policy: the nearest one, up to the top of its repository.
+
+    If there is none, return where it belongs: at the top, and without a repository in the policy's directory.
+    """
+    here = real_path(directory)
+    top = tree_around(here) or here
+    above = (each / SCHEMA_FILE for each in (here, *here.parents) if each.is_relative_to(top))
+    return next((schema for schema in above if schema.is_file()), top / SCHEMA_FILE)
+
+
+def led_to(schema: pathlib.Path | None, text: str, file: pathlib.Path) -> str:
+    """Return the text of a file whose lines for editors lead to a schema, without these lines if there is none."""
+    path = "" if schema is None else pathlib.Path(relpath(schema, real_path(file.parent))).as_posix()
+    return _MODELINE.sub(lambda line: f"{line[1]}{path}\n" if path else "", text)
 
 
 def file_text(lines: Iterable[str]) -> str:

@@ -18,6 +18,7 @@ from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.policy.files import boundary
 from gpolicy.policy.model import Policy
 from gpolicy.policy.yaml_reader import MAX_BYTES
+from gpolicy.writing.documents import SCHEMA_FILE, led_to, schema_for
 
 
 def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
@@ -50,6 +51,20 @@ def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
     except (OSError, ValueError) as error:
         raise GpolicyError(f"{directory}: cannot be written: {opening.reason(error)}") from None
     return [directory / name for name in files]
+
+
+def write_policy(files: Mapping[str, str], directory: Path) -> list[Path]:
+    """Write a new policy as `write_files` does, but its schema once for the whole repository: at the top."""
+    schema = schema_for(directory)
+    own = opening.real_path(directory) / SCHEMA_FILE
+    texts = {name: led_to(schema, text, directory / name) for name, text in files.items() if name != SCHEMA_FILE}
+    if schema == own:
+        return write_files({**texts, SCHEMA_FILE: files[SCHEMA_FILE]}, directory)
+    new = [] if schema.exists() else [Path(os.path.relpath(schema))]
+    for path in new:
+        path.parent.mkdir(exist_ok=True)
+        opening.write_public(path, files[SCHEMA_FILE].encode())
+    return [*write_files(texts, directory), *new]
 
 
 def write_new_file(path: Path, text: str) -> None:

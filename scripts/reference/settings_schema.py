@@ -39,7 +39,17 @@ def settings_schema() -> Schema:
         "description": "Settings of `gpolicy check`: which rules count, their severities and their parameters; the"
         " clusters that verbs know by name; and the waves of a roll-out.",
         "type": "object",
-        "properties": {"check": _check(), "rules": _parameters(), "clusters": _clusters(), "rollout": _rollout()},
+        "properties": {
+            "exclude": {
+                "type": "array",
+                "description": "YAML files that are no part of a policy, by globs from the directory of this file.",
+                "items": {"type": "string", "pattern": "^[^/].*[^./]|^[^./]$"},
+            },
+            "check": _check(),
+            "rules": _parameters(),
+            "clusters": _clusters(),
+            "rollout": _rollout(),
+        },
         "additionalProperties": False,
         "definitions": {
             "ignorable": {

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from gpolicy.checking.baseline import Baseline, baseline_text, key_of, read_baseline
-from gpolicy.checking.checking import BASELINE, Checked, Examination
+from gpolicy.checking.checking import Checked, Examination
 from gpolicy.checking.repository import Checker, new_baseline
 from gpolicy.checking.settings import Settings
 from gpolicy.errors import InputError
+from gpolicy.findings import BASELINE
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
 from tests.rules.run_rules import TODAY, codes
@@ -43,6 +44,11 @@ def test_findings_in_the_baseline_are_accepted(tmp_path: Path) -> None:
     result = checked(tmp_path, baseline)
     assert result.findings == []
     assert [(item.finding.code, item.by) for item in result.accepted] == [("GP107", BASELINE), ("GP106", BASELINE)]
+    lines = baseline.path.read_text(encoding="utf-8").splitlines()
+    for item in result.accepted:
+        assert item.place is not None
+        assert item.place.file == str(baseline.path)
+        assert item.finding.code in lines[item.place.line - 1]
 
 
 def test_moved_lines_are_recognized_and_new_mistakes_reported(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gpolicy.checking.settings_tables import read_settings
 from gpolicy.findings import Severity
-from gpolicy.settings.settings_file import CHECK_KEYS
+from gpolicy.policy.settings_file import CHECK_KEYS
 from tests.rules.run_rules import check
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "check.md").read_text(encoding="utf-8")

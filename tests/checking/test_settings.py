@@ -14,8 +14,9 @@ from gpolicy.checking.settings import DEFAULT, Settings
 from gpolicy.checking.settings_tables import Overrides, read_settings, settings_for, settings_of_each
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Severity, Span
+from gpolicy.policy.files import boundary
 from gpolicy.policy.loading import load_policy
-from gpolicy.settings.settings_file import toml_places
+from gpolicy.policy.settings_file import toml_places
 from tests.mistakes import find_mistakes
 from tests.rules.run_rules import TODAY, codes
 
@@ -131,7 +132,9 @@ def test_what_makes_a_check_fail() -> None:
     ("glob", "file", "matches"),
     [
         ("policy.yaml", "policy.yaml", True),
-        ("policy.yaml", "sub/policy.yaml", True),
+        ("policy.yaml", "sub/policy.yaml", False),
+        ("*/policy.yaml", "sub/policy.yaml", True),
+        ("deep", "sub/deep/policy.yaml", False),
         ("sub/*", "sub/deep/policy.yaml", True),
         ("sub", "sub/policy.yaml", True),
         ("./sub/", "sub/policy.yaml", True),
@@ -363,13 +366,32 @@ def test_policies_with_one_file_share_its_settings_and_a_changed_file_is_read_ag
     assert [made.fail_on for made in settings_of_each(roots)] == [Severity.INFO, None]
 
 
-def test_without_a_work_tree_only_the_directory_and_its_parent_are_looked_at(tmp_path: Path) -> None:
+def test_without_git_the_outermost_settings_are_the_root(tmp_path: Path) -> None:
     policy = tmp_path / "a" / "b" / "c"
     policy.mkdir(parents=True)
+    never(tmp_path / "a" / "pyproject.toml")
+    assert source(policy) is None  # beyond its parent
     never(tmp_path / "a" / "gpolicy.toml")
-    assert source(policy) is None
+    assert source(policy) == tmp_path / "a" / "gpolicy.toml"
+    assert boundary(policy).root == boundary(policy).links == tmp_path / "a"
     never(tmp_path / "a" / "b" / "gpolicy.toml")
     assert source(policy) == tmp_path / "a" / "b" / "gpolicy.toml"
+    assert boundary(policy).root == tmp_path / "a"
+
+
+def test_settings_that_are_a_link_make_no_root(tmp_path: Path) -> None:
+    policy = tmp_path / "a" / "b" / "c"
+    policy.mkdir(parents=True)
+    (tmp_path / "other.toml").touch()
+    (tmp_path / "a" / "gpolicy.toml").symlink_to(tmp_path / "other.toml")
+    assert boundary(policy).root == tmp_path / "a" / "b"
+
+
+@pytest.mark.parametrize("value", ['"mkdocs.yml"', "[1]", '[""]', '["."]', '["/mkdocs.yml"]'])
+def test_exclude_is_a_list_of_globs(value: str, tmp_path: Path) -> None:
+    message, hint = error(tmp_path, f"exclude = {value}\n")
+    assert message.startswith("gpolicy.toml:1: exclude: ")
+    assert hint in ('write ["mkdocs.yml", "charts/**"]', "leave out the slash")
 
 
 def test_a_broken_project_file_of_another_owner_is_skipped(tmp_path: Path) -> None:

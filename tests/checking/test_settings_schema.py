@@ -24,6 +24,7 @@ def test_it_is_a_schema_of_draft_7() -> None:
 
 
 GOOD = [
+    "exclude = ['mkdocs.yml', 'charts/**']\n",
     "",
     "[check]\n[rules]\n",
     '[check]\nselect = ["GP2", "spec-overlap", "GP301"]\nignore = ["GP0", "size-rounded"]\nfail-on = "never"\n',
@@ -31,6 +32,9 @@ GOOD = [
     '[check]\nbaseline = "b.json"\n[check.per-file-ignores]\n"legacy/*" = ["GP"]\n',
 ]
 BAD = [
+    "exclude = 'mkdocs.yml'\n",
+    "exclude = ['/mkdocs.yml']\n",
+    "[check]\nexclude = ['mkdocs.yml']\n",
     "[chekc]\n",
     "[check]\nfail_on = 'error'\n",
     "[check]\nselect = 'GP2'\n",

@@ -3,20 +3,48 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gpolicy.checking.checking import COMMENT, WAIVER, Examination
+from gpolicy.checking.checking import Examination
 from gpolicy.checking.settings import Settings
-from gpolicy.findings import Finding
+from gpolicy.findings import COMMENT, WAIVER, Finding
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.source_file import SourceFile
 from gpolicy.policy.yaml_reader import read_yaml
 from tests.mistakes import find_mistakes
-from tests.rules.run_rules import TODAY, check, cluster, codes
+from tests.rules import run_rules
+from tests.rules.run_rules import TODAY, cluster, codes
 
 HEAD = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams:\n"
 BAD = f"{HEAD}  ssh_port: 0"  # GP106
+
+
+def check(text: str, directory: Path, **more: Any) -> list[Finding]:
+    """Return what is found besides comments without a reason, which most of these tests write."""
+    return [item for item in run_rules.check(text, directory, **more) if "gives no reason" not in item.message]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        (f"{BAD}  # gpolicy: ignore[GP106]\n", "ignore[GP106]"),
+        (f"{BAD}  # gpolicy: ignore[GP106, port-range] -\n", "ignore[GP106, port-range]"),
+        (f"# gpolicy: ignore-file[GP106]\n{BAD}\n", "ignore-file[GP106]"),
+    ],
+)
+def test_a_comment_without_a_reason_works_with_a_warning_that_says_how_to_write_it(
+    text: str, written: str, tmp_path: Path
+) -> None:
+    (warning,) = run_rules.check(text, tmp_path)
+    assert (warning.code, warning.severity) == ("GP912", "warning")
+    assert f"# gpolicy: {written} agreed with the owners" in warning.hint
+    assert codes(run_rules.check(text.replace(f"{written}", f"{written} agreed with the owners"), tmp_path)) == []
+
+
+def test_a_comment_that_accepts_nothing_is_one_finding(tmp_path: Path) -> None:
+    assert codes(run_rules.check(f"{HEAD}  ssh_port: 22  # gpolicy: ignore[GP106]\n", tmp_path)) == ["GP911"]
 
 
 def fixed(text: str, findings: list[Finding]) -> str:
@@ -150,7 +178,7 @@ def test_a_comment_in_a_base_may_be_unused_in_one_policy(tmp_path: Path) -> None
     base = "gpolicy: v1\nkind: NodeGroup\nname: base\ntemplate: true\nndparams:\n"
     (tmp_path / "one").mkdir()
     (tmp_path / "base.yaml").write_text(
-        f"{base}  spindle_count: 4  # gpolicy: ignore[GP107]\n  ssh_port: 0  # gpolicy: ignore[GP106]\n"
+        f"{base}  spindle_count: 4  # gpolicy: ignore[GP107]\n  ssh_port: 0  # gpolicy: ignore[GP106] a test\n"
         "  oob_program: '# gpolicy: ignore'\n"
     )
     text = "gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: ../base.yaml\nndparams: {oob_program: /bin/oob}\n"

@@ -49,6 +49,34 @@ def test_files_and_the_examples_of_the_page_have_their_form(schema: tuple[str, .
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("service", ["github", "gitlab"])
+def test_init_writes_the_workflow_of_the_page_and_says_what_to_set(service: str, tmp_path: Path) -> None:
+    repository(tmp_path, {"README": "x"})
+    template = (ROOT / "templates" / f"workflow.{service}.yml").read_text(encoding="utf-8")
+    assert f"```yaml\n{template}```" in PAGE
+    done = gpolicy("init", "policies/ham", "--ci", service, cwd=tmp_path)
+    assert done.returncode == 0
+    name = template.split("\n", 1)[0].removeprefix("# ")
+    written = (tmp_path / name).read_text(encoding="utf-8")
+    assert written == template.replace("path: policies", "path: policies/ham")
+    lines = dict(re.findall(r"^  line (\d+): (.*)$", done.stdout, re.MULTILINE))
+    assert len(lines) == template.count("# set: ")
+    assert all(written.splitlines()[int(number) - 1].endswith(f"# set: {text}") for number, text in lines.items())
+    again = gpolicy("init", "policies/other", "--ci", service, cwd=tmp_path)
+    assert again.returncode == 3
+    assert f"{name}: exists already" in again.stderr
+    assert not (tmp_path / "policies" / "other").exists()
+
+
+def test_init_leaves_a_policy_as_it_is(tmp_path: Path) -> None:
+    repository(tmp_path, {"README": "x"})
+    (tmp_path / "prod").mkdir()
+    (tmp_path / "prod" / "a.yaml").write_text("gpolicy: v1\nkind: NodeGroup\nname: gold\n", encoding="utf-8")
+    assert gpolicy("init", "prod", "--ci", "github", cwd=tmp_path).returncode == 0
+    assert [file.name for file in (tmp_path / "prod").rglob("*")] == ["a.yaml"]
+    assert "path: prod\n" in (tmp_path / ".github" / "workflows" / "policy.yml").read_text(encoding="utf-8")
+
+
 def test_the_page_shows_how_to_use_pre_commit() -> None:
     (text,) = of_page(".pre-commit-config.yaml")
     assert yaml.safe_load(text)["repos"]

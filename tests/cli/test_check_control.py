@@ -184,7 +184,7 @@ def test_a_comment_accepts_and_the_summary_says_so(tmp_path: Path) -> None:
     done = gpolicy("check", tmp_path)
     assert (done.returncode, done.stdout) == (
         0,
-        "1 file, 1 group: no mistakes; 1 more accepted (--format json shows them)\n",
+        "1 file, 1 group: no mistakes; accepted: 1 (--accepted shows them)\n",
     )
 
 

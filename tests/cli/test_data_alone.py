@@ -13,7 +13,7 @@ import pytest
 
 from gpolicy.checking.settings_tables import read_settings
 from gpolicy.errors import InputError
-from gpolicy.settings.settings_file import CHECK_KEYS
+from gpolicy.policy.settings_file import CHECK_KEYS
 from tests.cli.command_line import ROOT, Done, gpolicy
 
 STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"

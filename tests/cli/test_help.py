@@ -77,7 +77,9 @@ def test_a_word_of_another_kind_gets_the_words_for_it(arguments: list[str], hint
 
 
 def test_the_version_says_what_counts_and_what_is_known() -> None:
-    first, *others = gpolicy_child("--version").stdout.splitlines()
+    told = gpolicy_child("--version").stdout
+    assert gpolicy("--no-pager", "--version").stdout == told
+    first, *others = told.splitlines()
     assert first.startswith("gpolicy ")
     known = dict(line.split(": ", 1) for line in others)
     assert known.keys() == {"engine", "Python", "Ganeti"}

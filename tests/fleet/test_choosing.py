@@ -18,8 +18,8 @@ from gpolicy.fleet.choosing import (
     snapshot_file,
     snapshots_of,
 )
+from gpolicy.policy.settings_file import settings_file
 from gpolicy.settings.named_clusters import NamedCluster, named_clusters
-from gpolicy.settings.settings_file import settings_file
 
 NAMES = ("ham", "ber", "muc", "vie", "zrh")
 

@@ -112,5 +112,5 @@ def test_a_new_tag_of_a_node_strands_its_instances(tmp_path: Path) -> None:
 def test_the_plan_shows_its_own_figures(tmp_path: Path) -> None:
     state = observed(IN_RACKS, "nlocation:rack")
     assert found(f"{GROUP}{RACKS}{racks(n2='rack:a')}", tmp_path, state)
-    planning = check_by_settings(load_policy(tmp_path), state, today=TODAY, forecast=FORECAST)
+    planning = check_by_settings(load_policy(tmp_path), state, today=TODAY, forecast=FORECAST).findings
     assert "GP750" not in [item.code for item in planning]

@@ -111,6 +111,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     Exit code 1 if a guard fails or the policy has an error. Some guards are built in; Guards documents declare others.
     """
     from gpolicy.cli.checking import seen_together  # noqa: PLC0415
+    from gpolicy.cli.provenance import base_of  # noqa: PLC0415
     from gpolicy.cli.targets import run_on, targets_of  # noqa: PLC0415
     from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.ganeti.releases import check_release  # noqa: PLC0415
@@ -127,13 +128,14 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         upgrade=None if ganeti_version is None else check_release(ganeti_version, "ganeti-version"),
     )
     given = policy_path(path, policy)
-    work = partial(_planned, request=request, save=save, script=script, detailed_exitcode=detailed_exitcode)
+    exit_code, base = detailed_exitcode, base_of(clusters.changed_since)
+    work = partial(_planned, request=request, save=save, script=script, detailed_exitcode=exit_code, base=base)
     targets = targets_of(clusters, given, volumes=physical_volumes)
     return run_on(seen_together(targets) if targets.several else targets, work, outputs, verb="plan")
 
 
 def _planned(
-    target: Target, request: PlanRequest, save: Path | None, script: Path | None, *, detailed_exitcode: bool
+    target: Target, request: PlanRequest, save: Path | None, script: Path | None, *, detailed_exitcode: bool, base: str
 ) -> Report:
     """Make and keep a plan; return it as a report."""
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
@@ -153,7 +155,7 @@ def _planned(
     path, save, script = target.policy, target.output(save), target.output(script, ".sh")
     check_no_file_is_lost(path, save, script)
     state = target.read()
-    checked = checked_policy(path, state, target.together)
+    checked = checked_policy(path, state, target.together, base=base)
     planned = plan_change(checked, state, request, working=working)
     policy, made, impact = checked.policy, planned.plan, planned.impact
     if not planned.errors:
@@ -170,6 +172,7 @@ def _planned(
             locate=repository_path,
             of=named_policy(path, policy),
             unmanaged=_unmanaged(policy, planned.after),
+            accepted=checked.accepted,
         )
 
     def data() -> dict[str, Any]:

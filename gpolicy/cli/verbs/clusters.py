@@ -26,7 +26,7 @@ from gpolicy.cli.options import (
     seconds_option,
 )
 from gpolicy.cli.terminal import complain, working
-from gpolicy.errors import ExitCode, InputError, UsageError
+from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
 from gpolicy.printable import as_text, count, some
 from gpolicy.provenance import FORM
@@ -104,32 +104,24 @@ def _required(save: Path | None, output: Path | None) -> Path:
 def _adopted(target: Target, output: Path, src: str | None) -> Report:
     from gpolicy.adopt.adopting import adopt as make  # noqa: PLC0415
     from gpolicy.ganeti.releases import unknown_release  # noqa: PLC0415
-    from gpolicy.writing.new_files import write_files  # noqa: PLC0415
+    from gpolicy.policy.files import has_policy  # noqa: PLC0415
+    from gpolicy.writing.new_files import write_policy  # noqa: PLC0415
 
     state = target.read()
     if unknown := unknown_release(state.software_version):
         complain(unknown, None)
     directory = output / target.name if target.several else output
-    if _has_policy(directory):
+    if has_policy(directory):
         return _adopted_new(directory, state)
     with working(f"writing the policy of {state.title}"):
         adopted = make(state)
-    written = write_files(adopted.files, directory)
+    written = write_policy(adopted.files, directory)
     _say_left_out(adopted.left_out)
     address = target.name or src
     option = f" --state {quote(address)}" if address else ""
     following = f"next: gpolicy plan {quote(str(directory))}{option}  (which has no changes yet)"
     what = f"wrote {count(len(written), 'file')} to {directory}"
     return _written("adopt", [f"wrote {path}" for path in written], what, following)
-
-
-def _has_policy(directory: Path) -> bool:
-    from gpolicy.policy.files import policy_files  # noqa: PLC0415
-
-    try:
-        return directory.is_dir() and bool(policy_files(directory))
-    except InputError:
-        return False
 
 
 def _adopted_new(directory: Path, state: ClusterState) -> Report:

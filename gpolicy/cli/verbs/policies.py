@@ -6,6 +6,7 @@ import json
 import sys
 from contextlib import suppress
 from functools import partial
+from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,13 +45,27 @@ def init(
         Path, typer.Argument(..., metavar="[DIR]", help="Directory to write to; created if it does not exist.")
     ] = Path(),
     name: Annotated[str, typer.Option("--name", help="Name of the cluster.")] = "cluster.example.org",
+    service: Annotated[
+        str | None,
+        typer.Option("--ci", metavar="SERVICE", help="Write the workflow that checks and plans it: github or gitlab."),
+    ] = None,
 ) -> int:
-    """Write a small policy to begin with. It passes `gpolicy check`."""
-    from gpolicy.writing.documents import starter_files  # noqa: PLC0415
-    from gpolicy.writing.new_files import write_files  # noqa: PLC0415
+    """Write a small policy to begin with. It passes `gpolicy check`.
 
-    written = write_files(starter_files(name), directory)
-    sys.stdout.write(as_text([*(f"wrote {path}" for path in written), f"next: gpolicy check {directory}"]))
+    With --ci, a policy that is there already stays as it is.
+    """
+    from gpolicy.policy.files import has_policy  # noqa: PLC0415
+    from gpolicy.writing.ci_workflow import workflow_file, write_workflow  # noqa: PLC0415
+    from gpolicy.writing.documents import starter_files  # noqa: PLC0415
+    from gpolicy.writing.new_files import write_policy  # noqa: PLC0415
+
+    workflow = workflow_file(service, directory) if service else None
+    written = [] if service and has_policy(directory) else write_policy(starter_files(name), directory)
+    lines = [f"wrote {path}" for path in written]
+    if service and workflow:
+        to_set = write_workflow(service, directory, workflow)
+        lines += [f"wrote {relpath(workflow)}; set in it:", *to_set]
+    sys.stdout.write(as_text([*lines, f"next: gpolicy check {directory}"]))
     return int(ExitCode.FINE)
 
 
@@ -103,6 +118,9 @@ def check(  # noqa: PLR0913 (one parameter an option)
             " --state, else the policy's.",
         ),
     ] = None,
+    accepted: Annotated[
+        bool, typer.Option("--accepted", help="Show what is accepted: by what, why, where and until when.")
+    ] = False,
     isolated: Annotated[bool, typer.Option("--isolated", help="Read no settings file.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Fix what can be fixed safely, and report the rest.")] = False,
     diff: Annotated[
@@ -141,6 +159,7 @@ def check(  # noqa: PLR0913 (one parameter an option)
         fix=fix,
         diff=diff,
         write_baseline=write_baseline,
+        accepted=accepted,
     )
     return checking.check(request)
 

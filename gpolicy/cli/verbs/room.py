@@ -304,9 +304,11 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
         report = suggest_sizes(cluster, request, group=group, stop=after(seconds), working=working)
         text = documents(report)
         if file is not None:
+            from gpolicy.writing.documents import led_to, schema_for  # noqa: PLC0415
             from gpolicy.writing.new_files import write_new_file  # noqa: PLC0415
 
-            write_new_file(file, text)
+            schema = schema_for(file.parent)
+            write_new_file(file, led_to(schema, text, file) if schema.is_file() else text)
         return Report(
             exit_code=int(ExitCode.FINE),
             answer=lambda: suggest_answer(report, file),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gpolicy.checking.rule import Fleet, Hit, When, error, hit, information, place_of, see, warning
-from gpolicy.findings import Related, Severity, Span
+from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, written_out
 from gpolicy.resolve.desired import is_glob, matches
@@ -206,7 +206,7 @@ def fleet_drift(fleet: Fleet) -> Iterator[Hit]:
     good=files(member("amsterdam"), member("berlin", "diskparams:\n  drbd: {c-max-rate: 200M}\n")),
 )
 def base_holds_nowhere(fleet: Fleet) -> Iterator[Hit]:
-    if any(finding.severity is Severity.ERROR for policy in fleet.policies for finding in policy.findings):
+    if not all(policy.is_whole for policy in fleet.policies):
         return  # it may hold in what could not be read
     holding: set[tuple[Any, ...]] = set()
     overridden: dict[tuple[Any, ...], list[tuple[int, Declared, Leaf]]] = defaultdict(list)

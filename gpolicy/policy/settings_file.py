@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.errors import InputError
 from gpolicy.guessing import did_you_mean
-from gpolicy.opening import OutsideError, path_meant, read_named, reason
+from gpolicy.opening import SETTINGS_NAME, OutsideError, path_meant, read_named, reason
 from gpolicy.policy.files import Boundary, boundary
 
 if TYPE_CHECKING:
@@ -24,9 +25,8 @@ if TYPE_CHECKING:
 Keys = tuple[str, ...]
 At = tuple[int, int, int]
 """Line and column, from 1, and the column behind the end."""
-OWN_NAME: Final = "gpolicy.toml"
 PROJECT_NAME: Final = "pyproject.toml"
-TABLES: Final = ("check", "rules", "clusters", "rollout")
+TABLES: Final = ("exclude", "check", "rules", "clusters", "rollout")
 CHECK_KEYS: Final = ("select", "ignore", "fail-on", "baseline", "severity", "per-file-ignores")
 """The keys of `[check]`."""
 _MAX_BYTES: Final = 1024**2
@@ -65,10 +65,21 @@ class SettingsFile:
         self.path = path
         self._text = text
         self._tables = self.keys_in(Place(prefix, data), TABLES)
+        self.exclude = self._globs(self._tables.get("exclude"))
 
     def table(self, name: str) -> Place | None:
         """Return one of the tables, None if it is not there."""
         return self._tables.get(name)
+
+    def _globs(self, place: Place | None) -> tuple[str, ...]:
+        if place is None:
+            return ()
+        globs = place.value
+        if not isinstance(globs, list) or not all(isinstance(glob, str) and glob.strip("./") for glob in globs):
+            raise self.error(place, f"must be a list of globs, not {shown(globs)}", 'write ["mkdocs.yml", "charts/**"]')
+        if any(glob.startswith("/") for glob in globs):
+            raise self.error(place, "matches no file: paths are relative to this file", "leave out the slash")
+        return tuple(globs)
 
     def entries(self, place: Place | None) -> Iterator[Place]:
         """Yield what stands in a table. Raise InputError if it is none."""
@@ -125,14 +136,25 @@ def settings_file(root: Path) -> SettingsFile | None:
     """
     within = boundary(root)
     for directory in (within.home, *within.home.parents):
-        for name in (OWN_NAME, PROJECT_NAME):
+        for name in (SETTINGS_NAME, PROJECT_NAME):
             path = directory / name
-            there = path.is_file() or (name == OWN_NAME and (path.is_symlink() or path.exists()))
+            there = path.is_file() or (name == SETTINGS_NAME and (path.is_symlink() or path.exists()))
             if there and (found := _read(path, within)) is not None:
                 return found
         if directory == within.root:
             break
     return None
+
+
+def excluded_at(path: Path) -> tuple[Path, tuple[str, ...]]:
+    """Return the globs of files that are no part of the policy at `path`, and the directory that they are from.
+
+    What is wrong with the settings, their other readers say.
+    """
+    with suppress(InputError):
+        if (file := settings_file(path)) is not None:
+            return file.path.parent, file.exclude
+    return path, ()
 
 
 def named_settings_file(path: Path) -> SettingsFile:
