@@ -81,9 +81,10 @@ def headline(change: CapacityChange) -> tuple[str, str]:
     return value, f"{words}; tiered {_words(item.tiered)}"
 
 
-def loses_allowed(change: CapacityChange) -> bool:
-    """Return whether fewer instances fit of a size that is still allowed."""
-    rows = (row for item in changed_groups(change) for row in figures(item))
+def headline_falls(change: CapacityChange) -> bool:
+    """Return whether the headline, or without one any count, falls, of a size that is still allowed."""
+    rows = [row for item in changed_groups(change) for row in figures(item)]
+    rows = [change.cluster.standard] if change.cluster else rows
     return any(row.is_loss and not row.is_abolished for row in rows)
 
 

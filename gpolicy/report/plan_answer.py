@@ -43,7 +43,7 @@ from gpolicy.report.answer import (
     command_line,
     supposing,
 )
-from gpolicy.report.capacity_section import headline, loses_allowed
+from gpolicy.report.capacity_section import headline, headline_falls
 from gpolicy.report.impact_sections import impact_sections, unknown_in, unknown_parts
 from gpolicy.report.pictures import MEMORY, GroupPicture, domain_pictures, group_pictures, spec_pictures
 from gpolicy.report.plan_words import (
@@ -287,7 +287,7 @@ def _capacity(impact: Impact, section: Section, *, in_verdict: bool) -> Figure:
     value, detail = headline(impact.capacity) if impact.capacity else ("?", "")
     worse = [f"worse: {section.worse}"] if section.worse and not in_verdict else []
     tone = _tone(section)
-    if tone is Tone.BAD and impact.capacity and not loses_allowed(impact.capacity):
+    if tone is Tone.BAD and impact.capacity and not headline_falls(impact.capacity):
         tone = Tone.CAREFUL
     return Figure("capacity", value, "; ".join((*section.unknown, *worse, detail)), tone, section.key)
 
