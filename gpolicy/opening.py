@@ -152,10 +152,12 @@ def is_common(directory: Path) -> bool:
 def _has_repository(directory: Path) -> bool:
     """Return whether git made the `.git` in a directory, for us, for root, or for the owner of the directory."""
     git = directory / ".git"
+    if not _is_trusted(git, directory):
+        return False
     try:
-        if stat.S_ISDIR(git.lstat().st_mode):
-            return _is_trusted(git, directory) and stat.S_ISREG((git / "HEAD").lstat().st_mode)
-        return _is_trusted(git, directory) and read_below(directory, git, _LONGEST_GIT_FILE).startswith(b"gitdir:")
+        if git.is_dir():
+            return stat.S_ISREG((git / "HEAD").lstat().st_mode)
+        return read_below(directory, git, _LONGEST_GIT_FILE).startswith(b"gitdir:")
     except OSError:
         return False
 

@@ -17,18 +17,7 @@ from itertools import chain
 from typing import Final
 
 from gpolicy.checking.rule import Hit
-from gpolicy.findings import (
-    COMMENT,
-    HOUSE,
-    Accepted,
-    Edit,
-    Finding,
-    Fix,
-    RuleInfo,
-    Span,
-    error_rule,
-    warning_rule,
-)
+from gpolicy.findings import COMMENT, HOUSE, Accepted, Edit, Finding, Fix, RuleInfo, Span, error_rule, warning_rule
 from gpolicy.guessing import MOST_GUESSES, did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.model import Policy, Waiver

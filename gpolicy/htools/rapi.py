@@ -32,7 +32,7 @@ CERTIFICATE_VARIABLE = "GPOLICY_RAPI_CA"
 
 _IN_PROCESS_LIST: Final = (
     "the process list shows this password to all users of this machine; write user and password to ~/.netrc"
-    " (chmod 600), and only -m {address} here"
+    " (chmod 600), and only -m {host} here"
 )
 _MEASURED: Final = ("mtotal", "mnode", "mfree", "ctotal", "cnos")
 _ADDED_LATER: Final = {"cnos": 0, "disk.spindles": 0}
@@ -107,7 +107,7 @@ def _login_in(address: str) -> tuple[Credentials | None, str]:
     if found is None:
         return None, address
     scheme, login, host = found.groups()
-    warnings.warn(_IN_PROCESS_LIST.format(address=f"{scheme}{host}"), stacklevel=2)
+    warnings.warn(_IN_PROCESS_LIST.format(host=host), stacklevel=2)
     user, _, password = login.partition(":")
     return Credentials(unquote(user), unquote(password)), f"{scheme}{host}"
 

@@ -124,11 +124,12 @@ _FIRST_LETTERS = 4096
 _LARGEST_UNREAD = 256 * 1024  # bytes of a file that is looked at because of its name
 _MOST_UNREAD = 1000  # files that are looked at
 _LIKE_YAML: Final = re.compile(r"\.ya?ml|\.(?:yam|json|txt)$", re.IGNORECASE)
-_VALUES: Final = re.compile(r"^(?!---|\.\.\.|%)\s*[^\s#]", re.MULTILINE)
+_VALUES: Final = re.compile(r"(?:^|\r)(?!---|\.\.\.|%)[ \t]*+[^\s#]", re.MULTILINE)
 _OURS: Final = re.compile(
-    rf"^\W*(?:gpolicy\b|kind\W+(?:gpolicy|{'|'.join(KIND_NAMES)})\b)", re.MULTILINE | re.IGNORECASE
+    rf"(?:^|[\r{{,])[^\w\n\r{{,]*+(?:gpolicy|kind[^\w\n\r]{{1,9}}(?:gpolicy|{'|'.join(KIND_NAMES)}))\b",
+    re.MULTILINE | re.IGNORECASE,
 )
-"""How a line begins by which a file is meant for gpolicy, also with a slip in it."""
+"""What tells, at the place of a key, that a file is meant for gpolicy, also with a slip in it."""
 _SET_ASIDE: Final = (
     *("~", ".orig", ".rej", ".swp", ".disabled", ".off"),
     *(".j2", ".tmpl", ".in", ".erb", ".example", ".sample", ".tpl", ".jinja", ".jinja2", ".template", ".dist"),

@@ -31,6 +31,7 @@ CHECK_KEYS: Final = ("select", "ignore", "fail-on", "baseline", "severity", "per
 """The keys of `[check]`."""
 _MAX_BYTES: Final = 1024**2
 _MAX_PARTS: Final = 32
+_MOST_OF_GLOBS: Final = 4000  # letters; each glob is compared with each file
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,8 @@ class SettingsFile:
         globs = place.value
         if not isinstance(globs, list) or not all(isinstance(glob, str) and glob.strip("./") for glob in globs):
             raise self.error(place, f"must be a list of globs, not {shown(globs)}", 'write ["mkdocs.yml", "charts/**"]')
+        if sum(map(len, globs)) > _MOST_OF_GLOBS:
+            raise self.error(place, f"is longer than {_MOST_OF_GLOBS} letters", "name directories: charts/**")
         if any(glob.startswith("/") for glob in globs):
             raise self.error(place, "matches no file: paths are relative to this file", "leave out the slash")
         return tuple(globs)

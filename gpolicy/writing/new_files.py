@@ -56,15 +56,16 @@ def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
 def write_policy(files: Mapping[str, str], directory: Path) -> list[Path]:
     """Write a new policy as `write_files` does, but its schema once for the whole repository: at the top."""
     schema = schema_for(directory)
-    own = opening.real_path(directory) / SCHEMA_FILE
-    texts = {name: led_to(schema, text, directory / name) for name, text in files.items() if name != SCHEMA_FILE}
-    if schema == own:
-        return write_files({**texts, SCHEMA_FILE: files[SCHEMA_FILE]}, directory)
-    new = [] if schema.exists() else [Path(os.path.relpath(schema))]
-    for path in new:
-        path.parent.mkdir(exist_ok=True)
-        opening.write_public(path, files[SCHEMA_FILE].encode())
-    return [*write_files(texts, directory), *new]
+    texts = {name: led_to(schema, text, directory / name) for name, text in files.items()}
+    if schema == opening.real_path(directory) / SCHEMA_FILE:
+        return write_files(texts, directory)
+    text = texts.pop(SCHEMA_FILE)
+    written = write_files(texts, directory)
+    if not schema.exists():
+        schema.parent.mkdir(exist_ok=True)
+        opening.write_public(schema, text.encode())
+        written.append(Path(os.path.relpath(schema)))
+    return written
 
 
 def write_new_file(path: Path, text: str) -> None:

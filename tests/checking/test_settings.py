@@ -387,11 +387,11 @@ def test_settings_that_are_a_link_make_no_root(tmp_path: Path) -> None:
     assert boundary(policy).root == tmp_path / "a" / "b"
 
 
-@pytest.mark.parametrize("value", ['"mkdocs.yml"', "[1]", '[""]', '["."]', '["/mkdocs.yml"]'])
+@pytest.mark.parametrize("value", ['"mkdocs.yml"', "[1]", '[""]', '["."]', '["/mkdocs.yml"]', f'["{4001 * "a"}"]'])
 def test_exclude_is_a_list_of_globs(value: str, tmp_path: Path) -> None:
     message, hint = error(tmp_path, f"exclude = {value}\n")
     assert message.startswith("gpolicy.toml:1: exclude: ")
-    assert hint in ('write ["mkdocs.yml", "charts/**"]', "leave out the slash")
+    assert hint in ('write ["mkdocs.yml", "charts/**"]', "leave out the slash", "name directories: charts/**")
 
 
 def test_a_broken_project_file_of_another_owner_is_skipped(tmp_path: Path) -> None:

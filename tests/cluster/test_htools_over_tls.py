@@ -76,7 +76,7 @@ def test_user_and_password_may_stand_in_the_address_with_a_warning(
     assert with_login.out == without.out
     assert with_login.out
     assert without.err == ""
-    assert f"~/.netrc (chmod 600), and only -m https://{host} here" in with_login.err
+    assert f"~/.netrc (chmod 600), and only -m {host} here" in with_login.err
     assert not re.search("a( |%20)password", with_login.err)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,27 @@ def test_a_document_with_a_slip_is_not_foreign(text: str, tmp_path: Path) -> Non
     assert policy.findings
     assert not policy.is_whole
     assert not any("exclude" in finding.hint for finding in policy.findings)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "silver", "gpolicy": "v1", "kind": "NodeGroup"}\n',
+        "# a comment\rgpolicy: v1\rkind: NodeGroup\rname: silver\r",
+        "name: silver\nkind: NodeGroup\ngpolicy: v1\n",
+    ],
+)
+def test_a_document_in_any_order_and_form_is_read(text: str, tmp_path: Path) -> None:
+    policy = load_policy(written(tmp_path, other=text))
+    assert policy.findings == ()
+    assert list(policy.groups) == ["gold", "silver"]
+
+
+@pytest.mark.parametrize("text", [1000000 * "\n", 500000 * "#\n", 250000 * "-, ", 250000 * "kind: "])
+def test_a_long_file_is_told_apart_at_once(text: str, tmp_path: Path) -> None:
+    start = time.process_time()
+    load_policy(written(tmp_path, long=text))
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "---\n...\n"])

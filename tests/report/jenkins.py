@@ -23,10 +23,11 @@ _ELEMENTS = {
     "failure": _PROBLEM,
     "error": _PROBLEM,
     "skipped": _PROBLEM,
+    "system-out": (set[str](), set[str](), set[str]()),
 }
 """The attributes that an element may have, those that it must have, and what may be inside."""
 
-_WITH_TEXT = {"failure", "error", "skipped"}
+_WITH_TEXT = {"failure", "error", "skipped", "system-out"}
 
 
 def accepted_by_jenkins(root: ET.Element) -> None:

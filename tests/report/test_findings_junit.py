@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpolicy.findings import Finding, Severity, Span
+from gpolicy.findings import Accepted, Finding, Severity, Span
 from gpolicy.report.junit import findings_junit
 from tests.report.findings_samples import FINDINGS, OVERLAP, WITHOUT_PLACE
 from tests.report.jenkins import accepted_by_jenkins
@@ -48,6 +48,22 @@ def test_errors_fail_other_findings_are_skipped_and_a_clean_file_passes() -> Non
         "policies/silver.yaml:1:2: large is here\n"
         "hint: move a bound"
     )
+
+
+def test_what_is_accepted_has_a_suite_of_skipped_cases() -> None:
+    accepted = [
+        Accepted(WARNING, "waiver", Span("w.yaml", 5, 3, 5, 9), "<agreed>", "2099-12-31", new=True),
+        Accepted(WITHOUT_PLACE, "comment", Span("b.yaml", 1, 1, 1, 2), new=False),
+    ]
+    text = findings_junit([OVERLAP], ["b.yaml"], fails=fails, accepted=accepted)
+    root = ET.fromstring(text)  # noqa: S314 (our own)
+    accepted_by_jenkins(root)
+    assert [state for _, state in cases(root, "accepted")] == ["skipped", "skipped"]
+    assert root.attrib == {"tests": "4", "failures": "1", "errors": "0"}
+    suite = root[-1]
+    assert suite.findtext("system-out") == "accepted: 2, 1 of them new"
+    assert [case[0].get("message") for case in suite.findall("testcase")] == ["<agreed>", "no reason is given"]
+    assert "accepted by waiver until 2099-12-31, new (w.yaml:5:3): <agreed>" in (suite[0][0].text or "")
 
 
 def test_names_hold_no_line_and_are_unique_in_their_file() -> None:
