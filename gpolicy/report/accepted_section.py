@@ -50,4 +50,6 @@ def accepted_section(accepted: Sequence[Accepted], locate: Callable[[str], str] 
     ]
     headings = ("rule", "where", "what", "accepted by", "at", "until", "reason")
     table = Table("What accepts which finding", "findings", headings, rows, weight=Weight.DETAIL, most=len(rows))
-    return Section("accepted", "Accepted", [table], weight=Weight.DETAIL, summary=accepted_words(accepted))
+    return Section(
+        "accepted", "Accepted", [table], weight=Weight.DETAIL, summary=accepted_words(accepted) if rows else ""
+    )

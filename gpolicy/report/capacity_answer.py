@@ -99,7 +99,7 @@ def _sentences(report: CapacityReport, old: _Old | None) -> Iterator[str]:
     said = []
     for item in empty[:_MOST_TOLD]:
         was = old[item.group] if old and item.group in old and old[item.group].most_fits else None
-        now = f" (now {was.standard.fits:,} standard, or {was.tiered_fit.fits:,} tiered)" if was else ""
+        now = f" (today {was.standard.fits:,} standard, {was.tiered_fit.fits:,} tiered)" if was else ""
         said.append(f"{_place(item)} takes no new {_refused(item)}{now}: {item.refusal_words}")
     said += [f"{count(len(empty) - _MOST_TOLD, 'more group')} take none either"] if len(empty) > _MOST_TOLD else []
     refused = report.cluster.refusal if report.cluster and told != [report.cluster] else None

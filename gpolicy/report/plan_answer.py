@@ -226,7 +226,8 @@ def _steps(plan: Plan) -> Section:
 
 def _way_back(steps: Sequence[Step]) -> str:
     if not (lost := [step for step in steps if step.inverse.not_restored]):
-        return f"way back: all {count(len(steps), 'step')} can be undone" if steps else ""
+        what = "the step" if len(steps) == 1 else f"all {len(steps):,} steps"
+        return f"way back: {what} can be undone" if steps else ""
     return f"no full way back: {count(len(lost), 'step')} of {len(steps)} cannot be undone ({lost[0].title})"
 
 

@@ -21,7 +21,7 @@ from gpolicy.cluster.state import ClusterState, Identity, LiveGroup
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.impact.capacity_change import CapacityChange, GroupCapacityChange, matched_pairs
-from gpolicy.report.capacity_section import headline, loses_allowed
+from gpolicy.report.capacity_section import headline, headline_falls
 from tests.analysis.hspace_cases import DATA, from_text, text_of
 from tests.impact.changes import capacity_change
 
@@ -165,13 +165,13 @@ def test_an_abolished_standard_size_is_not_the_headline() -> None:
     row = only(change).standard
     assert row.after is not None
     assert row.is_abolished
-    assert not loses_allowed(change)
+    assert not headline_falls(change)
     value, words = headline(change)
     assert value == str(row.after.fits) != "0"
     assert words.startswith("of the new standard size (1G · 1 CPU · 5G); ")
     assert "not allowed then" in words
     fewer = capacity_change(cluster(), cluster(vcpu_ratio=1.0))
-    assert loses_allowed(fewer)
+    assert headline_falls(fewer)
     assert not only(fewer).standard.is_abolished
 
 

@@ -150,7 +150,7 @@ def test_a_tile_has_a_short_clause(detail: str, short: str) -> None:
 
 
 def test_a_plan_says_whether_there_is_a_way_back() -> None:
-    assert "way back: all 1 step can be undone" in plan_answer(PLAN).looked_at
+    assert "way back: the step can be undone" in plan_answer(PLAN).looked_at
     (step,) = PLAN.steps
     lost = replace(step, inverse=replace(step.inverse, not_restored=("a stays",)))
     said = plan_answer(replace(PLAN, steps=(lost,))).looked_at
