@@ -65,8 +65,8 @@ def settings_mistakes(paths: Iterable[Path]) -> list[Finding]:
     files = {file.path: file for file in map(settings_file, paths) if file is not None}
     found = []
     for file in files.values():
+        from gpolicy.fleet.named_clusters import refuse_contradictions  # noqa: PLC0415
         from gpolicy.policy.structure import SETTINGS_MISTAKE  # noqa: PLC0415
-        from gpolicy.settings.named_clusters import refuse_contradictions  # noqa: PLC0415
 
         try:
             refuse_contradictions(file)

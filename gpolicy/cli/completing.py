@@ -26,7 +26,7 @@ from gpolicy.cluster.sources import FILE_SCHEMES, SCHEMES, SourceOptions, read_s
 from gpolicy.report.forms import forms_of
 
 if TYPE_CHECKING:
-    from gpolicy.settings.named_clusters import NamedCluster
+    from gpolicy.fleet.named_clusters import NamedCluster
 
 SHELLS: Final = ("bash", "zsh", "fish")
 FILES: Final = "@files"

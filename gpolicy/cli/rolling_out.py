@@ -28,6 +28,7 @@ from gpolicy.cli.terminal import complain
 from gpolicy.cluster.json_input import read_bytes
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
 from gpolicy.fleet.choosing import labelled_clusters
+from gpolicy.fleet.named_clusters import RolloutSettings, RolloutWave, waves_of
 from gpolicy.opening import real_path
 from gpolicy.printable import as_text, count, some
 from gpolicy.report.fleet_report import worst_exit_code
@@ -45,12 +46,11 @@ from gpolicy.rollout.rollout_run import (
     lost_journals,
     stage_of,
 )
-from gpolicy.settings.named_clusters import RolloutSettings, RolloutWave, waves_of
 
 if TYPE_CHECKING:
     from gpolicy.cli.options import RolledOutClusters
+    from gpolicy.fleet.named_clusters import NamedCluster
     from gpolicy.report.forms import Display
-    from gpolicy.settings.named_clusters import NamedCluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpolicy.checking.rule import Hit
     from gpolicy.cli.options import Outputs
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.settings.named_clusters import NamedCluster, RolloutSettings
+    from gpolicy.fleet.named_clusters import NamedCluster, RolloutSettings
 
 
 _SAVING: Final = ("plan", "remedy", "suggest", "evacuate")  # verbs with --save, which was --output
@@ -216,7 +216,7 @@ def destination_of(to: str, rapi: RapiOptions, *, volumes: bool = False) -> tupl
     clusters = {} if ":" in to else clusters_near(None)
     if not clusters:
         return to, source_options(rapi, volumes=volumes)
-    from gpolicy.settings.named_clusters import one_cluster  # noqa: PLC0415 (few need it)
+    from gpolicy.fleet.named_clusters import one_cluster  # noqa: PLC0415 (few need it)
 
     cluster = one_cluster(to, clusters)
     refuse_rapi_options(rapi)
@@ -267,7 +267,7 @@ def refuse_rapi_options(rapi: RapiOptions) -> None:
 def _one(asked: Clusters, path: Path | None, *, volumes: bool) -> Target:
     src = asked.state
     if src and ":" not in src and (clusters := clusters_near(path)) and (src in clusters or not Path(src).exists()):
-        from gpolicy.settings.named_clusters import one_cluster  # noqa: PLC0415 (few need it)
+        from gpolicy.fleet.named_clusters import one_cluster  # noqa: PLC0415 (few need it)
 
         _refuse_address(replace(asked, state=None))
         return target_of(one_cluster(src, clusters), path, asked.snapshots, volumes=volumes)
@@ -319,8 +319,8 @@ def target_of(
 
 def clusters_near(path: Path | None) -> Mapping[str, NamedCluster]:
     """Return the clusters that the settings file of a policy, or of the current directory, names."""
+    from gpolicy.fleet.named_clusters import named_clusters  # noqa: PLC0415
     from gpolicy.policy.settings_file import settings_file  # noqa: PLC0415
-    from gpolicy.settings.named_clusters import named_clusters  # noqa: PLC0415
 
     return named_clusters(settings_file(path or Path()))
 
@@ -337,8 +337,8 @@ def rollout_near(path: Path | None) -> tuple[list[NamedCluster], RolloutSettings
 
     Raise UsageError if there is no cluster.
     """
+    from gpolicy.fleet.named_clusters import named_clusters, rollout_settings  # noqa: PLC0415
     from gpolicy.policy.settings_file import settings_file  # noqa: PLC0415
-    from gpolicy.settings.named_clusters import named_clusters, rollout_settings  # noqa: PLC0415
 
     file = settings_file(path or Path())
     if file is None or not (clusters := list(named_clusters(file).values())):

@@ -12,13 +12,13 @@ from typing import Final
 
 from gpolicy.cluster.process import ask_git
 from gpolicy.errors import ArgumentError, GpolicyError, InputError, RequestError
+from gpolicy.fleet.named_clusters import NamedCluster, named_clusters
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.opening import real_path, work_tree
 from gpolicy.policy.files import boundary, policy_roots
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.policy.settings_file import settings_file
-from gpolicy.settings.named_clusters import NamedCluster, named_clusters
 
 _SHARD: Final = re.compile(r"([1-9][0-9]{0,4})/([1-9][0-9]{0,4})", re.ASCII)
 _SECONDS: Final = 60.0  # for one answer of git

@@ -8,9 +8,9 @@ from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
 from gpolicy.checking.settings_tables import FAIL_ON
 from gpolicy.cluster.credentials import LOGIN
 from gpolicy.findings import HOUSE, RuleInfo, Severity
+from gpolicy.fleet.named_clusters import KEYS, LABEL, LONGEST_PAUSE, NAME, ROLLOUT_KEYS
 from gpolicy.policy.conformance import Schema
 from gpolicy.policy.model import RULE_NAME
-from gpolicy.settings.named_clusters import KEYS, LABEL, LONGEST_PAUSE, NAME, ROLLOUT_KEYS
 from scripts.schemas.parameters import SHAPE, closed, object_of, share_shapes
 
 FILE_NAME: Final = "gpolicy-toml.json"

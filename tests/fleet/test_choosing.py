@@ -18,8 +18,8 @@ from gpolicy.fleet.choosing import (
     snapshot_file,
     snapshots_of,
 )
+from gpolicy.fleet.named_clusters import NamedCluster, named_clusters
 from gpolicy.policy.settings_file import settings_file
-from gpolicy.settings.named_clusters import NamedCluster, named_clusters
 
 NAMES = ("ham", "ber", "muc", "vie", "zrh")
 

@@ -9,13 +9,13 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
+from gpolicy.fleet.named_clusters import named_clusters
 from gpolicy.policy.conformance import example_document, schema_of
 from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.settings_file import settings_file
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.reference.key_blocks import example_listing, example_value, flow, type_words
 from gpolicy.reference.keys import Key, all_keys, policy_keys, settings_keys
-from gpolicy.settings.named_clusters import named_clusters
 
 
 def _key(home: str, name: str) -> Key:

@@ -13,10 +13,10 @@ from gpolicy.apply.journal import Direction, History
 from gpolicy.apply.journal_file import read_journal
 from gpolicy.apply.runner import StopRequests
 from gpolicy.errors import GpolicyError, InputError
+from gpolicy.fleet.named_clusters import RolloutWave
 from gpolicy.plan.plan import Plan
 from gpolicy.rollout.rollout_journal import RolloutHistory, read_rollout
 from gpolicy.rollout.rollout_run import Action, LookResult, Member, RolloutRun, RunResult, look_at, lost_journals
-from gpolicy.settings.named_clusters import RolloutWave
 from tests.apply.model_runner import KilledError, ModelRunner, MortalJournal, history, run
 from tests.apply.pretend_ganeti import PretendGaneti
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.journal_file import JournalError
 from gpolicy.errors import InputError
+from gpolicy.fleet.named_clusters import RolloutWave
 from gpolicy.rollout.rollout_journal import read_rollout
 from gpolicy.rollout.rollout_run import (
     COMPLETE,
@@ -25,7 +26,6 @@ from gpolicy.rollout.rollout_run import (
     next_back,
     next_forward,
 )
-from gpolicy.settings.named_clusters import RolloutWave
 from tests.apply.model_runner import (  # noqa: F401 (mortal is a fixture)
     KilledError,
     ModelRunner,

@@ -15,6 +15,7 @@ from gpolicy.apply.journal import Chain, ChainEnd, Direction, History
 from gpolicy.apply.runner import SharedStopRequests
 from gpolicy.cli import rolling_out, rollout_members
 from gpolicy.cluster.record import Record
+from gpolicy.fleet.named_clusters import RolloutWave
 from gpolicy.ganeti.parameter import Value
 from gpolicy.report.rollout_answer import RolledOut
 from gpolicy.rollout import rollout_journal, rollout_run
@@ -29,7 +30,6 @@ from gpolicy.rollout.rollout_run import (
     next_forward,
     stage_of,
 )
-from gpolicy.settings.named_clusters import RolloutWave
 from tests.simulator.disturbances import modification
 from tests.simulator.rollout_simulation import RolloutSimulation, Worker
 from tests.simulator.simulation import seed_that_shows, simulate, violations

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.errors import InputError
-from gpolicy.policy.settings_file import named_settings_file, settings_file
-from gpolicy.settings.named_clusters import (
+from gpolicy.fleet.named_clusters import (
     NamedCluster,
     RolloutSettings,
     RolloutWave,
@@ -17,6 +16,7 @@ from gpolicy.settings.named_clusters import (
     rollout_settings,
     waves_of,
 )
+from gpolicy.policy.settings_file import named_settings_file, settings_file
 
 
 def read(directory: Path, text: str) -> dict[str, NamedCluster]:

@@ -1,1 +1,0 @@
-"""The settings file of a repository, and the clusters that it names."""
