@@ -130,6 +130,7 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
             size = f"memory={exact_size(instance.maxmem)} vcpus={instance.vcpus}"
             disks = f" disks={','.join(exact_size(disk.size) for disk in instance.disks)}" if instance.disks else ""
             hint = f"it is an instance; one more of its size is `{size}{disks}`"
+        hint = f"an amount needs its key: memory={name} or disk={name}" if name[:1].isdigit() else hint
         message = f"there is no size {name!r}" + (f" in group {group}" if group else "")
         if ":" in name:
             named = {f"{item}:{bound}" for item in named for bound in ("min", "max")}

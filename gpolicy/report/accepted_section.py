@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from gpolicy.findings import Accepted
+from gpolicy.printable import printable, wrapped
 from gpolicy.report.answer import Figure, Name, Section, Table, Weight
 
 NO_REASON: Final = "no reason is given"
+_WIDTH: Final = 100  # columns
 
 
 def accepted_words(accepted: Sequence[Accepted]) -> str:
@@ -29,9 +31,16 @@ def accepted_lines(accepted: Sequence[Accepted]) -> Iterator[str]:
     """Yield what is accepted, by place, with what accepts it below."""
     for item in accepted:
         finding = item.finding
-        yield f"{finding.span or 'the policy'}: {finding.severity} {finding.code} {finding.name}: {finding.message}"
+        head = f"{finding.span or 'the policy'}: {finding.severity} {finding.code} {finding.name}"
+        yield from _lines(f"{head}: {finding.message}", "")
         until, new = f" until {item.until}" if item.until else "", ", new" if item.new else ""
-        yield f"  accepted by {item.by}{until}{new} ({item.place}): {item.reason or NO_REASON}"
+        yield from _lines(f"accepted by {item.by}{until}{new} ({item.place}): {item.reason or NO_REASON}", "  ")
+
+
+def _lines(text: str, indent: str) -> Iterator[str]:
+    first, *more = wrapped(printable(text), _WIDTH - len(indent) - 2)
+    yield f"{indent}{first}"
+    yield from (f"{indent}  {line}" for line in more)
 
 
 def accepted_section(accepted: Sequence[Accepted], locate: Callable[[str], str] = str) -> Section:
