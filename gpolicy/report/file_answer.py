@@ -91,7 +91,7 @@ def _rows(events: Iterable[Record]) -> list[list[str]]:
     attempts: dict[str, list[str]] = {}
     for event in events:
         name, step = event.text("event"), event.text_or_none("step") or ""
-        row = [(event.text_or_none("time") or "")[:19].replace("T", " "), NOTHING, "", name]
+        row = [(event.text_or_none("time") or "")[:19].replace("T", " "), NOTHING, "", name.removeprefix("cluster-")]
         match name:
             case EventName.BEGIN:
                 row[2:] = f"to {event.text_or_none('destination') or 'all clusters'}", direction_of(event).value

@@ -406,6 +406,21 @@ def test_the_settings_must_name_waves_for_all(bench: Bench) -> None:
     assert said in " ".join(bench.run("check", ".").stdout.split())
 
 
+def test_the_journals_of_a_roll_out_are_shown(bench: Bench) -> None:
+    assert bench.apply().returncode == FINE
+    shown = bench.run("show", "plans/ham.journal.jsonl").stdout
+    assert shown.splitlines()[1] == "1 run; its last run ended: done"
+    rows = [line.split("  ") for line in shown.splitlines() if line.endswith("  done")]
+    assert len(rows) == 4
+    whole = bench.run("show", "plans/_rollout.journal.jsonl").stdout
+    assert whole.splitlines()[:2] == ["Journal of a roll-out", "1 run; its last run ended: done"]
+    assert {tuple(line.split()[-2:]) for line in whole.splitlines()} >= {(name, "ended") for name in NAMES}
+    events = json.loads(bench.run("show", "plans/ham.journal.jsonl", "-f", "json").stdout)["events"]
+    assert [event["event"] for event in events][:2] == ["begin", "step-started"]
+    (bench.plans / "ham.journal.jsonl").write_text("{}")
+    assert bench.run("show", "plans/ham.journal.jsonl").returncode == COULD_NOT_RUN
+
+
 def test_a_cluster_without_a_plan_is_named(bench: Bench) -> None:
     (bench.plans / "cam.json").unlink()
     done = bench.apply()
