@@ -26,7 +26,7 @@ from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Files
-from gpolicy.printable import as_text, count
+from gpolicy.printable import as_text, count, wrapped
 from gpolicy.report.forms import OWN_FORMS
 from gpolicy.use_cases.policies import CheckedPolicy, check_policy
 from gpolicy.use_cases.questions import OpenedCluster, open_cluster
@@ -151,17 +151,24 @@ def with_new(
     return checked
 
 
-def seen_together(targets: Targets) -> Targets:
-    """Return several targets with what the policies of all clusters, also of those that are left out, show together.
+_FEW: Final = 20
+"""So many policies are read for one of their clusters."""
 
-    What cannot be read, the check of its cluster says.
+
+def seen_together(targets: Targets) -> Targets:
+    """Return targets with what the policies of all clusters, also of those that are left out, show together.
+
+    What cannot be read, the check of its cluster says. One of more than `_FEW` clusters is looked at alone.
     """
     from gpolicy.checking.repository import check_together  # noqa: PLC0415
 
     policies: dict[Path, Policy] = {}
     sources = {target.named.source for target in targets.targets if target.named}
+    clusters = [cluster for source in sources for cluster in all_clusters_near(source.parent)]
+    if not clusters or (len(clusters) > _FEW and not targets.several):
+        return targets
     with working("reading the policies of all clusters"):
-        for cluster in (cluster for source in sources for cluster in all_clusters_near(source.parent)):
+        for cluster in clusters:
             with suppress(GpolicyError, OSError):
                 roots = policy_roots(cluster.policy) if cluster.policy else ()
                 policies.update({real_path(root): load_policy(root) for root in roots})
@@ -232,7 +239,7 @@ def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = Tr
             details=request.shown.display.details,
         )
         listed = [*accepted_lines(accepted), f"accepted: {accepted_words(accepted)}"] if request.accepted else []
-        return told + as_text([*([gap] if gap else []), *listed])
+        return told + as_text([*(wrapped(gap, 100) if gap else []), *listed])
 
     forms = ("json", *OWN_FORMS["check"])
     return Report(

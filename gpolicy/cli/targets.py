@@ -62,7 +62,7 @@ class Target:
         if given is None or not self.several:
             form = None if given is None else _REPORTS.get(given.suffix.lower())
             if form is not None:
-                hint = f"for the report write `--format {form}`, and send the output to a file"
+                hint = f"for the report write `--output {form}={given}`"
                 raise UsageError(f"{given}: what is written there is no report", hint=hint)
             return given
         given.mkdir(parents=True, exist_ok=True)

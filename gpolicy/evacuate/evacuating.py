@@ -318,6 +318,17 @@ class _Evacuation:
         soft = ("--ignore-soft-errors",) if self.asked.ignore_soft_errors else ()
         return "gnt-node", "evacuate", "--force", *soft, f"--{mode.value}", *hail, *self.leaving
 
+    def _breaks(self) -> tuple[str, ...]:
+        """Return what is wrong after the moves, and was not before."""
+        from gpolicy.analysis.loaded_state import load_state  # noqa: PLC0415 (few ask)
+        from gpolicy.remedy.remedy import begin_remedy  # noqa: PLC0415
+
+        before, after = (
+            {fault.key: fault.sentence for fault in begin_remedy(state, load_state(state)).faults}
+            for state in (self.observed, self.state)
+        )
+        return tuple(sentence for key, sentence in after.items() if key not in before)
+
     def report(self) -> EvacuationReport:
         before, cluster_before = self._load(self.observed)
         _, cluster_after = self._load(self.state)
@@ -340,6 +351,8 @@ class _Evacuation:
             short_before=_short_of_memory(cluster_before),
             short_after=_short_of_memory(cluster_after),
             objections=tuple(self.objections),
+            breaks=self._breaks() if self.asked.ignore_soft_errors or before.hail.ignore_soft_errors else (),
+            master=next((name for name in self.leaving if self.observed.nodes[name].master), ""),
             exhaustive=not self.stop.ended,
             notes=(
                 *basis_notes(before, cluster_before, declared=self.asked.declared),

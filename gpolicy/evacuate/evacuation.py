@@ -97,7 +97,8 @@ class EvacuationReport(StateReport):
     `objections` tell why Ganeti would refuse what hail accepts. `exhaustive`: none stays for lack of time.
     `short_before` and `short_after` are the nodes that have too little memory to take over the instances that they
     mirror (N+1). `for_a_reboot` is the same of what runs on the nodes only, where all was asked for; `in_turn` the same
-    for each of several nodes alone, as when they are rebooted one after the other.
+    for each of several nodes alone, as when they are rebooted one after the other. `breaks` says what the moves break,
+    where soft errors are ignored; `master` is the master node, if it is to be emptied.
     """
 
     leaving: tuple[str, ...]
@@ -113,6 +114,8 @@ class EvacuationReport(StateReport):
     notes: tuple[str, ...] = ()
     for_a_reboot: EvacuationReport | None = None
     in_turn: tuple[EvacuationReport, ...] = ()
+    breaks: tuple[str, ...] = ()
+    master: str = ""
 
     @property
     def copied(self) -> int:

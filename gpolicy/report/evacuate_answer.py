@@ -55,9 +55,9 @@ _STOPPED: Final = "the search ended early, by --seconds or Ctrl-C: what was not 
 _MANY: Final = 3  # instances with one reason that share a row
 
 
-def evacuate_answer(report: EvacuationReport) -> Answer:
-    """Return how nodes or a group are emptied."""
-    good = not report.stays and not report.objections
+def evacuate_answer(report: EvacuationReport, *, is_kept: bool = False) -> Answer:
+    """Return how nodes or a group are emptied. `is_kept`: the moves are written to a file."""
+    bad = report.stays or report.objections
     return Answer(
         verb="evacuate",
         title="How nodes are emptied on cluster",
@@ -65,7 +65,7 @@ def evacuate_answer(report: EvacuationReport) -> Answer:
             report, f"time: {size(report.asked.rate)} of disk a second for each job (--rate)" if report.copied else ""
         ),
         verdict=f"{supposing(report.what_if)}{_verdict(report)}",
-        tone=Tone.GOOD if good else Tone.BAD,
+        tone=Tone.BAD if bad else Tone.CAREFUL if report.breaks else Tone.GOOD,
         figures=(
             *_reboot(report),
             *_in_turn(report),
@@ -80,10 +80,11 @@ def evacuate_answer(report: EvacuationReport) -> Answer:
             *(f"hail, {_asked(item)}: {item.info}" for item in report.requests),
             "" if report.exhaustive else _STOPPED,
             *report.objections,
+            *(f"the moves break what held before: {text}" for text in report.breaks),
             *_short(report),
             *report.notes,
         ),
-        next=(*_soft(report), *_to_apply(report)),
+        next=(*_soft(report), *_first(report), *(() if is_kept else _to_apply(report))),
         terms=_failures(report),
         rows_with="with --all-candidates, or in --format json",
     )
@@ -114,6 +115,12 @@ def _in_turn(report: EvacuationReport) -> Iterator[Figure]:
         yield Figure("one by one", value, f"can be emptied: {said}", Tone.BAD if stuck else Tone.GOOD, "stays")
 
 
+def _first(report: EvacuationReport) -> Iterator[str]:
+    """Yield what to do before the moves."""
+    if report.master:
+        yield f"{report.master} is the master: run gnt-cluster master-failover on another node first"
+
+
 def _to_apply(report: EvacuationReport) -> Iterator[str]:
     if report.moved and not report.objections:
         yield "next: add --save FILE for gpolicy apply, or --script FILE"
@@ -133,7 +140,8 @@ def _verdict(report: EvacuationReport) -> str:
     jobs = f"{count(len(leave), 'instance')} {verb} in {count(len(report.moved), 'job')}"
     copied = f"{rough_size(report.copied)} of disk to copy in {duration(report.seconds)}"
     copied = copied if report.copied else "no disk to copy"
-    refused = f"; but Ganeti would refuse it: {report.objections[0]}" if report.objections else ""
+    worse = f"; but worse: {count(len(report.breaks), 'new conflict')}: {report.breaks[0]}" if report.breaks else ""
+    refused = f"; but Ganeti would refuse it: {report.objections[0]}" if report.objections else worse
     return f"{what} can be emptied{of_what}: {jobs}, {copied}{refused}"
 
 

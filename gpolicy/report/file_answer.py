@@ -10,7 +10,7 @@ from typing import Final
 from gpolicy.apply.journal import BEGIN, FORMAT_VERSION, KIND, EventName, check_format, direction_of, read_chain
 from gpolicy.apply.journal_file import how_ended, read_journal
 from gpolicy.cluster.json_input import parse_json, read_bytes
-from gpolicy.cluster.record import Record
+from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.snapshot import KIND as SNAPSHOT
 from gpolicy.cluster.snapshot import parse_snapshot
 from gpolicy.colour import Tone
@@ -18,6 +18,7 @@ from gpolicy.errors import InputError
 from gpolicy.json_values import json_text
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_json import ANSWER
+from gpolicy.plan.step import Procedure
 from gpolicy.printable import count
 from gpolicy.remedy.saved_remedy import procedure_in
 from gpolicy.report.answer import NOTHING, Answer, Number, Section, Table
@@ -46,18 +47,31 @@ def file_answer(path: Path) -> tuple[Answer, Callable[[], str]]:
         amounts = {"group": len(state.groups), "node": len(state.nodes), "instance": len(state.instances)}
         verdict = ", ".join(count(amount, word) for word, amount in amounts.items())
         release = f"; Ganeti {state.software_version}" if state.software_version else ""
-        shown = show_answer(effective_state(state, str(path)))
-        shown = replace(shown, title="Cluster", name=state.name, verdict=f"{verdict}{release}", basis=state.notes)
-        answer = replace(shown, source=state.source, snapshot=state.snapshot)
+        values = show_answer(effective_state(state, str(path)))
+        values = replace(values, title="Cluster", name=state.name, verdict=f"{verdict}{release}", basis=state.notes)
+        answer = replace(values, source=state.source, snapshot=state.snapshot)
         return answer, data.decode
     procedure = procedure_in(written)
     content = {key: value for key, value in written.fields.items() if key != ANSWER}
     if written.fields.get(ANSWER) is not None:
-        return read_answer(written.record(ANSWER)), lambda: json_text(content)
+        return _checked(read_answer(written.record(ANSWER)), procedure, path), lambda: json_text(content)
     if isinstance(procedure, Plan):
         unknown = ("its cost is not in the file, which an earlier gpolicy made",)
         return replace(plan_answer(procedure), unknown=unknown), lambda: json_text(content)
     raise InputError(f"{path}: holds no report, as an earlier gpolicy made it", hint="make the remedy again")
+
+
+def _checked(answer: Answer, procedure: Procedure, path: Path) -> Answer:
+    """Return the report of a file with what follows from its content made anew; the rest is as the file says."""
+    basis = ("commands and guards were checked; the other figures are as the file says",)
+    if not isinstance(procedure, Plan):
+        return replace(answer, basis=(*answer.basis, *basis))
+    made = plan_answer(procedure)
+    if not answer.verdict.startswith(made.verdict.partition(":")[0]):
+        raise InputError(f"{path}: its report says {shown(answer.verdict)!r}, but the plan is: {made.verdict}")
+    own = {section.key: section for section in made.sections if section.key in ("guards", "steps", "left-out")}
+    sections = tuple(own.get(section.key, section) for section in answer.sections)
+    return replace(answer, sections=sections, basis=(*answer.basis, *basis))
 
 
 def _journal(path: Path) -> tuple[Answer, Callable[[], str]]:

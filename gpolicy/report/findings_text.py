@@ -9,7 +9,7 @@ from gpolicy.colour import Painter, Tone, without_colour
 from gpolicy.findings import Accepted, Finding, Severity, Span
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import as_text, columns, printable, wrapped
-from gpolicy.report.accepted_section import accepted_figure, accepted_section
+from gpolicy.report.accepted_section import accepted_figure, accepted_section, accepted_words
 from gpolicy.report.answer import Answer, Figure, Findings, Section
 from gpolicy.report.findings_json import summary
 
@@ -72,7 +72,7 @@ class _Writer:
         if len(findings) > MOST_SHOWN:
             yield f"{len(findings) - MOST_SHOWN} more are not shown here; --format json has all of them"
             yield ""
-        yield "; ".join([self._paint(Tone.STRONG, summary), *notes])
+        yield from self._wrapped(self._paint(Tone.STRONG, summary + ";" * bool(notes)), "; ".join(notes))
 
     def _finding(self, finding: Finding) -> Iterator[str]:
         tone = TONES[finding.severity]
@@ -91,7 +91,7 @@ class _Writer:
         """Yield the lines of a text behind a head, which is not broken: editors look for it."""
         together = "x" * columns(without_colour(printable(head)))
         first, *more = wrapped(f"{together} {printable(text)}", self._width - len(indent) - 2)
-        yield f"{indent}{first.replace(together, head, 1)}"
+        yield f"{indent}{first.replace(together, head, 1)}".rstrip()
         yield from (f"{indent}  {line}" for line in more)
 
     def _excerpt(self, span: Span, tone: Tone) -> Iterator[str]:
@@ -158,7 +158,7 @@ def findings_answer(
         verb="check",
         title="gpolicy check",
         name="",
-        verdict=summary_line(found),
+        verdict="; ".join([summary_line(found), *([f"accepted: {accepted_words(accepted)}"] if accepted else [])]),
         tone=Tone.BAD if any(map(fails, found)) else Tone.GOOD,
         figures=(
             *(

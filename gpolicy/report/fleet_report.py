@@ -21,6 +21,7 @@ from gpolicy.report.prometheus import Samples
 _WORST_FIRST: Final = (ExitCode.COULD_NOT_RUN, ExitCode.FINDINGS, ExitCode.CHANGES)
 _MOST_NAMES: Final = 8
 _MOST_ASIDE: Final = 5
+_DETAILS: Final = "Add --details to see each cluster."
 _CUT: Final = "<sub>The reports of {} are left out, since a comment must be short: {}</sub>"
 
 
@@ -115,10 +116,11 @@ def _errors(reports: Sequence[ClusterReport]) -> Iterator[str]:
     for item in reports:
         parts = [part for section in (item.answer.sections if item.answer else ()) for part in section.parts]
         findings = [finding for part in parts if isinstance(part, Findings) for finding in part.findings]
-        first = next((finding for finding in findings if finding.severity is Severity.ERROR), None)
-        if first is not None:
+        errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+        for first in errors[:1]:
             place = f"{first.span}: " if first.span else ""
-            told.setdefault(f"{place}{first.code} {first.message}", []).append(item.name)
+            more = f" (and {count(len(errors) - 1, 'more error')})" if len(errors) > 1 else ""
+            told.setdefault(f"{place}{first.code} {first.message}{more}", []).append(item.name)
     for text, names in told.items():
         yield f"{some(names, 3)}: {text}"
 
@@ -167,7 +169,8 @@ def _totals(reports: Sequence[ClusterReport]) -> tuple[Figure, ...]:
 def fleet_text(index: Answer, reports: Sequence[ClusterReport], display: Display) -> str:
     """Return the table as text, then, with details, each cluster that has more to say than its verdict."""
     if not display.details:
-        return render(index, display)
+        more = "" if display.quiet or all(item.is_quiet for item in reports) else f"{_DETAILS}\n"
+        return f"{render(index, display)}{more}"
     parts = [answer_text.render(index, display)]
     for item in reports:
         if item.answer is None:

@@ -53,6 +53,8 @@ def place_answer(report: PlaceReport) -> Answer:
     if report.instead:
         words = report.instead[0].words
         goes += f"; it would fit {words}" if words.startswith("without ") else f"; {words} would fit"
+    elif not report.ok and any((item.detail or "").startswith(UNKNOWN_SPINDLES) for item in report.candidates):
+        goes += ", as each disk needs a number of spindles on exclusive storage: write disk=SIZE:SPINDLES"
     if report.ok and report.objections:
         goes += f", says hail, but Ganeti would refuse it: {report.objections[0]}"
     possible = [item for item in report.candidates if item.ok]

@@ -307,9 +307,9 @@ def test_check_says_how_many_can_be_fixed(tmp_path: Path) -> None:
 def test_check_says_what_it_could_not_judge(tmp_path: Path) -> None:
     write(tmp_path, SLIP)
     write(tmp_path, "gpolicy: v1\nkind: NodeGroup\nname: fine\n---\nnodes: [*.example.org]\n", "q.yaml")
-    gap = gpolicy("check", tmp_path).stdout.splitlines()[-1]
+    gap = " ".join(gpolicy("check", tmp_path).stdout.split())
     there = f"{tmp_path}/q.yaml from line 5 on, NodeGroup gold; what depends on the whole policy"
-    assert gap == f"not judged until the errors are fixed: {there}"
+    assert gap.endswith(f"not judged until the errors are fixed: {there}")
     (tmp_path / "q.yaml").unlink()
     gpolicy("check", tmp_path, "--fix")
     assert gpolicy("check", tmp_path).stdout == "1 file, 1 group: no mistakes\n"

@@ -141,7 +141,17 @@ def test_the_moves_are_kept_for_apply_and_as_a_script(tmp_path: Path) -> None:
     assert all(step.inverse.commands for step in procedure.steps)
     text = script.read_text(encoding="utf-8")
     assert all(shlex.join(argv) in text for argv in commands)
-    assert gpolicy("show", file).stdout == gpolicy("evacuate", *SNAPSHOT, "node2", "--rate", "100M").stdout
+    told, shown = gpolicy("evacuate", *SNAPSHOT, "node2", "--rate", "100M").stdout, gpolicy("show", file).stdout
+    checked = "commands and guards were checked; the other figures are as the file says\n"
+    assert shown.replace(checked, "") == told.replace("next: add --save FILE for gpolicy apply, or --script FILE\n", "")
+
+
+def test_what_moves_break_is_said_where_soft_errors_are_ignored() -> None:
+    done = gpolicy("evacuate", *SNAPSHOT, "node1", "--primary-only", "--ignore-soft-errors")
+    verdict = " ".join(done.stdout.split())
+    assert "; but worse: 2 new conflicts: dns1, dns2 have the exclusion tag service:dns on node4" in verdict
+    assert "node1.example.org is the master: run gnt-cluster master-failover on another node first" in done.stdout
+    assert "but worse" not in gpolicy("evacuate", *SNAPSHOT, "node2", "--ignore-soft-errors").stdout
 
 
 def test_a_second_word_of_nodes_says_how_to_write_several() -> None:

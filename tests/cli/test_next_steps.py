@@ -22,6 +22,14 @@ def test_a_plan_file_names_the_next_command(tmp_path: Path, text: str, has_next:
     assert ("next:" in said) is has_next
 
 
+def test_a_plan_file_of_an_earlier_run_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    assert "earlier" not in gpolicy("plan", policy(tmp_path, CHANGE), "--state", STATE, "--save", file).stderr
+    done = gpolicy("plan", policy(tmp_path, "candidate_pool_size: x\n"), "--state", STATE, "--save", file)
+    assert done.returncode == 1
+    assert f"note: {file} is of an earlier plan\n" in done.stderr
+
+
 @pytest.mark.parametrize("form", ["json", "markdown", "html", "github"])
 def test_other_forms_of_a_plan_say_nothing_of_the_file(tmp_path: Path, form: str) -> None:
     file = tmp_path / "plan.json"

@@ -178,7 +178,7 @@ def test_a_file_called_like_a_report_gets_nothing_else(verb: str, tmp_path: Path
     words = (POLICY,) if verb == "plan" else ()
     done = gpolicy(verb, *words, *SNAPSHOT, "--format", "html", "--save", tmp_path / "page.HTML")
     assert (done.returncode, done.stdout) == (3, "")
-    assert "page.HTML: what is written there is no report\n  for the report write `--format html`" in done.stderr
+    assert "page.HTML: what is written there is no report\n  for the report write `--output html=" in done.stderr
     assert not list(tmp_path.iterdir())
 
 

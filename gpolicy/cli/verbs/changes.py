@@ -131,7 +131,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     exit_code, base = detailed_exitcode, base_of(clusters.changed_since)
     work = partial(_planned, request=request, save=save, script=script, detailed_exitcode=exit_code, base=base)
     targets = targets_of(clusters, given, volumes=physical_volumes)
-    return run_on(seen_together(targets) if targets.several else targets, work, outputs, verb="plan")
+    return run_on(seen_together(targets), work, outputs, verb="plan")
 
 
 def _planned(
@@ -178,6 +178,8 @@ def _planned(
     def data() -> dict[str, Any]:
         return plan_as_json(made, None if impact is None else impact_data(impact))
 
+    if save is not None and planned.errors and save.exists():
+        sys.stderr.write(as_text([f"note: {save} is of an earlier plan"]))
     if save is not None and not planned.errors:
         write_private(save, kept_text(data(), answer()).encode())
     if script is not None and made.safe:

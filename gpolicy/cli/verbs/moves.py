@@ -195,7 +195,8 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
             state, named_policy_of(target, state), what_if=what_if, resource_model=resource_model, working=working
         )
         report = find_evacuation(cluster, request, stop=after(seconds), working=working)
-        saved, answer = _saved(report.moved, state, cluster.state, policy), evacuate_answer(report)
+        saved = _saved(report.moved, state, cluster.state, policy)
+        answer = evacuate_answer(report, is_kept=bool(here.save or here.script))
         slowest = max((item.copied for item in report.moved), default=0) / request.rate
         data = saved_evacuation(report, saved)
         return Report(
