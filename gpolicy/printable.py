@@ -89,6 +89,12 @@ def wrapped(text: str, width: int) -> list[str]:
     return lines
 
 
+def hanging(text: str, width: int, indent: str = "") -> list[str]:
+    """Return a text made printable, as lines of at most `width` columns behind `indent`, later ones two columns in."""
+    first, *more = wrapped(printable(text), width - len(indent) - 2)
+    return [f"{indent}{first}", *(f"{indent}  {line}" for line in more)]
+
+
 def height(text: str, width: int) -> int:
     """Return the number of rows that a text takes on a terminal of this many columns."""
     lines = _CONTROL.sub("", text).splitlines()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from gpolicy.findings import Accepted
-from gpolicy.printable import printable, wrapped
+from gpolicy.printable import hanging
 from gpolicy.report.answer import Figure, Name, Section, Table, Weight
 
 NO_REASON: Final = "no reason is given"
@@ -32,15 +32,10 @@ def accepted_lines(accepted: Sequence[Accepted]) -> Iterator[str]:
     for item in accepted:
         finding = item.finding
         head = f"{finding.span or 'the policy'}: {finding.severity} {finding.code} {finding.name}"
-        yield from _lines(f"{head}: {finding.message}", "")
+        yield from hanging(f"{head}: {finding.message}", _WIDTH)
         until, new = f" until {item.until}" if item.until else "", ", new" if item.new else ""
-        yield from _lines(f"accepted by {item.by}{until}{new} ({item.place}): {item.reason or NO_REASON}", "  ")
-
-
-def _lines(text: str, indent: str) -> Iterator[str]:
-    first, *more = wrapped(printable(text), _WIDTH - len(indent) - 2)
-    yield f"{indent}{first}"
-    yield from (f"{indent}  {line}" for line in more)
+        told = f"accepted by {item.by}{until}{new} ({item.place}): {item.reason or NO_REASON}"
+        yield from hanging(told, _WIDTH, "  ")
 
 
 def accepted_section(accepted: Sequence[Accepted], locate: Callable[[str], str] = str) -> Section:

@@ -12,7 +12,7 @@ from typing import Final
 
 from gpolicy.colour import Painter, Tone
 from gpolicy.findings import Finding, Severity
-from gpolicy.printable import as_text, clipped, count, printable, wrapped
+from gpolicy.printable import as_text, clipped, count, hanging, printable
 from gpolicy.report.answer import (
     Answer,
     Cell,
@@ -245,8 +245,7 @@ class _Writer:
         return " ".join(_without(word, self.domain) for word in words)
 
     def wrapped(self, text: str, indent: str = "") -> list[str]:
-        first, *more = wrapped(printable(text), self.width - len(indent) - 2)
-        return [f"{indent}{first}", *(f"{indent}  {line}" for line in more)]
+        return hanging(text, self.width, indent)
 
 
 def _leaves(sections: Iterable[Section]) -> Iterator[Section]:

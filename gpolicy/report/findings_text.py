@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.colour import Painter, Tone, without_colour
 from gpolicy.findings import Accepted, Finding, Severity, Span
 from gpolicy.policy.source_file import Files
-from gpolicy.printable import as_text, columns, printable, wrapped
+from gpolicy.printable import as_text, columns, hanging, printable
 from gpolicy.report.accepted_section import accepted_figure, accepted_section, accepted_words
 from gpolicy.report.answer import Answer, Figure, Findings, Section
 from gpolicy.report.findings_json import summary
@@ -90,9 +90,9 @@ class _Writer:
     def _wrapped(self, head: str, text: str, indent: str = "") -> Iterator[str]:
         """Yield the lines of a text behind a head, which is not broken: editors look for it."""
         together = "x" * columns(without_colour(printable(head)))
-        first, *more = wrapped(f"{together} {printable(text)}", self._width - len(indent) - 2)
-        yield f"{indent}{first.replace(together, head, 1)}".rstrip()
-        yield from (f"{indent}  {line}" for line in more)
+        first, *more = hanging(f"{together} {text}", self._width, indent)
+        yield first.replace(together, head, 1).rstrip()
+        yield from more
 
     def _excerpt(self, span: Span, tone: Tone) -> Iterator[str]:
         """Yield the line that `span` begins on, and a line of carets; nothing if the file is not at hand."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -163,6 +163,7 @@ def _planned(
         made = replace(made, provenance=provenance_of(policy.files))
     places = {guard.name.value: guard.name.span for guard in policy.guards}
 
+    @cache
     def answer() -> Answer:
         return plan_answer(
             made,

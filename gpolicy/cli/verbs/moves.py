@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from math import ceil
 from pathlib import Path
 from shlex import quote
@@ -96,15 +97,15 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
             working=working,
         )
         report = find_remedy(cluster, rate=mib, stop=after(seconds), working=working)
-        saved = _saved(report.steps, state, cluster.state, given)
-        data, answer = remedy_data(report, saved), remedy_answer(report)
+        saved = cache(lambda: _saved(report.steps, state, cluster.state, given))
+        answer = remedy_answer(report)
         slowest = max((step.seconds for step in report.steps), default=0)
         return Report(
             exit_code=int(ExitCode.FINE),
             answer=lambda: answer,
-            own={"json": lambda: json_text(data)},
+            own={"json": lambda: json_text(remedy_data(report, saved()))},
             policy=(given,) if given and plan is None else (),
-            following=here.write(report.steps, cluster.state, saved, data, answer, slowest),
+            following=here.write(report.steps, cluster.state, saved, partial(remedy_data, report), answer, slowest),
         )
 
     return run(work, clusters, None if plan else given, outputs, verb="remedy")
@@ -195,10 +196,10 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
             state, named_policy_of(target, state), what_if=what_if, resource_model=resource_model, working=working
         )
         report = find_evacuation(cluster, request, stop=after(seconds), working=working)
-        saved = _saved(report.moved, state, cluster.state, policy)
+        saved = cache(lambda: _saved(report.moved, state, cluster.state, policy))
         answer = evacuate_answer(report, is_kept=bool(here.save or here.script))
         slowest = max((item.copied for item in report.moved), default=0) / request.rate
-        data = saved_evacuation(report, saved)
+        data = partial(saved_evacuation, report)
         return Report(
             exit_code=int(ExitCode.FINDINGS if report.stays or report.objections else ExitCode.FINE),
             answer=lambda: answer,
@@ -235,12 +236,15 @@ class _Files:
         self,
         moves: Sequence[Move],
         state: ClusterState,
-        saved: SavedRemedy,
-        data: dict[str, Any],
+        saved: Callable[[], SavedRemedy],
+        data: Callable[[SavedRemedy], dict[str, Any]],
         answer: Answer,
         slowest: float,
     ) -> tuple[str, ...]:
-        """Write the moves to the files; return what to do with them. The slowest job takes `slowest` seconds."""
+        """Write the moves to the files; return what to do with them. The slowest job takes `slowest` seconds.
+
+        `saved` makes the moves as `gpolicy apply` needs them, `data` makes JSON's own types of these.
+        """
         from gpolicy.opening import write_private, write_program  # noqa: PLC0415
         from gpolicy.remedy.commands import moves_script  # noqa: PLC0415
         from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
@@ -249,13 +253,13 @@ class _Files:
         is_plan = self.given is not None and self.given.suffix == ".json"
         when = f" once {'the plan is applied' if is_plan else 'the policy holds'}" if self.given else ""
         if self.save is not None:
-            write_private(self.save, kept_text(data, answer).encode())
+            write_private(self.save, kept_text(data(saved()), answer).encode())
             file, hours = quote(str(self.save)), ceil(slowest * 2 / 3600)
             patience = f" --job-timeout {hours * 3600}" if hours > 1 else ""  # twice the slowest, where it is long
             following.append(f"wrote {self.save}: gpolicy show {file} shows it again")
             following.append(f"next{when}: gpolicy apply {file} --to DST{patience}")
         if self.script is not None:
-            write_program(self.script, moves_script(moves, state, answer.verb, saved.supposed).encode())
+            write_program(self.script, moves_script(moves, state, answer.verb, saved().supposed).encode())
             following.append(f"wrote {self.script}: read it, and run it on the master of the cluster{when}")
         return tuple(following)
 
