@@ -423,8 +423,9 @@ def why_not(
             where = "no group" if wanted.group_name is None else f"group {wanted.group_name}"
             return f"{needs}, and {where} has {'so many' if wanted.group_name is None else there or 'none'}"
         return _no_candidate(cluster, wanted, restriction, hail)
-    counts = Counter(item.reason or "" for item in found)
-    return f"refused by {', '.join(f'{key} ({count})' for key, count in counts.most_common())}"
+    (first, number), *others = Counter(item.reason or "" for item in found).most_common()
+    more = "".join(f", {key} ({number:,})" for key, number in others)
+    return f"refused by {first} ({count(number, 'candidate')}){more}"
 
 
 def _no_candidate(cluster: Cluster, wanted: Wanted, restriction: frozenset[str] | None, hail: HailParameters) -> str:

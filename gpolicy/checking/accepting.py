@@ -117,9 +117,10 @@ class Waivers:
         first: dict[tuple[str, str], Waiver] = {}
         for number, (waiver, info) in enumerate(self._active):
             if number not in self._used and ran(info.key):
-                message = f"{info.code} {info.name} finds nothing at {waiver.where!r}: the waiver is not needed"
                 is_known = any(fnmatchcase(label, waiver.where) for label in labels)
                 is_known = is_known or any(_names(waiver.where, file) for file in files)
+                why = "the waiver is not needed" if is_known else "no object and no file is called that"
+                message = f"{info.code} {info.name} finds nothing at {waiver.where!r}: {why}"
                 fix = self._removal(waiver) if is_known else None
                 hint = "remove the waiver" if is_known else _guess(waiver.where, labels, files)
                 yield WAIVER_UNUSED.finding(message, waiver.span, hint=hint, fix=fix)

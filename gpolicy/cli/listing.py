@@ -26,6 +26,7 @@ from gpolicy.provenance import FORM, Provenance, age_words
 from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Section, Table
 
 _AT_ONCE = 16
+_MOST_TOLD = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,7 @@ def clusters(path: Path | None, labels: Sequence[str], shown: Outputs, *, second
     verdict = count(len(targets), "cluster")
     if not offline:
         verdict += f", {len(silent)} of them without an answer" if silent else ", all answer"
+    silence = [f"{target.name}: {item.error}" for target, item in zip(targets, seen, strict=True) if item.error]
     verdict += "; the settings file has a mistake" if mistake else ""
     report = Report(
         exit_code=int(ExitCode.COULD_NOT_RUN if silent else ExitCode.FINE),
@@ -65,7 +67,8 @@ def clusters(path: Path | None, labels: Sequence[str], shown: Outputs, *, second
             verdict=verdict,
             tone=Tone.BAD if silent or mistake else Tone.GOOD,
             sections=(_section(targets, seen, now, offline=offline),),
-            notes=(mistake,) if mistake else (),
+            next=(*silence, mistake)[:_MOST_TOLD],
+            notes=(*silence, mistake),
             provenance=Provenance(made_at=now),
         ),
         own={"json": lambda: json_text(_data(targets, seen) | {"settings_mistake": mistake or None})},
@@ -129,8 +132,8 @@ def _policy(target: Target) -> Cell:
 
 def _answer(item: _Seen, now: str) -> tuple[str, ...]:
     if item.contact is None:
-        return f"no: {item.error}", NOTHING, NOTHING, NOTHING
-    age = age_words(item.read_at, now).removeprefix("state ") if item.read_at else "not known"
+        return "no", NOTHING, NOTHING, NOTHING
+    age = age_words(item.read_at, now).removeprefix("state ").removeprefix("read ") if item.read_at else "not known"
     return "yes", item.contact.name or NOTHING, item.contact.version or NOTHING, age
 
 

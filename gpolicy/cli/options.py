@@ -151,6 +151,8 @@ class Shown:
         files, shown, old = list[tuple[str, Path]](), list[str](), list[Path]()
         for text in self.output or ():
             form, equals, file = text.partition("=")
+            if equals and file in forms_of(verb) and form not in forms_of(verb):
+                raise UsageError(f"--output {text}: the format comes first", hint=f"write --output {file}={form}")
             if equals and form.isalpha():
                 files.append((form, Path(file)))
             elif form in forms_of(verb):
@@ -169,7 +171,9 @@ class Shown:
 
     def _display(self, verb: str, form: str, *, every: bool = False) -> Display:
         if form not in forms_of(verb):
-            raise UsageError(f"unknown format {form!r}", hint=did_you_mean_one_of(form, "formats", forms_of(verb)))
+            near = {"md": "markdown", "htm": "html"}.get(form)
+            hint = f"Did you mean `{near}`?" if near else did_you_mean_one_of(form, "formats", forms_of(verb))
+            raise UsageError(f"unknown format {form!r}", hint=hint)
         if self.budget is not None and self.budget < LEAST_BUDGET:
             raise UsageError(f"a budget of {self.budget} bytes is too small", hint=f"the minimum is {LEAST_BUDGET}")
         budget = COMMENT_BUDGET if self.budget is None else self.budget

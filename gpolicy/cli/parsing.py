@@ -64,7 +64,12 @@ def _hint(error: BaseException, verb: str) -> str:
         return f"is it a group? Write `--group {extra['words']}`"
     wrong = getattr(error, "option_name", None)
     if not wrong:
-        return help_of
+        usage = " ".join(item.make_metavar(context) for item in arguments)
+        return f"write `gpolicy {verb} {usage}`; {help_of}" if _text(error).startswith("Missing") else help_of
+    if any(f"{wrong[2:]}=" in (item.help or "") for item in arguments):
+        return f"write it as a word: `{wrong[2:]}=…`"
+    if wrong == "--strict" and "--fail-on" in known:
+        return "write `--fail-on warning`"
     if wrong in _BEFORE_VERBS:
         return f"write it before the verb: `gpolicy {wrong} {verb}`"
     if verb not in VERBS and wrong not in known and str(wrong).startswith("--") and _of_a_verb(str(wrong)):

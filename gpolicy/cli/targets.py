@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.cli.options import STATE_VARIABLE, Clusters, MaybeClusters, RapiOptions, as_option, source_options
 from gpolicy.cli.output import Report, show_report
 from gpolicy.cli.terminal import working
-from gpolicy.cluster.sources import FILE_SCHEMES, SCHEMES, SourceOptions
+from gpolicy.cluster.sources import FILE_SCHEMES, SourceOptions
 from gpolicy.errors import ArgumentError, InputError, UsageError
 from gpolicy.ganeti.releases import RELEASE_VARIABLE, check_release
 from gpolicy.opening import real_path
@@ -95,7 +95,10 @@ class Target:
 
             src = f"snapshot:{newest_snapshot(self.snapshots, self.name)}"
         if src is None:
-            hint = f"give --state SRC or set {STATE_VARIABLE}; SRC is one of: {'; '.join(SCHEMES.values())}"
+            hint = (
+                "give --state local: on the master, else --state ssh://HOST, rapi://HOST or snapshot:FILE, or set"
+                f" {STATE_VARIABLE}; `gpolicy help plan` lists all sources"
+            )
             raise UsageError("no state is given: where is the cluster read from?", hint=hint)
         said = os.environ.get(RELEASE_VARIABLE)
         declared = check_release(said, RELEASE_VARIABLE) if said else None

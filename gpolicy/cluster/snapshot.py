@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from functools import partial
 from pathlib import Path as FilePath
+from typing import Final
 
 from gpolicy.cluster.assembly import checked, own_values, read_part
 from gpolicy.cluster.json_input import parse_json, read_bytes
@@ -65,6 +66,9 @@ def dump_snapshot(state: ClusterState, *, taken_at: str | None = None) -> bytes:
         raise GpolicyError(about(state.address, "holds a number or text that JSON cannot carry")) from None
 
 
+_WRITE_ONE: Final = "write one with: gpolicy snapshot --state SRC FILE"
+
+
 def read_snapshot(path: FilePath) -> ClusterState:
     """Return the state in the snapshot at `path`. Raise InputError if it is not a snapshot."""
     return parse_snapshot(read_bytes(path), str(path))
@@ -72,9 +76,14 @@ def read_snapshot(path: FilePath) -> ClusterState:
 
 def parse_snapshot(data: bytes, where: str) -> ClusterState:
     """Return the state in `data`, the content of a snapshot. Raise InputError, which begins with `where`."""
-    document = Record.of(parse_json(data, where), where)
+    try:
+        document = Record.of(parse_json(data, where), where)
+    except InputError as error:
+        raise InputError(error.message, hint=error.hint or _WRITE_ONE) from None
     if document.fields.get("kind") != KIND:
-        raise InputError(f"{where}: not a snapshot of gpolicy", hint="write one with: gpolicy snapshot")
+        kind = document.fields.get("kind")
+        found = f", but {shown(kind)}" if isinstance(kind, str) else ""
+        raise InputError(f"{where}: not a snapshot of gpolicy{found}", hint=_WRITE_ONE)
     version = document.text("format_version")
     if version.split(".")[0] != FORMAT_VERSION.split(".", maxsplit=1)[0]:
         raise InputError(f"{where}: is of format {version!r}, this gpolicy reads {FORMAT_VERSION}")

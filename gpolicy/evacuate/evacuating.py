@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Group
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
@@ -42,6 +42,7 @@ from gpolicy.evacuate.evacuation import (
     EvacuationReport,
     EvacuationRequest,
     MovedInstance,
+    OtherRequest,
     RequestToHail,
     StayingInstance,
 )
@@ -71,27 +72,34 @@ def find_evacuation(
     that it is about is not known.
     """
     stop = stop or never()
-    report = _find(state, request, tell, stop)
-    if report.group is None and request.mode is EvacuationMode.ALL and not request.targets and report.requests:
-        reboot = _find(state, replace(request, mode=EvacuationMode.PRIMARY), tell, stop)
-        report = replace(report, for_a_reboot=reboot)
-    if report.group is None and len(report.leaving) > 1 and not request.targets:
-        alone = (_find(state, replace(request, nodes=name), tell, stop) for name in report.leaving)
-        report = replace(report, in_turn=tuple(alone))
+
+    def other(cluster: ClusterState = state, **words: Any) -> OtherRequest:
+        return _asked(cluster, replace(request, **words), tell, stop).outcome()
+
+    report = _asked(state, request, tell, stop).report()
+    if report.to_other_nodes:
+        whole = request.mode is EvacuationMode.ALL and report.requests
+        report = replace(
+            report,
+            for_a_reboot=other(mode=EvacuationMode.PRIMARY) if whole else None,
+            in_turn=tuple(other(nodes=name) for name in report.leaving if len(report.leaving) > 1),
+            without_soft_errors=other(ignore_soft_errors=True) if report.kept_by_soft_errors else None,
+        )
     plain = without_parameters(state)
     if plain is None:
         return report
-    other = _find(plain, request, tell, stop) if report.exhaustive else report
-    elsewhere = dict(_ends(report) ^ _ends(other)) if other.exhaustive else {}
+    unlike = _ends(report) ^ _ends(other(plain)) if report.exhaustive else ()
+    elsewhere = {} if stop.ended else dict(unlike)
     otherwise = f"{count(len(elsewhere), 'instance')} would end up elsewhere" if elsewhere else ""
     return replace(report, parameters=decisive(state, otherwise))
 
 
-def _ends(report: EvacuationReport) -> set[tuple[str, tuple[str, ...]]]:
-    return {(item.instance, item.nodes_after) for item in report.moved} | {(i.instance, i.nodes) for i in report.stays}
+def _ends(found: EvacuationReport | OtherRequest) -> set[tuple[str, tuple[str, ...]]]:
+    return {(item.instance, item.nodes_after) for item in found.moved} | {(i.instance, i.nodes) for i in found.stays}
 
 
-def _find(state: ClusterState, request: EvacuationRequest, tell: Tell, stop: Stop) -> EvacuationReport:
+def _asked(state: ClusterState, request: EvacuationRequest, tell: Tell, stop: Stop) -> _Evacuation:
+    """Return the evacuation after all requests to hail."""
     group = None if request.group is None else one_of("group", request.group, state.groups, "group")
     if group is not None:
         leaving = [node.name for node in state.nodes_of(group)]
@@ -105,7 +113,7 @@ def _find(state: ClusterState, request: EvacuationRequest, tell: Tell, stop: Sto
     evacuation = _Evacuation(state, state, request, frozenset(leaving), group, to, tell, stop, unknown)
     for mode in evacuation.modes():
         evacuation.ask(mode)
-    return evacuation.report()
+    return evacuation
 
 
 def _known(
@@ -328,6 +336,9 @@ class _Evacuation:
             for state in (self.observed, self.state)
         )
         return tuple(sentence for key, sentence in after.items() if key not in before)
+
+    def outcome(self) -> OtherRequest:
+        return OtherRequest(tuple(sorted(self.leaving)), tuple(self.moved), tuple(self.stays.values()))
 
     def report(self) -> EvacuationReport:
         before, cluster_before = self._load(self.observed)

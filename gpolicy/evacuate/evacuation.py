@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from gpolicy.allocator.evacuation import EvacuationMode
 from gpolicy.analysis.basis import StateReport
+from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.remedy.saved_remedy import Move, Words
+
+_SOFT: Final = {item.key for item in (Cause.TAGS, Cause.RESERVE, Cause.VCPU_RATIO, Cause.SPINDLE_RATIO)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,20 @@ class StayingInstance:
     candidates: tuple[Candidate, ...] | None = ()
 
 
+@dataclass(frozen=True, slots=True)
+class OtherRequest:
+    """What comes of the same request put otherwise: the jobs, and what stays."""
+
+    leaving: tuple[str, ...]
+    moved: tuple[MovedInstance, ...]
+    stays: tuple[StayingInstance, ...]
+
+    @property
+    def copied(self) -> int:
+        """The disk that all moves copy."""
+        return sum(item.copied for item in self.moved)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvacuationReport(StateReport):
     """How `leaving` nodes (of `group`, if it is emptied as a whole) are emptied, as `asked`.
@@ -97,8 +115,9 @@ class EvacuationReport(StateReport):
     `objections` tell why Ganeti would refuse what hail accepts. `exhaustive`: none stays for lack of time.
     `short_before` and `short_after` are the nodes that have too little memory to take over the instances that they
     mirror (N+1). `for_a_reboot` is the same of what runs on the nodes only, where all was asked for; `in_turn` the same
-    for each of several nodes alone, as when they are rebooted one after the other. `breaks` says what the moves break,
-    where soft errors are ignored; `master` is the master node, if it is to be emptied.
+    for each of several nodes alone, as when they are rebooted one after the other; `without_soft_errors` the same if
+    soft errors are ignored, where they keep instances. `breaks` says what the moves break, where soft errors are
+    ignored; `master` is the master node, if it is to be emptied.
     """
 
     leaving: tuple[str, ...]
@@ -112,10 +131,23 @@ class EvacuationReport(StateReport):
     objections: tuple[str, ...] = ()
     exhaustive: bool = True
     notes: tuple[str, ...] = ()
-    for_a_reboot: EvacuationReport | None = None
-    in_turn: tuple[EvacuationReport, ...] = ()
+    for_a_reboot: OtherRequest | None = None
+    in_turn: tuple[OtherRequest, ...] = ()
+    without_soft_errors: OtherRequest | None = None
     breaks: tuple[str, ...] = ()
     master: str = ""
+
+    @property
+    def to_other_nodes(self) -> bool:
+        """Whether instances stay in their group."""
+        return self.group is None and not self.asked.targets
+
+    @property
+    def kept_by_soft_errors(self) -> bool:
+        """Whether an instance may stay for nothing but a soft error."""
+        told = [item.candidates for item in self.stays]
+        soft = any(of is None or any(one.reason in _SOFT for one in of) for of in told)
+        return soft and not self.asked.ignore_soft_errors
 
     @property
     def copied(self) -> int:

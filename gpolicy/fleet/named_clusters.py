@@ -300,7 +300,7 @@ def _refuse_shared_policies(file: SettingsFile, clusters: Sequence[NamedCluster]
 
 
 def _refuse_one(file: SettingsFile, clusters: Sequence[NamedCluster]) -> None:
-    """Raise InputError for a cluster whose policy or CA is not there, or with the live address of another one."""
+    """Raise InputError for a cluster whose policy or CA is not there, or with the address of another one."""
     addresses: dict[str, str] = {}
     for cluster in clusters:
         if cluster.policy is not None and not cluster.policy.exists():
@@ -318,9 +318,10 @@ def _refuse_one(file: SettingsFile, clusters: Sequence[NamedCluster]) -> None:
 
 
 def _places_of(address: str) -> Iterator[str]:
-    """Yield what no other cluster may share of a live address: the whole, and a host with no port, elsewhere."""
-    if address.partition(":")[0] in DESTINATIONS:
+    """Yield what no other cluster may share of an address: the whole, and of a live one a host with no port."""
+    if address and not address.startswith("sim:"):
         yield address
+    if address.partition(":")[0] in DESTINATIONS:
         parts = urlsplit(address)
         if parts.hostname and parts.port is None and not parts.hostname.startswith(("localhost", "127.", "::1")):
             yield parts.hostname

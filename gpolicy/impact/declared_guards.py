@@ -411,7 +411,8 @@ def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundanc
     today = f"{count(change.before.survives, 'node failure')} today, " if change.before else ""
     survives = f"{title}: survives {today}{then} after"
     if after.survives >= guard.limit:
-        return True, f"{survives}, at least {guard.shown_limit}"
+        lost = f"; {count(after.unmirrored, 'instance')} without a mirror cannot fail over" if after.unmirrored else ""
+        return True, f"{survives}, at least {guard.shown_limit}{lost}"
     if after.unavailable is not None or (after.asked < guard.limit <= after.nodes and not after.not_absorbed):
         reason = (
             after.unavailable
@@ -426,4 +427,4 @@ def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundanc
 
 
 def _on(basis: BasisKind | None) -> str:
-    return f" ({basis.value})" if basis else ""
+    return f" ({basis.value})" if basis and basis is not BasisKind.MEASURED else ""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from os.path import relpath
 from pathlib import Path
 from typing import Final
@@ -176,8 +176,11 @@ def policy_files(path: Path) -> list[Path]:
     names = {file: relative_path(str(file), top) for file in files} if globs else {}
     if files := [file for file in files if not any(matches_glob(names[file], glob) for glob in globs)]:
         return files
+    own = (f"is it a file of gpolicy? `gpolicy show {file}` shows one" for file in sorted(path.glob("*.json")))
     unread = (f"{finding.span.file}: {finding.hint}" for finding in unread_files(path) if finding.span)
-    raise InputError(f"{path}: no YAML files here", hint=next(unread, "`gpolicy init` writes a first policy"))
+    raise InputError(
+        f"{path}: no YAML files here", hint=next(chain(unread, own), "`gpolicy init` writes a first policy")
+    )
 
 
 def has_policy(directory: Path) -> bool:
@@ -287,7 +290,7 @@ def read_files(paths: Sequence[Path], within: Boundary, texts: Mapping[str, str]
         text = read_text(path, within, texts, result)
         if text is None:
             continue
-        is_foreign = len(paths) > 1 and _VALUES.search(text) is not None and _OURS.search(text) is None
+        is_foreign = "\0" not in text and _VALUES.search(text) is not None and _OURS.search(text) is None
         file = SourceFile(str(path), text, is_foreign=True) if is_foreign else read_yaml(text, str(path))
         result.files[str(path)] = file
         result.findings += [_foreign_finding(path, within)] if is_foreign else file.findings

@@ -108,7 +108,7 @@ def moves_script(moves: Sequence[Move], state: ClusterState, again: str, suppose
         version=__version__,
         cluster=name_for_script(state.name),
         cluster_uuid=state.cluster.identity.uuid,
-        read_from=state.source,
+        read_from=state.read_from,
         sets=sets,
         back=back,
         supposed=supposed,

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpolicy.allocator.evacuation import EvacuationMode
-from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.colour import Tone
-from gpolicy.evacuate.evacuation import EvacuationReport, MovedInstance, RequestToHail, StayingInstance
+from gpolicy.evacuate.evacuation import EvacuationReport, MovedInstance, OtherRequest, RequestToHail, StayingInstance
 from gpolicy.ganeti.commands import shell_line
 from gpolicy.json_shape import COUNT, FROM_ONE, TEXTS, Document, Key, Many, Shape
 from gpolicy.printable import count, some
@@ -48,9 +47,20 @@ _OF: Final = {
     EvacuationMode.PRIMARY: " of what runs there",
     EvacuationMode.SECONDARY: " of the copies there",
 }
-_SOFT: Final = {item.key for item in (Cause.TAGS, Cause.RESERVE, Cause.VCPU_RATIO, Cause.SPINDLE_RATIO)}
 _TRIED: Final = re.compile(r"Group (\S+)(?: \(\w+\))?: (?:error |No valid allocation solutions, failure reasons: )")
 """How hail begins what it says of a group."""
+_LACKS: Final = {
+    "FailMem": "memory",
+    "FailDisk": "disk",
+    "FailCPU": "CPUs",
+    "FailN1": "memory for N+1",
+    "FailTags": "exclusion tags",
+    "FailMig": "migration tags",
+    "FailDiskCount": "the number of disks",
+    "FailSpindles": "spindles",
+}
+_COUNTED: Final = re.compile(rf"({'|'.join(_LACKS)}): (\d+)")
+"""How hail counts refused candidates."""
 _STOPPED: Final = "the search ended early, by --seconds or Ctrl-C: what was not looked at may move, too"
 _MANY: Final = 3  # instances with one reason that share a row
 
@@ -82,9 +92,10 @@ def evacuate_answer(report: EvacuationReport, *, is_kept: bool = False) -> Answe
             *report.objections,
             *(f"the moves break what held before: {text}" for text in report.breaks),
             *_short(report),
+            *_first(report),
             *report.notes,
         ),
-        next=(*_soft(report), *_first(report), *(() if is_kept else _to_apply(report))),
+        next=(*_more(report), *_first(report), *(() if is_kept else _to_apply(report))),
         terms=_failures(report),
         rows_with="with --all-candidates, or in --format json",
     )
@@ -116,9 +127,11 @@ def _in_turn(report: EvacuationReport) -> Iterator[Figure]:
 
 
 def _first(report: EvacuationReport) -> Iterator[str]:
-    """Yield what to do before the moves."""
+    """Yield what to do before the moves, or beside them."""
     if report.master:
         yield f"{report.master} is the master: run gnt-cluster master-failover on another node first"
+    elif report.group is None and report.asked.mode is EvacuationMode.ALL and report.leaving:
+        yield f"gnt-node modify --drained yes {report.leaving[0]} keeps new instances away"
 
 
 def _to_apply(report: EvacuationReport) -> Iterator[str]:
@@ -171,31 +184,18 @@ def _stays(report: EvacuationReport) -> Section:
             rows.append((names(item.instance for item in together), template, names(nodes), why))
     headings = ("instances", "template", "nodes", "why")
     table = Table("What stays, and why", "reasons", headings, rows, weight=Weight.WORSE, last_apart=True, brief=5)
-    notes = []
-    if any(item.template in ("plain", "file") for item in report.stays):
-        notes.append(
-            "hail moves no plain and no file instances: `gnt-instance move -n NODE INSTANCE` copies one to another"
-            " node, and stops it meanwhile"
-        )
-    if report.group is not None and report.stays:
-        notes.append(
-            "`gpolicy place` with the size of an instance and group=NAME says in figures why a group refuses it"
-        )
-    return Section("stays", "Stays", [table], (*notes, *_soft(report)))
+    refused = "`gpolicy place` with the size of an instance and group=NAME says in figures why a group refuses it"
+    notes = (refused,) if report.group is not None and report.stays else ()
+    return Section("stays", "Stays", [table], (*notes, *_more(report)))
 
 
-def _soft(report: EvacuationReport) -> Iterator[str]:
-    """Yield what moves more, where nothing but soft errors keeps instances."""
-    refused = {item.reason for stay in report.stays for item in stay.candidates or ()}
-    if (
-        refused & _SOFT
-        and not report.asked.ignore_soft_errors
-        and not any(item.mode is None for item in report.requests)
-    ):
-        yield (
-            "--ignore-soft-errors moves instances against exclusion tags, ratios and the memory reserved for N+1, as"
-            " gnt-node evacuate does with it"
-        )
+def _more(report: EvacuationReport) -> Iterator[str]:
+    """Yield what moves more than hail moves with this request."""
+    if (without := report.without_soft_errors) and len(without.stays) < len(report.stays):
+        left = f"{count(len(without.stays), 'instance')} would stay" if without.stays else "nothing would stay"
+        yield f"with --ignore-soft-errors {left} (against exclusion tags, ratios and N+1)"
+    if report.to_other_nodes and any(item.template in ("plain", "file") for item in report.stays):
+        yield "hail moves no plain and no file instances: gnt-instance move -n NODE INSTANCE does, and stops them"
 
 
 def _why(item: StayingInstance) -> str:
@@ -203,7 +203,8 @@ def _why(item: StayingInstance) -> str:
     match item.candidates:
         case (only,):
             return _refusal(only)
-    return _TRIED.sub(r"group \1: ", item.reason)
+    of_groups = _TRIED.sub(r"group \1: ", item.reason)
+    return _COUNTED.sub(lambda found: f"{found[2]} refused by {_LACKS[found[1]]} ({found[1]})", of_groups)
 
 
 def _refusal(item: Candidate) -> str:
@@ -323,7 +324,7 @@ _STAYS: Final = Shape(StayingInstance).with_keys(
     reason="What hail says.",
     candidates=_CANDIDATES,
 )
-_ALONE: Final = Shape(EvacuationReport).with_keys(
+_ALONE: Final = Shape(OtherRequest).with_keys(
     node=Key("The node.", str, lambda report: report.leaving[0]),
     jobs=Key("Number of jobs.", COUNT, lambda report: len(report.moved)),
     copied=Key("Disk that they copy.", COUNT),

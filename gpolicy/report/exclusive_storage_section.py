@@ -157,4 +157,6 @@ def _summary(change: ExclusiveStorageChange) -> str:
     differ = [group.group for group in change.groups if group.differ]
     if differ:
         parts.append(f"physical volumes too different in {', '.join(differ)}")
+    blind = sum(len(group.not_measured) for group in change.groups)
+    parts += [f"physical volumes of {count(blind, 'node')} not measured"] if blind else []
     return "; ".join(parts) or ("as before, and nothing is wrong with it" if change.groups else "no node has it")

@@ -81,6 +81,7 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
     rows = []
     for item in reports:
         verdict = item.verdict if item.answer else f"could not run: {item.error}"
+        verdict += f" · {item.answer.amount}" if item.answer and item.answer.amount else ""
         values = {figure.name: figure.value for figure in item.answer.figures} if item.answer else {}
         rows.append((Page(item.name), verdict, *(values.get(heading, NOTHING) for heading in headings)))
     row_tones = tuple(item.tone for item in reports)

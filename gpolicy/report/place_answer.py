@@ -50,9 +50,10 @@ def place_answer(report: PlaceReport) -> Answer:
     goes = f"goes nowhere: {report.reason}"
     if report.ok:
         goes = f"goes to {' / '.join(report.nodes)} in group {report.group}"
-    if report.instead:
-        words = report.instead[0].words
-        goes += f"; it would fit {words}" if words.startswith("without ") else f"; {words} would fit"
+    others = [item.words for item in report.instead or ()]
+    smaller = any(not words.startswith("without ") for words in others)
+    if others:
+        goes += f"; it would fit {others[0]}" if others[0].startswith("without ") else f"; {others[0]} would fit"
     elif not report.ok and any((item.detail or "").startswith(UNKNOWN_SPINDLES) for item in report.candidates):
         goes += ", as each disk needs a number of spindles on exclusive storage: write disk=SIZE:SPINDLES"
     if report.ok and report.objections:
@@ -77,7 +78,7 @@ def place_answer(report: PlaceReport) -> Answer:
             Section(
                 "refused",
                 "Refused",
-                list(_refused(refused, several=several, brief=0 if report.ok or report.instead else 2)),
+                list(_refused(refused, several=several, brief=0 if report.ok or smaller else 2)),
                 summary=_candidates(refused),
             ),
         ),

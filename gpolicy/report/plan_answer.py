@@ -49,7 +49,6 @@ from gpolicy.report.pictures import MEMORY, GroupPicture, domain_pictures, group
 from gpolicy.report.plan_words import (
     amount,
     change_words,
-    differs_in_effect,
     full_verdict,
     guard_verdict,
     not_compared,
@@ -58,7 +57,6 @@ from gpolicy.report.plan_words import (
     worst_first,
 )
 from gpolicy.report.remedy_section import remedy_figures
-from gpolicy.report.values_text import value_text
 
 _MOST_GUARDS: Final = 2
 _WEIGHT_TONES: Final = {Weight.WORSE: Tone.BAD, Weight.CHANGED: Tone.PLAIN}
@@ -169,11 +167,6 @@ def _change(change: Change, *, none_newly: bool) -> Entry:
 
 def _remarks(change: Change, *, none_newly: bool) -> Iterator[Line]:
     """Yield what there is to say of a change; `none_newly`: no existing instance newly violates the policy."""
-    if change.action in (ChangeAction.SET, ChangeAction.RESET) and differs_in_effect(change):
-        effective = (
-            f"{value_text(change.path, change.effective_before)} → {value_text(change.path, change.effective_after)}"
-        )
-        yield Line(f"in effect: {effective}")
     if change.takes_effect is not TakesEffect.AT_ONCE and change.path != TAGS:
         yield Line(f"takes effect: {change.takes_effect}")
     if change.affects:

@@ -21,7 +21,7 @@ def nothing_to_do(plan: Plan) -> str:
     """Return why there is nothing to do; empty if there is something."""
     errors = sum(item.severity == "error" for item in plan.findings)
     if errors:
-        return f"No plan: {count(errors, 'error')} in what the policy asks of this cluster"
+        return f"No plan: the policy has {count(errors, 'error')} for this cluster"
     if plan.left_out and not plan.changes:
         return f"No changes in this part of the plan: {count(len(plan.left_out), 'change')} left out"
     same = (
@@ -99,17 +99,12 @@ def change_words(change: Change) -> str:
         case path, _ if path in (MINMAX, TAGS):
             return ".".join(path)
     path, name = change.path, ".".join(change.path)
-    if change.action is ChangeAction.RESET:
-        return f"{name}: {value_text(path, change.before)} → inherit"
-    return f"{name}: {value_text(path, change.before)} → {value_text(path, change.after)}"
-
-
-def differs_in_effect(change: Change) -> bool:
-    """Return whether the effective values tell more than the own values."""
-    if change.path == MINMAX:
-        return False
-    shown = (change.before, change.after)
-    return (change.effective_before, change.effective_after) != shown and change.effective_before is not None
+    before, after = value_text(path, change.before), value_text(path, change.after)
+    if change.before is None and change.effective_before is not None:
+        before = f"{value_text(path, change.effective_before)} (inherited)"
+    if change.after is None:
+        after = f"inherit ({value_text(path, change.effective_after)})"
+    return f"{name}: {before} → {after}"
 
 
 def tag_changes(change: Change) -> Iterator[tuple[str, str]]:

@@ -34,7 +34,8 @@ def _own(item: EffectiveObject) -> Entry:
     own = [value for value in item.values if value.state is Declaration.EXPLICIT and value.origin]
     told = [f"{'.'.join(value.path)} {_brief(value.path, value.origin.value)}" for value in own if value.origin]
     told += [f"tags {' '.join(item.tags)}"] if item.tags else []
-    return Entry(", ".join(told) or "no values of its own", name=item.label)
+    name = f"{item.label} in {item.group}" if item.group is not None else item.label
+    return Entry(", ".join(told) or "no values of its own", name=name)
 
 
 def _section(item: EffectiveObject, number: int, version: str, *, origin: bool) -> Section:

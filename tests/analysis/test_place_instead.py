@@ -119,7 +119,7 @@ def test_a_group_too_large_for_its_limits_has_no_answer_to_this() -> None:
     state = simulated_state("p,60,4T,128G,32")
     request = PlaceRequest(memory=122880, vcpus=1, disks=(Disk(1024),), template="plain")
     report = place(state, request, limits=Limits(max_node_failures=3), instead=True)
-    assert (report.ok, report.reason, report.instead) == (False, "refused by ipolicy.minmax (60)", None)
+    assert (report.ok, report.reason, report.instead) == (False, "refused by ipolicy.minmax (60 candidates)", None)
 
 
 def test_a_group_that_takes_the_instance_when_it_is_named_comes_first() -> None:

@@ -54,7 +54,7 @@ def test_any_two_nodes_may_fail(there: int, fits: bool) -> None:
         assert not any("hail itself" in note for note in report.notes)
         return
     assert report.info.startswith("Request successful")
-    assert report.reason == "refused by max_node_failures (4)"
+    assert report.reason == "refused by max_node_failures (4 candidates)"
     (note,) = [note for note in report.notes if "hail itself" in note]
     assert note.startswith("hail itself would place it on ")
     text = "without a + b: no place for i1 (memory: 4G memory wanted, at most 4G free on 2 nodes)"

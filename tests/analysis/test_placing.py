@@ -109,7 +109,7 @@ def test_reasons_have_policy_keys_and_numbers() -> None:
     full = place(dedicated([3]), PlaceRequest(memory=2048, vcpus=1, disks=(Disk(20480, 2),), template="plain"))
     assert (full.candidates[0].reason, full.candidates[0].htools_reason) == ("memory", "FailMem")
     assert full.candidates[0].detail == "three-quarter0: 2G memory wanted, 1G free"
-    assert full.reason == "refused by memory (1)"
+    assert full.reason == "refused by memory (1 candidate)"
 
 
 def shared(vcpu: str = "1.0", tags: str = "", spindles: str = "32.0") -> ClusterState:

@@ -49,7 +49,7 @@ def test_a_flag_of_the_policy_counts_where_the_source_shows_no_parameters(tmp_pa
     (tmp_path / "one.data").write_text(ONE_NODE)
     asked = ("place", "memory=2G", "vcpus=4", "disk=10G", "--state", f"text:{tmp_path / 'one.data'}")
     without = gpolicy(*asked)
-    assert "goes nowhere: refused by n1-capacity (1)" in without.stdout
+    assert "goes nowhere: refused by n1-capacity (1 candidate)" in without.stdout
     assert decided(without) == []
     done = gpolicy(*asked, "--details", "-p", policy(tmp_path, "{no-capacity-checks: ~}", "one"))
     assert (done.returncode, done.stdout.splitlines()[1]) == (

@@ -36,7 +36,7 @@ def test_the_text_says_what_moves_what_stays_and_why() -> None:
     assert done.returncode == 1
     assert lines[1] == "node1.example.org cannot be emptied: 2 of 7 instances stay"
     assert "exclusion-tags: node4.example.org: has service:dns already [FailTags]" in done.stdout
-    assert "--ignore-soft-errors moves instances against exclusion tags" in done.stdout
+    assert "with --ignore-soft-errors nothing would stay (against exclusion tags" in done.stdout
     assert "gnt-node evacuate --force" not in done.stdout  # Ganeti would move nothing
 
 
@@ -163,5 +163,5 @@ def test_a_second_word_of_nodes_says_how_to_write_several() -> None:
 def test_instances_that_stay_for_one_reason_share_a_row_with_a_legend() -> None:
     done = gpolicy("evacuate", *SNAPSHOT, "-g", "default", "--details")
     rows = [line.strip() for line in done.stdout.splitlines() if "group spare: Not enough online nodes" in line]
-    assert rows == ["group dedicated: FailMem: 6, group spare: Not enough online nodes"]
+    assert rows == ["group dedicated: 6 refused by memory (FailMem), group spare: Not enough online nodes"]
     assert "\nFailMem: htools' word" in done.stdout

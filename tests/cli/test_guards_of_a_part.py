@@ -33,14 +33,14 @@ def test_what_a_part_leaves_out_is_not_judged(tmp_path: Path) -> None:
     found = verdicts(tmp_path, "--only", "cluster:diskparams")
     assert tuple(found) == OF_THE_POLICY
     assert found["room-for-quarter"] == (True, "this part of the plan leaves out the sizes, and with them quarter")
-    assert found["survive"][1].startswith("group default (measured): survives 1 node failure"), "by its present name"
+    assert found["survive"][1].startswith("group default: survives 1 node failure"), "by its present name"
 
 
 def test_what_a_part_does_not_touch_is_not_judged(tmp_path: Path) -> None:
     found = verdicts(tmp_path, "--only", "group/shared")
     assert found["room-for-quarter"] == (True, "this part of the plan does not touch group dedicated")
     assert "group dedicated" not in found["no-shrink"][1]
-    assert found["survive"][1].startswith("group shared (measured): survives 1 node failure")
+    assert found["survive"][1].startswith("group shared: survives 1 node failure")
 
 
 def test_what_a_part_costs_is_judged(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_reasons_of_htools_are_explained_with_a_way_out() -> None:
 def test_a_refusal_says_what_would_fit() -> None:
     words = ["memory=40G", "vcpus=8", "disk=200G", "group=default"]
     done = gpolicy("place", "--state", STATE, *words, "--details")
-    assert "refused by ipolicy.minmax (12); memory=32G would fit" in done.stdout.splitlines()[1]
+    assert "refused by ipolicy.minmax (12 candidates); memory=32G would fit" in done.stdout.splitlines()[1]
     assert "\n  memory=32G  node1.example.org / node3.example.org\n" in done.stdout
     data = json.loads(gpolicy("place", "--state", STATE, *words, "--format", "json").stdout)
     jsonschema.validate(data, SCHEMA)

@@ -42,7 +42,7 @@ def test_the_capacity_that_a_guard_names_is_counted_again() -> None:
     named = 0
     for result in declared_guards(POLICY.guards, CHANGES, IMPACT):
         for group, spec, now, then in re.findall(
-            r"group (\S+), size (\S+) at its largest \(measured\): (?:(\d+).*? fit today, )?(\d+).*? after",
+            r"group (\S+), size (\S+) at its largest: (?:(\d+).*? fit today, )?(\d+).*? after",
             result.message,
         ):
             assert fits[group, spec] == int(then), (now, result.message)
@@ -80,7 +80,7 @@ def test_guards_count_on_the_basis_of_the_report() -> None:
     assert (IMPACT.declares, IMPACT.basis and IMPACT.basis.kind) == (True, BasisKind.MEASURED)
     assert set(known.group_basis.values()) == {BasisKind.MEASURED}
     verdict = declared_guards(POLICY.guards, CHANGES, known)[0]
-    assert verdict.message.startswith("group dedicated, size quarter at its largest (measured): ")
+    assert verdict.message.startswith("group dedicated, size quarter at its largest: ")
 
 
 def test_without_changes_nothing_is_lost() -> None:

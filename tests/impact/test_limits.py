@@ -49,10 +49,10 @@ def test_guards_of_capacity_count_under_the_limits(limits: Limits | None, now: i
     assert not ok
     sizes = f"{now} of 4G · 1 CPU · 4G fit today, {then} of 8G · 1 CPU · 4G after"
     lost = f"{sizes}, a loss of {now - then}, more than 1"
-    assert message == f"group g, size only at its largest{under} (measured): {lost}"
+    assert message == f"group g, size only at its largest{under}: {lost}"
     ok, message = verdict(tmp_path, f"spec: only, at_least: {then}", before, after)
     assert ok
-    assert message == f"group g, size only at its largest{under} (measured): {then} fit after, at least {then}"
+    assert message == f"group g, size only at its largest{under}: {then} fit after, at least {then}"
 
 
 @pytest.mark.parametrize(("limits", "now", "then"), [(None, 3, 9), (Limits(max_node_failures=2), 2, 6)])
@@ -64,13 +64,13 @@ def test_a_size_that_no_spec_allows_any_more_is_a_loss(
     ok, message = verdict(tmp_path, 'capacity_loss: {at_most: "10%"}', before, after)
     assert not ok
     assert message == (
-        f"group g, size only at its largest, today 8G · 1 CPU · 4G{under} (measured): {now} fit today, 0 after"
+        f"group g, size only at its largest, today 8G · 1 CPU · 4G{under}: {now} fit today, 0 after"
         " (bound by ipolicy.minmax), a loss of 100 %, more than 10 %"
     )
     ok, message = verdict(tmp_path, 'capacity_loss: {at_most: "100%"}', before, after)
     assert ok
     sizes = f"{now} of 8G · 1 CPU · 4G fit today, {then} of 4G · 1 CPU · 4G after"
-    assert message.startswith(f"group g, size only at its largest{under} (measured): {sizes}")
+    assert message.startswith(f"group g, size only at its largest{under}: {sizes}")
 
 
 def test_a_group_too_large_to_count_fails_the_guard(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_redundancy_is_examined_for_as_many_failures_as_the_limits_allow(tmp_pat
     state = cluster(4096, limits)
     ok, message = verdict(tmp_path, "node_failures: 1", state, state)
     assert ok
-    assert message == "group g (measured): survives 3 node failures today, 3 after, at least 1"
+    assert message == "group g: survives 3 node failures today, 3 after, at least 1"
 
 
 def test_options_of_a_plan_go_before_declared_limits() -> None:

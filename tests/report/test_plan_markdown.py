@@ -111,7 +111,7 @@ def test_an_empty_plan_is_two_lines_of_news() -> None:
 def test_a_refused_plan_says_why() -> None:
     error = Finding("GP601", "no-such-node", Severity.ERROR, "there is no node x", Span("a.yaml", 1, 2, 1, 3), "fix")
     text = plan_markdown(replace(empty_plan(), findings=(error,)))
-    assert "❌ **No plan: 1 error in what the policy asks of this cluster**" in text
+    assert "❌ **No plan: the policy has 1 error for this cluster**" in text
     assert "- **error** GP601 no-such-node `a.yaml:1:2`: there is no node x *Hint:* fix" in text
 
 

@@ -18,7 +18,7 @@ FINE, FAILS = GuardResult("disks-stay", True, "fine"), GuardResult("right-cluste
 ALLOWED = replace(FINE, allowed=True)
 ERROR = UNKNOWN_NODE.finding("the cluster has no node 'x'", None)
 WARNING = replace(ERROR, severity=Severity.WARNING)
-NO_PLAN = "No plan: 1 error in what the policy asks of this cluster"
+NO_PLAN = "No plan: the policy has 1 error for this cluster"
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,10 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     exit_code, base = detailed_exitcode, base_of(clusters.changed_since)
     work = partial(_planned, request=request, save=save, script=script, detailed_exitcode=exit_code, base=base)
     targets = targets_of(clusters, given, volumes=physical_volumes)
-    return run_on(seen_together(targets), work, outputs, verb="plan")
+    code = run_on(seen_together(targets), work, outputs, verb="plan")
+    if targets.several and save is not None:
+        sys.stderr.write(as_text([f"the plans are in {save}, a file for each cluster that has one"]))
+    return code
 
 
 def _planned(

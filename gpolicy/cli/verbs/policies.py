@@ -27,6 +27,7 @@ from gpolicy.errors import ExitCode, GpolicyError, RequestError, UsageError
 from gpolicy.findings import HOUSE
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.json_values import json_text
+from gpolicy.opening import YAML_SUFFIXES
 from gpolicy.printable import as_text
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def init(
     if service and workflow:
         to_set = write_workflow(service, directory, workflow)
         lines += [f"wrote {relpath(workflow)}; set in it:", *to_set]
-    sys.stdout.write(as_text([*lines, f"next: gpolicy check {directory}"]))
+    after = ", then commit both and push" if service else ""
+    sys.stdout.write(as_text([*lines, f"next: gpolicy check {directory}{after}"]))
     return int(ExitCode.FINE)
 
 
@@ -218,6 +220,9 @@ def show(
         answer, text = file_answer(given)
         shown_file = Report(exit_code=int(ExitCode.FINE), answer=lambda: answer, own={"json": text})
         return show_report(shown_file, outputs.display, also=outputs.files)
+    if given.is_file() and given.suffix not in YAML_SUFFIXES:
+        hint = "it shows a policy (YAML), or a file that gpolicy wrote with --save (JSON), in any form"
+        raise UsageError(f"{given}: nothing that show can read", hint=hint)
     checked = checked_policy(given, only_errors=True)
     if checked.errors:
         failed = Report(exit_code=int(ExitCode.FINDINGS), errors=checked.errors, files=checked.policy.files)

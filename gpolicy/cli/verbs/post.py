@@ -40,8 +40,8 @@ def post(
     """Keep one comment on a pull or merge request up to date.
 
     With --issue it keeps one issue while there is drift. The environment of a job on GitHub, GitLab, Gitea or Forgejo
-    says where; docs/guides/ci.md says which token is needed. Exit code 0: it is done, or there is no request or no
-    permission to comment on it (a pull request from a fork), and a message says so; 3: it failed.
+    says where; the token is GITHUB_TOKEN, on GitLab GPOLICY_GITLAB_TOKEN (scope api). Exit code 0: it is done, or there
+    is no request or no permission to comment on it (a pull request from a fork), and a message says so; 3: it failed.
     """
     from gpolicy.posting.keeping import PostRequest, keep_post  # noqa: PLC0415
     from gpolicy.posting.posted_texts import SERVICES, NotAllowedError  # noqa: PLC0415
