@@ -40,6 +40,10 @@ PolicyPath = Annotated[
 PolicyOption = Annotated[
     Path | None, typer.Option("--policy", "-p", metavar="PATH", help="The policy, instead of the argument PATH.")
 ]
+AskedPolicy = Annotated[
+    Path | None,
+    typer.Option("--policy", "-p", metavar="PATH", help="Ask about the cluster as this policy would make it."),
+]
 PolicyOptions = Annotated[
     list[Path] | None,
     typer.Option("--policy", "-p", metavar="PATH", help="A policy, as the argument PATH. Can be repeated."),
@@ -74,6 +78,16 @@ Authority = Annotated[
 Insecure = Annotated[
     bool, typer.Option("--insecure-rapi", help="Do NOT verify RAPI's certificate: anybody can answer for the cluster.")
 ]
+
+
+def size_of(option: str, text: str) -> int:
+    """Return a size in whole MiB. Raise UsageError for text that is none."""
+    from gpolicy.ganeti.amounts import parse_size_exact  # noqa: PLC0415 (few verbs have one)
+
+    try:
+        return int(parse_size_exact(text))
+    except ValueError as error:
+        raise UsageError(f"{option} {text!r}: {error}") from None
 
 
 def as_option(error: ArgumentError) -> UsageError:

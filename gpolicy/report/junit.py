@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from xml.sax.saxutils import escape, quoteattr  # it only writes here; nothing is parsed
+from xml.etree.ElementTree import Element, SubElement, indent, tostring  # it only writes here; nothing is parsed
 
 from gpolicy.findings import Accepted, Finding
 from gpolicy.printable import printable
@@ -42,116 +42,97 @@ def findings_junit(
         by_file[locate(file)] = []
     for finding in dict.fromkeys(findings):
         by_file[locate(finding.span.file) if finding.span else "policy"].append(finding)
-    suites = {file: _cases(file, found, fails) for file, found in sorted(by_file.items())}
-    failures = {file: sum(map(fails, found)) for file, found in by_file.items()}
-    skipped = {file: len(found) - failures[file] for file, found in by_file.items()}
-    return _document(
-        _counts(sum(map(len, suites.values())) + len(accepted), sum(failures.values())),
-        [
-            _suite(file, f'{_counts(len(cases), failures[file])} skipped="{skipped[file]}"', cases)
-            for file, cases in suites.items()
-        ]
-        + _accepted_suite(accepted, locate),
-    )
+    suites = []
+    for file, found in sorted(by_file.items()):
+        failed = sum(map(fails, found))
+        suite = _suite(file, len(found) + (not failed), failed, skipped=len(found) - failed)
+        _add_findings(suite, file, found, fails)
+        suites.append(suite)
+    tests, failures = (sum(int(suite.get(what, "")) for suite in suites) for what in ("tests", "failures"))
+    return _document(tests + len(accepted), failures, 0, [*suites, *_accepted_suite(accepted, locate)])
 
 
-def _accepted_suite(accepted: Sequence[Accepted], locate: Callable[[str], str]) -> list[str]:
+def _accepted_suite(accepted: Sequence[Accepted], locate: Callable[[str], str]) -> list[Element]:
     """Return a suite with a skipped case for each accepted finding; none if there is none."""
-    cases = [
-        _case(
-            f"{item.finding.code} {item.finding.name}: {item.finding.message}",
-            locate(item.finding.span.file) if item.finding.span else "policy",
-            _element("skipped", item.reason or NO_REASON, "\n".join(accepted_lines([item]))),
-        )
-        for item in accepted
-    ]
-    told = f"    <system-out>accepted: {accepted_words(accepted)}</system-out>"
-    counts = f'{_counts(len(cases), 0)} skipped="{len(cases)}"'
-    return [_suite("accepted", counts, [*cases, told])] if cases else []
+    suite = _suite("accepted", len(accepted), 0, skipped=len(accepted))
+    for item in accepted:
+        finding = item.finding
+        case = _case(suite, _title(finding), locate(finding.span.file) if finding.span else "policy")
+        _add(case, "skipped", item.reason or NO_REASON, accepted_lines([item]))
+    SubElement(suite, "system-out").text = f"accepted: {accepted_words(accepted)}"
+    return [suite] if accepted else []
 
 
-def _counts(tests: int, failures: int, errors: int = 0) -> str:
-    return f'tests="{tests}" failures="{failures}" errors="{errors}"'
-
-
-def _cases(file: str, findings: list[Finding], fails: Callable[[Finding], bool]) -> list[str]:
-    cases = []
+def _add_findings(suite: Element, file: str, findings: list[Finding], fails: Callable[[Finding], bool]) -> None:
     seen: Counter[str] = Counter()
     for finding in findings:
-        name = f"{finding.code} {finding.name}: {finding.message}"
+        name = _title(finding)
         seen[name] += 1
-        unique = name if seen[name] == 1 else f"{name} ({seen[name]})"
-        cases.append(_case(unique, file, _inside(finding, failed=fails(finding))))
-    return cases if any(map(fails, findings)) else [*cases, _case(CLEAN, file)]
+        case = _case(suite, name if seen[name] == 1 else f"{name} ({seen[name]})", file)
+        lines = [f"{finding.severity} {name}"]
+        lines += [str(finding.span)] if finding.span else []
+        lines += [f"{related.span}: {related.message}" for related in finding.related]
+        lines += [f"hint: {finding.hint}"] if finding.hint else []
+        _add(case, "failure" if fails(finding) else "skipped", finding.message, lines)
+    if not any(map(fails, findings)):
+        _case(suite, CLEAN, file)
 
 
-def _inside(finding: Finding, *, failed: bool) -> str:
-    lines = [f"{finding.severity} {finding.code} {finding.name}: {finding.message}"]
-    lines += [str(finding.span)] if finding.span else []
-    lines += [f"{related.span}: {related.message}" for related in finding.related]
-    lines += [f"hint: {finding.hint}"] if finding.hint else []
-    return _element("failure" if failed else "skipped", finding.message, "\n".join(map(printable, lines)))
+def _title(finding: Finding) -> str:
+    return f"{finding.code} {finding.name}: {finding.message}"
 
 
 def outcomes_junit(outcomes: Sequence[Outcome]) -> str:
     """Return the outcomes as an XML document, ASCII only."""
-    by_file = groupby(outcomes, key=lambda outcome: outcome.span.file)
-    suites = [_test_suite(file, list(tests)) for file, tests in by_file]
-    return _document(_test_counts(outcomes), suites)
-
-
-def _test_counts(outcomes: Sequence[Outcome]) -> str:
+    suites = []
+    for file, tests in groupby(outcomes, key=lambda outcome: outcome.span.file):
+        together = list(tests)
+        found = tally(together)
+        suites.append(_suite(file, found.tests, found.failed, found.errors))
+        for outcome in together:
+            _add_problem(_case(suites[-1], outcome.name, file), outcome)
     found = tally(outcomes)
-    return _counts(found.tests, found.failed, found.errors)
+    return _document(found.tests, found.failed, found.errors, suites)
 
 
-def _test_suite(file: str, outcomes: Sequence[Outcome]) -> str:
-    cases = [_case(outcome.name, file, _problem(outcome)) for outcome in outcomes]
-    return _suite(file, _test_counts(outcomes), cases)
-
-
-def _problem(outcome: Outcome) -> str:
+def _add_problem(case: Element, outcome: Outcome) -> None:
+    """Say in a case why the test failed, or could not run."""
     if outcome.ok:
-        return ""
+        return
     if outcome.error is not None:
-        text = f"{outcome.place or outcome.span}: {outcome.error}" + (f"\n{outcome.hint}" if outcome.hint else "")
-        return _element("error", outcome.error, text)
-    first = outcome.failures[0]
+        lines = [f"{outcome.place or outcome.span}: {outcome.error}", *([outcome.hint] if outcome.hint else [])]
+        _add(case, "error", outcome.error, lines)
+        return
+    said = [f"{check.title}: expected {check.expected}, found {check.found}" for check in outcome.failures]
     lines = []
-    for check in outcome.failures:
-        lines.append(f"{check.span}: {check.title}: expected {check.expected}, found {check.found}")
-        lines += [check.detail] if check.detail else []
-    message = f"{first.title}: expected {first.expected}, found {first.found}"
-    return _element("failure", message, "\n".join(lines))
+    for check, words in zip(outcome.failures, said, strict=True):
+        lines += [f"{check.span}: {words}", *([check.detail] if check.detail else [])]
+    _add(case, "failure", said[0], lines)
 
 
 # --- XML ---------------------------------------------------------------------------------------------------------
 
 
-def _document(counts: str, suites: Iterable[str]) -> str:
-    """Return the whole report. `counts` are the attributes of its root element."""
-    body = "\n".join([f"<testsuites {counts}>", *suites, "</testsuites>"])
-    text = f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
-    return text.encode("ascii", "xmlcharrefreplace").decode("ascii")
+def _document(tests: int, failures: int, errors: int, suites: Iterable[Element]) -> str:
+    """Return the whole report."""
+    root = Element("testsuites", tests=str(tests), failures=str(failures), errors=str(errors))
+    root.extend(suites)
+    indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, "us-ascii").decode()}\n'
 
 
-def _suite(name: str, counts: str, cases: Iterable[str]) -> str:
-    """Return one suite."""
-    return "\n".join([f"  <testsuite name={_attribute(name)} {counts}>", *cases, "  </testsuite>"])
+def _suite(name: str, tests: int, failures: int, errors: int = 0, *, skipped: int | None = None) -> Element:
+    counts = {"tests": tests, "failures": failures, "errors": errors}
+    counts |= {} if skipped is None else {"skipped": skipped}
+    return Element("testsuite", {"name": printable(name), **{what: str(number) for what, number in counts.items()}})
 
 
-def _case(name: str, file: str, inside: str = "") -> str:
-    """Return one case, about a file. `inside` is an element, or nothing when all is well."""
-    head = f"    <testcase classname={_attribute(file)} name={_attribute(name)}"
-    return f"{head}>\n      {inside}\n    </testcase>" if inside else f"{head}/>"
+def _case(suite: Element, name: str, file: str) -> Element:
+    """Return a new case of a suite, about a file. Without an element in it, all is well."""
+    return SubElement(suite, "testcase", classname=printable(file), name=printable(name))
 
 
-def _element(name: str, message: str, text: str) -> str:
-    """Return an element that says in a few words and in full what is wrong."""
-    body = "\n".join(escape(printable(line)) for line in text.split("\n"))
-    return f"<{name} message={_attribute(message)}>{body}</{name}>"
-
-
-def _attribute(text: str) -> str:
-    """Return `text` as the quoted value of an attribute."""
-    return quoteattr(printable(text))
+def _add(case: Element, name: str, message: str, lines: Iterable[str]) -> None:
+    """Add an element that says in a few words and in full what is wrong."""
+    text = (printable(line) for item in lines for line in item.split("\n"))
+    SubElement(case, name, message=printable(message)).text = "\n".join(text)

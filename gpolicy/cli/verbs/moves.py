@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpolicy.cli.options import (
+    AskedPolicy,
     Clusters,
     PolicyOption,
     ResourceModel,
@@ -20,6 +21,7 @@ from gpolicy.cli.options import (
     Shown,
     Suppositions,
     policy_path,
+    size_of,
 )
 from gpolicy.cli.output import Report, check_no_file_is_lost
 from gpolicy.cli.terminal import working
@@ -145,10 +147,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     rate: Rate = "60M",
     script: Script = None,
     save: Save = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option("--policy", "-p", metavar="PATH", help="Ask about the cluster as this policy would make it."),
-    ] = None,
+    policy: AskedPolicy = None,
     clusters: Clusters,
     suppositions: Suppositions,
     seconds: Seconds = 60.0,
@@ -275,12 +274,7 @@ def _saved(moves: Sequence[Move], state: ClusterState, observed: ClusterState, g
 
 
 def _rate(text: str) -> int:
-    from gpolicy.ganeti.amounts import parse_size_exact  # noqa: PLC0415
-
-    try:
-        rate = int(parse_size_exact(text))
-    except ValueError as error:
-        raise UsageError(f"--rate {text!r}: {error}") from None
+    rate = size_of("--rate", text)
     if rate < 1:
         raise UsageError(f"--rate {text!r}: at least 1M a second", hint="Ganeti's own rate of DRBD is 60M")
     return rate

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpolicy.cli.options import (
+    AskedPolicy,
     Clusters,
     LimitOptions,
     PolicyOption,
@@ -18,6 +19,7 @@ from gpolicy.cli.options import (
     Shown,
     Suppositions,
     policy_path,
+    size_of,
 )
 from gpolicy.cli.output import Report
 from gpolicy.cli.terminal import working
@@ -162,10 +164,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     group: Annotated[
         str | None, typer.Option("--group", "-g", metavar="NAME", help="Place in this group: as the word group=NAME.")
     ] = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option("--policy", "-p", metavar="PATH", help="Place on the cluster as this policy would make it."),
-    ] = None,
+    policy: AskedPolicy = None,
     shown: Shown,
     every: Annotated[bool, typer.Option("--all-candidates", "-a", help="Show every candidate.")] = False,
     limit_options: LimitOptions,
@@ -211,10 +210,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     clusters: Clusters,
     suppositions: Suppositions,
     limit_options: LimitOptions,
-    policy: Annotated[
-        Path | None,
-        typer.Option("--policy", "-p", metavar="PATH", help="Suggest for the cluster as this policy would make it."),
-    ] = None,
+    policy: AskedPolicy = None,
     group: Annotated[
         str | None,
         typer.Option("--group", "-g", metavar="NAME", help="For this group only; default: each one that has nodes."),
@@ -291,7 +287,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
         bounds=_bounds(bounds),
         vcpu_ratio=vcpu_ratio,
         margin=margin,
-        volume=None if pv_size is None else _volume(pv_size),
+        volume=None if pv_size is None else size_of("--pv-size", pv_size),
         mix=None if mix is None else parse_mix(mix),
         empty=empty,
         real_mix=real_mix,
@@ -325,12 +321,3 @@ def _bounds(name: str | None) -> Bounds | None:
         case None | "fixed" | "ranges":
             return name
     raise UsageError(f"unknown bounds {name!r}", hint="fixed: the sizes alone; ranges: everything between as well")
-
-
-def _volume(text: str) -> int:
-    from gpolicy.ganeti.amounts import parse_size_exact  # noqa: PLC0415
-
-    try:
-        return int(parse_size_exact(text))
-    except ValueError as error:
-        raise UsageError(f"--pv-size {text!r}: {error}") from None
