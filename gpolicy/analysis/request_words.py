@@ -134,6 +134,7 @@ def _add(values: dict[str, Any], key: str, value: str, word: str) -> None:
     elif key in values:
         before = ALIASES.get(values[key], values[key])
         hint = f"Did you mean `{values[key]}={value}`?" if key == "spec" and before in KEYS else None
+        hint = "write memory=4G disk=20G" if key == "spec" and value[:1].isdigit() else hint
         for one in (values[key], value) if key == "spec" and hint is None else ():
             hint = hint or ((meant := _key_of(one)) and f"Did you mean `{meant}={one}`?")
         raise RequestError(f"{word}: {'size' if key == 'spec' else key} is given twice", hint=hint)

@@ -126,7 +126,8 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
         elsewhere = [item for item in state.groups if name in names.of(item, _count(state, item))] if group else []
         if elsewhere:
             hint = f"group {', '.join(elsewhere)} has it; {hint}"
-        if (instance := state.instances.get(name)) is not None:
+        instances = {item.name.partition(".")[0]: item for item in state.instances.values()} | dict(state.instances)
+        if (instance := instances.get(name)) is not None:
             size = f"memory={exact_size(instance.maxmem)} vcpus={instance.vcpus}"
             disks = f" disks={','.join(exact_size(disk.size) for disk in instance.disks)}" if instance.disks else ""
             hint = f"it is an instance; one more of its size is `{size}{disks}`"

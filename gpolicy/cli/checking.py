@@ -18,7 +18,7 @@ from gpolicy.cli.provenance import base_of
 from gpolicy.cli.targets import Target, Targets, all_clusters_near, as_named, report_file, run_on, targets_of
 from gpolicy.cli.terminal import StatusLine, wants_colour, working
 from gpolicy.cluster.terms import NO_LIMITS, Limits
-from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
+from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError, UsageError
 from gpolicy.findings import Accepted, Finding
 from gpolicy.json_values import json_text
 from gpolicy.opening import real_path
@@ -121,8 +121,17 @@ def check(request: CheckRequest) -> int:
 
 def _check_one(target: Target, request: CheckRequest) -> Report:
     """Check the policy of one of several clusters, against its state."""
-    checker = _checker([target.policy], target, request)
-    return _report(with_new(checker.check(), base_of(request.clusters.changed_since), checker.check), request)
+    silent: UnreachableError | InputError | None = None
+    try:
+        checker = _checker([target.policy], target, request)
+    except (UnreachableError, InputError) as error:  # what needs no cluster can be checked all the same
+        silent, checker = error, _checker([target.policy], replace(target, state=None), request)
+    report = _report(with_new(checker.check(), base_of(request.clusters.changed_since), checker.check), request)
+    if silent is None or report.answer is None:
+        return report
+    answer = replace(report.answer(), unknown=(f"the cluster was not read: {silent.message}",))
+    code = report.exit_code or int(ExitCode.COULD_NOT_RUN)
+    return replace(report, exit_code=code, answer=lambda: answer)
 
 
 _Checked = TypeVar("_Checked", "Checked", CheckedPolicy)
@@ -307,7 +316,9 @@ def _write_baseline(checked: list[Checked], path: Path, request: CheckRequest) -
         return int(ExitCode.FINDINGS)
     replace_files([Replacement(path, None, baseline.text.encode())])
     what = "1 finding is" if baseline.count == 1 else f"{baseline.count} findings are"
-    sys.stderr.write(as_text([f"{path}: {what} accepted from now on"]))
+    named = any(item.settings.baseline and real_path(item.settings.baseline) == real_path(path) for item in checked)
+    to_name = f'; write baseline = "{path.name}" under [check] in gpolicy.toml, or say --baseline {path}'
+    sys.stderr.write(as_text([f"{path}: {what} accepted{' from now on' if named else to_name}"]))
     return show_report(_report(baseline.left, request), request.shown.display)
 
 

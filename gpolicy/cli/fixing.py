@@ -32,9 +32,8 @@ def fix(checker: Checker, *, aside: bool) -> list[Checked]:
     replace_files(replacements_of(fixed.texts, run.original, run.targets))
     out = sys.stderr if aside else sys.stdout
     out.write(as_text(map(_line, fixed.fixed)))
-    if fixed.fixed:
-        files = count(len(fixed.texts), "file")
-        out.write(f"{len(fixed.fixed)} fixed in {files}\n\n")
+    files = f" in {count(len(fixed.texts), 'file')}" if fixed.texts else ": nothing has one safe answer"
+    out.write(f"{len(fixed.fixed)} fixed{files}\n\n")
     with working("checking"):
         return run.checker.check()
 

@@ -13,12 +13,19 @@ from gpolicy.cli.app import VERBS, app
 from gpolicy.cli.options import as_option
 from gpolicy.cluster.sources import SCHEMES
 from gpolicy.errors import ArgumentError, ExitCode, UsageError
-from gpolicy.guessing import did_you_mean
+from gpolicy.guessing import closest, did_you_mean
 
 # Releases of Typer differ in their copy of Click; Typer's own exception leads to the right one.
 _CommandLineError: type[Exception] = typer.BadParameter.__bases__[0].__bases__[0]
 _TOO_MANY: Final = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((?P<words>.*)\)", re.DOTALL)
 _BEFORE_VERBS: Final = ("--no-pager", "--version")
+_KEY: Final = re.compile(r"\b([a-z-]+)=")
+_OTHERWISE: Final = {
+    "--strict": "write `--fail-on warning`",
+    "--cluster": "write `--state NAME`, or `--label name=NAME`",
+    "--dry-run": "`gpolicy plan` and `gpolicy show` change nothing; `gpolicy render` writes the commands",
+}
+"""Options of other programs, and what they are here."""
 
 
 def run_command_line(arguments: list[str]) -> int:
@@ -66,10 +73,11 @@ def _hint(error: BaseException, verb: str) -> str:
     if not wrong:
         usage = " ".join(item.make_metavar(context) for item in arguments)
         return f"write `gpolicy {verb} {usage}`; {help_of}" if _text(error).startswith("Missing") else help_of
-    if any(f"{wrong[2:]}=" in (item.help or "") for item in arguments):
-        return f"write it as a word: `{wrong[2:]}=…`"
-    if wrong == "--strict" and "--fail-on" in known:
-        return "write `--fail-on warning`"
+    words = {word for item in arguments for word in _KEY.findall(item.help or "")}
+    if str(wrong).startswith("--") and (word := closest(str(wrong)[2:], words)):
+        return f"write it as a word: `{word}=…`"
+    if other := _OTHERWISE.get(str(wrong)):
+        return other
     if wrong in _BEFORE_VERBS:
         return f"write it before the verb: `gpolicy {wrong} {verb}`"
     if verb not in VERBS and wrong not in known and str(wrong).startswith("--") and _of_a_verb(str(wrong)):

@@ -168,8 +168,9 @@ def report_file(shown: Outputs, verb: str) -> Path | None:
     if not shown.old or verb in _SAVING:
         return None
     form, file = shown.display.form, shown.old[0]
+    by_suffix = {".html": "html", ".md": "markdown", ".json": "json"}.get(file.suffix, form)
     if verb not in _WROTE_REPORTS or len(shown.old) > 1:
-        hint = f"--output {form}={file} writes the report to a file"
+        hint = f"--output {by_suffix}={file} writes the report to a file"
         raise UsageError(f"--output {file}: no form is given", hint=hint)
     sys.stderr.write(as_text([f"note: --format {form} --output {file} is now --output {form}={file}"]))
     return file

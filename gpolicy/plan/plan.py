@@ -23,6 +23,7 @@ from gpolicy.plan.step import Procedure, Step
 from gpolicy.plan.steps import StepBasis, make_steps, nodes_that_stay
 from gpolicy.policy.kinds import Guard
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
+from gpolicy.printable import clipped
 from gpolicy.resolve.desired import OTHER_CLUSTER
 from gpolicy.resolve.terms import terms_of
 
@@ -92,7 +93,9 @@ def check_safe(plan: Plan) -> None:
     if plan.obstacles:
         allowed = " ".join(f"--allow {guard.name}" for guard in plan.guards if can_be_allowed(guard))
         hint = f"change the policy{f', or make the plan again with {allowed}' if allowed else ''}"
-        raise UnsafePlanError(f"the plan is not safe: {'; '.join(plan.obstacles)}", hint=hint)
+        first, *others = plan.obstacles
+        more = f" (and {len(others)} more, which `gpolicy show` says)" if others else ""
+        raise UnsafePlanError(f"the plan is not safe: {clipped(first, 200)}{more}", hint=hint)
 
 
 def _misfits(difference: Difference) -> list[Finding]:

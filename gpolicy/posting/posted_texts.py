@@ -196,7 +196,8 @@ class Api:
                 raise NotAllowedError(f"{what}: {error.code} {error.reason}") from None
             raise UnreachableError(f"{what}: the API answers {error.code} {error.reason}") from None
         except (OSError, HTTPException) as error:
-            raise UnreachableError(f"{what}: {getattr(error, 'reason', None) or error}") from None
+            why = getattr(error, "reason", None) or error
+            raise UnreachableError(f"{urlsplit(self.base).hostname} does not answer {what}: {why}") from None
         if len(text) > _LARGEST:
             raise InputError(f"{what}: the answer is larger than {_LARGEST // 1024**2} MiB")
         try:

@@ -16,7 +16,7 @@ _WIDTH: Final = 100  # columns
 
 def accepted_words(accepted: Sequence[Accepted]) -> str:
     """Return how many findings are accepted, and where a base is known how many of them are new."""
-    if any(item.new is None for item in accepted):
+    if not accepted or any(item.new is None for item in accepted):
         return f"{len(accepted):,}"
     return f"{len(accepted):,}, {sum(item.new is True for item in accepted):,} of them new"
 

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum, IntEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.cluster.state import Snapshot, describe_source
@@ -354,6 +355,12 @@ def about(report: StateReport, *basis: str) -> dict[str, Any]:
         "source": report.source,
         "snapshot": report.snapshot,
     }
+
+
+def under(answer: Answer, policy: Path | None) -> Answer:
+    """Return an answer about a cluster as this policy, or plan, would make it: its title says so."""
+    end = f"{answer.title_end} (as {policy} would make it)".lstrip()
+    return replace(answer, title_end=end) if policy else answer
 
 
 def command_line(command: Command) -> Line:

@@ -30,8 +30,8 @@ from gpolicy.report.answer import (
 from gpolicy.report.answer_text import table_blocks
 from gpolicy.report.forms import Display
 
-LINES: Final = 24
-"""The greatest number of lines of a short answer."""
+LINES: Final = 22
+"""The greatest number of lines of a short answer; a verb adds up to three on files and what to do next."""
 COLUMNS: Final = 100
 """The greatest width of a short answer."""
 _MOST_NAMES: Final = 2
@@ -163,7 +163,8 @@ class _Writer:
         above = [self.paint(Tone.STRONG, line) for line in self.wrapped(title)] if title else []
         above += [] if table.last_apart else _indented(head)
         lines = [[*_indented(row), *below] for row, below in zip(body, apart, strict=True)]
-        return _Block(above, lines, table.of, len(table))
+        instead = f"{self.paint(Tone.STRONG, title)}: {table.amount}" if title else ""
+        return _Block(above, lines, table.of, len(table), instead=instead)
 
     def cell(self, cell: Cell) -> str:
         """Return a cell as text; names of the cluster's own domain without it."""

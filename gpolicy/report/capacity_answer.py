@@ -12,6 +12,7 @@ from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.shown_score import Score
+from gpolicy.colour import Tone
 from gpolicy.printable import count
 from gpolicy.report.answer import (
     NOTHING,
@@ -62,6 +63,7 @@ def capacity_answer(
         title="What fits on cluster",
         **about(report),
         title_end="beside what runs there",
+        tone=Tone.CAREFUL if any(item and item.refusal for item in (*report.groups, report.cluster)) else Tone.PLAIN,
         verdict=f"{verdict[0].upper()}{verdict[1:]}",
         figures=(
             Figure("standard instances", f"{sum(item.standard.fits for item in told):,}", about="capacity"),
@@ -128,6 +130,8 @@ def _taken(item: GroupCapacity, was: GroupCapacity | None, *, named: bool) -> st
     now = [f" (today {number:,})" for number in (was.standard.fits, was.tiered_fit.fits)] if was else ["", ""]
     of = f" of {item.template.value}" if named and item.template else ""
     standard = f"{item.standard.fits:,} standard instances{of}{now[0]}"
+    if item.standard.binding.cause is Cause.BOUNDS and not was:
+        standard = "no standard instances (no size allows them)"
     takes_least = item.least.fits and item.most_fits == item.least.fits
     least = f", and {item.least.fits:,} of the smallest size" if takes_least else ""
     return f"{_place(item)} takes {standard}, or {item.tiered_fit.fits:,} in a tiered run{now[1]}{least}"

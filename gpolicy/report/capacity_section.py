@@ -78,7 +78,8 @@ def headline(change: CapacityChange) -> tuple[str, str]:
         words = f"of today's standard size ({old}); {_fits(row.after)} of the new one ({new})"
     else:
         words = f"standard instances{share}"
-    return value, f"{words}; tiered {_words(item.tiered)}"
+    where = "" if change.cluster is None else "on the cluster "
+    return value, f"{words}; tiered {where}{_words(item.tiered)}"
 
 
 def headline_falls(change: CapacityChange) -> bool:

@@ -35,8 +35,13 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
     `sources` are its files, to show the lines that findings are about. With `wrote`, which says what was written into
     the policy, `report` is what is left.
     """
-    none = "None: the cluster is as declared, as far as this source shows."
     summary = _summary(report)
+    none = f"None: the cluster is as declared, as far as this source shows. {summary}"
+    if report.accepted:
+        ends = sorted(str(item.waiver.until) for item in report.accepted)
+        none = f"{count(len(ends), 'difference')}, accepted until {ends[0]}"
+        none += " and later" if ends[-1] != ends[0] else ""
+        none += f"; {len(report.unreadable)} not compared" if report.unreadable else ""
     if wrote is not None:
         summary = f"{count(len(wrote.written), 'value')} written; left: {summary}"
     tone = Tone.BAD if report.drift else Tone.GOOD
@@ -45,7 +50,7 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
         title="Drift of cluster",
         name=report.cluster or report.source,
         title_end="from its policy",
-        verdict=summary if report.drift or wrote is not None else f"{none} {summary}",
+        verdict=summary if report.drift or wrote is not None else none,
         tone=tone,
         figures=(
             Figure("differences", f"{len(report.drift):,}", tone=tone, about="drift"),
@@ -169,6 +174,9 @@ def _sentence(drift: Drift) -> str:
             found, declared = words(drift.found), words(drift.declared)
             extra = [f"found {tag}, not declared" for tag in found if tag not in declared]
             return f"tags: {'; '.join([*extra, *(f'{tag} is missing' for tag in declared if tag not in found)])}"
+        case path, _ if path == MINMAX:
+            sizes = "inherit" if drift.inherits else "; ".join(pair_lines(drift.declared))
+            return f"{drift.name}: found {_live(drift)}, declared {sizes}"
     found_text = "no own value" if drift.found is None else value_text(drift.path, drift.found)
     declared_text = "inherit" if drift.inherits else value_text(drift.path, drift.declared)
     return f"{drift.name}: found {found_text}, declared {declared_text}"

@@ -68,12 +68,11 @@ _MANY: Final = 3  # instances with one reason that share a row
 def evacuate_answer(report: EvacuationReport, *, is_kept: bool = False) -> Answer:
     """Return how nodes or a group are emptied. `is_kept`: the moves are written to a file."""
     bad = report.stays or report.objections
+    rate = f"time: {size(report.asked.rate)} of disk a second for each job (--rate)"
     return Answer(
         verb="evacuate",
         title="How nodes are emptied on cluster",
-        **about(
-            report, f"time: {size(report.asked.rate)} of disk a second for each job (--rate)" if report.copied else ""
-        ),
+        **about(report, rate if report.copied and not report.stays else ""),
         verdict=f"{supposing(report.what_if)}{_verdict(report)}",
         tone=Tone.BAD if bad else Tone.CAREFUL if report.breaks else Tone.GOOD,
         figures=(
@@ -146,14 +145,17 @@ def _verdict(report: EvacuationReport) -> str:
     if not leave and not stay:
         several = report.group is None and len(report.leaving) > 1
         return f"{what} {'have' if several else 'has'} no instances to move"
+    more = f", and {len(report.breaks) - 2} more" if len(report.breaks) > 2 else ""
+    broken = f"{count(len(report.breaks), 'new conflict')}: {'; '.join(report.breaks[:2])}{more}"
+    worse = f"; but worse: {broken}" if report.breaks else ""
     if stay:
         verb = "stays" if len(stay) == 1 else "stay"
-        return f"{what} cannot be emptied{of_what}: {len(stay):,} of {count(len(leave | stay), 'instance')} {verb}"
+        together = count(len(leave | stay), "instance")
+        return f"{what} cannot be emptied{of_what}: {len(stay):,} of {together} {verb}{worse}"
     verb = "moves" if len(leave) == 1 else "move"
     jobs = f"{count(len(leave), 'instance')} {verb} in {count(len(report.moved), 'job')}"
     copied = f"{rough_size(report.copied)} of disk to copy in {duration(report.seconds)}"
     copied = copied if report.copied else "no disk to copy"
-    worse = f"; but worse: {count(len(report.breaks), 'new conflict')}: {report.breaks[0]}" if report.breaks else ""
     refused = f"; but Ganeti would refuse it: {report.objections[0]}" if report.objections else worse
     return f"{what} can be emptied{of_what}: {jobs}, {copied}{refused}"
 

@@ -154,12 +154,13 @@ def findings_answer(
 ) -> Answer:
     """Return findings as an answer, the worst first. `fails` says which of them make the check fail."""
     found = tuple(sorted(findings, key=lambda finding: finding.severity.rank))
+    warnings = any(finding.severity is not Severity.INFO for finding in found)
     return Answer(
         verb="check",
         title="gpolicy check",
         name="",
         verdict="; ".join([summary_line(found), *([f"accepted: {accepted_words(accepted)}"] if accepted else [])]),
-        tone=Tone.BAD if any(map(fails, found)) else Tone.GOOD,
+        tone=Tone.BAD if any(map(fails, found)) else Tone.CAREFUL if warnings else Tone.GOOD,
         figures=(
             *(
                 Figure(word, f"{number:,}", tone=TONES[Severity(word)] if number else Tone.GOOD, about="findings")

@@ -101,7 +101,7 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
         verb=verb,
         title=f"{verb.capitalize()} of {count(len(reports), 'cluster')}",
         name="",
-        verdict=_verdict(reports),
+        verdict=_verdict(verb, reports),
         tone=worst,
         figures=_totals(reports),
         sections=(Section("clusters", "Clusters", (table,), never_cut=True),),
@@ -126,13 +126,20 @@ def _errors(reports: Sequence[ClusterReport]) -> Iterator[str]:
         yield f"{some(names, 3)}: {text}"
 
 
-def _verdict(reports: Sequence[ClusterReport]) -> str:
+_CAREFUL: Final = {
+    "check": ("has warnings", "have warnings"),
+    "capacity": ("takes nothing in some group", "take nothing in some group"),
+}
+"""What it means that a cluster needs a look, by verb."""
+
+
+def _verdict(verb: str, reports: Sequence[ClusterReport]) -> str:
     kinds: tuple[tuple[str, str, ExitCode | Tone], ...] = (
         ("could not be looked at", "could not be looked at", ExitCode.COULD_NOT_RUN),
         ("has a problem", "have problems", ExitCode.FINDINGS),
-        ("gets worse", "get worse", Tone.CAREFUL),
+        (*_CAREFUL.get(verb, ("gets worse", "get worse")), Tone.CAREFUL),
         ("has drifted", "have drifted", Tone.BAD),
-        ("is not known as a whole", "are not known as a whole", Tone.QUIET),
+        ("is known in part", "are known in part", Tone.QUIET),
     )
     left, told = list(reports), list[str]()
     for one, more, kind in kinds:
@@ -150,7 +157,7 @@ def _totals(reports: Sequence[ClusterReport]) -> tuple[Figure, ...]:
     unknown = sum(item.only_unknown for item in reports)
     states = (
         ("get worse", tones.count(Tone.CAREFUL), Tone.CAREFUL),
-        *((("not known as a whole", unknown, Tone.CAREFUL),) if unknown else ()),
+        *((("known in part", unknown, Tone.CAREFUL),) if unknown else ()),
         ("with problems", tones.count(Tone.BAD), Tone.BAD),
         ("not looked at", sum(item.answer is None for item in reports), Tone.BAD),
     )

@@ -78,7 +78,7 @@ def place_answer(report: PlaceReport) -> Answer:
             Section(
                 "refused",
                 "Refused",
-                list(_refused(refused, several=several, brief=0 if report.ok or smaller else 2)),
+                list(_refused(refused, several=several, brief=0 if report.ok else 1 if smaller else 2)),
                 summary=_candidates(refused),
             ),
         ),

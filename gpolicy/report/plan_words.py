@@ -96,6 +96,10 @@ def change_words(change: Change) -> str:
             return f"rename from {change.before}"
         case path, _ if path == MEMBERSHIP:
             return f"move from group {change.before} to {change.after}"
+        case path, _ if path == MINMAX and change.before is None and change.effective_before is not None:
+            return "ipolicy.minmax: own sizes in place of the cluster's"
+        case path, _ if path == MINMAX and change.after is None:
+            return "ipolicy.minmax: the cluster's sizes in place of its own"
         case path, _ if path in (MINMAX, TAGS):
             return ".".join(path)
     path, name = change.path, ".".join(change.path)
@@ -120,9 +124,5 @@ def pair_changes(change: Change) -> Iterator[tuple[str, str]]:
     new = pair_lines(change.effective_after if change.after is None else change.after)
     yield from (("-", line) for line in old if line not in new)
     yield from ((" ", line) if line in old else ("+", line) for line in new)
-    if change.before is None and old:
-        yield "#", "the group's own sizes replace those of the cluster, which it inherits today"
-    if change.after is None:
-        yield "#", "own sizes removed, the cluster's hold"
     if old != new and sorted(old) == sorted(new):
         yield "#", "same sizes, other order"

@@ -56,7 +56,7 @@ def test_rules_are_chosen_on_the_command_line(tmp_path: Path) -> None:
 
 def test_the_verdict_in_markdown_is_that_of_the_exit_code(tmp_path: Path) -> None:
     write(tmp_path, f"{HEAD}  spindle_count: 0\n")
-    for level, verdict in (("warning", "❌"), ("error", "✅"), ("never", "✅")):
+    for level, verdict in (("warning", "❌"), ("error", "⚠"), ("never", "⚠")):
         done = gpolicy("check", tmp_path, "-f", "markdown", "--fail-on", level, "--severity", "GP1=warning")
         assert f"{verdict} **1 warning**" in done.stdout
         assert done.returncode == int(verdict == "❌")
@@ -219,7 +219,10 @@ def test_an_old_policy_begins_with_a_baseline(tmp_path: Path) -> None:
     write(tmp_path / "policies")
     done = gpolicy("check", "policies", "--write-baseline", "baseline.json", cwd=tmp_path)
     assert done.returncode == 0
-    assert done.stderr == "baseline.json: 2 findings are accepted from now on\n"
+    assert done.stderr == (
+        'baseline.json: 2 findings are accepted; write baseline = "baseline.json" under [check] in gpolicy.toml, or say'
+        " --baseline baseline.json\n"
+    )
     data = json.loads((tmp_path / "baseline.json").read_text())
     schema = json.loads((ROOT / "schemas/output/baseline.json").read_text())
     Draft7Validator.check_schema(schema)

@@ -200,5 +200,7 @@ def test_who_changed_it_is_asked_only_where_something_has(report: DriftReport) -
     good, bad = drift_answer(none, {}, of="p"), drift_answer(report, {}, of="p")
     assert [answer.tone for answer in (good, bad)] == [Tone.GOOD, Tone.BAD]
     assert [answer.figures[0].tone for answer in (good, bad)] == [Tone.GOOD, Tone.BAD]
-    assert good.verdict.startswith("None: the cluster is as declared")
+    assert good.verdict == "1 difference, accepted until 2026-12-31"
+    nothing = drift_answer(replace(none, accepted=()), {}, of="p")
+    assert nothing.verdict.startswith("None: the cluster is as declared")
     assert not bad.verdict.startswith("None")

@@ -28,7 +28,6 @@ def test_an_override_is_compared_with_what_was_inherited() -> None:
     assert changed((None, [LARGE]), ([SMALL, LARGE], [LARGE])) == [
         ("-", "mem 128M..1G"),
         (" ", "mem 4G..8G"),
-        ("#", "the group's own sizes replace those of the cluster, which it inherits today"),
     ]
 
 
@@ -36,7 +35,6 @@ def test_a_removed_override_is_compared_with_what_is_inherited_then() -> None:
     assert changed(([LARGE], None), ([LARGE], [SMALL])) == [
         ("-", "mem 4G..8G"),
         ("+", "mem 128M..1G"),
-        ("#", "own sizes removed, the cluster's hold"),
     ]
 
 

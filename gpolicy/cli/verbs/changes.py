@@ -188,6 +188,8 @@ def _planned(
         write_private(save, kept_text(data(), answer()).encode())
     if script is not None and made.safe:
         write_program(script, render_script(made).encode())
+    elif script is not None:
+        sys.stderr.write(as_text([f"no {script} was written: the plan is stopped"]))
     return Report(
         exit_code=_exit_code(made, detailed=detailed_exitcode),
         answer=answer,
@@ -233,8 +235,8 @@ def _following(made: Plan, saved: Path | None, script: Path | None) -> Iterator[
     if saved is not None:
         yield ""
         yield f"wrote {saved}: gpolicy show {file} shows it again"
-    if script is not None:
-        yield f"wrote {script}: read it, and run it on the master" if made.safe else f"no {script}: the plan is stopped"
+    if script is not None and made.safe:
+        yield f"wrote {script}: read it, and run it on the master"
     if made.safe and made.steps:
         save = "" if saved else f"add --save {file}, then "
         yield f"next: {save}gpolicy apply {file} --to DST"

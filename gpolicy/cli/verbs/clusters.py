@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gpolicy.policy.model import Policy
     from gpolicy.writing.yaml_text import NotWritten
 
-_AFTER_DRIFT: Final = "next: gpolicy plan to undo it on the cluster, or add --write to take it into the policy"
+_AFTER_DRIFT: Final = "next: gpolicy plan to make the cluster as declared, or add --write to take it into the policy"
 _MOST_LEFT_OUT: Final = 100  # lines on standard error
 
 verbs = typer.Typer()

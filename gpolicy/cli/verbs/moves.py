@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from math import ceil
 from pathlib import Path
@@ -79,6 +79,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.checking import named_policy_of  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
+    from gpolicy.report.answer import under  # noqa: PLC0415
     from gpolicy.report.remedy_answer import remedy_answer, remedy_data  # noqa: PLC0415
     from gpolicy.use_cases.questions import find_remedy, open_cluster  # noqa: PLC0415
 
@@ -100,7 +101,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
         )
         report = find_remedy(cluster, rate=mib, stop=after(seconds), working=working)
         saved = cache(lambda: _saved(report.steps, state, cluster.state, given))
-        answer = remedy_answer(report)
+        answer = under(remedy_answer(report), given)
         slowest = max((step.seconds for step in report.steps), default=0)
         return Report(
             exit_code=int(ExitCode.FINE),
@@ -164,6 +165,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.checking import named_policy_of  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.evacuate.evacuation import EvacuationRequest  # noqa: PLC0415
+    from gpolicy.report.answer import under  # noqa: PLC0415
     from gpolicy.report.evacuate_answer import evacuate_answer, evacuate_data, saved_evacuation  # noqa: PLC0415
     from gpolicy.use_cases.questions import find_evacuation, open_cluster  # noqa: PLC0415
 
@@ -186,7 +188,11 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
         ignore_soft_errors=ignore_soft_errors,
         rate=_rate(rate),
     )
-    files = _Files(shown.saved("evacuate", save), script, policy, supposing=what_if is not None)
+    again = ["--group", group] if group else [nodes or ""]
+    again += [f"--{request.mode.value}"] if request.mode is not EvacuationMode.ALL else []
+    files = _Files(
+        shown.saved("evacuate", save), script, policy, supposing=what_if is not None, again=("evacuate", *again)
+    )
 
     def work(target: Target) -> Report:
         here = files.of(target)
@@ -196,7 +202,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
         )
         report = find_evacuation(cluster, request, stop=after(seconds), working=working)
         saved = cache(lambda: _saved(report.moved, state, cluster.state, policy))
-        answer = evacuate_answer(report, is_kept=bool(here.save or here.script))
+        answer = under(evacuate_answer(report, is_kept=bool(here.save or here.script)), target.path)
         slowest = max((item.copied for item in report.moved), default=0) / request.rate
         data = partial(saved_evacuation, report)
         return Report(
@@ -212,12 +218,16 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files to write moves to: for `gpolicy apply`, and a script. `given` is the policy or plan they are for."""
+    """The files to write moves to: for `gpolicy apply`, and a script. `given` is the policy or plan they are for.
+
+    `again` are the words of gpolicy that ask again.
+    """
 
     save: Path | None
     script: Path | None
     given: Path | None
     supposing: bool = False
+    again: tuple[str, ...] = ("remedy",)
 
     def __post_init__(self) -> None:
         for option, file in (("--script", self.script), ("--save", self.save)):
@@ -227,7 +237,7 @@ class _Files:
 
     def of(self, target: Target) -> _Files:
         """Return the files of one cluster."""
-        found = _Files(target.output(self.save), target.output(self.script, ".sh"), self.given)
+        found = replace(self, save=target.output(self.save), script=target.output(self.script, ".sh"))
         check_no_file_is_lost(self.given, found.save, found.script)
         return found
 
@@ -244,6 +254,7 @@ class _Files:
 
         `saved` makes the moves as `gpolicy apply` needs them, `data` makes JSON's own types of these.
         """
+        from gpolicy.ganeti.commands import shell_line  # noqa: PLC0415
         from gpolicy.opening import write_private, write_program  # noqa: PLC0415
         from gpolicy.remedy.commands import moves_script  # noqa: PLC0415
         from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
@@ -258,7 +269,8 @@ class _Files:
             following.append(f"wrote {self.save}: gpolicy show {file} shows it again")
             following.append(f"next{when}: gpolicy apply {file} --to DST{patience}")
         if self.script is not None:
-            write_program(self.script, moves_script(moves, state, answer.verb, saved().supposed).encode())
+            again = shell_line(("gpolicy", *self.again, "--state", "local:"))
+            write_program(self.script, moves_script(moves, state, again, saved().supposed).encode())
             following.append(f"wrote {self.script}: read it, and run it on the master of the cluster{when}")
         return tuple(following)
 

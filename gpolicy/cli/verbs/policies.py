@@ -27,7 +27,7 @@ from gpolicy.errors import ExitCode, GpolicyError, RequestError, UsageError
 from gpolicy.findings import HOUSE
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.json_values import json_text
-from gpolicy.opening import YAML_SUFFIXES
+from gpolicy.opening import YAML_SUFFIXES, real_path
 from gpolicy.printable import as_text
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def init(
 
     With --ci, a policy that is there already stays as it is.
     """
+    from gpolicy.cli.targets import clusters_near  # noqa: PLC0415
     from gpolicy.policy.files import has_policy  # noqa: PLC0415
     from gpolicy.writing.ci_workflow import workflow_file, write_workflow  # noqa: PLC0415
     from gpolicy.writing.documents import starter_files  # noqa: PLC0415
@@ -64,7 +65,9 @@ def init(
     written = [] if service and has_policy(directory) else write_policy(starter_files(name), directory)
     lines = [f"wrote {path}" for path in written]
     if service and workflow:
-        to_set = write_workflow(service, directory, workflow)
+        here = real_path(directory)
+        of_clusters = any(real_path(item.source.parent) == here for item in clusters_near(directory).values())
+        to_set = write_workflow(service, directory, workflow, clusters=of_clusters)
         lines += [f"wrote {relpath(workflow)}; set in it:", *to_set]
     after = ", then commit both and push" if service else ""
     sys.stdout.write(as_text([*lines, f"next: gpolicy check {directory}{after}"]))

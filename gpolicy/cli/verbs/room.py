@@ -87,6 +87,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.checking import checked_policy, named_policy_of  # noqa: PLC0415
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
+    from gpolicy.report.answer import under  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer, compared_answer, compared_data  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
     from gpolicy.report.capacity_prometheus import capacity_metrics  # noqa: PLC0415
@@ -135,7 +136,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
                 report = replace(report, notes=(*report.notes, f"without what is supposed: {error.message}"))
         return Report(
             exit_code=int(ExitCode.FINE),
-            answer=lambda: capacity_answer(report, components=score, before=before),
+            answer=lambda: under(capacity_answer(report, components=score, before=before), target.path),
             own={"json": lambda: json_text(capacity_data(report, before))},
             metrics=lambda: capacity_metrics(
                 report, cluster_health(cluster.state, limits=limits), cluster.state, provenance_of(())
@@ -184,6 +185,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
     from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
+    from gpolicy.report.answer import under  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer, place_data  # noqa: PLC0415
     from gpolicy.use_cases.questions import place_instance  # noqa: PLC0415
 
@@ -196,7 +198,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
         report = place_instance(cluster, words, ignore_ipolicy=ignore_ipolicy, weights=weights, working=working)
         return Report(
             exit_code=int(ExitCode.FINE if report.accepted else ExitCode.FINDINGS),
-            answer=lambda: place_answer(report),
+            answer=lambda: under(place_answer(report), target.path),
             own={"json": lambda: json_text(place_data(report))},
             policy=(policy,) if policy else (),
         )
@@ -274,6 +276,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     """
     from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
+    from gpolicy.report.answer import under  # noqa: PLC0415
     from gpolicy.report.suggest_answer import suggest_answer, suggest_data  # noqa: PLC0415
     from gpolicy.suggest.document import documents  # noqa: PLC0415
     from gpolicy.suggest.suggestion import SuggestRequest, parse_mix, parse_sizes  # noqa: PLC0415
@@ -307,7 +310,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
             write_new_file(file, led_to(schema, text, file) if schema.is_file() else text)
         return Report(
             exit_code=int(ExitCode.FINE),
-            answer=lambda: suggest_answer(report, file),
+            answer=lambda: under(suggest_answer(report, file), target.path),
             own={"json": lambda: json_text(suggest_data(report)), "yaml": lambda: text if file is None else ""},
             policy=(policy,) if policy else (),
             following=() if file else ("next: add --save FILE to write the document that declares them",),

@@ -107,9 +107,11 @@ def size(  # noqa: PLR0913 (one parameter an option)
 
 
 def _report(answer: Callable[[], Answer], data: Callable[[], dict[str, object]], given: Path | None) -> Report:
+    from gpolicy.report.answer import under  # noqa: PLC0415
+
     return Report(
         exit_code=int(ExitCode.FINE),
-        answer=answer,
+        answer=lambda: under(answer(), given),
         own={"json": lambda: json_text(data())},
         policy=(given,) if given else (),
     )
