@@ -130,7 +130,7 @@ def _taken(item: GroupCapacity, was: GroupCapacity | None, *, named: bool) -> st
     now = [f" (today {number:,})" for number in (was.standard.fits, was.tiered_fit.fits)] if was else ["", ""]
     of = f" of {item.template.value}" if named and item.template else ""
     standard = f"{item.standard.fits:,} standard instances{of}{now[0]}"
-    if item.standard.binding.cause is Cause.BOUNDS and not was:
+    if item.standard.binding.cause is Cause.BOUNDS and not (was and was.standard.fits):
         standard = "no standard instances (no size allows them)"
     takes_least = item.least.fits and item.most_fits == item.least.fits
     least = f", and {item.least.fits:,} of the smallest size" if takes_least else ""
