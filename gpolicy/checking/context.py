@@ -8,12 +8,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
 from gpolicy.checking.pairs import Pair, pairs_of
 from gpolicy.checking.settings import Settings
-from gpolicy.checking.tags import Members, Tag, TaggedNode, declared_tags, tagged_entries, tagged_groups, tagged_nodes
-from gpolicy.cluster.state import ClusterState, LiveGroup, LiveInstance
+from gpolicy.checking.tags import (
+    Members,
+    Tag,
+    TaggedNode,
+    declared_tags,
+    promised_tags,
+    tagged_entries,
+    tagged_groups,
+    tagged_nodes,
+)
+from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
@@ -37,6 +46,10 @@ MINMAX: Path = ("ipolicy", "minmax")
 DISK_TEMPLATES: Path = ("ipolicy", "disk-templates")
 ENABLED_TEMPLATES: Path = ("enabled_disk_templates",)
 ENABLED_HYPERVISORS: Path = ("enabled_hypervisors",)
+
+_NO_CLUSTER: Final = ClusterState(
+    source="", name="", software_version=None, cluster=ClusterObject(own={}), groups={}, nodes={}, instances={}
+)
 
 Bounds = tuple[Mapping[str, int], Mapping[str, int]]
 """The least and the greatest values of a size."""
@@ -163,15 +176,20 @@ class Context:
         cluster = [self.policy.cluster] if self.policy.cluster else []
         return [*cluster, *self.groups]
 
+    @property
+    def observed(self) -> ClusterState:
+        """The observed cluster; an empty one where none is given."""
+        return self.state or _NO_CLUSTER
+
     @cached_property
-    def desired(self) -> Desired | None:
-        """What the policy wants of the observed cluster's groups and nodes; None without a cluster."""
-        return None if self.state is None else resolve(self.policy, self.state)
+    def desired(self) -> Desired:
+        """What the policy wants of the observed cluster's groups and nodes; nothing without a cluster."""
+        return Desired() if self.state is None else resolve(self.policy, self.state)
 
     @cached_property
     def members(self) -> Members:
         """The groups and nodes of the observed cluster as they will be; none without a cluster."""
-        return Members(self.policy, self.state, self.desired)
+        return Members(self.policy, self.observed, self.desired)
 
     @cached_property
     def tags(self) -> tuple[Tag, ...]:
@@ -181,7 +199,7 @@ class Context:
     @cached_property
     def tagged_nodes(self) -> dict[str, tuple[TaggedNode, ...]]:
         """The nodes with their tags of each group whose nodes are all known by name."""
-        return tagged_nodes(self.policy, self.members)
+        return promised_tags(self.policy) if self.state is None else tagged_nodes(self.policy, self.members)
 
     @cached_property
     def tagged_groups(self) -> dict[str, TaggedNode]:
@@ -209,8 +227,7 @@ class Context:
     def known_groups(self) -> frozenset[str]:
         """The groups that the policy declares, and those of the cluster that keep their names, where they are known."""
         old_names = {group.renamed_from.value for group in self.groups if group.renamed_from}
-        there = self.state.groups.keys() - old_names if self.state else set()
-        return frozenset((*(group.name for group in self.groups), *there))
+        return frozenset((*(group.name for group in self.groups), *self.observed.groups.keys() - old_names))
 
     # --- leaves ------------------------------------------------------------------------------------------------
 
@@ -324,8 +341,7 @@ class Context:
         leaf = self.cluster_leaf(path)
         if leaf is not None:
             return Known(texts(leaf), leaf.span)
-        is_said = self.is_unknown(self.policy.cluster, path)
-        observed = self.state.cluster.own.get(path) if self.state and not is_said else None
+        observed = None if self.is_unknown(self.policy.cluster, path) else self.observed.cluster.own.get(path)
         return Known(tuple(map(str, observed)), None) if isinstance(observed, list) else None
 
 

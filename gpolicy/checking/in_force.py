@@ -68,17 +68,15 @@ def in_force(context: Context, declared: Declared, path: Path) -> InForce | None
             return value_of(leaf)
         if context.is_unknown(context.policy.cluster, path):
             return None
-    value = _readable(path, context.state.cluster.own.get(path)) if context.state else None
+    value = _readable(path, context.observed.cluster.own.get(path))
     return None if value is None else InForce(path, value)
 
 
 def _observed_of_group(context: Context, name: str, path: Path) -> Value:
     """Return the own value of the observed group that becomes the group `name`; None where it has none."""
-    if context.state is None or context.desired is None:
-        return None
     declared = context.desired.groups.get(name)
     current = declared.current if declared else name
-    group = context.state.groups.get(current) if current else None
+    group = context.observed.groups.get(current) if current else None
     return _readable(path, group.own.get(path)) if group else None
 
 
@@ -118,7 +116,7 @@ def places(context: Context, declared: Declared, *values: InForce) -> tuple[Span
 
 def declared_for(context: Context, node: str, path: Path) -> Leaf | None:
     """Return the declared value that counts for an observed node: of its sets, else its group, else the cluster."""
-    wanted = context.desired.nodes.get(node) if context.desired else None
+    wanted = context.desired.nodes.get(node)
     leaf = wanted.leaves.get(path) if wanted else None
     if leaf is not None and leaf.value is not INHERIT:
         return leaf

@@ -135,12 +135,12 @@ def _is_set(leaf: Leaf, declared: Declared) -> bool:
 )
 def stale_group_templates(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_TEMPLATES)
-    if enabled is None or context.state is None or not context.state.readable(Level.GROUP, DISK_TEMPLATES):
+    if enabled is None or not context.observed.readable(Level.GROUP, DISK_TEMPLATES):
         return
-    now = context.state.cluster.own.get(ENABLED_TEMPLATES)
+    now = context.observed.cluster.own.get(ENABLED_TEMPLATES)
     gone = set(map(str, now) if isinstance(now, list) else TEMPLATE_NAMES) - set(texts(enabled))
     renamed = {group.renamed_from.value: group for group in context.groups if group.renamed_from}
-    for name, group in sorted(context.state.groups.items()):
+    for name, group in sorted(context.observed.groups.items()):
         observed = group.own.get(DISK_TEMPLATES)
         managed = _declares(context, name) or (name in renamed and _declares(context, renamed[name].name))
         if managed or not isinstance(observed, list):
@@ -164,12 +164,12 @@ def _declares(context: Context, name: str) -> bool:
 )
 def template_in_use(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_TEMPLATES)
-    observed = context.state.cluster.own.get(ENABLED_TEMPLATES) if context.state else None
-    if enabled is None or context.state is None or not isinstance(observed, list):
+    observed = context.observed.cluster.own.get(ENABLED_TEMPLATES)
+    if enabled is None or not isinstance(observed, list):
         return
     gone = {str(template) for template in observed} - set(texts(enabled))
     users: dict[str, list[str]] = defaultdict(list)
-    for name, instance in sorted(context.state.instances.items()):
+    for name, instance in sorted(context.observed.instances.items()):
         for template in {disk.template for disk in instance.disks} or {instance.disk_template}:
             users[template].append(name)
     for template in sorted(gone & set(users)):

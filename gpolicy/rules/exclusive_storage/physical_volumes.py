@@ -44,7 +44,7 @@ def _nodes(context: Context, declared: ClusterPolicy | GroupPolicy) -> list[Live
     """
     if isinstance(declared, GroupPolicy):
         return context.members.hosts_in(declared)
-    return [node for node in context.state.nodes.values() if node.vm_capable] if context.state else []
+    return [node for node in context.observed.nodes.values() if node.vm_capable]
 
 
 def _volume_names(nodes: list[LiveNode]) -> set[str]:
@@ -175,10 +175,9 @@ def _used_groups(context: Context) -> set[str]:
     if None in values:
         return set()
     paths = {path for declared in context.policy.objects for path in context.leaves(declared)}
-    if context.state is not None:
-        groups, nodes = context.state.groups.values(), context.state.nodes.values()
-        paths.update(context.state.cluster.own, *(item.own for item in groups), *(item.own for item in nodes))
-        found |= {str(group.effective[METAVG]) for group in groups if METAVG in group.effective}
+    groups, nodes = context.observed.groups.values(), context.observed.nodes.values()
+    paths.update(context.observed.cluster.own, *(item.own for item in groups), *(item.own for item in nodes))
+    found |= {str(group.effective[METAVG]) for group in groups if METAVG in group.effective}
     return found | {path[2] for path in paths if path[0] == "disk_state" and len(path) > 2}
 
 
@@ -308,9 +307,7 @@ def exclusive_storage_reads(context: Context) -> Iterator[Hit]:
     good=EXCLUSIVE,
 )
 def exclusive_storage_mixed(context: Context) -> Iterator[Hit]:
-    if context.state is None or context.desired is None:
-        return
-    if not context.state.readable(Level.GROUP, EXCLUSIVE_STORAGE):
+    if not context.observed.readable(Level.GROUP, EXCLUSIVE_STORAGE):
         return  # the source shows the values of groups at their nodes
     for group in context.groups:
         value = in_force(context, group, EXCLUSIVE_STORAGE)
@@ -348,16 +345,14 @@ def _some(names: Iterable[str]) -> str:
 def exclusive_storage_on_other_disks(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         leaf = context.exclusive(group)
-        if leaf is None or context.state is None:
-            continue
         nodes = {node.name for node in context.members.hosts_in(group)}
         others = [
             (name, template)
-            for name, instance in sorted(context.state.instances.items())
+            for name, instance in sorted(context.observed.instances.items() if leaf else ())
             if nodes.intersection((instance.primary_node, *instance.secondary_nodes))
             for template in sorted({disk.template for disk in instance.disks} - {"plain"})[:1]
         ]
-        if others:
+        if leaf and others:
             name, template = others[0]
             more = f" and {count(len(others) - 1, 'more instance')} have" if len(others) > 1 else " has"
             message = f"{name}{more} other disks than plain ones ({template}) in {name_of(group)}"

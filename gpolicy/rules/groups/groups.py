@@ -64,7 +64,7 @@ def group_name_unlikely(context: Context) -> Iterator[Hit]:
             related = see(other.span, f"{other.name} is declared here")
             message = f"{group.name} and {other.name} are almost the same name"
             yield hit(group, message, place, "rename one of the two groups", related)
-    live = {_plain(name): name for name in context.state.groups} if context.state else {}
+    live = {_plain(name): name for name in context.observed.groups}
     gone = {group.renamed_from.value for group in context.groups if group.renamed_from}
     for group in context.groups:
         near = live.get(_plain(group.name), group.name)
@@ -90,8 +90,8 @@ def _plain(name: str) -> str:
     **show(f"{GROUP}renamed_from: silver\n…", bad=f"---\n{SILVER}", good=""),
 )
 def rename_impossible(context: Context) -> Iterator[Hit]:
-    found = context.desired.findings if context.desired else ()
-    clashes = {finding.span for finding in found if finding.code == RENAME_CLASH.code}  # said already
+    # said already
+    clashes = {finding.span for finding in context.desired.findings if finding.code == RENAME_CLASH.code}
     renamed = {group.name: group for group in context.groups if group.renamed_from}
     first: dict[str, GroupPolicy] = {}
     for group, old in ((group, group.renamed_from) for group in renamed.values() if group.renamed_from):
@@ -181,7 +181,7 @@ def _is_closed(context: Context, group: GroupPolicy) -> bool:
     leaf = context.own(group, _ALLOC_POLICY)
     if leaf is not None:
         return leaf.value == _CLOSED
-    observed = context.state.groups.get(group.name) if context.state else None
+    observed = context.observed.groups.get(group.name)
     return observed is not None and observed.own.get(_ALLOC_POLICY) == _CLOSED
 
 
@@ -222,7 +222,7 @@ def base_taken_for_group(context: Context) -> Iterator[Hit]:
                 message = f"group {base.root['name']} of another file has no nodes, and {name_of(group)} extends it"
                 yield hit(group, message, group.document.value_span(("extends",)), _HINT)
     bare = [group for group in context.groups if group.nodes is None and group.renamed_from is None]
-    if len(bare) != 1 or (context.state and bare[0].name in context.state.groups):
+    if len(bare) != 1 or bare[0].name in context.observed.groups:
         return
     others = [group.document for group in context.groups if group is not bare[0]]
     if any(_extends(other, bare[0].document) for other in others):

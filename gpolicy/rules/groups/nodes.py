@@ -63,7 +63,7 @@ def node_named_twice(context: Context) -> Iterator[Hit]:
     **show(f'{GROUP}nodes: ["…"]\n', bad="rack9-*", good="node*"),
 )
 def pattern_without_node(context: Context) -> Iterator[Hit]:
-    known = context.state.nodes.keys() if context.state else set[str]()
+    known = context.observed.nodes
     for declared, entries in _lists(context):
         for entry in (entry for entry in entries if is_glob(entry.value)):
             if not any(matches(entry.value, name) for name in known):
@@ -86,7 +86,7 @@ def pattern_without_node(context: Context) -> Iterator[Hit]:
 def pattern_stops_short(context: Context) -> Iterator[Hit]:
     claimed = {entry.value for group in context.groups for entry in group.nodes or ()}
     globs = [entry for entry in claimed if is_glob(entry)]
-    for group in context.groups if context.desired else ():
+    for group in context.groups:
         for entry, names in _just_missed(context, group, claimed, globs).items():
             verb, what = ("is", "it") if len(names) == 1 else ("are", "them")
             lacks, cure = f"its list lacks {what}", f"add {what}"
@@ -100,7 +100,7 @@ def _just_missed(
     context: Context, group: GroupPolicy, claimed: set[str], globs: list[str]
 ) -> dict[Located[str], list[str]]:
     """Return the nodes in a group that nobody claims, by the pattern or the name of the group that almost does."""
-    entries, wanted = group.nodes or (), context.desired.nodes if context.desired else {}
+    entries, wanted = group.nodes or (), context.desired.nodes
     nodes = sorted(node.name for node in context.members.nodes_in(group)) if entries else []
     left = [name for name in nodes if name not in claimed and not any(matches(glob, name) for glob in globs)]
     listed = [entry for entry in entries if not is_glob(entry.value)]

@@ -339,8 +339,7 @@ def _objects(context: Context) -> dict[str, set[str]]:
         if item is not None:
             paths = {leaf.dotted for leaf in context.leaves(item).values()}
             found.setdefault(item.label, set()).update(paths, ("tags", "name", "removed"))
-    found |= {f"node/{node}": of_nodes for node in (context.state.nodes if context.state else ())}
-    return found
+    return found | {f"node/{node}": of_nodes for node in context.observed.nodes}
 
 
 def _may_be_declared(context: Context, node: str, path: str) -> bool:

@@ -350,6 +350,6 @@ def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
 
 def _second(context: Context, declared: ClusterPolicy, item: _Mismatch, path: Path) -> InForce | None:
     """Return the value of the second parameter; a text state of htools shows none of hypervisors."""
-    value, state = in_force(context, declared, path), context.state
-    shows_them = state is not None and any(own[0] == "hvparams" for own in state.cluster.own)
+    value = in_force(context, declared, path)
+    shows_them = any(own[0] == "hvparams" for own in context.observed.cluster.own)
     return InForce(path, default_of(context, path)) if value is None and item.by_default and not shows_them else value

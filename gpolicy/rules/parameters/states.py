@@ -122,7 +122,7 @@ def _volume_group(context: Context) -> str:
     leaf = context.cluster_leaf(("volume_group_name",))
     if leaf is not None:
         return str(leaf.value)
-    observed = context.state.cluster.own.get(("volume_group_name",)) if context.state else None
+    observed = context.observed.cluster.own.get(("volume_group_name",))
     return observed if isinstance(observed, str) else ""
 
 
@@ -218,7 +218,7 @@ def state_beyond_node(context: Context, share: float) -> Iterator[Hit]:
         if path[0] == "disk_state" and path[2] != own_group:
             continue
         reported: set[int] = set()
-        nodes = context.state.nodes.values() if context.state else ()
+        nodes = context.observed.nodes.values()
         measured = [(getattr(node.resources, _MEASURED[path[-1]]) or 0, node.name) for node in nodes]
         for has, name in sorted(measured):
             leaf = declared_for(context, name, path)

@@ -193,11 +193,11 @@ def userspace_without_kvm(context: Context) -> Iterator[Hit]:
 )
 def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit():
-        if not is_access(leaf.path) or leaf.value != "userspace" or context.state is None:
+        if not is_access(leaf.path) or leaf.value != "userspace":
             continue
         names = [
             instance.name
-            for instance in context.state.instances.values()
+            for instance in context.observed.instances.values()
             if instance.hypervisor not in (None, "kvm")
             and any(disk.template == leaf.path[1] for disk in instance.disks)
             and (

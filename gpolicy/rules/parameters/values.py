@@ -333,8 +333,7 @@ def uid_pool_too_small(context: Context) -> Iterator[Hit]:
     if cluster is None or model is None or model.value != "pool":
         return
     leaf = context.cluster_leaf(_UIDS)
-    observed = context.state.cluster.own.get(_UIDS, []) if context.state else []
-    ranges = leaf.value if leaf is not None else observed
+    ranges = leaf.value if leaf is not None else context.observed.cluster.own.get(_UIDS, [])
     own = [item for item in (leaf, model.leaf) if item is not None]
     if not own or not isinstance(ranges, list) or not all(isinstance(item, list) for item in ranges):
         return
@@ -354,9 +353,8 @@ def uid_pool_too_small(context: Context) -> Iterator[Hit]:
 def _instances_of_a_node(context: Context) -> int:
     """Return how many instances a node runs or can hold at least: what the cluster has, and what surely fits."""
     found = [4]  # on any node but one of a laboratory
-    if context.state is not None:
-        running = (item.primary_node for item in context.state.instances.values() if item.admin_state == "up")
-        found += Counter(running).values()
+    running = (item.primary_node for item in context.observed.instances.values() if item.admin_state == "up")
+    found += Counter(running).values()
     for group in context.groups:
         sizes = [pair.maximum["memory-size"] for pair in context.pairs(group)]
         if group.hardware is not None and group.hardware.memory is not None and sizes and max(sizes) > 0:

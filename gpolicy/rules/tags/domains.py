@@ -76,8 +76,7 @@ def suffixes(tags: Iterable[Tag], family: str) -> set[str]:
 def observed(context: Context, family: str) -> set[str]:
     """Return the suffixes of a family's tags that the observed cluster has."""
     prefix = TAG_FAMILIES[family]
-    tags = context.state.cluster.tags if context.state else frozenset()
-    return {tag.removeprefix(prefix) for tag in tags if tag.startswith(prefix)}
+    return {tag.removeprefix(prefix) for tag in context.observed.cluster.tags if tag.startswith(prefix)}
 
 
 def without_prefix(written: str) -> str:
@@ -155,8 +154,7 @@ def without_tag(context: Context, tag: Tag) -> Fix | None:
 
 def known_node_tags(context: Context) -> set[str]:
     """Return all tags that a node set declares or a node of the cluster has."""
-    observed = context.state.nodes.values() if context.state else ()
-    return {*declared_node_tags(context), *(tag for node in observed for tag in node.tags)}
+    return {*declared_node_tags(context), *(tag for node in context.observed.nodes.values() for tag in node.tags)}
 
 
 def exceptions(context: Context) -> list[Tag]:
@@ -310,8 +308,7 @@ def tag_rule_almost_in_use(context: Context) -> Iterator[Hit]:
 
 def _unused(context: Context) -> Iterator[Hit]:
     """Yield the rules about tags that no instance has, where some have almost these, or those of an older rule."""
-    there = context.state.instances.values() if context.state else ()
-    used = {tag for instance in there for tag in instance.tags}
+    used = {tag for instance in context.observed.instances.values() for tag in instance.tags}
     for scenario in context.policy.scenarios:
         used |= {tag for part in scenario.stage.simulated for item in part.instances for tag in item.sizes.tags}
     names = Names({tag.partition(":")[0] for tag in used if ":" in tag})

@@ -192,7 +192,7 @@ def _lacking_words(lacking: list[_Lacking]) -> str:
 
 def _is_in_now(context: Context, node: str, domain: str) -> bool:
     """Return whether a node of the cluster has a tag of a domain, which other nodes keep."""
-    now = context.state.nodes.get(node) if context.state else None
+    now = context.observed.nodes.get(node)
     is_in = now is not None and any(tag.startswith(f"{domain}:") for tag in now.tags)
     return is_in and any(other.of(domain) for other in context.all_tagged)
 
