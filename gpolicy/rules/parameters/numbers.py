@@ -16,7 +16,7 @@ from gpolicy.ganeti.parameter import Parameter, Path, Type
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.building import LEAST_WITHOUT_UNIT
-from gpolicy.policy.model import Declared, Hardware, Leaf
+from gpolicy.policy.model import Declared, Leaf
 from gpolicy.policy.scenario import Scenario
 from gpolicy.rules.shared import GROUP, MOST_BITS, RANGES, conflict, show, sizes_of, spec
 
@@ -171,10 +171,10 @@ def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
         ratio = item.limits.get(_OVERSUBSCRIPTION)
         if ratio is not None and not SENSIBLE[_OVERSUBSCRIPTION].takes(ratio.value):
             yield item.label, f"limits.{_OVERSUBSCRIPTION}", _OVERSUBSCRIPTION, ratio.value, ratio.span
-    for group in context.groups:
-        for name, value, span in _promised(group.hardware):
-            if not SENSIBLE[name].takes(value):
-                yield group.label, f"hardware.{name}", name, value, span
+    for group, hardware in ((group, group.hardware) for group in context.groups if group.hardware):
+        for name, figure in (*hardware.figures.items(), *(("pv_size", size) for size in hardware.pv_sizes)):
+            if not SENSIBLE[name].takes(figure.value):
+                yield group.label, f"hardware.{name}", name, figure.value, figure.span
     for scenario in context.policy.scenarios:
         for name, value, span in _sizes_of_test(scenario):
             if 0 < value < SENSIBLE[name].least:  # a test may be about too large ones
@@ -185,14 +185,6 @@ def _sizes_of_test(scenario: Scenario) -> Iterator[tuple[str, int, Span]]:
     for sizes in sizes_of(scenario):
         yield "memory-size", sizes.memory or 0, sizes.span
         yield from (("disk-size", disk.size, sizes.span) for disk in sizes.disks or ())
-
-
-def _promised(hardware: Hardware | None) -> Iterator[tuple[str, int, Span]]:
-    if hardware is not None:
-        for name, item in (("memory", hardware.memory), ("cpus", hardware.cpus), ("pv_count", hardware.pv_count)):
-            if item is not None:
-                yield name, item.value, item.span
-        yield from (("pv_size", size.value, size.span) for size in hardware.pv_sizes)
 
 
 @warning("GP114", "Resource model, Instance policies; Ganeti 3.0 does not check it")(

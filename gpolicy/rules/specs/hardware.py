@@ -16,7 +16,6 @@ from gpolicy.checking.rule import Explains, Hit, When, error, hit, see, warning
 from gpolicy.findings import Finding, Related, RuleParameter, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import count as in_words
 from gpolicy.printable import named
 from gpolicy.rules.shared import GROUP, SIZES, bounds, show, spec
@@ -366,24 +365,12 @@ def _having(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
 
     But not the size of a volume: disks that do not make use of it are mostly wrong themselves.
     """
-    hardware = group.hardware
-    if hardware is None:
+    if group.hardware is None:
         return
-
-    def with_hardware(name: str, span: Span, **fields: Any) -> _Figure:
-        without = _changed(context.policy, group, group, hardware=replace(hardware, **fields))
-        return _Figure(f"hardware.{name}", span, without)
-
-    if hardware.memory:
-        yield with_hardware("memory", hardware.memory.span, memory=_plenty(hardware.memory))
-    if hardware.cpus:
-        yield with_hardware("cpus", hardware.cpus.span, cpus=_plenty(hardware.cpus))
-    if hardware.pv_count:
-        yield with_hardware("pv_count", hardware.pv_count.span, pv_count=_plenty(hardware.pv_count))
-
-
-def _plenty(figure: Located[int]) -> Located[int]:
-    return replace(figure, value=figure.value * 1024)  # enough for any spec
+    for name, figure in group.hardware.figures.items():
+        plenty: dict[str, Any] = {name: replace(figure, value=figure.value * 1024)}  # enough for any spec
+        without = _changed(context.policy, group, group, hardware=replace(group.hardware, **plenty))
+        yield _Figure(f"hardware.{name}", figure.span, without)
 
 
 def _changed(policy: Policy, group: GroupPolicy, owner: ClusterPolicy | GroupPolicy, **fields: Any) -> Policy:
