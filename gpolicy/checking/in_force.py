@@ -21,6 +21,8 @@ from gpolicy.policy.model import (
     written_out,
 )
 
+ALLOC_POLICY: Final[Path] = ("alloc_policy",)
+CLOSED: Final = "unallocable"
 _KINDS: Final[dict[Type, type | tuple[type, ...]]] = {
     **dict.fromkeys((Type.INT, Type.SIZE, Type.MIB, Type.FLOAT), (int, float)),
     **dict.fromkeys((Type.STRING, Type.CHOICE), str),
@@ -53,23 +55,29 @@ def in_force(context: Context, declared: Declared, path: Path) -> InForce | None
     A group's own value comes before the cluster's; what is declared before what is observed. Ganeti's defaults are
     never assumed: an observed cluster shows its own. What is declared and could not be read is not known.
     """
+    if declared.level is not Level.GROUP:
+        return of_cluster(context, path)
     leaf = context.own(declared, path)
-    if leaf is not None:
-        return value_of(leaf)
-    if context.is_unknown(declared, path):
-        return None
-    if declared.level is Level.GROUP:
-        inherits = path in context.leaves(declared)  # else it would have a value of its own
-        observed = None if inherits else _observed_of_group(context, declared.name, path)
-        leaf = context.cluster_leaf(path)
-        if observed is not None:
-            return InForce(path, observed)
-        if leaf is not None:
-            return value_of(leaf)
-        if context.is_unknown(context.policy.cluster, path):
-            return None
+    if leaf is not None or context.is_unknown(declared, path):
+        return value_of(leaf) if leaf is not None else None
+    inherits = path in context.leaves(declared)  # else it would have a value of its own
+    observed = None if inherits else _observed_of_group(context, declared.name, path)
+    return of_cluster(context, path) if observed is None else InForce(path, observed)
+
+
+def of_cluster(context: Context, path: Path) -> InForce | None:
+    """Return what holds at `path` for the cluster once the policy is applied; None where nobody knows."""
+    leaf = context.cluster_leaf(path)
+    if leaf is not None or context.is_unknown(context.policy.cluster, path):
+        return value_of(leaf) if leaf is not None else None
     value = _readable(path, context.observed.cluster.own.get(path))
     return None if value is None else InForce(path, value)
+
+
+def is_closed(context: Context, group: GroupPolicy) -> bool:
+    """Return whether hail and hspace put nothing into a group."""
+    policy = in_force(context, group, ALLOC_POLICY)
+    return policy is not None and policy.value == CLOSED
 
 
 def _observed_of_group(context: Context, name: str, path: Path) -> Value:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, Context, number, texts
-from gpolicy.checking.in_force import in_force
+from gpolicy.checking.in_force import in_force, of_cluster
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.cluster.state import LiveNode, Resources
 from gpolicy.cluster.terms import VolumeTerms
@@ -235,7 +235,7 @@ def kept_by_node(context: Context, group: GroupPolicy, *names: str) -> tuple[Lea
 
 def kept_disk(context: Context, group: GroupPolicy) -> tuple[Leaf, ...]:
     """Return how much disk_state keeps free, or gives to others, of the cluster's volume group."""
-    volume_group = in_force(context, context.policy.cluster or group, VOLUME_GROUP)
+    volume_group = of_cluster(context, VOLUME_GROUP)
     if volume_group is None:
         return ()
     paths = [("disk_state", "plain", str(volume_group.value), name) for name in ("disk_reserved", "disk_overhead")]
@@ -258,7 +258,7 @@ def pools_in(context: Context, group: GroupPolicy, node: LiveNode) -> VolumePool
     """Return the pools of a node that is to be in `group`; None if its volumes were not read."""
     if node.physical_volumes is None:
         return None
-    own = in_force(context, context.policy.cluster or group, VOLUME_GROUP)
+    own = of_cluster(context, VOLUME_GROUP)
     name = own.value if own is not None and isinstance(own.value, str) else None
     return volume_pools(node.physical_volumes, terms_in(context, group), name)
 

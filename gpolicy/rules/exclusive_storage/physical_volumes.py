@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, number, texts
-from gpolicy.checking.in_force import in_force
+from gpolicy.checking.in_force import in_force, of_cluster
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_in
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Explains, Hit, When, error, hit, information, warning
@@ -168,9 +168,8 @@ def assigned_volume_group_unused(context: Context) -> Iterator[Hit]:
 
 def _used_groups(context: Context) -> set[str]:
     """Return the volume groups that something uses; none if the cluster's own or a metavg is not known."""
-    objects = context.cluster_and_groups
-    values = [in_force(context, declared, METAVG) for declared in objects]
-    values.append(in_force(context, context.policy.cluster or objects[0], VOLUME_GROUP))
+    values = [in_force(context, declared, METAVG) for declared in context.cluster_and_groups]
+    values.append(of_cluster(context, VOLUME_GROUP))
     found = {str(item.value) for item in values if item is not None}
     if None in values:
         return set()

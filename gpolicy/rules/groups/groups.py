@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, name_of, texts
+from gpolicy.checking.in_force import ALLOC_POLICY, CLOSED, is_closed
 from gpolicy.checking.pairs import comparable
 from gpolicy.checking.rule import Explains, Hit, When, error, hit, see, warning
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Related
@@ -20,8 +21,6 @@ from gpolicy.printable import count
 from gpolicy.resolve.desired import RENAME_CLASH, is_glob, matches
 from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, show, spec, unknown_group
 
-_ALLOC_POLICY: Final[Path] = ("alloc_policy",)
-_CLOSED: Final = "unallocable"
 _SPECS: Final = "ipolicy:\n  minmax:\n"
 _LARGE: Final = spec("large", "16G 64G", "4 16", "100G 1T")
 _OWN_SPECS: Final = f"gpolicy: v1\nkind: NodeGroup\nname: silver\n{_SPECS}{spec('small', '1G 12G', '1 3', '10G 90G')}"
@@ -158,14 +157,14 @@ def removed_with_content(context: Context) -> Iterator[Hit]:
 def unallocable_without_home(context: Context) -> Iterator[Hit]:
     if context.members.has_undeclared_groups:
         return  # they may take anything
-    open_groups = [group for group in context.groups if not _is_closed(context, group)]
+    open_groups = [group for group in context.groups if not is_closed(context, group)]
     elsewhere = [comparable(context.pairs(group)) for group in open_groups]
     if any(not pairs for pairs in elsewhere):
         return  # what that group takes is not known
     homes = [pair for pairs in elsewhere for pair in pairs]
     for group in context.groups:
-        leaf = context.own(group, _ALLOC_POLICY)
-        if leaf is None or leaf.value != _CLOSED:
+        leaf = context.own(group, ALLOC_POLICY)
+        if leaf is None or leaf.value != CLOSED:
             continue
         pairs = comparable(context.pairs(group))
         homeless = [pair for pair in pairs if all(pair.overlap(home) is None for home in homes)]
@@ -175,14 +174,6 @@ def unallocable_without_home(context: Context) -> Iterator[Hit]:
             where = "no other group takes" if open_groups else "there is no other group for"
             hint = "write last_resort to keep it for those, or let another group take them"
             yield hit(group, f"group {group.name} takes no new instances, and {where} {names}", leaf.span, hint)
-
-
-def _is_closed(context: Context, group: GroupPolicy) -> bool:
-    leaf = context.own(group, _ALLOC_POLICY)
-    if leaf is not None:
-        return leaf.value == _CLOSED
-    observed = context.observed.groups.get(group.name)
-    return observed is not None and observed.own.get(_ALLOC_POLICY) == _CLOSED
 
 
 @warning("GP614", when=When.WHOLE)(
@@ -256,8 +247,8 @@ def limits_never_hold(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         own, nodes = group.limits.get(_FAILURES), _node_count(context, group)
         failures = own or (context.policy.cluster.limits.get(_FAILURES) if context.policy.cluster else None)
-        policy = context.own(group, _ALLOC_POLICY)
-        is_spare = own is None and policy is not None and policy.value == _CLOSED
+        policy = context.own(group, ALLOC_POLICY)
+        is_spare = own is None and policy is not None and policy.value == CLOSED
         if failures is not None and nodes and failures.value >= nodes and not is_spare:
             has = f"{name_of(group)} has {count(nodes, 'node')}"
             hint = f"write at most {nodes - 1}" if own else f"lower it, or give {name_of(group)} limits of its own"

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, Context, number
+from gpolicy.checking.in_force import ALLOC_POLICY, CLOSED
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import RuleParameter, copied
@@ -163,8 +164,8 @@ def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
 
 
 def _is_closed(context: Context, group: GroupPolicy) -> bool:
-    leaf = context.own(group, ("alloc_policy",))
-    return leaf is not None and leaf.value == "unallocable"
+    leaf = context.own(group, ALLOC_POLICY)
+    return leaf is not None and leaf.value == CLOSED
 
 
 def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[str, int]]:

@@ -8,7 +8,7 @@ from posixpath import normpath
 from typing import Final, cast
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.in_force import in_force, together
+from gpolicy.checking.in_force import of_cluster, together
 from gpolicy.checking.rule import Hit, When, error, hit, warning
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS, HAIL_OPTIONS, Takes, hail_parameters
 from gpolicy.ganeti.parameter import Path, Reach
@@ -228,13 +228,12 @@ def allocator_unlikely(context: Context) -> Iterator[Hit]:
             message = f"default_iallocator is {name}, a program of htools that is no allocator"
         if message:
             yield hit(declared, message, leaf.span, hint)
-    cluster, parameters = context.policy.cluster, context.cluster_leaf(ALLOCATOR_PARAMETERS)
-    allocator = in_force(context, cluster, _ALLOCATOR) if cluster is not None else None
-    if cluster is None or parameters is None or allocator is None or allocator.value not in ("hail", ""):
+    parameters, allocator = context.cluster_leaf(ALLOCATOR_PARAMETERS), of_cluster(context, _ALLOCATOR)
+    if parameters is None or allocator is None or allocator.value not in ("hail", ""):
         return
     for name, value in sorted(cast(dict[str, str | None], parameters.value).items()):
         if failure := hail_parameters({name: value}).failure:
-            yield hit(cluster, f"hail refuses every request: {failure}", parameters.at(name), _hail_hint(name, value))
+            yield hit("cluster", f"hail refuses every request: {failure}", parameters.at(name), _hail_hint(name, value))
 
 
 def _hail_hint(name: str, value: str | None) -> str:

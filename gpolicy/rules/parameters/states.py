@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, name_of, number, texts
-from gpolicy.checking.in_force import declared_for, groups_where
+from gpolicy.checking.in_force import declared_for, groups_where, of_cluster
+from gpolicy.checking.node_limits import VOLUME_GROUP
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, When, hit, information, see, warning
 from gpolicy.findings import Related, RuleParameter
@@ -119,11 +120,8 @@ def state_not_counted(context: Context) -> Iterator[Hit]:
 
 def _volume_group(context: Context) -> str:
     """Return the cluster's volume group, or nothing where it is not known."""
-    leaf = context.cluster_leaf(("volume_group_name",))
-    if leaf is not None:
-        return str(leaf.value)
-    observed = context.observed.cluster.own.get(("volume_group_name",))
-    return observed if isinstance(observed, str) else ""
+    found = of_cluster(context, VOLUME_GROUP)
+    return str(found.value) if found is not None else ""
 
 
 def _records(context: Context, declared: Declared) -> dict[Path, Leaf]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, number, texts
-from gpolicy.checking.in_force import in_force
+from gpolicy.checking.in_force import in_force, of_cluster
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import Related, Span
@@ -80,7 +80,7 @@ def volume_group_look_alike(context: Context) -> Iterator[Hit]:
         for item in found
         if path in (METAVG, _RESERVED) or path[0] == "disk_state"
     ]
-    own = in_force(context, context.policy.cluster or leaves[0][0], VOLUME_GROUP) if leaves else None
+    own = of_cluster(context, VOLUME_GROUP) if leaves else None
     wanted = str(own.value) if own is not None else ""
     if own is None or not _VOLUME_GROUP.fullmatch(wanted):
         return  # GP110
@@ -219,10 +219,9 @@ def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
     **show(f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: …}}\n", bad="ssdvg", good="xenvg"),
 )
 def metavg_not_counted(context: Context) -> Iterator[Hit]:
-    cluster = context.policy.cluster
+    group = of_cluster(context, VOLUME_GROUP)
     for declared in context.cluster_and_groups:
         meta = in_force(context, declared, METAVG)
-        group = in_force(context, cluster or declared, VOLUME_GROUP)
         is_own = any(context.own(declared, path) for path in (METAVG, VOLUME_GROUP))
         if is_own and meta and group and meta.value and group.value and meta.value != group.value:
             message = f"metadata goes to {meta.value}, but capacity counts {group.value} only"

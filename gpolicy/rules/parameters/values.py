@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, Final, cast
 
 from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import in_force, places, together
+from gpolicy.checking.in_force import in_force, of_cluster, places, together
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import NO_PLAN, REFUSED, Fix
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
@@ -47,7 +47,6 @@ _ADDRESSES: Final = (
     ("gluster", "host", re.compile(r"[^:]+"), "an IPv4 address or a name"),
 )
 """By disk template: a parameter in the address of a disk, and the form of it that Ganeti 3.1 can read."""
-_PORTS: Final[tuple[Path, ...]] = (("ndparams", "ssh_port"), ("diskparams", "gluster", "port"))
 _COUNTS: Final[tuple[Path, ...]] = (("ndparams", "spindle_count"), *STRIPES, ("beparams", "vcpus"))
 _SSH: Final[Path] = ("ndparams", "ssh_port")
 _GLUSTER: Final[Path] = ("diskparams", "gluster", "port")
@@ -149,7 +148,7 @@ def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
     **show(f"{GROUP}ndparams: {{ssh_port: …}}\n", bad="70022", good="2222"),
 )
 def port_range(context: Context) -> Iterator[Hit]:
-    for declared, leaf in context.explicit_at(*_PORTS):
+    for declared, leaf in context.explicit_at(_SSH, _GLUSTER):
         if not 1 <= number(leaf) <= 65535:
             message = f"{leaf.dotted} is {leaf.value}, which is not a TCP port"
             yield hit(declared, message, leaf.span, "write a port from 1 to 65535")
@@ -328,8 +327,7 @@ def uid_pool_of_others(context: Context) -> Iterator[Hit]:
     **show(f"{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: […]\n", bad="", good='"20000-20099"'),
 )
 def uid_pool_too_small(context: Context) -> Iterator[Hit]:
-    cluster = context.policy.cluster
-    model = in_force(context, cluster, ("hvparams", "kvm", "security_model")) if cluster is not None else None
+    cluster, model = context.policy.cluster, of_cluster(context, kvm("security_model"))
     if cluster is None or model is None or model.value != "pool":
         return
     leaf = context.cluster_leaf(_UIDS)

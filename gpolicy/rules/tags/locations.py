@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.in_force import in_force
+from gpolicy.checking.in_force import is_closed
 from gpolicy.checking.rule import Hit, When, hit, information, warning
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Span
@@ -110,9 +110,7 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
 
 def _places_mirrors(context: Context, name: str) -> bool:
     group = context.policy.groups.get(name)
-    policy = in_force(context, group, ("alloc_policy",)) if group is not None else None
-    is_open = policy is None or policy.value != "unallocable"
-    return is_open and (group is None or has_mirrors(context, group))
+    return group is None or (not is_closed(context, group) and has_mirrors(context, group))
 
 
 @warning("GP520", f"{LOCATION}, Failure tags and Migration tags", When.MORE_WITH_STATE | When.WHOLE)(
