@@ -46,6 +46,9 @@ MINMAX: Path = ("ipolicy", "minmax")
 DISK_TEMPLATES: Path = ("ipolicy", "disk-templates")
 ENABLED_TEMPLATES: Path = ("enabled_disk_templates",)
 ENABLED_HYPERVISORS: Path = ("enabled_hypervisors",)
+VCPU_RATIO: Path = ("ipolicy", "vcpu-ratio")
+SPINDLE_RATIO: Path = ("ipolicy", "spindle-ratio")
+SPINDLE_COUNT: Path = ("ndparams", "spindle_count")
 
 _NO_CLUSTER: Final = ClusterState(
     source="", name="", software_version=None, cluster=ClusterObject(own={}), groups={}, nodes={}, instances={}
@@ -325,7 +328,7 @@ class Context:
         lists = [self.pairs(item) for item in declared]
         if self.policy.cluster is not None and (group is None or not declared):
             lists.append(self.pairs(self.policy.cluster))
-        names = [pair.name or str(index) for pairs in lists for index, pair in enumerate(pairs, start=1)]
+        names = [pair.word for pairs in lists for pair in pairs]
         unknown = not lists or any(not pairs for pairs in lists)
         return None if unknown and not names else list(dict.fromkeys(names))
 

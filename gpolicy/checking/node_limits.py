@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, Context, number, texts
+from gpolicy.checking.context import DISK_TEMPLATES, VCPU_RATIO, Context, number, texts
 from gpolicy.checking.in_force import in_force, of_cluster
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.cluster.state import LiveNode, Resources
@@ -20,7 +20,6 @@ from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.policy.source_file import Located
 from gpolicy.resolve.terms import volume_terms
 
-VCPU_RATIO: Final[Path] = ("ipolicy", "vcpu-ratio")
 MOST_COMPARED: Final = 20_000
 """Of the specs that are compared with what nodes give, group by group."""
 _ON_VOLUMES: Final = frozenset({"plain", "drbd"})

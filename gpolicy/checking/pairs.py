@@ -31,9 +31,14 @@ class Pair:
         return all(self.minimum[parameter] <= self.maximum[parameter] for parameter in SPEC_PARAMETERS)
 
     @property
+    def word(self) -> str:
+        """Its name, or its place in the list from 1."""
+        return self.name or str(self.index + 1)
+
+    @property
     def title(self) -> str:
-        """How messages name the pair: by its name, or by its place in the list from 1."""
-        return f"size {self.name}" if self.name else f"size {self.index + 1}"
+        """How messages name the pair."""
+        return f"size {self.word}"
 
     @property
     def span(self) -> Span:

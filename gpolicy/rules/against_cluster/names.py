@@ -6,7 +6,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_HYPERVISORS, EXCLUSIVE_STORAGE, Context, name_of, texts
+from gpolicy.checking.context import (
+    DISK_TEMPLATES,
+    ENABLED_HYPERVISORS,
+    EXCLUSIVE_STORAGE,
+    SPINDLE_COUNT,
+    Context,
+    name_of,
+    texts,
+)
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, pools_in
 from gpolicy.checking.pairs import Pair, amount
@@ -42,7 +50,6 @@ _PLACES: Final[dict[Path, frozenset[str]]] = {
 }
 """Where new disks go, and the templates of these disks. Another place of rbd and gluster is a matter of the guards."""
 _SSD = "physical_volumes: {volume_groups: {ssdvg: [/dev/sdb]}}\nipolicy: {disk-templates: [drbd]}\n"
-_SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
 _SIZES: Final = spec("some", "… 16G", "1 16", "1G 1T", "1 8")
 _SIZED: Final = f"{GROUP}nodes: [node1.example.org]\nipolicy:\n  minmax:\n{_SIZES}---\n{SILVER}"
 
@@ -321,14 +328,14 @@ def _outside(pair: Pair, instance: LiveInstance, *, exclusive: bool) -> Mapping[
     **show(f"{GROUP}…\n", bad="alloc_policy: preferred", good="ndparams: {spindle_count: 1}"),
 )
 def no_spindles(context: Context) -> Iterator[Hit]:
-    if any(declared.level is Level.NODE for declared, _ in context.explicit_at(_SPINDLE_COUNT)):
+    if any(declared.level is Level.NODE for declared, _ in context.explicit_at(SPINDLE_COUNT)):
         return  # the policy sees to it, node by node
     for group in context.groups:
-        of_group, exclusive = (in_force(context, group, path) for path in (_SPINDLE_COUNT, EXCLUSIVE_STORAGE))
+        of_group, exclusive = (in_force(context, group, path) for path in (SPINDLE_COUNT, EXCLUSIVE_STORAGE))
         if exclusive is not None and exclusive.value is True:
             continue
         inherited = of_group.value if of_group else None
-        counts = {node.name: node.own.get(_SPINDLE_COUNT, inherited) for node in context.members.hosts_in(group)}
+        counts = {node.name: node.own.get(SPINDLE_COUNT, inherited) for node in context.members.hosts_in(group)}
         without = [name for name, count in counts.items() if isinstance(count, int) and count <= 0]
         if without and (of_group is None or of_group.leaf is None or of_group.number > 0):  # else GP107 says it
             more = f" and {count(len(without) - 1, 'more node')} have" if len(without) > 1 else " has"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, number, texts
+from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, VCPU_RATIO, Context, name_of, number, texts
 from gpolicy.checking.in_force import in_force, of_cluster
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_in
 from gpolicy.checking.pairs import amount
@@ -365,7 +365,7 @@ def exclusive_storage_on_other_disks(context: Context) -> Iterator[Hit]:
     **show(f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: …}}\n", bad="4", good="1"),
 )
 def dedicated_vcpu_ratio(context: Context) -> Iterator[Hit]:
-    for declared, (exclusive, ratio) in context.combined(EXCLUSIVE_STORAGE, ("ipolicy", "vcpu-ratio")):
+    for declared, (exclusive, ratio) in context.combined(EXCLUSIVE_STORAGE, VCPU_RATIO):
         if exclusive.value is True and number(ratio) > 1:
             message = f"{name_of(declared)} shares its CPUs: vcpu-ratio is {ratio.value:g}"
             hint = "write vcpu-ratio: 1 if each instance is to have CPUs of its own"

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of, number
+from gpolicy.checking.context import (
+    EXCLUSIVE_STORAGE,
+    MINMAX,
+    SPINDLE_COUNT,
+    SPINDLE_RATIO,
+    VCPU_RATIO,
+    Context,
+    name_of,
+    number,
+)
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.node_limits import (
     SPARED,
@@ -43,7 +52,7 @@ from gpolicy.rules.shared import (
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
 _TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
-_IGNORED: Final[tuple[Path, ...]] = (("ipolicy", "spindle-ratio"), ("ndparams", "spindle_count"))
+_IGNORED: Final[tuple[Path, ...]] = (SPINDLE_RATIO, SPINDLE_COUNT)
 _WHOLE: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL
 SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
 """Names of specs that say how many of them a node is to hold."""
@@ -227,7 +236,7 @@ def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator
     disk = total_disk(hardware, terms_in(context, group))
     if disk is not None:
         yield NodeLimit("disk-size", disk, 0, hardware.pv_sizes[0].span)
-    ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
+    ratio = context.effective(group, VCPU_RATIO)
     if hardware.cpus and ratio is not None and 0 <= number(ratio) <= 1:
         said = kept_by_node(context, group, "cpu_node")
         kept = total_of(said) if said else _observed_kept(context, group)

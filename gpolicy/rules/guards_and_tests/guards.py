@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, Context, number
+from gpolicy.checking.context import DISK_TEMPLATES, VCPU_RATIO, Context, number
 from gpolicy.checking.in_force import ALLOC_POLICY, CLOSED
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
@@ -154,8 +154,8 @@ def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
     nodes = known or 500  # Ganeti is made for up to 200 nodes in a cluster; no group has more nodes than this
     if guard.measure is Measure.NODE_FAILURES and known and guard.limit >= nodes:
         return f"group {group.name} has {count(nodes, 'node')}"
-    for index, pair in enumerate(context.pairs(group) if guard.measure is Measure.AT_LEAST else (), start=1):
-        if guard.spec is None or guard.spec.value == (pair.name or str(index)):
+    for pair in context.pairs(group) if guard.measure is Measure.AT_LEAST else ():
+        if guard.spec is None or guard.spec.value == pair.word:
             for name, most in _most(context, group, pair):
                 if guard.limit > most * nodes and most > 0:  # else GP211
                     of = f"{count(nodes, 'node')} of group {group.name}" + ("" if known else ", and no group has more")
@@ -175,7 +175,7 @@ def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[st
         return
     if hardware.memory and largest["memory-size"]:
         yield "memory", hardware.memory.value // largest["memory-size"]
-    ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
+    ratio = context.effective(group, VCPU_RATIO)
     if hardware.cpus and ratio and largest["cpu-count"]:
         yield "CPUs", int(hardware.cpus.value * number(ratio) // largest["cpu-count"])
     volumes = hardware.volume_count
@@ -223,8 +223,8 @@ def _most_of_all(context: Context, guard: Guard) -> int | None:
     for group in groups:
         nodes = len(promised_nodes(group) or ())
         bounds += [] if context.pairs(group) else [0]  # not known
-        for index, pair in enumerate(context.pairs(group), start=1):
-            if guard.spec is None or guard.spec.value == (pair.name or str(index)):
+        for pair in context.pairs(group):
+            if guard.spec is None or guard.spec.value == pair.word:
                 bounds.append(nodes * min((most for _, most in _most(context, group, pair)), default=0))
     return max(bounds) if bounds and all(bounds) else None
 

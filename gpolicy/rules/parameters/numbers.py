@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import Context, number
+from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context, number
 from gpolicy.checking.in_force import in_force, places, value_of
 from gpolicy.checking.pairs import Pair, comparable
 from gpolicy.checking.rule import Explains, Hit, When, hit, information, warning
@@ -40,10 +40,7 @@ _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {
     ("hvparams", "xen-hvm", "cpu_cap"): (-math.inf, math.inf),
 } | {("diskparams", "drbd", name): (low, high) for name, (low, high, _) in RANGES.items()}
 """Outside of these the number is refused, as any below 0: rules of their own report that."""
-_CPUS: Final[Path] = ("ipolicy", "vcpu-ratio")
-_SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
-_COUNT: Final[Path] = ("ndparams", "spindle_count")
-_USED: Final[dict[Path, str]] = {_CPUS: "CPUs", _SPINDLES: "spindles"}
+_USED: Final[dict[Path, str]] = {VCPU_RATIO: "CPUs", SPINDLE_RATIO: "spindles"}
 _FILLED: Final = (
     f"{GROUP}hardware: {{memory: 256G, cpus: 32}}\nndparams: {{spindle_count: 4}}\nipolicy:\n  vcpu-ratio: 4\n"
     f"  minmax:\n{spec('small', '1G 4G', '1 2', '10G 90G')}"
@@ -199,7 +196,7 @@ def _sizes_of_test(scenario: Scenario) -> Iterator[tuple[str, int, Span]]:
 )
 def ratio_below_one(context: Context, least: float) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_USED):
-        ignored = leaf.path == _SPINDLES and (context.exclusive(declared) or context.declares(_COUNT))
+        ignored = leaf.path == SPINDLE_RATIO and (context.exclusive(declared) or context.declares(SPINDLE_COUNT))
         if number(leaf) < least and not ignored:
             what = _USED[leaf.path]
             message = f"{leaf.dotted} is {number(leaf):g}: a node is full before its {what} are used once"
@@ -225,7 +222,7 @@ def ratio_without_limit(context: Context) -> Iterator[Hit]:
     **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="16, spindle-ratio: 4", good="4, spindle-ratio: 16"),
 )
 def ratios_exchanged(context: Context) -> Iterator[Hit]:
-    for declared, leaves in context.combined(_CPUS, _SPINDLES):
+    for declared, leaves in context.combined(VCPU_RATIO, SPINDLE_RATIO):
         cpus, spindles = map(number, leaves)
         is_high = cpus >= 12 and SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
         is_alike = spindles <= 6 or spindles == cpus >= 16
@@ -243,7 +240,7 @@ def ratios_exchanged(context: Context) -> Iterator[Hit]:
 )
 def spindles_fill_first(context: Context) -> Iterator[Hit]:
     for group in context.groups:
-        ratio, count, cpus = (in_force(context, group, path) for path in (_SPINDLES, _COUNT, _CPUS))
+        ratio, count, cpus = (in_force(context, group, path) for path in (SPINDLE_RATIO, SPINDLE_COUNT, VCPU_RATIO))
         hardware, pairs = group.hardware, comparable(context.pairs(group))
         if ratio is None or ratio.leaf is None or count is None or cpus is None or hardware is None or not pairs:
             continue

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, cast
 
-from gpolicy.checking.context import Context, number
+from gpolicy.checking.context import SPINDLE_COUNT, Context, number
 from gpolicy.checking.in_force import in_force, of_cluster, places, together
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import NO_PLAN, REFUSED, Fix
@@ -47,7 +47,7 @@ _ADDRESSES: Final = (
     ("gluster", "host", re.compile(r"[^:]+"), "an IPv4 address or a name"),
 )
 """By disk template: a parameter in the address of a disk, and the form of it that Ganeti 3.1 can read."""
-_COUNTS: Final[tuple[Path, ...]] = (("ndparams", "spindle_count"), *STRIPES, ("beparams", "vcpus"))
+_COUNTS: Final[tuple[Path, ...]] = (SPINDLE_COUNT, *STRIPES, ("beparams", "vcpus"))
 _SSH: Final[Path] = ("ndparams", "ssh_port")
 _GLUSTER: Final[Path] = ("diskparams", "gluster", "port")
 _MIGRATION: Final[tuple[Path, ...]] = tuple(

@@ -17,7 +17,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, name_meant, rarer_slips
 from gpolicy.policy.edits import fix, remove_entry
-from gpolicy.policy.model import GroupPolicy
+from gpolicy.policy.model import RULES, GroupPolicy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.rules.shared import CLUSTER, GROUP, show, sizes_of
@@ -34,10 +34,6 @@ PLACES: Final = _HOUSINGS | frozenset(
 """Names of domains that a node is in only once."""
 CLOSE: Final = 0.75
 """How much of two words must be the same for one to be taken for the other mistyped."""
-_RULES: Final[tuple[Pointer, ...]] = (
-    *(("exclusion",), ("desired_location",), ("failure_domains",)),
-    *(("migration", "domains"), ("migration", "allow")),
-)
 OWNING: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
 LEFT_NODE: Final = "gpolicy: v1\nkind: NodeSet\nname: left\nnodes: [n1]\ntags: "
 _TAGGED: Final = (
@@ -67,9 +63,9 @@ def begins_of(tag: str) -> list[str]:
     return [tag[:place] for place, letter in enumerate(tag) if letter == ":"]
 
 
-def suffixes(tags: Iterable[Tag], family: str) -> set[str]:
-    """Return what the declared tags of a family are about; what GP512 reports counts as what it means."""
-    found = {tag.suffix for tag in tags if tag.family == family}
+def suffixes(tags: Iterable[Tag], *families: str) -> set[str]:
+    """Return what the declared tags of families are about; what GP512 reports counts as what it means."""
+    found = {tag.suffix for tag in tags if tag.family in families}
     return found | {without_prefix(suffix) for suffix in found if suffix.startswith(HTOOLS)}
 
 
@@ -92,6 +88,11 @@ def domains(context: Context, family: str) -> dict[str, Tag | None]:
         if tag.family == family and tag.suffix and not tag.suffix.startswith(HTOOLS) and not tag.suffix.endswith(":"):
             found[tag.suffix] = tag
     return found
+
+
+def domains_of_nodes(context: Context) -> dict[str, Tag | None]:
+    """Return all domains of nodes, those of failure and those of migration, in the same way."""
+    return {**domains(context, "nlocation"), **domains(context, "migration")}
 
 
 def unread_places(context: Context) -> list[str]:
@@ -127,10 +128,9 @@ def misspelt_domains(context: Context) -> set[str]:
     """
     prefixes = Counter(text.partition(":")[0] for text in declared_node_tags(context) if ":" in text)
     several = [prefix for prefix, times in prefixes.items() if times > 1]
-    names = {**domains(context, "nlocation"), **domains(context, "migration")}
     return {
         name
-        for name, tag in names.items()
+        for name, tag in domains_of_nodes(context).items()
         if tag is not None and name.partition(":")[0] not in prefixes and closest(name, several, CLOSE) is not None
     }
 
@@ -140,7 +140,7 @@ def without_tag(context: Context, tag: Tag) -> Fix | None:
     documents = [declared.document for declared in context.policy.objects if declared.label == tag.label]
     lists: list[tuple[YamlDocument, Pointer]] = [(document, ("tags",)) for document in documents if not tag.typed]
     if tag.typed:
-        lists = [(rules.document, pointer) for rules in context.policy.tag_rules for pointer in _RULES]
+        lists = [(rules.document, pointer) for rules in context.policy.tag_rules for pointer in RULES.values()]
     for document, pointer in lists:
         items: Any = document.root
         for step in pointer:
@@ -215,11 +215,6 @@ class Names:
         return sorted(name for end in range(1, len(lower) + 1) for name in self._by_lower.get(lower[:end], ()))
 
 
-def almost_in(tag: str, domain: str) -> bool:
-    """Return whether a tag is most likely one of a domain, but mistyped (GP522)."""
-    return bool(why_almost(tag, Names([domain])))
-
-
 def why_almost(tag: str, names: Names) -> str:
     """Return why a tag is most likely one of a domain mistyped, or nothing."""
     begins = names.begin(tag)
@@ -261,8 +256,7 @@ def _is_mistyped(tag: str, other: str) -> bool:
     **show(f'{OWNING}{LEFT_NODE}["rack:a", "…"]\n', bad="rack-b", good="reck-b:c"),
 )
 def tag_almost_in_domain(context: Context) -> Iterator[Hit]:
-    misspelt = misspelt_domains(context)
-    names = Names({*domains(context, "nlocation"), *domains(context, "migration")} - misspelt)
+    names = Names(domains_of_nodes(context).keys() - misspelt_domains(context))
     of_nodes = [tag for tag in context.tags if tag.level is Level.NODE and not tag.family]
     for tag in of_nodes:
         if reason := why_almost(tag.text, names):
@@ -373,7 +367,7 @@ def raw_prefix_short(context: Context, letters: float) -> Iterator[Hit]:
     **show(f"{GROUP}tags: […]\n{_OTHERS}", bad="teir:web", good="tier:web"),
 )
 def tag_almost_another(context: Context) -> Iterator[Hit]:
-    domain_names = {*domains(context, "nlocation"), *domains(context, "migration")}
+    domain_names = domains_of_nodes(context)
     tags = [tag for tag in context.tags if ":" in tag.text and not tag.text.startswith((HTOOLS, "ganeti:"))]
     prefixes = Counter(_prefix(tag.text) for tag in tags)
     prefixes.update(owned.prefix.rstrip(":") for owned in context.policy.owned if owned.prefix.endswith(":"))

@@ -24,15 +24,16 @@ from gpolicy.rules.tags.domains import (
     PLACES,
     Names,
     allowed_migrations,
-    almost_in,
     begins_of,
     domains,
+    domains_of_nodes,
     has_mirrors,
     in_two,
     misspelt_domains,
     observed,
     suffixes,
     unread_places,
+    why_almost,
 )
 
 _MOST_GROUPS: Final = 6  # named in one message
@@ -55,11 +56,8 @@ _DIVIDED: Final = _GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2, n3", "rac
     **show("gpolicy: v1\nkind: TagRules\n…desired_location: [rack]\n", bad="", good="failure_domains: [rack]\n"),
 )
 def desired_location_without_domain(context: Context) -> Iterator[Hit]:
-    tags = list(context.tags)
-    domains = suffixes(tags, "nlocation") | observed(context, "nlocation")
-    if misspelt_domains(context):
-        return
-    for tag in tags:
+    domains = suffixes(context.tags, "nlocation") | observed(context, "nlocation")
+    for tag in context.tags if not misspelt_domains(context) else ():
         if tag.family != "desiredlocation" or not tag.suffix or (tag.typed and tag.suffix.startswith(HTOOLS)):
             continue
         begins = (f"{domain}:" for domain in domains)
@@ -137,7 +135,8 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         """Return whether a node has a tag that GP522 takes for a mistyped one of a domain."""
         nonlocal left
         left -= len(node.tags)
-        return left > 0 and any(place is not None and almost_in(tag, domain) for tag, place in node.tags.items())
+        names = Names([domain])
+        return left > 0 and any(place is not None and why_almost(tag, names) for tag, place in node.tags.items())
 
     for domain, tag, group, nodes in (*_domains_of_groups(context), *migration):
         if domain in meant or (domain not in failure and domain not in upgrades):
@@ -307,10 +306,6 @@ def domain_not_owned(context: Context) -> Iterator[Hit]:
             return  # one is enough
 
 
-def domains_of_nodes(context: Context) -> set[str]:
-    return {*domains(context, "nlocation"), *domains(context, "migration")}
-
-
 def _ownership(context: Context) -> tuple[dict[str, set[Level]], str]:
     """Return on which levels each owned prefix has tags, and a domain whose tags on nodes nobody owns (or nothing)."""
     used: dict[str, set[Level]] = {owned.prefix: set() for owned in context.policy.owned}
@@ -321,4 +316,4 @@ def _ownership(context: Context) -> tuple[dict[str, set[Level]], str]:
             used[begin].add(tag.level)
         if tag.level is Level.NODE and not having_it:
             loose.add(tag.text.partition(":")[0])
-    return used, min(loose & domains_of_nodes(context), default="")
+    return used, min(loose & domains_of_nodes(context).keys(), default="")
