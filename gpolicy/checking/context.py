@@ -87,19 +87,6 @@ class Forecast:
 NO_FORECAST = Forecast()
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A list that the policy declares, or that the observed cluster has where the policy says nothing."""
-
-    values: tuple[str, ...]
-    span: Span | None
-
-    @property
-    def source(self) -> str:
-        """Where the list comes from, in words."""
-        return "the policy" if self.span else "the cluster"
-
-
 @dataclass(frozen=True, eq=False)
 class Context:
     """The policy as rules see it, with the observed cluster where one was given.
@@ -331,21 +318,6 @@ class Context:
         names = [pair.word for pairs in lists for pair in pairs]
         unknown = not lists or any(not pairs for pairs in lists)
         return None if unknown and not names else list(dict.fromkeys(names))
-
-    def enabled_templates(self) -> Known | None:
-        """Return the disk templates that the cluster is to have enabled, or None if nothing says so."""
-        return self._known(ENABLED_TEMPLATES)
-
-    def enabled_hypervisors(self) -> Known | None:
-        """Return the hypervisors that the cluster is to have enabled, or None if nothing says so."""
-        return self._known(ENABLED_HYPERVISORS)
-
-    def _known(self, path: Path) -> Known | None:
-        leaf = self.cluster_leaf(path)
-        if leaf is not None:
-            return Known(texts(leaf), leaf.span)
-        observed = None if self.is_unknown(self.policy.cluster, path) else self.observed.cluster.own.get(path)
-        return Known(tuple(map(str, observed)), None) if isinstance(observed, list) else None
 
 
 def number(leaf: Leaf) -> float:

@@ -26,6 +26,7 @@ CLOSED: Final = "unallocable"
 _KINDS: Final[dict[Type, type | tuple[type, ...]]] = {
     **dict.fromkeys((Type.INT, Type.SIZE, Type.MIB, Type.FLOAT), (int, float)),
     **dict.fromkeys((Type.STRING, Type.CHOICE), str),
+    **dict.fromkeys((Type.LIST, Type.SET), list),
     Type.BOOL: bool,
 }
 
@@ -42,6 +43,16 @@ class InForce:
     def number(self) -> float:
         """The value of a numeric parameter."""
         return cast(float, self.value)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The words of a list."""
+        return tuple(map(str, cast(list[Value], self.value)))
+
+    @property
+    def span(self) -> Span | None:
+        """Where the policy declares it."""
+        return self.leaf.span if self.leaf is not None else None
 
 
 def value_of(leaf: Leaf) -> InForce:
@@ -119,7 +130,7 @@ def places(context: Context, declared: Declared, *values: InForce) -> tuple[Span
     )
     observed = [item for item in values if item.leaf is None]
     note = "".join(f"; {item.path[-1]} is what {name_of(declared)} has now" for item in observed)
-    return (own.leaf.span if own.leaf else None), related, note
+    return own.span, related, note
 
 
 def declared_for(context: Context, node: str, path: Path) -> Leaf | None:

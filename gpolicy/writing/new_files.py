@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy import opening
+from gpolicy.data import data_directory
 from gpolicy.errors import GpolicyError, RequestError
+from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.files import boundary
 from gpolicy.policy.model import Policy
 from gpolicy.policy.yaml_reader import MAX_BYTES
 from gpolicy.writing.documents import SCHEMA_FILE, led_to, schema_for
+from gpolicy.writing.yaml_text import scalar
 
 
 def write_files(files: Mapping[str, str], directory: Path) -> list[Path]:
@@ -252,3 +255,33 @@ def replace_drafted(policy: Policy, texts: Mapping[str, str]) -> None:
     added = [name for name in texts if name not in known]
     new = (Replacement(Path(name), None, texts[name].encode(), targets[name]) for name in added)
     replace_files([*replacements_of(known, old, targets), *new])
+
+
+# --- the workflow that checks and plans a policy in CI, from a template of each service ------------------------------
+
+_PLACES: Final = {"github": ".github/workflows/policy.yml", "gitlab": ".gitlab-ci.yml"}
+_TO_SET: Final = "# set: "
+
+
+def workflow_file(service: str, policy: Path) -> Path:
+    """Return the file for the workflow of a policy: at the top of its git work tree, or here; RequestError if taken."""
+    if service not in _PLACES:
+        hint = did_you_mean_one_of(service, "services", _PLACES)
+        raise RequestError(f"there is no CI service `{service}`", hint=hint)
+    file = (opening.work_tree(opening.real_path(policy)) or opening.real_path(Path())) / _PLACES[service]
+    if file.exists():
+        hint = f"gpolicy overwrites nothing: add to it what {data_directory('templates')}/workflow.{service}.yml shows"
+        raise RequestError(f"{os.path.relpath(file)}: exists already", hint=hint)
+    return file
+
+
+def write_workflow(service: str, policy: Path, file: Path) -> Iterator[str]:
+    """Write the workflow of a policy to a new file, and yield what to set in it, by line."""
+    top = file.parents[_PLACES[service].count("/")]
+    text = (data_directory("templates") / f"workflow.{service}.yml").read_text(encoding="utf-8")
+    text = text.replace("path: policies", f"path: {scalar(os.path.relpath(opening.real_path(policy), top))}")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_new_file(file, text)
+    for number, line in enumerate(text.splitlines(), start=1):
+        if _TO_SET in line:
+            yield f"  line {number}: {line.partition(_TO_SET)[2]}"

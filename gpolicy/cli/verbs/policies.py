@@ -55,9 +55,12 @@ def init(
     With --ci, a policy that is there already stays as it is.
     """
     from gpolicy.policy.files import has_policy  # noqa: PLC0415
-    from gpolicy.writing.ci_workflow import workflow_file, write_workflow  # noqa: PLC0415
     from gpolicy.writing.documents import starter_files  # noqa: PLC0415
-    from gpolicy.writing.new_files import write_policy  # noqa: PLC0415
+    from gpolicy.writing.new_files import (  # noqa: PLC0415
+        workflow_file,
+        write_policy,
+        write_workflow,
+    )
 
     workflow = workflow_file(service, directory) if service else None
     written = [] if service and has_policy(directory) else write_policy(starter_files(name), directory)

@@ -9,13 +9,14 @@ from typing import Final
 from gpolicy.checking.context import (
     DISK_TEMPLATES,
     ENABLED_HYPERVISORS,
+    ENABLED_TEMPLATES,
     EXCLUSIVE_STORAGE,
     SPINDLE_COUNT,
     Context,
     name_of,
     texts,
 )
-from gpolicy.checking.in_force import in_force
+from gpolicy.checking.in_force import in_force, of_cluster
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, pools_in
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule, When, error, hit, see, warning
@@ -211,9 +212,9 @@ def _separate_metavg(context: Context, group: GroupPolicy) -> str | None:
 
 def _templates(context: Context, group: GroupPolicy) -> Iterator[tuple[str, ...]]:
     """Give the enabled templates and those that a group allows, as far as they are known."""
-    enabled, allowed = context.enabled_templates(), context.effective(group, DISK_TEMPLATES)
+    enabled, allowed = of_cluster(context, ENABLED_TEMPLATES), context.effective(group, DISK_TEMPLATES)
     if enabled is not None:
-        yield enabled.values
+        yield enabled.texts
     if allowed is not None:
         yield texts(allowed)
         return

@@ -8,8 +8,8 @@ from os.path import normpath
 from pathlib import PurePath
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, name_of, texts
-from gpolicy.checking.in_force import ALLOC_POLICY, CLOSED, is_closed
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context, name_of, texts
+from gpolicy.checking.in_force import ALLOC_POLICY, CLOSED, is_closed, of_cluster
 from gpolicy.checking.pairs import comparable
 from gpolicy.checking.rule import Explains, Hit, When, error, hit, see, warning
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Related
@@ -263,9 +263,9 @@ def limits_never_hold(context: Context) -> Iterator[Hit]:
 )
 def mirrors_without_partner(context: Context) -> Iterator[Hit]:
     for group in context.groups:
-        own, enabled = context.own(group, DISK_TEMPLATES), context.enabled_templates()
+        own, enabled = context.own(group, DISK_TEMPLATES), of_cluster(context, ENABLED_TEMPLATES)
         leaf = own or context.cluster_leaf(DISK_TEMPLATES)
-        templates = {*texts(leaf)} if leaf else {*enabled.values} if enabled else set()
+        templates = {*texts(leaf)} if leaf else {*enabled.texts} if enabled else set()
         is_meant = own is not None or not templates - {"drbd", "diskless"}  # else the others are there for it
         if "drbd" in templates and is_meant and _node_count(context, group) == 1:
             message = f"{name_of(group)} has one node: no instance with DRBD disks can be created there"

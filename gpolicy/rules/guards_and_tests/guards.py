@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, VCPU_RATIO, Context, number
-from gpolicy.checking.in_force import ALLOC_POLICY, CLOSED
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Context, number
+from gpolicy.checking.in_force import ALLOC_POLICY, CLOSED, of_cluster
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import RuleParameter, copied
@@ -135,7 +135,7 @@ def guard_beyond_mirrors(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
         if guard.measure is not Measure.NODE_FAILURES or not 1 < guard.limit <= MOST_NODE_FAILURES:
             continue
-        is_said = context.enabled_templates() is not None
+        is_said = of_cluster(context, ENABLED_TEMPLATES) is not None
         known = (item for item in _asked(context, guard) if is_said or context.effective(item, DISK_TEMPLATES))
         mirrored = [group.name for group in known if has_mirrors(context, group)]
         if mirrored and not _impossible(context, guard):

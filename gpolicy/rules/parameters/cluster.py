@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import Context, number, texts
-from gpolicy.checking.in_force import together
+from gpolicy.checking.context import ENABLED_TEMPLATES, Context, number, texts
+from gpolicy.checking.in_force import of_cluster, together
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED
@@ -213,8 +213,8 @@ def candidate_pool_of_one(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("candidate_pool_size",)):
         named = {name for group in context.groups for name in promised_nodes(group) or ()}
         nodes = len(context.state.nodes if context.state else named)
-        enabled = context.enabled_templates()
-        several = sum(bool(group.nodes) for group in context.groups) > 1 or (enabled and "drbd" in enabled.values)
+        enabled = of_cluster(context, ENABLED_TEMPLATES)
+        several = sum(bool(group.nodes) for group in context.groups) > 1 or (enabled and "drbd" in enabled.texts)
         if number(leaf) == 1 and (nodes > 1 or (not context.state and several)):
             of = f"{nodes} nodes" if nodes > 1 else "several nodes"
             message = f"candidate_pool_size is 1: of {of} only the master has the configuration"

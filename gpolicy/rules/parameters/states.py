@@ -41,19 +41,20 @@ _MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk
     unless_declared=(ENABLED_HYPERVISORS,),
 )
 def hypervisor_not_enabled(context: Context) -> Iterator[Hit]:
-    enabled = context.enabled_hypervisors()
+    enabled = of_cluster(context, ENABLED_HYPERVISORS)
     if enabled is None:
         return
     seen: set[tuple[str, str]] = set()
     for declared in context.policy.objects:
         leaves = [leaf for leaf in reversed(context.leaves(declared).values()) if _is_of_hypervisor(leaf)]
         for (family, hypervisor), leaf in {leaf.path[:2]: leaf for leaf in leaves}.items():
-            if hypervisor not in enabled.values and (family, hypervisor) not in seen:
+            if hypervisor not in enabled.texts and (family, hypervisor) not in seen:
                 seen.add((family, hypervisor))
                 related = see(enabled.span, "enabled here")
-                message = f"{family} describes {hypervisor}, which {enabled.source} does not enable"
+                source = "the policy" if enabled.leaf else "the cluster"
+                message = f"{family} describes {hypervisor}, which {source} does not enable"
                 span = leaf.document.key_span(leaf.pointer[:2])
-                hint = f"enabled: {', '.join(enabled.values)}"
+                hint = f"enabled: {', '.join(enabled.texts)}"
                 yield hit(declared, message, span, hint, related, missing=f"enabled {hypervisor}")
 
 
@@ -103,14 +104,14 @@ def state_without_effect(context: Context) -> Iterator[Hit]:
     good=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
 )
 def state_not_counted(context: Context) -> Iterator[Hit]:
-    hypervisors = context.enabled_hypervisors()
+    hypervisors = of_cluster(context, ENABLED_HYPERVISORS)
     group = _volume_group(context)
     for declared in context.policy.objects:
         for prefix, leaf in _records(context, declared).items():
             span = leaf.document.key_span(leaf.pointer[: len(prefix)])
-            if prefix[0] == "hv_state" and hypervisors is not None and prefix[1] in hypervisors.values[1:]:
+            if prefix[0] == "hv_state" and hypervisors is not None and prefix[1] in hypervisors.texts[1:]:
                 message = f"the figures of {prefix[1]} are ignored: capacity counts those of"
-                message += f" {hypervisors.values[0]} only"
+                message += f" {hypervisors.texts[0]} only"
                 yield hit(declared, message, span)
             if prefix[0] == "disk_state" and group and prefix[2] != group:
                 message = f"the figures of {prefix[2]} are ignored: capacity counts the volume group {group} only"

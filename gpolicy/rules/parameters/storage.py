@@ -173,13 +173,13 @@ def _looks_as(name: str) -> str:
     unless_declared=(ENABLED_HYPERVISORS,),
 )
 def userspace_without_kvm(context: Context) -> Iterator[Hit]:
-    hypervisors = context.enabled_hypervisors()
-    others = [name for name in hypervisors.values if name != "kvm"] if hypervisors else []
+    hypervisors = of_cluster(context, ENABLED_HYPERVISORS)
+    others = [name for name in hypervisors.texts if name != "kvm"] if hypervisors else []
     if hypervisors is None or not others:
         return
     related = see(hypervisors.span, "enabled here")
     for declared, leaf in context.explicit():
-        is_for_all = "kvm" not in hypervisors.values or isinstance(declared, ClusterPolicy)
+        is_for_all = "kvm" not in hypervisors.texts or isinstance(declared, ClusterPolicy)
         if is_for_all and is_access(leaf.path) and leaf.value == "userspace":
             message = f"{leaf.dotted}: {listed(others, 'or')} cannot access a disk from userspace, only kvm can"
             yield hit(declared, message, leaf.span, "write kernelspace", related)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, cast
 
-from gpolicy.checking.context import SPINDLE_COUNT, Context, number
+from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, Context, number
 from gpolicy.checking.in_force import in_force, of_cluster, places, together
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import NO_PLAN, REFUSED, Fix
@@ -193,11 +193,11 @@ def default_moves(context: Context) -> Iterator[Hit]:
     written = release_of(cluster.ganeti_version) if cluster else None
     if cluster is None or written is None or written == version:
         return
-    enabled = context.enabled_hypervisors()
+    enabled = of_cluster(context, ENABLED_HYPERVISORS)
     for parameter in parameters_of(Level.CLUSTER):
         if parameter.new_default is None or context.cluster_leaf(parameter.path) is not None:
             continue
-        if enabled is not None and parameter.family == "hvparams" and parameter.path[1] not in enabled.values:
+        if enabled is not None and parameter.family == "hvparams" and parameter.path[1] not in enabled.texts:
             continue
         before, after = (json.dumps(default_in(parameter, release)) for release in (written, version))
         if before != after:

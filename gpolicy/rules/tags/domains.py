@@ -9,7 +9,8 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, Context, texts
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context, texts
+from gpolicy.checking.in_force import of_cluster
 from gpolicy.checking.rule import Hit, When, hit, warning
 from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import Fix, RuleParameter, Span
@@ -181,8 +182,8 @@ def declared_node_tags(context: Context) -> Iterator[str]:
 
 def has_mirrors(context: Context, group: GroupPolicy) -> bool:
     """Return whether a group may have DRBD disks, as far as the policy or the cluster says."""
-    allowed, enabled = context.effective(group, DISK_TEMPLATES), context.enabled_templates()
-    is_enabled = enabled is None or "drbd" in enabled.values
+    allowed, enabled = context.effective(group, DISK_TEMPLATES), of_cluster(context, ENABLED_TEMPLATES)
+    is_enabled = enabled is None or "drbd" in enabled.texts
     return is_enabled and (allowed is None or "drbd" in texts(allowed)) and context.exclusive(group) is None
 
 
