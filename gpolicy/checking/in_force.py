@@ -71,8 +71,10 @@ def in_force(context: Context, declared: Declared, path: Path) -> InForce | None
     leaf = context.own(declared, path)
     if leaf is not None or context.is_unknown(declared, path):
         return value_of(leaf) if leaf is not None else None
+    wanted = context.desired.groups.get(declared.name)
+    group = context.observed.groups.get((wanted.current if wanted else declared.name) or "")
     inherits = path in context.leaves(declared)  # else it would have a value of its own
-    observed = None if inherits else _observed_of_group(context, declared.name, path)
+    observed = _readable(path, group.own.get(path)) if group and not inherits else None
     return of_cluster(context, path) if observed is None else InForce(path, observed)
 
 
@@ -89,14 +91,6 @@ def is_closed(context: Context, group: GroupPolicy) -> bool:
     """Return whether hail and hspace put nothing into a group."""
     policy = in_force(context, group, ALLOC_POLICY)
     return policy is not None and policy.value == CLOSED
-
-
-def _observed_of_group(context: Context, name: str, path: Path) -> Value:
-    """Return the own value of the observed group that becomes the group `name`; None where it has none."""
-    declared = context.desired.groups.get(name)
-    current = declared.current if declared else name
-    group = context.observed.groups.get(current) if current else None
-    return _readable(path, group.own.get(path)) if group else None
 
 
 def _readable(path: Path, value: Value) -> Value:

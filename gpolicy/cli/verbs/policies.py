@@ -56,11 +56,7 @@ def init(
     """
     from gpolicy.policy.files import has_policy  # noqa: PLC0415
     from gpolicy.writing.documents import starter_files  # noqa: PLC0415
-    from gpolicy.writing.new_files import (  # noqa: PLC0415
-        workflow_file,
-        write_policy,
-        write_workflow,
-    )
+    from gpolicy.writing.new_files import workflow_file, write_policy, write_workflow  # noqa: PLC0415
 
     workflow = workflow_file(service, directory) if service else None
     written = [] if service and has_policy(directory) else write_policy(starter_files(name), directory)

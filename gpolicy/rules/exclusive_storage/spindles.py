@@ -239,7 +239,9 @@ def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator
     ratio = context.effective(group, VCPU_RATIO)
     if hardware.cpus and ratio is not None and 0 <= number(ratio) <= 1:
         said = kept_by_node(context, group, "cpu_node")
-        kept = total_of(said) if said else _observed_kept(context, group)
+        seen = [node.resources.cpu_node for node in context.members.hosts_in(group)]
+        # without a cluster the 1 that Ganeti counts
+        kept = total_of(said) if said else min((cpus for cpus in seen if cpus is not None), default=1)
         cpus = hardware.cpus.value
         allowed = int(cpus * number(ratio)) + 1
         while allowed / cpus > number(ratio):  # as the allocator compares: a product may round the other way
@@ -277,12 +279,6 @@ def _for_whom(share: NodeLimit, wanted: int) -> str:
         return "for the node; hv_state keeps nothing for it"
     keeps = f"the node keeps {amount(share.parameter, share.kept)}"
     return f"free: {keeps}, and the allocator requires some more" if wanted == share.most else f"for the node; {keeps}"
-
-
-def _observed_kept(context: Context, group: GroupPolicy) -> int:
-    """Return how many CPUs every node of the observed group keeps; without a cluster the 1 that Ganeti counts."""
-    seen = [node.resources.cpu_node for node in context.members.hosts_in(group)]
-    return min((cpus for cpus in seen if cpus is not None), default=1)
 
 
 @warning("GP416", "Allocation for Partitioned Ganeti, Dedicated Allocation Metric", When.MORE_WITH_STATE)(

@@ -253,12 +253,6 @@ def pattern_unlikely(context: Context) -> Iterator[Hit]:
 def node_domain_mistyped(context: Context) -> Iterator[Hit]:
     entries = [(declared, entry) for declared, listed in _lists(context) for entry in listed]
     names = [entry.value for _, entry in entries]
-    yield from _domains(context, entries, names)
-    yield from _cluster_name(context, names)
-    yield from _first_letters(context)
-
-
-def _domains(context: Context, entries: Sequence[tuple[Declared, Located[str]]], names: list[str]) -> Iterator[Hit]:
     meant = _domains_meant(context, names)
     for declared, entry in entries if meant else ():
         if entry.value in meant and not unlikely(entry.value):
@@ -266,13 +260,8 @@ def _domains(context: Context, entries: Sequence[tuple[Declared, Located[str]]],
             message = f"{entry.value} is in another domain than other nodes, {domain}"
             missing = nodes_like(right if declared.level is Level.GROUP else entry.value)
             yield hit(declared, message, entry.span, f"Did you mean `{right}`?", missing=missing)
-
-
-def _first_letters(context: Context) -> Iterator[Hit]:
-    for group, entry, stem, word in _stems_meant(context):
-        right = entry.value.replace(stem, word, 1)
-        message = f"the name of {entry.value} is almost that of its group or of other nodes"
-        yield hit(group, message, entry.span, f"Did you mean `{right}`?", missing=nodes_like(right))
+    yield from _cluster_name(context, names)
+    yield from _first_letters(context)
 
 
 def _cluster_name(context: Context, entries: list[str]) -> Iterator[Hit]:
@@ -292,10 +281,10 @@ def _cluster_name(context: Context, entries: list[str]) -> Iterator[Hit]:
             return
 
 
-def _stems_meant(context: Context) -> Iterator[tuple[GroupPolicy, Located[str], str, str]]:
-    """Yield nodes whose first letters occur once and are almost others: the group, the name, the letters, those meant.
+def _first_letters(context: Context) -> Iterator[Hit]:
+    """Yield nodes whose first letters occur once and are almost those of others, or a word of the group's name.
 
-    The others are the first letters of other nodes and the words of the group's name. A plural is no slip.
+    A plural is no slip.
     """
     entries = [(group, entry) for group in context.groups for entry in group.nodes or () if not unlikely(entry.value)]
     stems = {entry.value: match[0] for _, entry in entries if (match := _STEM.match(entry.value))}
@@ -307,7 +296,9 @@ def _stems_meant(context: Context) -> Iterator[tuple[GroupPolicy, Located[str], 
         others = (of_group | usual) - {stem, f"{stem}s", stem.removesuffix("s")}
         known = [word for word in others if is_typing_slip(stem, word)]
         if len(known) == 1 and stem not in of_group:
-            yield group, entry, stem, known[0]
+            right = entry.value.replace(stem, known[0], 1)
+            message = f"the name of {entry.value} is almost that of its group or of other nodes"
+            yield hit(group, message, entry.span, f"Did you mean `{right}`?", missing=nodes_like(right))
 
 
 def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str, str]]:

@@ -277,21 +277,17 @@ def _drift(where: str, until: str = "2031-12-31") -> str:
     **show(_drift("group/gold", "…"), bad="2999-12-31", good="2031-12-31"),
 )
 def waiver_endless(context: Context) -> Iterator[Hit]:
+    now = context.today.year
     for waiver in context.policy.waivers:
         year = waiver.until.partition("-")[0]
         message, hint = f"the waiver of {waiver.rule} lasts until {waiver.until}", ""
+        meant = f"{year[:-2]}{year[-1:]}{year[-2:-1]}"  # with two digits exchanged: 2027 of 2072
         if year.isdigit() and int(year) >= 2100:
             hint = "write a day on which somebody should look again; ignore the rule in gpolicy.toml for good"
-        elif year.isdigit() and (meant := _year_meant(year, context.today.year)):
+        elif year.isdigit() and int(year) > now + _SOON and now <= int(meant) <= now + _SOON:
             hint = f"Did you mean `{meant}{waiver.until[len(year) :]}`?"
         if hint:
             yield hit("", message, waiver.span, hint)
-
-
-def _year_meant(year: str, now: int) -> str:
-    """Return the year that two exchanged digits moved far away, or nothing: 2027 of 2072."""
-    meant = f"{year[:-2]}{year[-1]}{year[-2:-1]}"
-    return meant if int(year) > now + _SOON and now <= int(meant) <= now + _SOON else ""
 
 
 @warning("GP823", "gpolicy drift", When.MORE_WITH_STATE | When.WHOLE)(

@@ -17,7 +17,6 @@ from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import Declared, Leaf
-from gpolicy.policy.scenario import Scenario
 from gpolicy.rules.shared import GROUP, MOST_BITS, RANGES, conflict, show, sizes_of, spec
 
 _GIB: Final = 1024
@@ -172,16 +171,13 @@ def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
         for name, figure in (*hardware.figures.items(), *(("pv_size", size) for size in hardware.pv_sizes)):
             if not SENSIBLE[name].takes(figure.value):
                 yield group.label, f"hardware.{name}", name, figure.value, figure.span
-    for scenario in context.policy.scenarios:
-        for name, value, span in _sizes_of_test(scenario):
+    for scenario, sizes in ((scenario, sizes) for scenario in context.policy.scenarios for sizes in sizes_of(scenario)):
+        for name, value in (
+            ("memory-size", sizes.memory or 0),
+            *(("disk-size", disk.size) for disk in sizes.disks or ()),
+        ):
             if 0 < value < SENSIBLE[name].least:  # a test may be about too large ones
-                yield f"test/{scenario.name.value}", f"test {scenario.name.value}: {name}", name, value, span
-
-
-def _sizes_of_test(scenario: Scenario) -> Iterator[tuple[str, int, Span]]:
-    for sizes in sizes_of(scenario):
-        yield "memory-size", sizes.memory or 0, sizes.span
-        yield from (("disk-size", disk.size, sizes.span) for disk in sizes.disks or ())
+                yield f"test/{scenario.name.value}", f"test {scenario.name.value}: {name}", name, value, sizes.span
 
 
 @warning("GP114", "Resource model, Instance policies; Ganeti 3.0 does not check it")(

@@ -138,7 +138,9 @@ def path_unlikely(context: Context) -> Iterator[Hit]:
         reason, hint = _unlikely(leaf.path, text) if text.startswith("/") else ("", "")
         if re.fullmatch("[a-z]+:/*", text):
             reason, hint = "it names no server and no file", "write the whole URL"
-        if not reason and _is_copied(leaf.path[-1], twin.path[-1]):
+        both = {leaf.path[-1], twin.path[-1]}  # that of one hypervisor and of another may be the same
+        are_passwords = all(name.endswith("_password_file") for name in both)
+        if not reason and len(both) > 1 and not are_passwords and not both <= _DIRECTORIES:  # GP146
             reason, hint = f"{twin.dotted} is the same", "correct the one that was copied"
         if reason:
             yield hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint)
@@ -163,12 +165,6 @@ def _mistyped(path: Path, text: str) -> str:
             return f"/{glued}/{part.removeprefix(glued)}"
     meant = {part: word for part in parts if part not in (*_WORDS, "image") and (word := surely_meant(part, _WORDS))}
     return "/".join(meant.get(part, part) for part in parts) if meant else ""
-
-
-def _is_copied(one: str, other: str) -> bool:
-    """Return whether two parameters cannot mean the same file; that of one hypervisor and of another may."""
-    are_passwords = one.endswith("_password_file") and other.endswith("_password_file")
-    return one != other and not are_passwords and not {one, other} <= _DIRECTORIES  # GP146
 
 
 def _unlikely(path: Path, text: str) -> tuple[str, str]:

@@ -95,14 +95,7 @@ def volume_group_look_alike(context: Context) -> Iterator[Hit]:
     yield from _among_others(context, uses, wanted)
     assigned = {name for item in context.cluster_and_groups for name in volume_terms(None, item).volume_groups}
     for name, named in others.items():
-        if name == wanted:
-            continue
-        if {use.leaf.path[0] for use in named} == {"disk_state"} and name not in assigned:
-            yield _described_alone(named[0], wanted)
-        elif name == _BUILT_IN and all(use.leaf.path == METAVG for use in named):
-            yield _built_in(named[0], wanted)
-        elif _looks_as(name) == _looks_as(wanted) or name_meant(name, [wanted]):
-            yield from (_look_alike(use, wanted) for use in named)
+        yield from _unlike(name, named, wanted, is_assigned=name in assigned) if name != wanted else ()
 
 
 def _forgotten(own: Leaf, uses: list[_Use]) -> Hit | None:
@@ -116,22 +109,21 @@ def _forgotten(own: Leaf, uses: list[_Use]) -> Hit | None:
     return hit("cluster", message, own.span, f"Did you mean `{name}`?", related)
 
 
-def _described_alone(use: _Use, wanted: str) -> Hit:
-    message = f"{use.leaf.dotted} describes the volume group {use.name}, which nothing else names"
-    hint = f"Did you mean `{wanted}`?" if name_meant(use.name, [wanted]) else f"the cluster's is {wanted}"
-    return hit(use.declared, message, use.span, hint)
-
-
-def _built_in(use: _Use, wanted: str) -> Hit:
-    name = use.name
-    message = f"{use.leaf.dotted} names {name}, Ganeti's built-in volume group, but the cluster's is {wanted}"
-    hint = f"write {wanted}, or accept this if the nodes have a volume group {name} as well"
-    return hit(use.declared, message, use.span, hint)
-
-
-def _look_alike(use: _Use, wanted: str) -> Hit:
-    message = f"{use.leaf.dotted} names the volume group {use.name}, but the cluster's is {wanted}"
-    return hit(use.declared, message, use.span, f"Did you mean `{wanted}`?")
+def _unlike(name: str, named: list[_Use], wanted: str, *, is_assigned: bool) -> Iterator[Hit]:
+    """Yield what is wrong with places that name another volume group than the cluster's."""
+    first, is_slip = named[0], name_meant(name, [wanted]) is not None
+    if {use.leaf.path[0] for use in named} == {"disk_state"} and not is_assigned:
+        message = f"{first.leaf.dotted} describes the volume group {name}, which nothing else names"
+        hint = f"Did you mean `{wanted}`?" if is_slip else f"the cluster's is {wanted}"
+        yield hit(first.declared, message, first.span, hint)
+    elif name == _BUILT_IN and all(use.leaf.path == METAVG for use in named):
+        message = f"{first.leaf.dotted} names {name}, Ganeti's built-in volume group, but the cluster's is {wanted}"
+        hint = f"write {wanted}, or accept this if the nodes have a volume group {name} as well"
+        yield hit(first.declared, message, first.span, hint)
+    elif is_slip or _looks_as(name) == _looks_as(wanted):
+        for use in named:
+            message = f"{use.leaf.dotted} names the volume group {name}, but the cluster's is {wanted}"
+            yield hit(use.declared, message, use.span, f"Did you mean `{wanted}`?")
 
 
 def _among_others(context: Context, uses: list[_Use], wanted: str) -> Iterator[Hit]:
