@@ -26,13 +26,13 @@ PARAMETERS: Final[tuple[Parameter, ...]] = (
     *cluster.cluster(),
     cluster.ALLOC_POLICY,
     *cluster.ipolicy(),
-    *cluster.diskparams(),
-    *cluster.ndparams(),
-    *cluster.states(),
-    *cluster.beparams(),
-    *hypervisors.hvparams(),
-    *cluster.nicparams(),
-    *cluster.data_collectors(),
+    *cluster.DISKPARAMS,
+    *cluster.NDPARAMS,
+    *cluster.STATES,
+    *cluster.BEPARAMS,
+    *hypervisors.HVPARAMS,
+    *cluster.NICPARAMS,
+    *cluster.DATA_COLLECTOR_PARAMETERS,
 )
 """All parameters, in the order in which gpolicy writes them."""
 

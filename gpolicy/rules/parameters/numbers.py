@@ -171,13 +171,12 @@ def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
         for name, figure in (*hardware.figures.items(), *(("pv_size", size) for size in hardware.pv_sizes)):
             if not SENSIBLE[name].takes(figure.value):
                 yield group.label, f"hardware.{name}", name, figure.value, figure.span
-    for scenario, sizes in ((scenario, sizes) for scenario in context.policy.scenarios for sizes in sizes_of(scenario)):
-        for name, value in (
-            ("memory-size", sizes.memory or 0),
-            *(("disk-size", disk.size) for disk in sizes.disks or ()),
-        ):
-            if 0 < value < SENSIBLE[name].least:  # a test may be about too large ones
-                yield f"test/{scenario.name.value}", f"test {scenario.name.value}: {name}", name, value, sizes.span
+    for scenario in context.policy.scenarios:
+        for sizes in sizes_of(scenario):
+            disks = (("disk-size", disk.size) for disk in sizes.disks or ())
+            for name, value in (("memory-size", sizes.memory or 0), *disks):
+                if 0 < value < SENSIBLE[name].least:  # a test may be about too large ones
+                    yield f"test/{scenario.name.value}", f"test {scenario.name.value}: {name}", name, value, sizes.span
 
 
 @warning("GP114", "Resource model, Instance policies; Ganeti 3.0 does not check it")(
