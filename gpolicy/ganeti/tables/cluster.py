@@ -132,12 +132,7 @@ NICPARAMS: Final = (
     _row(("nicparams", "vlan"), _TEXT, "", _START, "VLAN of network interfaces (Open vSwitch).", example="100"),
 )
 DATA_COLLECTOR_PARAMETERS: Final = (
-    *(
-        _row(
-            ("enabled_data_collectors", name), _YES_NO, True, _AT_ONCE, f"Run the monitoring daemon's collector {name}."
-        )
-        for name in DATA_COLLECTORS
-    ),
+    *(_row(("enabled_data_collectors", name), _YES_NO, True, _AT_ONCE, _RUN.format(name)) for name in DATA_COLLECTORS),
     *(
         _row(("data_collector_interval", name), _INT, 5_000_000, _AT_ONCE, _EVERY.format(name), unit="µs", minimum=1)
         for name in DATA_COLLECTORS
