@@ -14,7 +14,6 @@ from gpolicy.formatting.reading import (
     CannotFormatError,
     Collection,
     CommentLines,
-    Document,
     File,
     Node,
     Scalar,
@@ -65,7 +64,7 @@ def _formatted(source: SourceFile) -> str:
         raise CannotFormatError("a line ends in CR", lines.count("\n", 0, odd.start()) + 1)
     tree = read_file(source if lines == source.text else read_yaml(lines, source.name))
     for document in tree.documents:
-        if not any(entry.key is not None and entry.key.text == "gpolicy" for entry in document.root.entries):
+        if not any(entry.key is not None and entry.key.text == "gpolicy" for entry in document.entries):
             raise CannotFormatError("a document is not a policy document (it has no key gpolicy)")
     result = render(tree)
     _prove(result, source, tree)
@@ -127,16 +126,14 @@ class _Renderer:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def document(self, document: Document) -> None:
-        root = document.root
+    def document(self, root: Collection) -> None:
         values = (entry.value for entry in root.entries if entry.key is not None and entry.key.text == "kind")
         order = _key_order(next((value.text for value in values if isinstance(value, Scalar)), ""))
         entries = _sorted(root, order)
         if entries and entries[0] is not root.entries[0]:
-            _part_head(document, root.entries[0], entries[0])
-        if document.head:
-            self._comment_lines(document.head, 0, first=True)
-        self._entries(entries, 0, order, after_head=bool(document.head))
+            _part_head(root, root.entries[0], entries[0])
+        self._comment_lines(root.head, 0, first=True)
+        self._entries(entries, 0, order, after_head=bool(root.head))
         self.comments(root.after, 0)
 
     def comments(self, comments: list[CommentLines], indent: int) -> None:
@@ -228,7 +225,7 @@ def _sorted(collection: Collection, order: KeyOrder) -> list[TreeEntry]:
     return sorted(collection.entries, key=lambda entry: order.rank(entry.key.text) if entry.key else 0)
 
 
-def _part_head(document: Document, first: TreeEntry, new_first: TreeEntry) -> None:
+def _part_head(document: Collection, first: TreeEntry, new_first: TreeEntry) -> None:
     """Separate the comments at the top, with the empty line after them, from those of the first key, which moves."""
     new_first.blank, first.blank = first.blank, False
     if new_first.blank:

@@ -19,7 +19,6 @@ from gpolicy.ganeti.vocabulary import TAG_FAMILIES
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, name_meant, rarer_slips
 from gpolicy.policy.edits import fix, remove_entry
 from gpolicy.policy.model import RULES, GroupPolicy
-from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.rules.shared import CLUSTER, GROUP, show, sizes_of
 
@@ -148,8 +147,7 @@ def without_tag(context: Context, tag: Tag) -> Fix | None:
             items = items.get(step, {})
         for index in range(len(items)):
             if document.value_span((*pointer, index)) == tag.span:
-                edits = remove_entry(document, (*pointer, index))
-                return fix("remove the entry", edits)
+                return fix("remove the entry", remove_entry(document, (*pointer, index)))
     return None
 
 
@@ -262,16 +260,12 @@ def tag_almost_in_domain(context: Context) -> Iterator[Hit]:
     for tag in of_nodes:
         if reason := why_almost(tag.text, names):
             yield hit(tag.label, f"`{tag.text}`: {reason}", tag.span, "correct the tag, or the domain")
-    yield from _of_tests(context, names)
-    yield from _written_twice([tag for tag in of_nodes if not names.known.isdisjoint(begins_of(tag.text))])
-
-
-def _of_tests(context: Context, names: Names) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
         for node in (node for part in scenario.stage.simulated for node in part.nodes):
             if reason := next((found for tag in node.tags if (found := why_almost(tag, names))), ""):
                 message = f"a tag of {node.name}: {reason}"
                 yield hit(f"test/{scenario.name.value}", message, node.span, "correct the tag, or the domain")
+    yield from _written_twice([tag for tag in of_nodes if not names.known.isdisjoint(begins_of(tag.text))])
 
 
 def _written_twice(tags: list[Tag]) -> Iterator[Hit]:
@@ -295,9 +289,7 @@ def _written_twice(tags: list[Tag]) -> Iterator[Hit]:
     **show(_TAGGED.replace("[service]", "[…]"), bad="sevrice", good="service"),
 )
 def tag_rule_almost_in_use(context: Context) -> Iterator[Hit]:
-    for scenario, written, near in _almost_kept_apart(context):
-        message = f"the tag {written} keeps nothing apart, but {near}:… does, which others of the test have"
-        yield hit(f"test/{scenario.name.value}", message, scenario.name.span, f"Did you mean `{near}`?")
+    yield from _almost_kept_apart(context)
     yield from _unused(context)
 
 
@@ -322,8 +314,8 @@ def _unused(context: Context) -> Iterator[Hit]:
             yield hit(rule.label, message, rule.span, f"Did you mean `{near}`?")
 
 
-def _almost_kept_apart(context: Context) -> Iterator[tuple[Scenario, str, str]]:
-    """Yield tests with a tag that is almost one of an exclusion, beside others that are one: the tag, and the word."""
+def _almost_kept_apart(context: Context) -> Iterator[Hit]:
+    """Yield tests with a tag that is almost one of an exclusion, beside others that are one."""
     words = {tag.suffix.rstrip(":") for tag in context.tags if tag.typed and tag.family == "iextags"}
     names = Names({word for word in words if word and ":" not in word})
     for scenario in context.policy.scenarios if names.known else ():
@@ -333,7 +325,8 @@ def _almost_kept_apart(context: Context) -> Iterator[tuple[Scenario, str, str]]:
             word = tag.partition(":")[0]
             near = names.meant(word) if ":" in tag and word not in names.known else ""
             if near in kept:
-                yield scenario, tag, near
+                message = f"the tag {tag} keeps nothing apart, but {near}:… does, which others of the test have"
+                yield hit(f"test/{scenario.name.value}", message, scenario.name.span, f"Did you mean `{near}`?")
 
 
 def _dropped(context: Context, family: str, used: set[str]) -> str:
