@@ -207,7 +207,8 @@ def test_a_fix_needs_edits() -> None:
     document = read_yaml(text, "f").documents[0]
     one = edits.replace_value(document, ("a",), "2")
     other = edits.replace_value(document, ("b",), "1")
-    assert one and other
+    assert one
+    assert other
     both = edits.fix("swap them", one + other)
     assert both is not None
     assert applied(text, both.edits) == "a: 2\nb: 1\n"
