@@ -16,7 +16,7 @@ from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import HYPERVISORS
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
-from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
+from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Hardware, Leaf
 from gpolicy.policy.source_file import Located
 from gpolicy.resolve.terms import volume_terms
 
@@ -241,9 +241,9 @@ def kept_disk(context: Context, group: GroupPolicy) -> tuple[Leaf, ...]:
     return tuple(leaf for path in paths if (leaf := context.effective(group, path)) is not None)
 
 
-def terms_in(context: Context, group: GroupPolicy) -> VolumeTerms:
-    """Return what counts of the volumes of a group."""
-    return volume_terms(context.policy.cluster, group)
+def terms_in(context: Context, declared: ClusterPolicy | GroupPolicy) -> VolumeTerms:
+    """Return what counts of the volumes of the cluster or a group."""
+    return volume_terms(context.policy.cluster, declared)
 
 
 def promised_size(context: Context, group: GroupPolicy, hardware: Hardware) -> VolumeSize | None:

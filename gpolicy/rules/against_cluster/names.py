@@ -206,23 +206,9 @@ def _separate_metavg(context: Context, group: GroupPolicy) -> str | None:
     metavg, own, exclusive = (in_force(context, group, path) for path in (METAVG, VOLUME_GROUP, EXCLUSIVE_STORAGE))
     if metavg is None or own is None or not own.value or metavg.value == own.value:
         return None
-    has_drbd = all("drbd" in names for names in _templates(context, group))
+    templates = (of_cluster(context, ENABLED_TEMPLATES), in_force(context, group, DISK_TEMPLATES))
+    has_drbd = all(item is None or "drbd" in item.texts for item in templates)
     return str(metavg.value) if has_drbd and (exclusive is None or exclusive.value is not True) else None
-
-
-def _templates(context: Context, group: GroupPolicy) -> Iterator[tuple[str, ...]]:
-    """Give the enabled templates and those that a group allows, as far as they are known."""
-    enabled, allowed = of_cluster(context, ENABLED_TEMPLATES), context.effective(group, DISK_TEMPLATES)
-    if enabled is not None:
-        yield enabled.texts
-    if allowed is not None:
-        yield texts(allowed)
-        return
-    current = group.renamed_from.value if group.renamed_from else group.name
-    now = context.observed.groups.get(current)
-    names = now.effective.get(DISK_TEMPLATES) if now else None
-    if isinstance(names, list):
-        yield tuple(map(str, names))
 
 
 @error("GP721", "Ganeti 3.0, gnt-group remove", When.STATE | When.WHOLE, stays=NO_PLAN)(

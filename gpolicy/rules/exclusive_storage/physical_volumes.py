@@ -33,10 +33,6 @@ _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
 _USUAL_DISK: Final = re.compile("([shv]|xv)d[a-z]*|nvme|mapper|disk|[dm][dm]|[a-z]*bd")
 
 
-def _terms(context: Context, declared: ClusterPolicy | GroupPolicy) -> VolumeTerms:
-    return volume_terms(context.policy.cluster, declared if isinstance(declared, GroupPolicy) else None)
-
-
 def _nodes(context: Context, declared: ClusterPolicy | GroupPolicy) -> list[LiveNode]:
     """Return the observed nodes for which something holds that an object declares; those of all groups for the cluster.
 
@@ -117,7 +113,7 @@ def volume_in_two_places(context: Context) -> Iterator[Hit]:
         own = _first(declared, "volume_groups", "exclude")
         if own is None:
             continue
-        terms = _terms(context, declared)
+        terms = terms_in(context, declared)
         written = dict.fromkeys(pattern for patterns in terms.volume_groups.values() for pattern in patterns)
         found = [said for name in written if (said := _two_places(terms, name))]
         observed = sorted(_volume_names(_nodes(context, declared)))
@@ -191,7 +187,7 @@ def volume_shares_not_ganetis(context: Context) -> Iterator[Hit]:
         own_terms = volume_terms(None, declared)
         usual = {"margin": MARGIN, "reserve": RESERVED}
         other = [key for key, share in usual.items() if getattr(own_terms, key) != share]
-        said, own = _terms(context, declared).what_if, _first(declared, *other)
+        said, own = terms_in(context, declared).what_if, _first(declared, *other)
         if said is not None and own is not None and own_terms.what_if is not None:
             yield hit(declared, f"disks are {said}", own.span, "leave it out to count as Ganeti does")
 

@@ -19,11 +19,10 @@ from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy, promised_node
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.printable import count
 from gpolicy.resolve.desired import RENAME_CLASH, is_glob, matches
-from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, show, spec, unknown_group
+from gpolicy.rules.shared import CLUSTER, GROUP, LARGE, SILVER, SMALL, show, unknown_group
 
 _SPECS: Final = "ipolicy:\n  minmax:\n"
-_LARGE: Final = spec("large", "16G 64G", "4 16", "100G 1T")
-_OWN_SPECS: Final = f"gpolicy: v1\nkind: NodeGroup\nname: silver\n{_SPECS}{spec('small', '1G 12G', '1 3', '10G 90G')}"
+_OWN_SPECS: Final = f"{SILVER}{_SPECS}{SMALL}"
 _BASE: Final = "gpolicy: v1\nkind: NodeGroup\nname: common\ntemplate: true\nalloc_policy: preferred\n"
 _HINT: Final = "write `template: true` if it is no group of its own"
 _EXTENDING: Final = f'{GROUP}extends: common\nnodes: ["node*.example.org"]\n'
@@ -151,8 +150,8 @@ def removed_with_content(context: Context) -> Iterator[Hit]:
     summary="A group is unallocable, but no other declared group takes the cluster's sizes, or any instance.",
     rationale="hail and hspace put nothing into an unallocable group, so you can create instances of that size"
     " only by naming their nodes. A group with sizes of its own is often closed on purpose, such as for a repair.",
-    bad=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: unallocable\n---\n{_OWN_SPECS}",
-    good=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: last_resort\n---\n{_OWN_SPECS}",
+    bad=f"{CLUSTER}{_SPECS}{LARGE}---\n{GROUP}alloc_policy: unallocable\n---\n{_OWN_SPECS}",
+    good=f"{CLUSTER}{_SPECS}{LARGE}---\n{GROUP}alloc_policy: last_resort\n---\n{_OWN_SPECS}",
 )
 def unallocable_without_home(context: Context) -> Iterator[Hit]:
     if context.members.has_undeclared_groups:
