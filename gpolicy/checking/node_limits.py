@@ -232,12 +232,15 @@ def kept_by_node(context: Context, group: GroupPolicy, *names: str) -> tuple[Lea
     )
 
 
+def volume_group(context: Context) -> str:
+    """Return the cluster's volume group, or nothing where it is not known."""
+    found = of_cluster(context, VOLUME_GROUP)
+    return str(found.value) if found is not None else ""
+
+
 def kept_disk(context: Context, group: GroupPolicy) -> tuple[Leaf, ...]:
     """Return how much disk_state keeps free, or gives to others, of the cluster's volume group."""
-    volume_group = of_cluster(context, VOLUME_GROUP)
-    if volume_group is None:
-        return ()
-    paths = [("disk_state", "plain", str(volume_group.value), name) for name in ("disk_reserved", "disk_overhead")]
+    paths = [("disk_state", "plain", volume_group(context), name) for name in ("disk_reserved", "disk_overhead")]
     return tuple(leaf for path in paths if (leaf := context.effective(group, path)) is not None)
 
 
@@ -257,9 +260,7 @@ def pools_in(context: Context, group: GroupPolicy, node: LiveNode) -> VolumePool
     """Return the pools of a node that is to be in `group`; None if its volumes were not read."""
     if node.physical_volumes is None:
         return None
-    own = of_cluster(context, VOLUME_GROUP)
-    name = own.value if own is not None and isinstance(own.value, str) else None
-    return volume_pools(node.physical_volumes, terms_in(context, group), name)
+    return volume_pools(node.physical_volumes, terms_in(context, group), volume_group(context))
 
 
 def own_pool(context: Context, group: GroupPolicy, node: LiveNode) -> VolumePool:

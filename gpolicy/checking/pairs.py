@@ -58,6 +58,10 @@ class Pair:
         """Return where one number of the pair stands; `bound` is min or max."""
         return self.leaf.at(self.index, bound, parameter)
 
+    def outside(self, sizes: Iterable[tuple[str, int]]) -> dict[str, int]:
+        """Return which of the sizes of an instance, by parameter, lie outside of the pair."""
+        return {name: size for name, size in sizes if not self.minimum[name] <= size <= self.maximum[name]}
+
     def contains(self, other: Pair) -> bool:
         """Return whether every size of `other` is one of this pair."""
         return all(

@@ -301,11 +301,7 @@ def _outside(pair: Pair, instance: LiveInstance, *, exclusive: bool) -> Mapping[
         numbers.append(("disk-count", len(instance.disks)))
     if exclusive and None in spindles:
         numbers = [entry for entry in numbers if entry[0] != "spindle-use"]
-    return {
-        name: number
-        for name, number in numbers
-        if number is not None and not pair.minimum[name] <= number <= pair.maximum[name]
-    }
+    return pair.outside((name, number) for name, number in numbers if number is not None)
 
 
 @warning("GP726", "Resource model, Node parameters; Ganeti 3.0 stores it unchecked", When.STATE)(

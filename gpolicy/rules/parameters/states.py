@@ -7,7 +7,7 @@ from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, name_of, number, texts
 from gpolicy.checking.in_force import declared_for, groups_where, of_cluster
-from gpolicy.checking.node_limits import VOLUME_GROUP
+from gpolicy.checking.node_limits import volume_group
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, When, hit, information, see, warning
 from gpolicy.findings import Related, RuleParameter
@@ -105,7 +105,7 @@ def state_without_effect(context: Context) -> Iterator[Hit]:
 )
 def state_not_counted(context: Context) -> Iterator[Hit]:
     hypervisors = of_cluster(context, ENABLED_HYPERVISORS)
-    group = _volume_group(context)
+    group = volume_group(context)
     for declared in context.policy.objects:
         for prefix, leaf in _records(context, declared).items():
             span = leaf.document.key_span(leaf.pointer[: len(prefix)])
@@ -117,12 +117,6 @@ def state_not_counted(context: Context) -> Iterator[Hit]:
                 message = f"the figures of {prefix[2]} are ignored: capacity counts the volume group {group} only"
                 is_there = (*prefix[:2], group) in _records(context, declared)
                 yield hit(declared, message, span, "" if is_there else f"Did you mean `{group}`?")
-
-
-def _volume_group(context: Context) -> str:
-    """Return the cluster's volume group, or nothing where it is not known."""
-    found = of_cluster(context, VOLUME_GROUP)
-    return str(found.value) if found is not None else ""
 
 
 def _records(context: Context, declared: Declared) -> dict[Path, Leaf]:
@@ -165,7 +159,7 @@ def state_beyond_total(context: Context) -> Iterator[Hit]:
     good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
 )
 def state_beyond_hardware(context: Context) -> Iterator[Hit]:
-    own_group = _volume_group(context)
+    own_group = volume_group(context)
     for declared in context.policy.objects:
         records = _records(context, declared)
         groups = {prefix[2] for prefix in records if prefix[0] == "disk_state"}
@@ -212,7 +206,7 @@ def _promised(hardware: Hardware) -> dict[str, Located[int] | None]:
     parameters=(RuleParameter("share", 1.1, "Report a figure above this factor of what the node reports."),),
 )
 def state_beyond_node(context: Context, share: float) -> Iterator[Hit]:
-    own_group = _volume_group(context)
+    own_group = volume_group(context)
     for path in sorted({leaf.path for _, leaf in context.explicit() if leaf.path[-1] in _MEASURED}):
         if path[0] == "disk_state" and path[2] != own_group:
             continue
