@@ -267,9 +267,6 @@ def _shown(value: Value) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
-TAG: Final = re.compile(r"[A-Za-z0-9_.+*/:@-]{1,128}", re.ASCII)
-"""The tags that Ganeti's RAPI, htools and so gpolicy can handle."""
-
 _NAME: Final = re.compile(r"[A-Za-z0-9_.+*/@-]+(:[A-Za-z0-9_.+*/@-]+)*", re.ASCII)
 _LONGEST_PREFIX: Final = 100
 
