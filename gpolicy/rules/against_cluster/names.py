@@ -214,8 +214,7 @@ def _separate_metavg(context: Context, group: GroupPolicy) -> str | None:
 @error("GP721", "Ganeti 3.0, gnt-group remove", When.STATE | When.WHOLE, stays=NO_PLAN)(
     summary="All groups of the cluster are to be removed.",
     rationale="Ganeti does not remove the last group, since a cluster always has one.",
-    bad=f"{GROUP}removed: true\n",
-    good=GROUP,
+    **show(f"{GROUP}…", bad="removed: true\n", good=""),
 )
 def last_group_removed(context: Context) -> Iterator[Hit]:
     removed = {group.name: group for group in context.policy.groups.values() if group.removed is not None}

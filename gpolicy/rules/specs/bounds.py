@@ -198,8 +198,7 @@ def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
 @error("GP205", f"{SIZES}; Ganeti 3.0 checks it on the cluster", stays=REFUSED)(
     summary="The standard instance (std) lies in none of the cluster's sizes.",
     rationale="Ganeti refuses the policy: all six parameters of std must lie inside one size.",
-    bad=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 512, cpu-count: 2}}\n  minmax:\n" + SMALL,
-    good=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 2G, cpu-count: 2}}\n  minmax:\n" + SMALL,
+    **show(f"{CLUSTER}ipolicy:\n  std: {{memory-size: …, cpu-count: 2}}\n  minmax:\n{SMALL}", bad="512", good="2G"),
 )
 def std_outside(context: Context) -> Iterator[Hit]:
     std, pairs = _std(context), context.pairs(context.policy.cluster) if context.policy.cluster else ()
