@@ -21,6 +21,7 @@ from gpolicy.adopt.soundness import Place, file_names, unsound_places, with_guar
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.drift.unit_writer import How, Proof, Unit, UnitWriter, WayToWrite, look
 from gpolicy.drift.units import NODES, set_nodes
+from gpolicy.ganeti.commands import TAG
 from gpolicy.ganeti.parameter import Level, Path, Values
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of, unknown_release
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES
@@ -44,7 +45,6 @@ from gpolicy.writing.documents import (
 )
 from gpolicy.writing.value_edits import Draft, ValuePlace
 from gpolicy.writing.yaml_text import (
-    TAG,
     Node,
     NotWritten,
     RuleTags,

@@ -122,7 +122,11 @@ class Waivers:
                 why = "the waiver is not needed" if is_known else "no object and no file is called that"
                 message = f"{info.code} {info.name} finds nothing at {waiver.where!r}: {why}"
                 fix = self._removal(waiver) if is_known else None
-                hint = "remove the waiver" if is_known else _guess(waiver.where, labels, files)
+                bare = (label for label in labels if label.partition("/")[2] == waiver.where)  # without its kind
+                hint = "remove the waiver"
+                if not is_known:
+                    known = [*labels, *files]
+                    hint = did_you_mean(next(bare, waiver.where), known, "remove the waiver, or correct its `where`")
                 yield WAIVER_UNUSED.finding(message, waiver.span, hint=hint, fix=fix)
             elif number in self._used and first.setdefault((info.key, waiver.where), waiver) is not waiver:
                 message = f"another waiver accepts {info.code} {info.name} at {waiver.where!r} as well"
@@ -161,13 +165,6 @@ class Waivers:
 def _covers(where: str, hit: Hit) -> bool:
     """Return whether `where` names the object or the file of a finding; a file also by the end of its path."""
     return fnmatchcase(hit.label, where) or (hit.finding.span is not None and _names(where, hit.finding.span.file))
-
-
-def _guess(where: str, labels: Collection[str], files: Collection[str]) -> str:
-    """Return what a `where` that names nothing may mean; a bare name, the object of that name."""
-    bare = [label for label in labels if label.partition("/")[2] == where]
-    otherwise = "remove the waiver, or correct its `where`"
-    return did_you_mean(bare[0] if bare else where, [*labels, *files], otherwise)
 
 
 def _names(where: str, place: str) -> bool:

@@ -8,12 +8,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
 from gpolicy.checking.pairs import Pair, pairs_of
 from gpolicy.checking.settings import Settings
-from gpolicy.checking.tags import Members, Tag, TaggedNode, declared_tags, tagged_entries, tagged_groups, tagged_nodes
-from gpolicy.cluster.state import ClusterState, LiveGroup, LiveInstance
+from gpolicy.checking.tags import (
+    Members,
+    Tag,
+    TaggedNode,
+    declared_tags,
+    promised_tags,
+    tagged_entries,
+    tagged_groups,
+    tagged_nodes,
+)
+from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
@@ -37,6 +46,13 @@ MINMAX: Path = ("ipolicy", "minmax")
 DISK_TEMPLATES: Path = ("ipolicy", "disk-templates")
 ENABLED_TEMPLATES: Path = ("enabled_disk_templates",)
 ENABLED_HYPERVISORS: Path = ("enabled_hypervisors",)
+VCPU_RATIO: Path = ("ipolicy", "vcpu-ratio")
+SPINDLE_RATIO: Path = ("ipolicy", "spindle-ratio")
+SPINDLE_COUNT: Path = ("ndparams", "spindle_count")
+
+_NO_CLUSTER: Final = ClusterState(
+    source="", name="", software_version=None, cluster=ClusterObject(own={}), groups={}, nodes={}, instances={}
+)
 
 Bounds = tuple[Mapping[str, int], Mapping[str, int]]
 """The least and the greatest values of a size."""
@@ -69,19 +85,6 @@ class Forecast:
 
 
 NO_FORECAST = Forecast()
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A list that the policy declares, or that the observed cluster has where the policy says nothing."""
-
-    values: tuple[str, ...]
-    span: Span | None
-
-    @property
-    def source(self) -> str:
-        """Where the list comes from, in words."""
-        return "the policy" if self.span else "the cluster"
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,15 +166,20 @@ class Context:
         cluster = [self.policy.cluster] if self.policy.cluster else []
         return [*cluster, *self.groups]
 
+    @property
+    def observed(self) -> ClusterState:
+        """The observed cluster; an empty one where none is given."""
+        return self.state or _NO_CLUSTER
+
     @cached_property
-    def desired(self) -> Desired | None:
-        """What the policy wants of the observed cluster's groups and nodes; None without a cluster."""
-        return None if self.state is None else resolve(self.policy, self.state)
+    def desired(self) -> Desired:
+        """What the policy wants of the observed cluster's groups and nodes; nothing without a cluster."""
+        return Desired() if self.state is None else resolve(self.policy, self.state)
 
     @cached_property
     def members(self) -> Members:
         """The groups and nodes of the observed cluster as they will be; none without a cluster."""
-        return Members(self.policy, self.state, self.desired)
+        return Members(self.policy, self.observed, self.desired)
 
     @cached_property
     def tags(self) -> tuple[Tag, ...]:
@@ -181,7 +189,7 @@ class Context:
     @cached_property
     def tagged_nodes(self) -> dict[str, tuple[TaggedNode, ...]]:
         """The nodes with their tags of each group whose nodes are all known by name."""
-        return tagged_nodes(self.policy, self.members)
+        return promised_tags(self.policy) if self.state is None else tagged_nodes(self.policy, self.members)
 
     @cached_property
     def tagged_groups(self) -> dict[str, TaggedNode]:
@@ -209,8 +217,7 @@ class Context:
     def known_groups(self) -> frozenset[str]:
         """The groups that the policy declares, and those of the cluster that keep their names, where they are known."""
         old_names = {group.renamed_from.value for group in self.groups if group.renamed_from}
-        there = self.state.groups.keys() - old_names if self.state else set()
-        return frozenset((*(group.name for group in self.groups), *there))
+        return frozenset((*(group.name for group in self.groups), *self.observed.groups.keys() - old_names))
 
     # --- leaves ------------------------------------------------------------------------------------------------
 
@@ -308,25 +315,9 @@ class Context:
         lists = [self.pairs(item) for item in declared]
         if self.policy.cluster is not None and (group is None or not declared):
             lists.append(self.pairs(self.policy.cluster))
-        names = [pair.name or str(index) for pairs in lists for index, pair in enumerate(pairs, start=1)]
+        names = [pair.word for pairs in lists for pair in pairs]
         unknown = not lists or any(not pairs for pairs in lists)
         return None if unknown and not names else list(dict.fromkeys(names))
-
-    def enabled_templates(self) -> Known | None:
-        """Return the disk templates that the cluster is to have enabled, or None if nothing says so."""
-        return self._known(ENABLED_TEMPLATES)
-
-    def enabled_hypervisors(self) -> Known | None:
-        """Return the hypervisors that the cluster is to have enabled, or None if nothing says so."""
-        return self._known(ENABLED_HYPERVISORS)
-
-    def _known(self, path: Path) -> Known | None:
-        leaf = self.cluster_leaf(path)
-        if leaf is not None:
-            return Known(texts(leaf), leaf.span)
-        is_said = self.is_unknown(self.policy.cluster, path)
-        observed = self.state.cluster.own.get(path) if self.state and not is_said else None
-        return Known(tuple(map(str, observed)), None) if isinstance(observed, list) else None
 
 
 def number(leaf: Leaf) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise, starmap
 from typing import Final
 
-from gpolicy.findings import Edit, Finding, Severity
+from gpolicy.findings import Edit, Finding, Severity, Span
 from gpolicy.policy.source_file import Files
 
 MOST_CHECKS: Final = 200
@@ -111,18 +112,17 @@ def _errors(look: CheckResult) -> tuple[int, ...]:
 
 def without_overlap(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings by place whose edits meet no earlier one's; two with the very same edits go together."""
-    taken: dict[str, list[tuple[tuple[int, int], tuple[int, int]]]] = {}
+    taken: list[Span] = []
     known: set[Edit] = set()
     chosen = []
     for finding in sorted(findings, key=Finding.sort_key):
         edits = finding.fix.edits if finding.fix else ()
-        fresh = [edit for edit in edits if edit not in known]
-        if not edits or _overlap(fresh) or any(_meets(edit, taken.get(edit.span.file, [])) for edit in fresh):
-            continue
-        for edit in fresh:
-            insort(taken.setdefault(edit.span.file, []), _range(edit))
-        known.update(fresh)
-        chosen.append(finding)
+        fresh = sorted(edit.span for edit in edits if edit not in known)
+        if edits and not any(starmap(_meet, pairwise(fresh))) and all(_is_free(span, taken) for span in fresh):
+            for span in fresh:
+                insort(taken, span)
+            known.update(edits)
+            chosen.append(finding)
     return chosen
 
 
@@ -135,25 +135,13 @@ def applied(files: Files, findings: Iterable[Finding]) -> dict[str, str]:
     return {name: files[name].edited(edits) for name, edits in changed.items()}
 
 
-def _range(edit: Edit) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (edit.span.line, edit.span.column), (edit.span.end_line, edit.span.end_column)
+def _is_free(span: Span, taken: list[Span]) -> bool:
+    """Return whether a place meets none of the sorted places that are taken."""
+    number = bisect_right(taken, span)
+    return not any(starmap(_meet, pairwise((*taken[number - 1 : number], span, *taken[number : number + 1]))))
 
 
-def _meets(edit: Edit, taken: list[tuple[tuple[int, int], tuple[int, int]]]) -> bool:
-    """Return whether an edit touches one of the sorted places that are taken; ends may meet, insertions may not."""
-    start, stop = _range(edit)
-    number = bisect_right(taken, (start, stop))
-    before = taken[number - 1] if number else None
-    after = taken[number] if number < len(taken) else None
-    if before is not None and (before[1] > start or before == (start, stop)):
-        return True
-    return after is not None and after[0] < stop
-
-
-def _overlap(edits: list[Edit]) -> bool:
-    places: dict[str, list[tuple[tuple[int, int], tuple[int, int]]]] = {}
-    for edit in edits:
-        if _meets(edit, places.get(edit.span.file, [])):
-            return True
-        insort(places.setdefault(edit.span.file, []), _range(edit))
-    return False
+def _meet(first: Span, second: Span) -> bool:
+    """Return whether two places, in their order, have text in common; ends may meet, insertions may not."""
+    end = (first.file, first.end_line, first.end_column)
+    return first == second or (second.file, second.line, second.column) < end

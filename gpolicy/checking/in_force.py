@@ -21,9 +21,12 @@ from gpolicy.policy.model import (
     written_out,
 )
 
+ALLOC_POLICY: Final[Path] = ("alloc_policy",)
+CLOSED: Final = "unallocable"
 _KINDS: Final[dict[Type, type | tuple[type, ...]]] = {
     **dict.fromkeys((Type.INT, Type.SIZE, Type.MIB, Type.FLOAT), (int, float)),
     **dict.fromkeys((Type.STRING, Type.CHOICE), str),
+    **dict.fromkeys((Type.LIST, Type.SET), list),
     Type.BOOL: bool,
 }
 
@@ -41,6 +44,16 @@ class InForce:
         """The value of a numeric parameter."""
         return cast(float, self.value)
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The words of a list."""
+        return tuple(map(str, cast(list[Value], self.value)))
+
+    @property
+    def span(self) -> Span | None:
+        """Where the policy declares it."""
+        return self.leaf.span if self.leaf is not None else None
+
 
 def value_of(leaf: Leaf) -> InForce:
     """Return the value that a leaf declares."""
@@ -53,33 +66,31 @@ def in_force(context: Context, declared: Declared, path: Path) -> InForce | None
     A group's own value comes before the cluster's; what is declared before what is observed. Ganeti's defaults are
     never assumed: an observed cluster shows its own. What is declared and could not be read is not known.
     """
+    if declared.level is not Level.GROUP:
+        return of_cluster(context, path)
     leaf = context.own(declared, path)
-    if leaf is not None:
-        return value_of(leaf)
-    if context.is_unknown(declared, path):
-        return None
-    if declared.level is Level.GROUP:
-        inherits = path in context.leaves(declared)  # else it would have a value of its own
-        observed = None if inherits else _observed_of_group(context, declared.name, path)
-        leaf = context.cluster_leaf(path)
-        if observed is not None:
-            return InForce(path, observed)
-        if leaf is not None:
-            return value_of(leaf)
-        if context.is_unknown(context.policy.cluster, path):
-            return None
-    value = _readable(path, context.state.cluster.own.get(path)) if context.state else None
+    if leaf is not None or context.is_unknown(declared, path):
+        return value_of(leaf) if leaf is not None else None
+    wanted = context.desired.groups.get(declared.name)
+    group = context.observed.groups.get((wanted.current if wanted else declared.name) or "")
+    inherits = path in context.leaves(declared)  # else it would have a value of its own
+    observed = _readable(path, group.own.get(path)) if group and not inherits else None
+    return of_cluster(context, path) if observed is None else InForce(path, observed)
+
+
+def of_cluster(context: Context, path: Path) -> InForce | None:
+    """Return what holds at `path` for the cluster once the policy is applied; None where nobody knows."""
+    leaf = context.cluster_leaf(path)
+    if leaf is not None or context.is_unknown(context.policy.cluster, path):
+        return value_of(leaf) if leaf is not None else None
+    value = _readable(path, context.observed.cluster.own.get(path))
     return None if value is None else InForce(path, value)
 
 
-def _observed_of_group(context: Context, name: str, path: Path) -> Value:
-    """Return the own value of the observed group that becomes the group `name`; None where it has none."""
-    if context.state is None or context.desired is None:
-        return None
-    declared = context.desired.groups.get(name)
-    current = declared.current if declared else name
-    group = context.state.groups.get(current) if current else None
-    return _readable(path, group.own.get(path)) if group else None
+def is_closed(context: Context, group: GroupPolicy) -> bool:
+    """Return whether hail and hspace put nothing into a group."""
+    policy = in_force(context, group, ALLOC_POLICY)
+    return policy is not None and policy.value == CLOSED
 
 
 def _readable(path: Path, value: Value) -> Value:
@@ -113,12 +124,12 @@ def places(context: Context, declared: Declared, *values: InForce) -> tuple[Span
     )
     observed = [item for item in values if item.leaf is None]
     note = "".join(f"; {item.path[-1]} is what {name_of(declared)} has now" for item in observed)
-    return (own.leaf.span if own.leaf else None), related, note
+    return own.span, related, note
 
 
 def declared_for(context: Context, node: str, path: Path) -> Leaf | None:
     """Return the declared value that counts for an observed node: of its sets, else its group, else the cluster."""
-    wanted = context.desired.nodes.get(node) if context.desired else None
+    wanted = context.desired.nodes.get(node)
     leaf = wanted.leaves.get(path) if wanted else None
     if leaf is not None and leaf.value is not INHERIT:
         return leaf

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, Context, number, texts
-from gpolicy.checking.in_force import in_force
+from gpolicy.checking.context import DISK_TEMPLATES, VCPU_RATIO, Context, number, texts
+from gpolicy.checking.in_force import in_force, of_cluster
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.cluster.state import LiveNode, Resources
 from gpolicy.cluster.terms import VolumeTerms
@@ -16,22 +16,22 @@ from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import HYPERVISORS
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
-from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
+from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Hardware, Leaf
 from gpolicy.policy.source_file import Located
 from gpolicy.resolve.terms import volume_terms
 
-VCPU_RATIO: Final[Path] = ("ipolicy", "vcpu-ratio")
 MOST_COMPARED: Final = 20_000
 """Of the specs that are compared with what nodes give, group by group."""
 _ON_VOLUMES: Final = frozenset({"plain", "drbd"})
-_SPARED: Final = frozenset({"memory-size", "disk-size"})  # of these the allocator requires some to stay free
+SPARED: Final = frozenset({"memory-size", "disk-size"})
+"""Of these the allocator requires some to stay free."""
 VOLUME_GROUP: Path = ("volume_group_name",)
 METAVG: Path = ("diskparams", "drbd", "metavg")
 
 
 @dataclass(frozen=True, slots=True)
 class NodeLimit:
-    """The most of a spec's parameter that the largest node of a group gives, after `kept` for itself.
+    """The most of a spec's parameter that a node of a group gives to instances, after `kept` for itself.
 
     `span` is the place of the promise; None if it is what the observed nodes have. `ratio` has been multiplied in.
     `figures` are the values of the policy that decide it beside the promise.
@@ -49,6 +49,16 @@ class NodeLimit:
         """Where the policy says what decides the limit."""
         promised = (Related(self.span, "the hardware is promised here"),) if self.span is not None else ()
         return (*promised, *(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in self.figures))
+
+    @property
+    def whole(self) -> int:
+        """What there is, with what the node keeps."""
+        return int(self.most) + self.kept
+
+    @property
+    def usable(self) -> int:
+        """The most that all instances of a node can have together."""
+        return int(self.most) - (1 if self.parameter in SPARED else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +126,7 @@ def _excesses(context: Context, group: GroupPolicy) -> Iterator[Excess]:
                 wanted = values[name] * disks
                 if name == "spindle-use" and bound == "min" and volume is not None:
                     wanted = max(wanted, pair.minimum["disk-count"] * volume.needed(pair.minimum["disk-size"]))
-                full = wanted == limit.most and name in _SPARED and (bound == "min" or not exclusive)  # else GP415
+                full = wanted == limit.most and name in SPARED and (bound == "min" or not exclusive)  # else GP415
                 if wanted > limit.most or full:
                     yield Excess(pair, bound, name, wanted, limit, disks)
                     if name == "cpu-count":
@@ -151,12 +161,12 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
     cpus_kept = kept_by_node(context, group, "cpu_node")
     memory, cpus = total_of(memory_kept), total_of(cpus_kept)
     if hardware and hardware.memory:
-        yield _promised("memory-size", hardware.memory, () if exclusive else memory_kept)  # GP415 counts it there
+        yield promised_limit("memory-size", hardware.memory, () if exclusive else memory_kept)  # GP415 counts it there
     else:
         yield from _observed("memory-size", nodes, lambda had: (had.memory_total, max(memory, had.memory_node or 0)))
     if hardware and hardware.cpus and times:
         multiplied = (ratio.leaf,) if ratio is not None and ratio.leaf is not None and times != 1 else ()
-        limit = _promised("cpu-count", hardware.cpus, () if exclusive else cpus_kept, times)
+        limit = promised_limit("cpu-count", hardware.cpus, () if exclusive else cpus_kept, times)
         yield replace(limit, figures=(*multiplied, *limit.figures))
     elif times:
         yield from _observed(
@@ -178,7 +188,8 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
         yield NodeLimit("spindle-use", max(own_pool(context, group, node).count for node in nodes), 0, None)
 
 
-def _promised(parameter: str, promised: Located[int], kept: tuple[Leaf, ...], times: float = 1) -> NodeLimit:
+def promised_limit(parameter: str, promised: Located[int], kept: tuple[Leaf, ...], times: float = 1) -> NodeLimit:
+    """Return the limit of what is promised, `times` over, less what is `kept` of it."""
     most = promised.value * times - total_of(kept)
     return NodeLimit(parameter, most, total_of(kept), promised.span, times, kept)
 
@@ -221,18 +232,21 @@ def kept_by_node(context: Context, group: GroupPolicy, *names: str) -> tuple[Lea
     )
 
 
+def volume_group(context: Context) -> str:
+    """Return the cluster's volume group, or nothing where it is not known."""
+    found = of_cluster(context, VOLUME_GROUP)
+    return str(found.value) if found is not None else ""
+
+
 def kept_disk(context: Context, group: GroupPolicy) -> tuple[Leaf, ...]:
     """Return how much disk_state keeps free, or gives to others, of the cluster's volume group."""
-    volume_group = in_force(context, context.policy.cluster or group, VOLUME_GROUP)
-    if volume_group is None:
-        return ()
-    paths = [("disk_state", "plain", str(volume_group.value), name) for name in ("disk_reserved", "disk_overhead")]
+    paths = [("disk_state", "plain", volume_group(context), name) for name in ("disk_reserved", "disk_overhead")]
     return tuple(leaf for path in paths if (leaf := context.effective(group, path)) is not None)
 
 
-def terms_in(context: Context, group: GroupPolicy) -> VolumeTerms:
-    """Return what counts of the volumes of a group."""
-    return volume_terms(context.policy.cluster, group)
+def terms_in(context: Context, declared: ClusterPolicy | GroupPolicy) -> VolumeTerms:
+    """Return what counts of the volumes of the cluster or a group."""
+    return volume_terms(context.policy.cluster, declared)
 
 
 def promised_size(context: Context, group: GroupPolicy, hardware: Hardware) -> VolumeSize | None:
@@ -246,9 +260,7 @@ def pools_in(context: Context, group: GroupPolicy, node: LiveNode) -> VolumePool
     """Return the pools of a node that is to be in `group`; None if its volumes were not read."""
     if node.physical_volumes is None:
         return None
-    own = in_force(context, context.policy.cluster or group, VOLUME_GROUP)
-    name = own.value if own is not None and isinstance(own.value, str) else None
-    return volume_pools(node.physical_volumes, terms_in(context, group), name)
+    return volume_pools(node.physical_volumes, terms_in(context, group), volume_group(context))
 
 
 def own_pool(context: Context, group: GroupPolicy, node: LiveNode) -> VolumePool:

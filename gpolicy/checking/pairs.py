@@ -31,9 +31,14 @@ class Pair:
         return all(self.minimum[parameter] <= self.maximum[parameter] for parameter in SPEC_PARAMETERS)
 
     @property
+    def word(self) -> str:
+        """Its name, or its place in the list from 1."""
+        return self.name or str(self.index + 1)
+
+    @property
     def title(self) -> str:
-        """How messages name the pair: by its name, or by its place in the list from 1."""
-        return f"size {self.name}" if self.name else f"size {self.index + 1}"
+        """How messages name the pair."""
+        return f"size {self.word}"
 
     @property
     def span(self) -> Span:
@@ -52,6 +57,10 @@ class Pair:
     def at(self, bound: str, parameter: str) -> Span:
         """Return where one number of the pair stands; `bound` is min or max."""
         return self.leaf.at(self.index, bound, parameter)
+
+    def outside(self, sizes: Iterable[tuple[str, int]]) -> dict[str, int]:
+        """Return which of the sizes of an instance, by parameter, lie outside of the pair."""
+        return {name: size for name, size in sizes if not self.minimum[name] <= size <= self.maximum[name]}
 
     def contains(self, other: Pair) -> bool:
         """Return whether every size of `other` is one of this pair."""

@@ -15,7 +15,7 @@ from gpolicy.checking.checking import ACCEPTABLE, Checked, Examination, check_fl
 from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.checking.context import NO_FORECAST, Forecast
 from gpolicy.checking.rule import Hit
-from gpolicy.checking.settings_tables import NONE, Overrides, settings_of, settings_of_each
+from gpolicy.checking.settings_tables import NONE, Overrides, settings_for, settings_of_each
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, RequestError
 from gpolicy.findings import Accepted, Finding, Severity, by_place
@@ -100,7 +100,7 @@ def check_by_settings(
     `only_errors`: the caller asks for errors alone. Rules that need a forecast only warn, unless the settings say
     otherwise.
     """
-    settings = settings_of(policy.root or Path())
+    settings = settings_for(policy.root or Path())
     if only_errors and not settings.severities:
         forecast = NO_FORECAST
     path = settings.baseline

@@ -172,13 +172,11 @@ NONE: Final = Overrides()
 """No option: the settings of the repository hold."""
 
 
-def settings_of(root: Path, overrides: Overrides = NONE) -> Settings:
-    """Return the settings for the policy at `root`. Raise InputError or RequestError for settings that are wrong."""
-    return settings_of_each([root], overrides)[0]
-
-
 def settings_of_each(roots: Sequence[Path], overrides: Overrides = NONE) -> list[Settings]:
-    """Return the settings for each of the policies; those that have one settings file share them."""
+    """Return the settings for each of the policies; those that have one settings file share them.
+
+    Raise InputError or RequestError for settings that are wrong.
+    """
     if overrides.isolated and overrides.config:
         raise ArgumentError("isolated reads no settings, --config names some", hint="leave one of them out")
     named = read_settings(overrides.config) if overrides.config else None

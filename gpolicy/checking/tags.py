@@ -22,14 +22,12 @@ class Members:
     """The groups of the observed cluster and their nodes, as the policy wants them; empty without a cluster."""
 
     policy: Policy
-    state: ClusterState | None
-    desired: Desired | None
+    state: ClusterState
+    desired: Desired
 
     @cached_property
     def group_of(self) -> dict[str, str]:
         """The group that each observed node will be in."""
-        if self.state is None or self.desired is None:
-            return {}
         found = {}
         for name, node in self.state.nodes.items():
             wanted = self.desired.nodes.get(name)
@@ -38,10 +36,9 @@ class Members:
 
     @cached_property
     def _by_group(self) -> dict[str, list[LiveNode]]:
-        nodes = self.state.nodes if self.state else {}
         found: dict[str, list[LiveNode]] = {}
         for name, group in sorted(self.group_of.items()):
-            found.setdefault(group, []).append(nodes[name])
+            found.setdefault(group, []).append(self.state.nodes[name])
         return found
 
     def nodes_in(self, group: GroupPolicy) -> list[LiveNode]:
@@ -57,7 +54,7 @@ class Members:
         """Whether the observed cluster has groups that the policy says nothing about."""
         groups = self.policy.groups.values()
         names = {group.name for group in groups} | {group.renamed_from.value for group in groups if group.renamed_from}
-        return self.state is not None and not names.issuperset(self.state.groups)
+        return not names.issuperset(self.state.groups)
 
 
 _ANY: Final = "\0"  # a letter that no pattern lists: only a wildcard matches it
@@ -167,22 +164,21 @@ class TaggedNode:
         return {domain: frozenset(tags) for domain, tags in found.items()}
 
 
-def tagged_nodes(policy: Policy, members: Members) -> dict[str, tuple[TaggedNode, ...]]:
-    """Return the nodes of each group whose nodes are all known by name.
+def promised_tags(policy: Policy) -> dict[str, tuple[TaggedNode, ...]]:
+    """Return the nodes of each group that names its nodes, with the tags of node sets; they may have others besides."""
+    sets, left = _Sets.of(policy), _MOST_PROMISED
+    promised: dict[str, tuple[TaggedNode, ...]] = {}
+    for declared in policy.groups.values():
+        names = promised_nodes(declared) if declared.removed is None and left > 0 else None
+        if names is not None:
+            promised[declared.name] = tuple(TaggedNode(name, sets.tags(name, declared.name)) for name in names)
+            left -= len(names)
+    return promised
 
-    With a cluster these are all of its groups, and the tags those that stay and those that come. Without one they are
-    the groups that name their nodes, and the tags those that node sets declare; what nodes have besides is not known.
-    """
+
+def tagged_nodes(policy: Policy, members: Members) -> dict[str, tuple[TaggedNode, ...]]:
+    """Return the nodes of each group of an observed cluster, with the tags that stay and those that come."""
     sets = _Sets.of(policy)
-    if members.state is None or members.desired is None:
-        promised: dict[str, tuple[TaggedNode, ...]] = {}
-        left = _MOST_PROMISED
-        for declared in policy.groups.values():
-            names = promised_nodes(declared) if declared.removed is None and left > 0 else None
-            if names is not None:
-                promised[declared.name] = tuple(TaggedNode(name, sets.tags(name, declared.name)) for name in names)
-                left -= len(names)
-        return promised
     found: dict[str, list[TaggedNode]] = {}
     owned = tuple(item.prefix for item in policy.owned if Level.NODE in item.levels)
     groups_of = members.group_of

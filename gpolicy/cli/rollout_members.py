@@ -21,7 +21,7 @@ from gpolicy.apply.journal_file import read_journal
 from gpolicy.apply.plan_run import Intention
 from gpolicy.apply.preconditions import RefusedError, nothing_done, right_cluster
 from gpolicy.apply.runner import StopRequests
-from gpolicy.checking.settings_tables import settings_of
+from gpolicy.checking.settings_tables import settings_for
 from gpolicy.cli.applying import ApplyRequest, read_for, run_plan, runner_for, tell_end, tell_error
 from gpolicy.cli.checking import checked_policy, reader_today
 from gpolicy.cli.consent import consent_lines
@@ -185,7 +185,7 @@ def _with_policy(member: ClusterPlan, plan: Plan, state: ClusterState, found: Lo
     if policy_digest(policy) != plan.policy_digest:
         note = "the policy has changed since the plan was made: only the plan's changes were compared"
         return replace(found, notes=(*found.notes, note))
-    settings = settings_of(policy.root or Path())
+    settings = settings_for(policy.root or Path())
     drift = find_drift(policy, state, today=reader_today(), settings=settings).drift
     return replace(found, troubles=tuple(f"{item.object} {item.name} is not as the policy declares" for item in drift))
 

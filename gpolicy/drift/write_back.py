@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
-from gpolicy.checking.settings_tables import settings_of
+from gpolicy.checking.settings_tables import settings_for
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
 from gpolicy.drift.unit_writer import How, Proof, Unit, UnitWriter, look
@@ -118,7 +118,7 @@ def write_back(
 
 
 def _drift_of(policy: Policy, state: ClusterState, today: date) -> tuple[Drift, ...]:
-    return find_drift(policy, state, today=today, settings=settings_of(policy.root or Path())).drift
+    return find_drift(policy, state, today=today, settings=settings_for(policy.root or Path())).drift
 
 
 def _units(

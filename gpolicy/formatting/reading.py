@@ -77,8 +77,8 @@ class Scalar:
 class Collection:
     """A mapping or a sequence, in the order of the file. `column` is that of its first key or dash, from 0.
 
-    `after` are the comments on their own lines after the last entry. `commented`: a comment is inside a collection
-    in braces or brackets, so that it cannot stand on one line.
+    `after` are the comments on their own lines after the last entry, `head` those at the top of a whole document.
+    `commented`: a comment is inside a collection in braces or brackets, so that it cannot stand on one line.
     """
 
     is_mapping: bool
@@ -87,6 +87,7 @@ class Collection:
     column: int = -1
     entries: list[TreeEntry] = field(default_factory=list)
     after: list[CommentLines] = field(default_factory=list)
+    head: list[CommentLines] = field(default_factory=list)
     commented: bool = False
 
 
@@ -110,18 +111,10 @@ Node = Scalar | Collection
 
 
 @dataclass(slots=True)
-class Document:
-    """One document. `head` are the comments at its top."""
-
-    root: Collection
-    head: list[CommentLines] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class File:
-    """A file. `comments` are all its comments, in order; a file without documents has nothing else."""
+    """The mappings of a file's documents, and all its comments in order; a file without documents has nothing else."""
 
-    documents: list[Document]
+    documents: list[Collection]
     comments: list[CommentLines]
 
 
@@ -144,7 +137,7 @@ class _Reader:
         self._place = 0  # behind the last text or dash
 
     def file(self) -> File:
-        documents: list[Document] = []
+        documents: list[Collection] = []
         for line, document in zip(self._source.document_lines, self._source.documents, strict=True):
             if documents:
                 self._finish(documents[-1], self._source.offset(line, 1))
@@ -154,21 +147,19 @@ class _Reader:
             self._finish(documents[-1], len(self._text))
         return File(documents, self._comments)
 
-    def _document(self, document: YamlDocument) -> Document:
+    def _document(self, document: YamlDocument) -> Collection:
         root = self._begin(document.root, document.mark)
         if root is None or not root.is_mapping:
             raise CannotFormatError("a document is not a policy document", document.mark[0])
         if root.prefix and not root.flow:
             raise CannotFormatError("a whole document has an anchor or a tag", document.mark[0])
         self._node(root, document.root, document.mark)
-        head: list[CommentLines] = []
         if root.entries:
-            head, root.entries[0].before = root.entries[0].before, []
-        return Document(root, head)
+            root.head, root.entries[0].before = root.entries[0].before, []
+        return root
 
-    def _finish(self, document: Document, offset: int) -> None:
+    def _finish(self, root: Collection, offset: int) -> None:
         """Attach the comments up to `offset` to the end of a document or of its last parts."""
-        root = document.root
         root.after += self._to_last(root.entries, self._take(offset), -1)
 
     # --- comments ------------------------------------------------------------------------------------------------

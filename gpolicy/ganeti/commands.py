@@ -276,7 +276,7 @@ class Command:
     rapi: RapiCall | None = None
 
 
-_TAG: Final = re.compile(r"[A-Za-z0-9_.+*/:@-]{1,128}")  # Ganeti takes other letters too; htools and RAPI do not
+TAG: Final = re.compile(r"[A-Za-z0-9_.+*/:@-]{1,128}")  # Ganeti takes other letters too; htools and RAPI do not
 _LONGEST_ARGUMENT: Final = 128 * 1024 - 1  # bytes that Linux passes on in one argument
 _PROGRAMS: Final = {Level.CLUSTER: "gnt-cluster", Level.GROUP: "gnt-group", Level.NODE: "gnt-node"}
 _COLLECTIONS: Final = {Level.GROUP: "groups", Level.NODE: "nodes"}
@@ -363,7 +363,7 @@ def _tags(verb: str, method: str, level: Level, name: str | None, tags: Iterable
     if not wanted:
         raise InexpressibleError(("tags",), wanted, "a command needs at least one tag", "leave the command out")
     for tag in wanted:
-        if not _TAG.fullmatch(tag):
+        if not TAG.fullmatch(tag):
             way_out = "write 1 to 128 ASCII letters, digits and _ . + * / : @ -"
             raise InexpressibleError(("tags",), tag, "it is no tag", way_out)
     if level is Level.CLUSTER and name is not None:

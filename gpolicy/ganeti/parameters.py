@@ -26,13 +26,13 @@ PARAMETERS: Final[tuple[Parameter, ...]] = (
     *cluster.cluster(),
     cluster.ALLOC_POLICY,
     *cluster.ipolicy(),
-    *cluster.diskparams(),
-    *cluster.ndparams(),
-    *cluster.states(),
-    *cluster.beparams(),
-    *hypervisors.hvparams(),
-    *cluster.nicparams(),
-    *cluster.data_collectors(),
+    *cluster.DISKPARAMS,
+    *cluster.NDPARAMS,
+    *cluster.STATES,
+    *cluster.BEPARAMS,
+    *hypervisors.HVPARAMS,
+    *cluster.NICPARAMS,
+    *cluster.DATA_COLLECTOR_PARAMETERS,
 )
 """All parameters, in the order in which gpolicy writes them."""
 
@@ -118,11 +118,7 @@ def spec_distance(outside: Iterable[tuple[int, int, int]]) -> float:
     return sum(abs(value - nearest) / max(value, nearest) for value, nearest in legal if value != nearest)
 
 
-FAMILIES = frozenset({"ipolicy", "diskparams", "ndparams", "hv_state", "disk_state", "beparams", "hvparams"}) | {
-    "nicparams",
-    "enabled_data_collectors",
-    "data_collector_interval",
-}
+FAMILIES: Final = frozenset(parameter.family for parameter in PARAMETERS if len(parameter.path) > 1)
 """Top-level keys whose values are nested; every other parameter is a leaf of its own."""
 RATE_UNIT: Final = "KiB/s"
 _FLOAT_BITS = sys.float_info.max_exp

@@ -27,21 +27,6 @@ def sizes_differ(smallest: int, largest: int, margin: float = MARGIN) -> bool:
     return smallest * (1 + margin) < largest * (1 - margin)
 
 
-def usable_size(smallest: int, margin: float = MARGIN, reserve: float = RESERVED) -> int:
-    """Return how much of each volume is counted, when `smallest` is the size of the smallest."""
-    return int(smallest // (1 + margin + reserve))
-
-
-def volumes_needed(size: int, smallest: int, margin: float = MARGIN, reserve: float = RESERVED) -> int:
-    """Return how many volumes a disk takes. Of the smallest 1 MiB must be usable: it has at least 2 in Ganeti."""
-    return math.ceil(float(size) / float(usable_size(smallest, margin, reserve)))
-
-
-def largest_disk(volumes: int, smallest: int, margin: float = MARGIN, reserve: float = RESERVED) -> int:
-    """Return the size of the largest disk that `volumes` volumes hold."""
-    return volumes * usable_size(smallest, margin, reserve)
-
-
 @dataclass(frozen=True, slots=True)
 class VolumeSize:
     """How the volumes of a node count: all as the `smallest` (MiB), less margin and reserve."""
@@ -53,15 +38,15 @@ class VolumeSize:
     @property
     def usable(self) -> int:
         """How much of each volume is counted."""
-        return usable_size(self.smallest, self.margin, self.reserve)
+        return int(self.smallest // (1 + self.margin + self.reserve))
 
     def needed(self, size: int) -> int:
-        """Return how many volumes a disk of `size` takes. `usable` must be at least 1."""
-        return volumes_needed(size, self.smallest, self.margin, self.reserve)
+        """Return how many volumes a disk takes. `usable` must be at least 1: the smallest has at least 2 in Ganeti."""
+        return math.ceil(float(size) / float(self.usable))
 
     def largest_disk(self, volumes: int) -> int:
         """Return the size of the largest disk that `volumes` volumes hold."""
-        return largest_disk(volumes, self.smallest, self.margin, self.reserve)
+        return volumes * self.usable
 
 
 def is_empty(size: int, free: int) -> bool:

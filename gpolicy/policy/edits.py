@@ -27,10 +27,9 @@ _LEFT_ON_LINE: Final = re.compile(r"[ \t]*+(?:,[ \t]*+)?(?:#.*)?")
 DASH: Final = re.compile(r" *-[ \t]+")
 
 
-def fix(message: str, *parts: Edits | None) -> Fix | None:
-    """Return a fix of all `parts`; None if one of them could not be made."""
-    edits = [edit for part in parts for edit in part or ()]
-    return Fix(message, tuple(edits)) if edits and None not in parts else None
+def fix(message: str, edits: Edits | None) -> Fix | None:
+    """Return the fix that makes `edits`; None if they could not be made."""
+    return Fix(message, edits) if edits else None
 
 
 def replace_value(document: YamlDocument, pointer: Pointer, yaml_text: str) -> Edits | None:

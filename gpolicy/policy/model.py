@@ -140,6 +140,12 @@ class Hardware:
             return self.pv_count.value
         return len(self.pv_sizes) if len(self.pv_sizes) > 1 else None
 
+    @property
+    def figures(self) -> dict[str, Located[int]]:
+        """Those of memory, cpus and pv_count that are written, by key."""
+        known = {"memory": self.memory, "cpus": self.cpus, "pv_count": self.pv_count}
+        return {key: figure for key, figure in known.items() if figure is not None}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPolicy(Declared):

@@ -135,9 +135,9 @@ class SimulatedGroup:
     """Nodes of one group; `machine` is their default hardware."""
 
     span: Span
-    group: Located[str] | None
     machine: Machine
     nodes: tuple[SimulatedNode, ...]
+    group: Located[str] | None = None
     instances: tuple[Existing, ...] = ()
 
 

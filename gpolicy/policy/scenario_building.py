@@ -109,10 +109,10 @@ class _Builder(DocumentReader):
         instances = enumerate(written.get("instances", ()))
         return scenario.SimulatedGroup(
             span=self.at(at),
-            group=self.document.located((*at, "group")) if "group" in written else None,
             machine=self._machine(written, at),
             nodes=tuple(self._nodes(written["nodes"], (*at, "nodes"), numbered)),
             instances=tuple(self._existing(item, (*at, "instances", index)) for index, item in instances),
+            **self._plain(written, at, "group"),
         )
 
     def _nodes(self, written: Any, at: Pointer, numbered: Counter[str]) -> Iterator[scenario.SimulatedNode]:

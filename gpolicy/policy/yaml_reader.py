@@ -24,7 +24,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from gpolicy.findings import Finding, Related, Span
+from gpolicy.findings import Related, Span
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy.source_file import Mark, SourceFile, YamlDocument, YamlMapping, YamlSequence
 from gpolicy.policy.structure import ALIAS_BOMB, DUPLICATE_KEY, UNSUPPORTED_YAML, YAML_SYNTAX
@@ -86,7 +86,11 @@ def read_yaml(text: str, file: str) -> SourceFile:
         else:
             source.findings.append(syntax_finding(error, source))
     except yaml.reader.ReaderError as error:
-        source.findings.append(_forbidden_finding(error, source))
+        letter = error.character if isinstance(error.character, str) else chr(error.character)
+        place = max(text.find(letter), 0)  # its first place: YAML counts in bytes
+        message = f"YAML allows the character U+{ord(letter):04X} nowhere"
+        hint = "take it out; an editor may not show it"
+        source.findings.append(YAML_SYNTAX.finding(message, source.span(place, place + 1), hint=hint))
     except (yaml.YAMLError, ValueError) as error:  # an unpaired surrogate, which no file can have, has no place
         source.findings.append(YAML_SYNTAX.finding(" ".join(str(error).split())[:300], Span(file, 1, 1, 1, 1)))
     source.unfinished = reader.unfinished
@@ -95,14 +99,6 @@ def read_yaml(text: str, file: str) -> SourceFile:
         hint = "take it out, or write it as an escape in double quotes; an editor may not show it"
         source.findings.append(UNSUPPORTED_YAML.finding(message, source.span(*odd.span()), hint=hint))
     return source
-
-
-def _forbidden_finding(error: yaml.reader.ReaderError, source: SourceFile) -> Finding:
-    letter = error.character if isinstance(error.character, str) else chr(error.character)
-    place = max(source.text.find(letter), 0)  # its first place: YAML counts in bytes
-    message = f"YAML allows the character U+{ord(letter):04X} nowhere"
-    hint = "take it out; an editor may not show it"
-    return YAML_SYNTAX.finding(message, source.span(place, place + 1), hint=hint)
 
 
 @dataclass(slots=True)

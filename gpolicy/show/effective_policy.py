@@ -183,9 +183,7 @@ def _settings(declared: Declared) -> Iterator[tuple[Path, Origin]]:
     found: dict[Path, Located[Any]] = {("limits", key): item for key, item in declared.limits.items()}
     found |= {("physical_volumes", key): item for key, item in declared.physical_volumes.items()}
     hardware = declared.hardware if isinstance(declared, GroupPolicy) else None
-    for key in ("memory", "cpus", "pv_count") if hardware else ():
-        number: Located[int] | None = getattr(hardware, key)
-        found |= {("hardware", key): number} if number is not None else {}
+    found |= {("hardware", key): item for key, item in (hardware.figures if hardware else {}).items()}
     if hardware and hardware.pv_sizes:
         sizes = [item.value for item in hardware.pv_sizes]
         value = sizes[0] if len(sizes) == 1 else sizes

@@ -12,7 +12,7 @@ from gpolicy.ganeti.amounts import exact_size, format_size
 from gpolicy.ganeti.parameter import Path, Values
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
-from gpolicy.ganeti.volume_arithmetic import usable_size
+from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.printable import count, some
 from gpolicy.suggest.grounds import ALIKE
 from gpolicy.suggest.suggestion import NodeKind, Size, Suggestion, SuggestReport, SuggestRequest
@@ -156,7 +156,7 @@ def _memory(made: Suggestion, request: SuggestRequest) -> str:
 
 def _disk(made: Suggestion) -> str:
     if made.volume is not None:
-        usable = usable_size(made.volume)
+        usable = VolumeSize(made.volume).usable
         return (
             f"Disk: Ganeti counts a physical volume of {exact_size(made.volume)} as floor({made.volume} / 1.03) ="
             f" {usable} MiB: less 1 % for differences between volumes and 2 % in reserve. A size has the"

@@ -25,7 +25,7 @@ from gpolicy.cluster.volume_pools import pools_of
 from gpolicy.errors import GpolicyError, RequestError, about
 from gpolicy.ganeti.amounts import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS, hail_parameters
-from gpolicy.ganeti.volume_arithmetic import sizes_differ, usable_size
+from gpolicy.ganeti.volume_arithmetic import VolumeSize, sizes_differ
 from gpolicy.printable import count, some
 from gpolicy.suggest.suggestion import NodeHardware, NodeKind, SuggestRequest, size_name
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling, combined, part, tiling
@@ -273,7 +273,7 @@ def _judge(smallest: int, largest: int, notes: list[str]) -> None:
 
 def usable_volume(smallest: int) -> int:
     """Return the part of each volume that disks can use (MiB). Raise RequestError if that is 0."""
-    usable = usable_size(smallest)
+    usable = VolumeSize(smallest).usable
     if usable < 1:
         message = f"a physical volume of {exact_size(smallest)} is too small for any disk"
         raise RequestError(message, hint="--pv-size takes MiB, or 1T")

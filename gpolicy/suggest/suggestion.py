@@ -22,7 +22,7 @@ from gpolicy.analysis.capacity import spec_values
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.parameter import Values
-from gpolicy.ganeti.volume_arithmetic import largest_disk, volumes_needed
+from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling
 
 Bounds = Literal["fixed", "ranges"]
@@ -327,7 +327,7 @@ def _fixed(size: Amounts, smaller: Amounts | None, one_more: int, high: Spec, vo
     memory = max(memory, _up(one_more + 1), smaller.memory + STEP if smaller else 0)
     disk, spindles = _up(round(high.disk_size * (1 - _SLACK))), 1
     if volume is not None and size.disk is not None:
-        fewer = largest_disk(volumes_needed(size.disk, volume) - 1, volume)
+        fewer = VolumeSize(volume).largest_disk(VolumeSize(volume).needed(size.disk) - 1)
         disk, spindles = _coarse(max(_up(fewer + 1), _up(size.disk // 2)), size.disk), high.spindle_use
     return Spec(min(memory, high.memory), high.cpus, min(disk, high.disk_size), 1, 1, spindles)
 

@@ -110,11 +110,11 @@ def find_drift(checked: CheckedPolicy, state: ClusterState, *, today: date) -> D
 
     Raise PolicyError for a policy with an error.
     """
-    from gpolicy.checking.settings_tables import settings_of  # noqa: PLC0415
+    from gpolicy.checking.settings_tables import settings_for  # noqa: PLC0415
     from gpolicy.drift.comparing import find_drift as compare  # noqa: PLC0415
 
     policy = checked.sound()
-    return compare(policy, state, today=today, settings=settings_of(policy.root or Path()))
+    return compare(policy, state, today=today, settings=settings_for(policy.root or Path()))
 
 
 def show_policy(checked: CheckedPolicy) -> EffectivePolicy:

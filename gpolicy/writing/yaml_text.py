@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from textwrap import TextWrapper
 from typing import Any, Final
 
 from gpolicy.ganeti.amounts import format_size
@@ -142,16 +143,8 @@ def block_item(node: Node, *, indent: int) -> list[str]:
 
 def comment_lines(text: str, *, indent: int = 0, hanging: str = "") -> list[str]:
     """Return `text` as comment lines of at most WIDTH columns; all but the first begin with `hanging`."""
-    room = WIDTH - indent - 2
-    lines: list[str] = []
-    current = ""
-    for word in one_line(text).split(" "):
-        longer = f"{current} {word}" if current else word
-        if current and len(longer) > room:
-            lines.append(current)
-            longer = f"{hanging}{word}"
-        current = longer
-    return [f"{' ' * indent}# {line}".rstrip() for line in (*lines, current)]
+    wrapper = TextWrapper(WIDTH - indent - 2, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
+    return [f"{' ' * indent}# {line}".rstrip() for line in wrapper.wrap(one_line(text)) or [""]]
 
 
 def one_line(text: str) -> str:
@@ -273,9 +266,6 @@ def _shown(value: Value) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
-
-TAG: Final = re.compile(r"[A-Za-z0-9_.+*/:@-]{1,128}", re.ASCII)
-"""The tags that Ganeti's RAPI, htools and so gpolicy can handle."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_.+*/@-]+(:[A-Za-z0-9_.+*/@-]+)*", re.ASCII)
 _LONGEST_PREFIX: Final = 100

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.settings_tables import Overrides, settings_of
+from gpolicy.checking.settings_tables import Overrides, settings_of_each
 from gpolicy.errors import RequestError
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
@@ -21,7 +21,7 @@ def found(text: str, directory: Path, *, asked: str | None = None, observed: str
     """Return the codes and messages of what check finds, less what it finds without another release."""
     (directory / "policy.yaml").write_text(text, encoding="utf-8")
     policy = load_policy(directory)
-    settings = settings_of(directory, Overrides(ganeti_version=asked, isolated=True))
+    settings = settings_of_each([directory], Overrides(ganeti_version=asked, isolated=True))[0]
     state = None if observed is None else replace(cluster({"default": {}}), software_version=observed)
     plain = find_mistakes(policy, today=TODAY)
     findings = find_mistakes(policy, state=state, today=TODAY, settings=settings)
@@ -76,4 +76,4 @@ def test_defaults_of_a_policy_that_names_no_release_are_not_compared(tmp_path: P
 
 def test_unknown_releases_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match=r"ganeti-version: gpolicy does not know the release '3.7'"):
-        settings_of(tmp_path, Overrides(ganeti_version="3.7", isolated=True))
+        settings_of_each([tmp_path], Overrides(ganeti_version="3.7", isolated=True))

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 from gpolicy.ganeti.parameter import Type
 from gpolicy.ganeti.parameters import WORDS_SINCE, known_in
-from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS, hvparams
+from gpolicy.ganeti.tables.hypervisors import HVPARAMS, SERIAL_SPEEDS
 
 DIRECTORY: Final = Path(__file__).resolve().parents[1] / "data" / "hypervisors"
 RELEASES: Final = ("3.0", "3.1")
 Values = dict[str, Any]
 
-KNOWN: Final = {parameter.path[1:]: parameter for parameter in hvparams()}
+KNOWN: Final = {parameter.path[1:]: parameter for parameter in HVPARAMS}
 _LATER: Final = {word for (_, word), since in WORDS_SINCE.items() if since not in RELEASES}
 _LISTED: Final = {word for parameter in KNOWN.values() for word in parameter.choices} - _LATER
 WORDS: Final = tuple(

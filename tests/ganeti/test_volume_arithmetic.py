@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gpolicy.checking.node_limits import total_disk
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.findings import Span
-from gpolicy.ganeti.volume_arithmetic import largest_disk, sizes_differ, usable_size, volumes_needed
+from gpolicy.ganeti.volume_arithmetic import VolumeSize, sizes_differ
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located
 from tests.ganeti.real_ganeti import TREES
@@ -29,24 +29,24 @@ def test_the_margin_is_one_percent_around(smallest: int, largest: int, bad: bool
 
 
 def test_a_disk_of_one_volumes_size_takes_two() -> None:
-    assert usable_size(TIB) == 1018034
-    assert volumes_needed(TIB, TIB) == 2
-    assert volumes_needed(1018034, TIB) == 1
-    assert volumes_needed(1018035, TIB) == 2
-    assert volumes_needed(11 * TIB, TIB) == 12
-    assert volumes_needed(0, TIB) == 0
+    assert VolumeSize(TIB).usable == 1018034
+    assert VolumeSize(TIB).needed(TIB) == 2
+    assert VolumeSize(TIB).needed(1018034) == 1
+    assert VolumeSize(TIB).needed(1018035) == 2
+    assert VolumeSize(TIB).needed(11 * TIB) == 12
+    assert VolumeSize(TIB).needed(0) == 0
 
 
 @given(MIB, MIB)
 def test_a_disk_fits_the_volumes_it_needs_and_no_fewer(size: int, volume: int) -> None:
-    volumes = volumes_needed(size, volume)
-    assert largest_disk(volumes, volume) >= size
-    assert volumes == 0 or largest_disk(volumes - 1, volume) < size
+    volumes = VolumeSize(volume).needed(size)
+    assert VolumeSize(volume).largest_disk(volumes) >= size
+    assert volumes == 0 or VolumeSize(volume).largest_disk(volumes - 1) < size
 
 
 @given(MIB)
 def test_margin_and_reserve_are_three_percent(volume: int) -> None:
-    assert usable_size(volume) <= volume / 1.03 < usable_size(volume) + 1.001
+    assert VolumeSize(volume).usable <= volume / 1.03 < VolumeSize(volume).usable + 1.001
 
 
 ANSWER = """
@@ -70,7 +70,15 @@ def test_ganeti_itself_answers_the_same() -> None:
         (small, small * percent // 100, size)
         for small in (1, 2, 3, 103, 1000, 1030, 4099, TIB, 3 * TIB + 5, 10 * TIB)
         for percent in (100, 101, 102, 103, 200)
-        for size in (0, 1, small, 2 * small, usable_size(small), usable_size(small) + 1, 100 * usable_size(small))
+        for size in (
+            0,
+            1,
+            small,
+            2 * small,
+            VolumeSize(small).usable,
+            VolumeSize(small).usable + 1,
+            100 * VolumeSize(small).usable,
+        )
     ]
     run = subprocess.run(
         ["/usr/bin/python3", "-c", ANSWER, str(TREES[-1].parents[2])],
@@ -81,7 +89,7 @@ def test_ganeti_itself_answers_the_same() -> None:
         env={},
     )
     ours = [
-        [sizes_differ(small, large), volumes_needed(size, small) if small > 1 else 0]
+        [sizes_differ(small, large), VolumeSize(small).needed(size) if small > 1 else 0]
         for small, large, size in questions
     ]
     assert [json.loads(line) for line in run.stdout.splitlines()] == ours

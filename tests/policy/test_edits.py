@@ -202,15 +202,18 @@ def test_a_key_is_renamed() -> None:
     assert renamed("a: &k key\nb: {*k : 1}\n", "b", "b", "key") is None
 
 
-def test_a_fix_needs_all_its_parts() -> None:
+def test_a_fix_needs_edits() -> None:
     text = "a: 1\nb: 2\n"
     document = read_yaml(text, "f").documents[0]
     one = edits.replace_value(document, ("a",), "2")
-    both = edits.fix("swap them", one, edits.replace_value(document, ("b",), "1"))
+    other = edits.replace_value(document, ("b",), "1")
+    assert one
+    assert other
+    both = edits.fix("swap them", one + other)
     assert both is not None
     assert applied(text, both.edits) == "a: 2\nb: 1\n"
-    assert edits.fix("swap them", one, None) is None
-    assert edits.fix("nothing") is None
+    assert edits.fix("swap them", None) is None
+    assert edits.fix("nothing", ()) is None
 
 
 # --- any document --------------------------------------------------------------------------------------------------

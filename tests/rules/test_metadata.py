@@ -45,7 +45,8 @@ def test_nothing_is_said_where_it_does_not_matter_or_is_not_known(tmp_path: Path
     ]
     for own in owns:
         assert messages(replace(full, cluster=ClusterObject(own=own)), tmp_path) == []
-    plain = replace(full.groups["gold"], effective={("ipolicy", "disk-templates"): ["plain"]})
+    allowed: Values = {("ipolicy", "disk-templates"): ["plain"]}
+    plain = replace(full.groups["gold"], own=allowed, effective=allowed)
     assert messages(replace(full, groups={"gold": plain}), tmp_path) == []
     unread = {"n1": replace(full.nodes["n1"], physical_volumes=None)}
     offline = {"n1": replace(full.nodes["n1"], offline=True)}

@@ -20,7 +20,7 @@ from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import group_data
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.volume_arithmetic import volumes_needed
+from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.plan.plan import make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
@@ -155,8 +155,8 @@ def test_disks_take_the_volumes_of_their_size_and_no_more(node: Hardware, nodes:
     for size in found.sizes:
         low, high = size.pair.min, size.pair.max
         assert low.spindle_use == high.spindle_use == size.size.volumes
-        assert volumes_needed(low.disk_size, found.volume) == high.spindle_use
-        assert volumes_needed(high.disk_size, found.volume) == high.spindle_use
+        assert VolumeSize(found.volume).needed(low.disk_size) == high.spindle_use
+        assert VolumeSize(found.volume).needed(high.disk_size) == high.spindle_use
         assert high.spindle_use * size.divisor <= node.volumes
 
 

@@ -9,7 +9,7 @@ import pytest
 from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, Resources
-from gpolicy.ganeti.volume_arithmetic import usable_size
+from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.policy.model import Policy
 from gpolicy.testing.running_tests import Stages, run_tests
 from tests.testing.policy_tests import CLUSTER, SMALL, outcome, policy_of, problems, with_tests
@@ -60,9 +60,9 @@ def test_under_exclusive_storage_volumes_count_less_than_their_size(tmp_path: Pa
     policy = SMALL + "ndparams: {exclusive_storage: true}\n"
     resources = stage(tmp_path, "", policy).nodes["node1"].resources
     assert (resources.spindles_total, resources.spindles_free) == (2, 2)
-    assert resources.disk_total == 2 * usable_size(500 * GIB)
+    assert resources.disk_total == 2 * VolumeSize(500 * GIB).usable
     mixed = stage(tmp_path, "{simulate: {nodes: [{name: a, pvs: [99G, 100G, 100G]}]}}", policy).nodes["a"].resources
-    assert (mixed.disk_total, mixed.spindles_total) == (3 * usable_size(99 * GIB), 3)
+    assert (mixed.disk_total, mixed.spindles_total) == (3 * VolumeSize(99 * GIB).usable, 3)
 
 
 def test_nodes_can_be_counted_filled_or_named(tmp_path: Path) -> None:

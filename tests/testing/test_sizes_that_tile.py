@@ -15,7 +15,7 @@ from gpolicy.allocator.merge import merge
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.checking.settings import Settings
-from gpolicy.ganeti.volume_arithmetic import usable_size, volumes_needed
+from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.policy.loading import load_policy
 from gpolicy.testing.running_tests import promised_cluster
 from tests.mistakes import find_mistakes
@@ -32,11 +32,11 @@ def policy(rng: random.Random) -> tuple[str, str]:
     volume, ratio = rng.choice([10272, 10310, 1048576]), rng.choice([1, 1, 0.5, 0.7, 0.29])
     kept = {key: rng.choice([0, most]) for key, most in (("mem_node", 4096), ("mem_hv", 1024), ("cpu_node", 2))}
     share = (memory - kept["mem_node"] - kept["mem_hv"]) // times // 4 * 4
-    disk = volumes * usable_size(volume) // times // 4 * 4
+    disk = volumes * VolumeSize(volume).usable // times // 4 * 4
     size = max(4, share + rng.choice([-64, -4, -4, -4, 0, 4]))
     wanted = max(4, disk + rng.choice([-64, -4, -4, -4, 0, 4]))
     cpu = max(1, int((cpus * ratio - kept["cpu_node"]) // times) + rng.choice([-1, 0, 0, 0, 0, 1]))
-    spindles = max(volumes_needed(wanted, volume), volumes // times + rng.choice([0, 0, 0, 0, 1]))
+    spindles = max(VolumeSize(volume).needed(wanted), volumes // times + rng.choice([0, 0, 0, 0, 1]))
     bounds = (
         f"{{memory-size: {size}, cpu-count: {cpu}, disk-size: {wanted}, disk-count: 1, nic-count: 1,"
         f" spindle-use: {spindles}}}"

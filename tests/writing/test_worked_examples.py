@@ -11,7 +11,7 @@ from gpolicy.adopt.soundness import policy_of
 from gpolicy.cluster.sources import read_state
 from gpolicy.findings import Severity
 from gpolicy.forecast.telling import FORECAST
-from gpolicy.ganeti.volume_arithmetic import largest_disk, volumes_needed
+from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
@@ -78,8 +78,8 @@ def test_the_sizes_of_dedicated_disks_are_whole_volumes() -> None:
     for pair, volumes in zip(sizes, (12, 6, 3), strict=True):
         low, high = pair["min"], pair["max"]
         assert low["spindle-use"] == high["spindle-use"] == volumes
-        assert volumes_needed(low["disk-size"], volume) == volumes_needed(high["disk-size"], volume) == volumes
-        assert high["disk-size"] <= largest_disk(volumes, volume) < high["disk-size"] + 1024
+        assert VolumeSize(volume).needed(low["disk-size"]) == VolumeSize(volume).needed(high["disk-size"]) == volumes
+        assert high["disk-size"] <= VolumeSize(volume).largest_disk(volumes) < high["disk-size"] + 1024
 
 
 def test_full_half_and_quarter_fill_a_dedicated_node() -> None:

@@ -80,11 +80,16 @@ def _own(name: str, kind: Type, default: Value, effect: TakesEffect, **more: Any
     return _row((name,), kind, default, effect, _MEANINGS[name], **{"option": option, **more})
 
 
+_INT, _TEXT, _YES_NO = Type.INT, Type.STRING, Type.BOOL
+_AT_ONCE, _START, _CAPACITY = TakesEffect.AT_ONCE, TakesEffect.INSTANCE_START, TakesEffect.CAPACITY_ONLY
+_ACTIVATION, _NEW_DISKS = TakesEffect.DISK_ACTIVATION, TakesEffect.NEW_DISKS
+_NEW_INSTANCES, _REDIRECTS = TakesEffect.NEW_INSTANCES, TakesEffect.EXISTING_DISKS_AT_ONCE
+
+
 def cluster() -> list[Parameter]:
     """Return the rows of the parameters that have an option of their own."""
-    now, new = TakesEffect.AT_ONCE, TakesEffect.NEW_INSTANCES
-    job, disks = TakesEffect.NEXT_JOB, TakesEffect.NEW_DISKS
-    text, yes_no, number, words = Type.STRING, Type.BOOL, Type.INT, Type.LIST
+    now, new, job, disks = _AT_ONCE, _NEW_INSTANCES, TakesEffect.NEXT_JOB, _NEW_DISKS
+    text, yes_no, number, words = _TEXT, _YES_NO, _INT, Type.LIST
     program, file = Reach.PROGRAM, Reach.FILE
     options: Value = {"no-capacity-checks": None, "static-kvm-node-memory": "4096"}
     tools: Value = ["gzip", "gzip-fast", "gzip-slow"]
@@ -117,39 +122,28 @@ def cluster() -> list[Parameter]:
     ]
 
 
-def nicparams() -> list[Parameter]:
-    """Return the rows of the network interface defaults."""
-    start, modes = TakesEffect.INSTANCE_START, ("bridged", "routed", "openvswitch", "ext")
-    link = "Bridge, routing table or switch of network interfaces."
-    vlan = "VLAN of network interfaces (Open vSwitch)."
-    return [
-        _row(("nicparams", "mode"), Type.CHOICE, "bridged", start, "Mode of network interfaces.", choices=modes),
-        _row(("nicparams", "link"), Type.STRING, "xen-br0", start, link),
-        _row(("nicparams", "vlan"), Type.STRING, "", start, vlan, example="100"),
-    ]
+_MODES: Final = ("bridged", "routed", "openvswitch", "ext")
+_RUN: Final = "Run the monitoring daemon's collector {}."
+_EVERY: Final = "Interval of the collector {}. Ganeti 3.0 and later can set it through RAPI only."
 
-
-def data_collectors() -> list[Parameter]:
-    """Return the rows of the monitoring daemon's collectors."""
-    run, family, now = "Run the monitoring daemon's collector {}.", "data_collector_interval", TakesEffect.AT_ONCE
-    every, often = "Interval of the collector {}. Ganeti 3.0 and later can set it through RAPI only.", 5_000_000
-    return [
-        *(_row(("enabled_data_collectors", name), Type.BOOL, True, now, run.format(name)) for name in DATA_COLLECTORS),
-        *(
-            _row((family, name), Type.INT, often, now, every.format(name), unit="µs", minimum=1)
-            for name in DATA_COLLECTORS
-        ),
-    ]
-
+NICPARAMS: Final = (
+    _row(("nicparams", "mode"), Type.CHOICE, "bridged", _START, "Mode of network interfaces.", choices=_MODES),
+    _row(("nicparams", "link"), _TEXT, "xen-br0", _START, "Bridge, routing table or switch of network interfaces."),
+    _row(("nicparams", "vlan"), _TEXT, "", _START, "VLAN of network interfaces (Open vSwitch).", example="100"),
+)
+DATA_COLLECTOR_PARAMETERS: Final = (
+    *(_row(("enabled_data_collectors", name), _YES_NO, True, _AT_ONCE, _RUN.format(name)) for name in DATA_COLLECTORS),
+    *(
+        _row(("data_collector_interval", name), _INT, 5_000_000, _AT_ONCE, _EVERY.format(name), unit="µs", minimum=1)
+        for name in DATA_COLLECTORS
+    ),
+)
 
 _Row = tuple[Type, Value, str, TakesEffect, str]
-_INT, _TEXT, _YES_NO = Type.INT, Type.STRING, Type.BOOL
-_ACTIVATION, _NEW_DISKS = TakesEffect.DISK_ACTIVATION, TakesEffect.NEW_DISKS
-_REDIRECTS = TakesEffect.EXISTING_DISKS_AT_ONCE
 
 
 def _access(what: str) -> _Row:
-    return Type.CHOICE, "kernelspace", "", TakesEffect.INSTANCE_START, f"How instances reach the {what}."
+    return Type.CHOICE, "kernelspace", "", _START, f"How instances reach the {what}."
 
 
 _DISK_PARAMETERS: Final[dict[str, dict[str, _Row]]] = {
@@ -193,69 +187,60 @@ _SINCE: Final = {("rbd", "user-id"): "3.2"}
 _EXAMPLES: Final = {"disk-custom": "--on-io-error=detach", "net-custom": "--max-buffers=8000", "user-id": "ganeti"}
 
 
-def diskparams() -> list[Parameter]:
-    """Return the rows of the disk parameters."""
-    return [
-        _row(
-            *(("diskparams", template, name), kind, default, effect, text),
-            unit=unit,
-            choices=ACCESS_MODES if name == "access" else (),
-            levels=CLUSTER_GROUP,
-            since=_SINCE.get((template, name), ""),
-            reach=Reach.ARGUMENTS if name.endswith("-custom") else None,
-            example=_EXAMPLES.get(name),
-        )
-        for template, parameters in _DISK_PARAMETERS.items()
-        for name, (kind, default, unit, effect, text) in parameters.items()
-    ]
-
-
-def ndparams() -> list[Parameter]:
-    """Return the rows of the node parameters."""
-    at_once, add = TakesEffect.AT_ONCE, TakesEffect.NODE_ADD
-    table: tuple[tuple[str, Type, Value, TakesEffect, str], ...] = (
-        ("oob_program", Type.STRING, "", at_once, "Out-of-band helper program; empty for none."),
-        (
-            *("spindle_count", Type.INT, 1, TakesEffect.CAPACITY_ONLY),
-            "Spindles of the node, for spindle-ratio; ignored under exclusive storage.",
-        ),
-        (
-            *("exclusive_storage", Type.BOOL, False, TakesEffect.NEW_DISKS),
-            "Give each disk physical volumes of its own. One value per group; existing disks stay as they are.",
-        ),
-        ("ovs", Type.BOOL, False, add, "Use Open vSwitch."),
-        ("ovs_name", Type.STRING, "switch1", add, "Name of the Open vSwitch bridge."),
-        ("ovs_link", Type.STRING, "", add, "Network interface that the Open vSwitch bridge uses."),
-        ("ssh_port", Type.INT, 22, at_once, "Port of the node's ssh daemon."),
-        ("cpu_speed", Type.FLOAT, 1.0, TakesEffect.CAPACITY_ONLY, "Relative CPU speed, for placement."),
+DISKPARAMS: Final = tuple(
+    _row(
+        *(("diskparams", template, name), kind, default, effect, text),
+        unit=unit,
+        choices=ACCESS_MODES if name == "access" else (),
+        levels=CLUSTER_GROUP,
+        since=_SINCE.get((template, name), ""),
+        reach=Reach.ARGUMENTS if name.endswith("-custom") else None,
+        example=_EXAMPLES.get(name),
     )
-    return [
-        _row(
-            *(("ndparams", name), kind, default, effect, text),
-            levels=CLUSTER_GROUP if name == "exclusive_storage" else ALL_LEVELS,
-            reach=Reach.PROGRAM if name == "oob_program" else None,
-            example={"oob_program": "/usr/local/sbin/oob", "ovs_link": "eth1"}.get(name),
-        )
-        for name, kind, default, effect, text in table
-    ]
+    for template, parameters in _DISK_PARAMETERS.items()
+    for name, (kind, default, unit, effect, text) in parameters.items()
+)
 
 
-def states() -> list[Parameter]:
-    """Return the rows of hv_state and disk_state."""
-    rows: list[tuple[Path, tuple[int, str, str]]] = [
-        (("hv_state", kind, name), row) for kind in HYPERVISORS for name, row in HV_STATE.items()
-    ]
-    rows += [(("disk_state", "plain", "*", name), row) for name, row in DISK_STATE.items()]
-    return [
-        _row(
-            *(path, Type.MIB if unit == "MiB" else Type.INT, default, TakesEffect.NOTHING),
-            f"{text} gpolicy's own capacity model uses it.",
-            unit=unit,
-            levels=ALL_LEVELS,
-            minimum=0,
-        )
-        for path, (default, unit, text) in rows
-    ]
+def _of_nodes(name: str, kind: Type, default: Value, effect: TakesEffect, text: str, **more: Any) -> Parameter:
+    return _row(("ndparams", name), kind, default, effect, text, **{"levels": ALL_LEVELS, **more})
+
+
+_OOB: Final = {"reach": Reach.PROGRAM, "example": "/usr/local/sbin/oob"}
+NDPARAMS: Final = (
+    _of_nodes("oob_program", _TEXT, "", _AT_ONCE, "Out-of-band helper program; empty for none.", **_OOB),
+    _of_nodes(
+        *("spindle_count", _INT, 1, _CAPACITY),
+        "Spindles of the node, for spindle-ratio; ignored under exclusive storage.",
+    ),
+    _of_nodes(
+        *("exclusive_storage", _YES_NO, False, _NEW_DISKS),
+        "Give each disk physical volumes of its own. One value per group; existing disks stay as they are.",
+        levels=CLUSTER_GROUP,
+    ),
+    _of_nodes("ovs", _YES_NO, False, TakesEffect.NODE_ADD, "Use Open vSwitch."),
+    _of_nodes("ovs_name", _TEXT, "switch1", TakesEffect.NODE_ADD, "Name of the Open vSwitch bridge."),
+    _of_nodes(
+        *("ovs_link", _TEXT, "", TakesEffect.NODE_ADD, "Network interface that the Open vSwitch bridge uses."),
+        example="eth1",
+    ),
+    _of_nodes("ssh_port", _INT, 22, _AT_ONCE, "Port of the node's ssh daemon."),
+    _of_nodes("cpu_speed", Type.FLOAT, 1.0, _CAPACITY, "Relative CPU speed, for placement."),
+)
+_STATES: Final[dict[Path, tuple[int, str, str]]] = {
+    **{("hv_state", kind, name): row for kind in HYPERVISORS for name, row in HV_STATE.items()},
+    **{("disk_state", "plain", "*", name): row for name, row in DISK_STATE.items()},
+}
+STATES: Final = tuple(
+    _row(
+        *(path, Type.MIB if unit == "MiB" else _INT, default, TakesEffect.NOTHING),
+        f"{text} gpolicy's own capacity model uses it.",
+        unit=unit,
+        levels=ALL_LEVELS,
+        minimum=0,
+    )
+    for path, (default, unit, text) in _STATES.items()
+)
 
 
 _DEFAULT_MINMAX: Final[Value] = [{"min": {**DEFAULT_MIN}, "max": {**DEFAULT_MAX}}]
@@ -263,7 +248,7 @@ _DEFAULT_MINMAX: Final[Value] = [{"min": {**DEFAULT_MIN}, "max": {**DEFAULT_MAX}
 
 def ipolicy() -> list[Parameter]:
     """Return the rows of the instance policy."""
-    new, capacity = TakesEffect.NEW_INSTANCES, TakesEffect.CAPACITY_ONLY
+    new, capacity = _NEW_INSTANCES, _CAPACITY
     pairs = (
         "The sizes that instances may have, biggest first, each with min and max. An instance is legal when it fits"
         " entirely inside at least one. The list is always replaced as a whole."
@@ -293,26 +278,20 @@ def ipolicy() -> list[Parameter]:
     ]
 
 
-def beparams() -> list[Parameter]:
-    """Return the rows of the backend parameters."""
-    table: tuple[tuple[str, Type, Value, str], ...] = (
-        ("minmem", Type.SIZE, 128, "Memory that an instance always has."),
-        ("maxmem", Type.SIZE, 128, "Memory that an instance may grow to."),
-        ("vcpus", Type.INT, 1, "Virtual CPUs."),
-        ("auto_balance", Type.BOOL, True, "Let the allocator count the instance for redundancy."),
-        ("always_failover", Type.BOOL, False, "Fail over instead of migrating."),
-        ("spindle_use", Type.INT, 1, "Number of spindles that the instance counts as."),
-    )
-    return [
-        _row(
-            *(("beparams", name), kind, default, TakesEffect.NEW_INSTANCES, text), minimum=0 if name in BOUNDS else None
-        )
-        for name, kind, default, text in table
-    ]
-
-
+_BACKEND: Final[dict[str, tuple[Type, Value, str]]] = {
+    "minmem": (Type.SIZE, 128, "Memory that an instance always has."),
+    "maxmem": (Type.SIZE, 128, "Memory that an instance may grow to."),
+    "vcpus": (_INT, 1, "Virtual CPUs."),
+    "auto_balance": (_YES_NO, True, "Let the allocator count the instance for redundancy."),
+    "always_failover": (_YES_NO, False, "Fail over instead of migrating."),
+    "spindle_use": (_INT, 1, "Number of spindles that the instance counts as."),
+}
+BEPARAMS: Final = tuple(
+    _row(("beparams", name), kind, default, _NEW_INSTANCES, text, minimum=0 if name in BOUNDS else None)
+    for name, (kind, default, text) in _BACKEND.items()
+)
 ALLOC_POLICY: Final = _row(
-    *(("alloc_policy",), Type.CHOICE, "preferred", TakesEffect.CAPACITY_ONLY),
+    *(("alloc_policy",), Type.CHOICE, "preferred", _CAPACITY),
     "How willingly the allocator places instances in this group; not inherited.",
     levels=frozenset({Level.GROUP}),
     choices=ALLOC_POLICIES,

@@ -277,15 +277,6 @@ _MEANINGS: Final = {
 """By the name of the parameter, which means the same for each hypervisor that has it."""
 
 
-def hvparams() -> list[Parameter]:
-    """Return the rows of the cluster-wide hypervisor parameters."""
-    return [
-        _parameter(hypervisor, name, row if isinstance(row, _Row) else _Row(row))
-        for hypervisor, rows in _ROWS.items()
-        for name, row in rows.items()
-    ]
-
-
 def _parameter(hypervisor: str, name: str, row: _Row) -> Parameter:
     types = {bool: Type.BOOL, int: Type.INT, str: Type.STRING}
     return Parameter(
@@ -296,3 +287,10 @@ def _parameter(hypervisor: str, name: str, row: _Row) -> Parameter:
         description=_MEANINGS[name],
         **row,
     )
+
+
+HVPARAMS: Final = tuple(
+    _parameter(hypervisor, name, row if isinstance(row, _Row) else _Row(row))
+    for hypervisor, rows in _ROWS.items()
+    for name, row in rows.items()
+)

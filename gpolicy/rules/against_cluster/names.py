@@ -6,8 +6,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_HYPERVISORS, EXCLUSIVE_STORAGE, Context, name_of, texts
-from gpolicy.checking.in_force import in_force
+from gpolicy.checking.context import (
+    DISK_TEMPLATES,
+    ENABLED_HYPERVISORS,
+    ENABLED_TEMPLATES,
+    EXCLUSIVE_STORAGE,
+    SPINDLE_COUNT,
+    Context,
+    name_of,
+    texts,
+)
+from gpolicy.checking.in_force import in_force, of_cluster
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, pools_in
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule, When, error, hit, see, warning
@@ -42,7 +51,6 @@ _PLACES: Final[dict[Path, frozenset[str]]] = {
 }
 """Where new disks go, and the templates of these disks. Another place of rbd and gluster is a matter of the guards."""
 _SSD = "physical_volumes: {volume_groups: {ssdvg: [/dev/sdb]}}\nipolicy: {disk-templates: [drbd]}\n"
-_SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
 _SIZES: Final = spec("some", "… 16G", "1 16", "1G 1T", "1 8")
 _SIZED: Final = f"{GROUP}nodes: [node1.example.org]\nipolicy:\n  minmax:\n{_SIZES}---\n{SILVER}"
 
@@ -55,10 +63,8 @@ _SIZED: Final = f"{GROUP}nodes: [node1.example.org]\nipolicy:\n  minmax:\n{_SIZE
     **show("gpolicy: v1\nkind: NodeGroup\nname: …\n", bad="sliver", good="silver"),
 )
 def misspelt_group(context: Context) -> Iterator[Hit]:
-    if context.state is None or context.desired is None:
-        return
     named = {item.policy.renamed_from.value for item in context.desired.groups.values() if item.policy.renamed_from}
-    left = [name for name in context.state.groups if name not in named and name not in context.desired.groups]
+    left = [name for name in context.observed.groups if name not in named and name not in context.desired.groups]
     new = [item.policy for item in context.desired.groups.values() if item.current is None]
     for group in [group for group in new if group.removed is None][:MOST_GUESSES]:
         old = group.renamed_from
@@ -71,7 +77,7 @@ def misspelt_group(context: Context) -> Iterator[Hit]:
         elif old is None:
             wants = context.desired.nodes.items()
             mine = {name for name, node in wants if node.group and node.group.value == group.name}
-            homes = ((name, {node.name for node in context.state.nodes_of(name)}) for name in left if mine)
+            homes = ((name, {node.name for node in context.observed.nodes_of(name)}) for name in left if mine)
             emptied = next((name for name, nodes in homes if nodes == mine), None)
             if emptied is not None:
                 message = f"the cluster has no group {group.name}, which takes all nodes of {emptied}"
@@ -85,10 +91,10 @@ def misspelt_group(context: Context) -> Iterator[Hit]:
     **show(f"{GROUP}renamed_from: …\n", bad="default", good="silver"),
 )
 def group_not_there(context: Context) -> Iterator[Hit]:
-    there = list(context.state.groups) if context.state else []
+    there = list(context.observed.groups)
     old_names = Counter(group.renamed_from.value for group in context.groups if group.renamed_from)
     guess = MOST_GUESSES
-    for name, item in context.desired.groups.items() if context.desired else ():
+    for name, item in context.desired.groups.items():
         group, old = item.policy, item.policy.renamed_from
         if item.current is not None:
             continue
@@ -111,9 +117,7 @@ def group_not_there(context: Context) -> Iterator[Hit]:
     **show(f"{CLUSTER}nicparams: {{link: …}}\n", bad="br-pubilc", good="br-public"),
 )
 def almost_live_name(context: Context) -> Iterator[Hit]:
-    if context.state is None:
-        return
-    live = [context.state.cluster.own, *(group.own for group in context.state.groups.values())]
+    live = [context.observed.cluster.own, *(group.own for group in context.observed.groups.values())]
     for declared, leaf in context.explicit_at(*_OUTSIDE):
         now = {str(own[leaf.path]) for own in live if own.get(leaf.path)}
         near = name_meant(str(leaf.value), now) if str(leaf.value) not in now else None
@@ -124,8 +128,8 @@ def almost_live_name(context: Context) -> Iterator[Hit]:
 
 def _of_resolving(info: RuleInfo, when: When = When.STATE) -> Rule:
     def find(context: Context) -> Iterator[Hit]:
-        findings = context.desired.findings if context.desired else ()
-        return (Hit("", item) for item in findings if item.code == info.code)  # no waiver can name its object
+        # no waiver can name its object
+        return (Hit("", item) for item in context.desired.findings if item.code == info.code)
 
     return Rule(info=info, find=find, when=when)
 
@@ -146,10 +150,10 @@ rename_clash = _of_resolving(RENAME_CLASH, When.STATE | When.WHOLE)
 )
 def hypervisor_in_use(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_HYPERVISORS)
-    if enabled is None or context.state is None:
+    if enabled is None:
         return
     users: dict[str, list[str]] = {}
-    for instance in context.state.instances.values():
+    for instance in context.observed.instances.values():
         if instance.hypervisor is not None and instance.hypervisor not in texts(enabled):
             users.setdefault(instance.hypervisor, []).append(instance.name)
     for hypervisor, names in sorted(users.items()):
@@ -164,10 +168,9 @@ def hypervisor_in_use(context: Context) -> Iterator[Hit]:
     **show(f"{CLUSTER}volume_group_name: …\n", bad="ssdvg", good="xenvg"),
 )
 def disks_left_behind(context: Context) -> Iterator[Hit]:
-    instances = context.state.instances.values() if context.state else ()
-    disks = [(item.name, disk.template) for item in instances for disk in item.disks]
+    disks = [(item.name, disk.template) for item in context.observed.instances.values() for disk in item.disks]
     for path, templates in _PLACES.items():
-        leaf, now = context.cluster_leaf(path), context.state.cluster.own.get(path) if context.state else None
+        leaf, now = context.cluster_leaf(path), context.observed.cluster.own.get(path)
         users = sorted({name for name, template in disks if template in templates})
         if leaf is not None and leaf.value and now and leaf.value != now and users:
             message = f"{path[0]} is to be {leaf.value}, but {some(users)} have disks in {now}"
@@ -203,34 +206,19 @@ def _separate_metavg(context: Context, group: GroupPolicy) -> str | None:
     metavg, own, exclusive = (in_force(context, group, path) for path in (METAVG, VOLUME_GROUP, EXCLUSIVE_STORAGE))
     if metavg is None or own is None or not own.value or metavg.value == own.value:
         return None
-    has_drbd = all("drbd" in names for names in _templates(context, group))
+    templates = (of_cluster(context, ENABLED_TEMPLATES), in_force(context, group, DISK_TEMPLATES))
+    has_drbd = all(item is None or "drbd" in item.texts for item in templates)
     return str(metavg.value) if has_drbd and (exclusive is None or exclusive.value is not True) else None
-
-
-def _templates(context: Context, group: GroupPolicy) -> Iterator[tuple[str, ...]]:
-    """Give the enabled templates and those that a group allows, as far as they are known."""
-    enabled, allowed = context.enabled_templates(), context.effective(group, DISK_TEMPLATES)
-    if enabled is not None:
-        yield enabled.values
-    if allowed is not None:
-        yield texts(allowed)
-        return
-    current = group.renamed_from.value if group.renamed_from else group.name
-    now = context.state.groups.get(current) if context.state else None
-    names = now.effective.get(DISK_TEMPLATES) if now else None
-    if isinstance(names, list):
-        yield tuple(map(str, names))
 
 
 @error("GP721", "Ganeti 3.0, gnt-group remove", When.STATE | When.WHOLE, stays=NO_PLAN)(
     summary="All groups of the cluster are to be removed.",
     rationale="Ganeti does not remove the last group, since a cluster always has one.",
-    bad=f"{GROUP}removed: true\n",
-    good=GROUP,
+    **show(f"{GROUP}…", bad="removed: true\n", good=""),
 )
 def last_group_removed(context: Context) -> Iterator[Hit]:
     removed = {group.name: group for group in context.policy.groups.values() if group.removed is not None}
-    observed = set(context.state.groups) if context.state else set()
+    observed = set(context.observed.groups)
     if removed and observed and observed <= set(removed) and not context.groups:
         group = removed[min(observed)]
         place = group.removed.span if group.removed else group.span
@@ -245,10 +233,8 @@ def last_group_removed(context: Context) -> Iterator[Hit]:
 )
 def removed_group_has_nodes(context: Context) -> Iterator[Hit]:
     for group in context.policy.groups.values():
-        if group.removed is None or context.state is None:
-            continue
         left = [node.name for node in context.members.nodes_in(group)]
-        if left:
+        if group.removed is not None and left:
             others = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
             message = f"{group.name} is to be removed, but {left[0]}{others} still in it"
             yield hit(group, message, group.removed.span, "move these nodes to another group")
@@ -262,9 +248,7 @@ def removed_group_has_nodes(context: Context) -> Iterator[Hit]:
     **show(_SIZED, bad="8G", good="1G"),
 )
 def move_into_stricter_group(context: Context) -> Iterator[Hit]:
-    state, desired = context.state, context.desired
-    if state is None or desired is None:
-        return
+    state, desired = context.observed, context.desired
     current = {name: group.current for name, group in desired.groups.items()}
     found: dict[str, list[tuple[str, str, Span]]] = defaultdict(list)
     for name, instance in sorted(state.instances.items()):
@@ -316,11 +300,7 @@ def _outside(pair: Pair, instance: LiveInstance, *, exclusive: bool) -> Mapping[
         numbers.append(("disk-count", len(instance.disks)))
     if exclusive and None in spindles:
         numbers = [entry for entry in numbers if entry[0] != "spindle-use"]
-    return {
-        name: number
-        for name, number in numbers
-        if number is not None and not pair.minimum[name] <= number <= pair.maximum[name]
-    }
+    return pair.outside((name, number) for name, number in numbers if number is not None)
 
 
 @warning("GP726", "Resource model, Node parameters; Ganeti 3.0 stores it unchecked", When.STATE)(
@@ -330,14 +310,14 @@ def _outside(pair: Pair, instance: LiveInstance, *, exclusive: bool) -> Mapping[
     **show(f"{GROUP}…\n", bad="alloc_policy: preferred", good="ndparams: {spindle_count: 1}"),
 )
 def no_spindles(context: Context) -> Iterator[Hit]:
-    if any(declared.level is Level.NODE for declared, _ in context.explicit_at(_SPINDLE_COUNT)):
+    if any(declared.level is Level.NODE for declared, _ in context.explicit_at(SPINDLE_COUNT)):
         return  # the policy sees to it, node by node
     for group in context.groups:
-        of_group, exclusive = (in_force(context, group, path) for path in (_SPINDLE_COUNT, EXCLUSIVE_STORAGE))
+        of_group, exclusive = (in_force(context, group, path) for path in (SPINDLE_COUNT, EXCLUSIVE_STORAGE))
         if exclusive is not None and exclusive.value is True:
             continue
         inherited = of_group.value if of_group else None
-        counts = {node.name: node.own.get(_SPINDLE_COUNT, inherited) for node in context.members.hosts_in(group)}
+        counts = {node.name: node.own.get(SPINDLE_COUNT, inherited) for node in context.members.hosts_in(group)}
         without = [name for name, count in counts.items() if isinstance(count, int) and count <= 0]
         if without and (of_group is None or of_group.leaf is None or of_group.number > 0):  # else GP107 says it
             more = f" and {count(len(without) - 1, 'more node')} have" if len(without) > 1 else " has"
@@ -352,9 +332,7 @@ def no_spindles(context: Context) -> Iterator[Hit]:
     **show(f'{CLUSTER}ganeti_version: "…"\n', bad="2.16", good="3.0"),
 )
 def other_release(context: Context) -> Iterator[Hit]:
-    declared, state = context.policy.cluster, context.state
-    if state is None:
-        return
+    declared, state = context.policy.cluster, context.observed
     if unknown := unknown_release(state.software_version):
         yield hit(declared or "cluster", unknown, declared.span if declared else None)
     said = declared.ganeti_version if declared else None

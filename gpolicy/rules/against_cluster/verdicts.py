@@ -21,7 +21,6 @@ from gpolicy.rules.tags.domains import LOCATION
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
     from gpolicy.checking.tags import Tag
-    from gpolicy.cluster.state import ClusterState
     from gpolicy.impact.location_change import LocationChange
     from gpolicy.impact.violation_change import ViolationChange
     from gpolicy.plan.built_in_guards import GuardResult
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from gpolicy.plan.projection import Prospect
     from gpolicy.policy.kinds import Guard
     from gpolicy.policy.model import Declared
-    from gpolicy.resolve.desired import Desired
 
 _CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
 """What says that a value is not allowed, by the name of the value; of all others the sizes do."""
@@ -123,10 +121,7 @@ def _violations(context: Context) -> ViolationChange | None:
 
 def _violating(context: Context) -> list[Hit]:
     known = context.once(_violations)
-    if known is None or context.state is None or context.desired is None:
-        return []
-    refused = _refused(context, known, context.state, context.desired)
-    return [*refused, *_above_ratios(context, known)]
+    return [*_refused(context, known), *_above_ratios(context, known)] if known is not None else []
 
 
 def _above_ratios(context: Context, known: ViolationChange) -> Iterator[Hit]:
@@ -143,10 +138,10 @@ def _above_ratios(context: Context, known: ViolationChange) -> Iterator[Hit]:
         yield hit(context.policy.groups.get(group, "cluster"), message, leaf.span if leaf else None, cure)
 
 
-def _refused(context: Context, known: ViolationChange, state: ClusterState, desired: Desired) -> Iterator[Hit]:
+def _refused(context: Context, known: ViolationChange) -> Iterator[Hit]:
     """Yield the groups that would no longer allow instances, at the values that do not."""
-    policy = context.policy
-    current = {name: group.current for name, group in desired.groups.items()}
+    policy, state = context.policy, context.observed
+    current = {name: group.current for name, group in context.desired.groups.items()}
     found: dict[tuple[str, Path, int], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     places: dict[tuple[str, Path, int], Span | None] = {}
     for item in known.newly:
@@ -264,13 +259,13 @@ def _sentence(words: str, items: list[_Wrong]) -> str:
 
 def _place_of_tag(context: Context, rules: Sequence[Tag], wrong: _Wrong) -> tuple[str, Span | None]:
     """Return the object and the place of the tag that makes it wrong: a new one of the cluster, else of a node."""
-    old = context.state.cluster.tags if context.state else frozenset()
+    old = context.observed.cluster.tags
     tags = (*wrong.tags, *([f"{wrong.domain}:"] if wrong.domain else []))
     about = [rule for rule in rules if any(tag.startswith(rule.suffix) for tag in tags)]
     about.sort(key=lambda rule: rule.text in old)
     if about and about[0].text not in old:
         return about[0].label, about[0].span
-    had = context.state.nodes if context.state else {}
+    had = context.observed.nodes
     for node in (node for nodes in context.tagged_nodes.values() for node in nodes if node.name in wrong.nodes):
         for tag in wrong.tags:
             place = node.tags.get(tag)
@@ -280,7 +275,7 @@ def _place_of_tag(context: Context, rules: Sequence[Tag], wrong: _Wrong) -> tupl
 
 
 def _said_by_guards(context: Context, hint: str, *, overridable: bool) -> Iterator[Hit]:
-    if context.desired is None or context.desired.findings:
+    if context.desired.findings:
         return  # what the plan would be is not known before these are mended
     for name, raised in context.once(_objections).items():
         for objection in raised if BUILT_IN[name].overridable is overridable else ():

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context, name_of, texts
+from gpolicy.checking.in_force import of_cluster
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameter import Level, Path
@@ -28,12 +29,12 @@ _PAIR: Final = f"  minmax:\n    - name: some\n      {bounds('1G 12G', '1 3', '10
     unless_declared=(ENABLED_TEMPLATES,),
 )
 def template_not_enabled(context: Context) -> Iterator[Hit]:
-    enabled = context.enabled_templates()
+    enabled = of_cluster(context, ENABLED_TEMPLATES)
     for declared, leaf in context.explicit_at(DISK_TEMPLATES):
         for template in texts(leaf):
-            if enabled is not None and template not in enabled.values:
+            if enabled is not None and template not in enabled.texts:
                 message = f"{template} is not enabled on the cluster"
-                hint = f"add it to enabled_disk_templates, or allow only {', '.join(enabled.values)}"
+                hint = f"add it to enabled_disk_templates, or allow only {', '.join(enabled.texts)}"
                 written: Any = leaf.document.root  # the value itself is sorted
                 span = leaf.at(written["ipolicy"]["disk-templates"].index(template))
                 related = see(enabled.span, "enabled here")
@@ -72,8 +73,8 @@ def files_without_directory(context: Context) -> Iterator[Hit]:
 )
 def drbd_without_helper(context: Context) -> Iterator[Hit]:
     yield from _needs(context, HELPER, ("drbd",), "a helper")
-    enabled = context.enabled_templates()
-    for declared, leaf in context.explicit_at(HELPER) if enabled and "drbd" in enabled.values else ():
+    enabled = of_cluster(context, ENABLED_TEMPLATES)
+    for declared, leaf in context.explicit_at(HELPER) if enabled and "drbd" in enabled.texts else ():
         text = str(leaf.value)
         if text and (" " in text or not text.startswith("/")):
             message = f"drbd_usermode_helper is {text!r}, which no kernel starts: it is no path of a program"
@@ -81,8 +82,8 @@ def drbd_without_helper(context: Context) -> Iterator[Hit]:
 
 
 def _needs(context: Context, path: Path, templates: tuple[str, ...], what: str) -> Iterator[Hit]:
-    enabled, leaf = context.enabled_templates(), context.cluster_leaf(path)
-    in_use = [template for template in templates if enabled and template in enabled.values]
+    enabled, leaf = of_cluster(context, ENABLED_TEMPLATES), context.cluster_leaf(path)
+    in_use = [template for template in templates if enabled and template in enabled.texts]
     if enabled and in_use and leaf is not None and leaf.value == "":
         message = f"{' and '.join(in_use)} cannot be enabled without {what}"
         hint = f"write {path[0]}, or disable {' and '.join(in_use)}"
@@ -98,20 +99,20 @@ def _needs(context: Context, path: Path, templates: tuple[str, ...], what: str) 
     unless_declared=(ENABLED_TEMPLATES,),
 )
 def parameters_of_disabled_template(context: Context) -> Iterator[Hit]:
-    enabled = context.enabled_templates()
+    enabled = of_cluster(context, ENABLED_TEMPLATES)
     if enabled is None:
         return
     for template, path in _DIRECTORIES.items():
         leaf, other = context.cluster_leaf(path), next(item for item in _DIRECTORIES if item != template)
-        lacks = other in enabled.values and context.cluster_leaf(_DIRECTORIES[other]) is None
-        if leaf is not None and leaf.value and template not in enabled.values and lacks:
+        lacks = other in enabled.texts and context.cluster_leaf(_DIRECTORIES[other]) is None
+        if leaf is not None and leaf.value and template not in enabled.texts and lacks:
             message = f"{template} is not enabled, so {path[0]} has no effect, and {other} has no directory"
             yield hit("cluster", message, leaf.span, f"write {_DIRECTORIES[other][0]}")
     for declared in context.cluster_and_groups:
         own = [leaf for leaf in context.leaves(declared).values() if _is_set(leaf, declared)]
         first = {leaf.path[1]: leaf for leaf in reversed(own)}
         for template, leaf in first.items():
-            if template not in enabled.values:
+            if template not in enabled.texts:
                 message = f"{template} is not enabled on the cluster: its parameters have no effect"
                 span = leaf.document.key_span(leaf.pointer[:2])
                 hint = f"enable {template}, or leave its parameters out"
@@ -135,12 +136,12 @@ def _is_set(leaf: Leaf, declared: Declared) -> bool:
 )
 def stale_group_templates(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_TEMPLATES)
-    if enabled is None or context.state is None or not context.state.readable(Level.GROUP, DISK_TEMPLATES):
+    if enabled is None or not context.observed.readable(Level.GROUP, DISK_TEMPLATES):
         return
-    now = context.state.cluster.own.get(ENABLED_TEMPLATES)
+    now = context.observed.cluster.own.get(ENABLED_TEMPLATES)
     gone = set(map(str, now) if isinstance(now, list) else TEMPLATE_NAMES) - set(texts(enabled))
     renamed = {group.renamed_from.value: group for group in context.groups if group.renamed_from}
-    for name, group in sorted(context.state.groups.items()):
+    for name, group in sorted(context.observed.groups.items()):
         observed = group.own.get(DISK_TEMPLATES)
         managed = _declares(context, name) or (name in renamed and _declares(context, renamed[name].name))
         if managed or not isinstance(observed, list):
@@ -164,12 +165,12 @@ def _declares(context: Context, name: str) -> bool:
 )
 def template_in_use(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_TEMPLATES)
-    observed = context.state.cluster.own.get(ENABLED_TEMPLATES) if context.state else None
-    if enabled is None or context.state is None or not isinstance(observed, list):
+    observed = context.observed.cluster.own.get(ENABLED_TEMPLATES)
+    if enabled is None or not isinstance(observed, list):
         return
     gone = {str(template) for template in observed} - set(texts(enabled))
     users: dict[str, list[str]] = defaultdict(list)
-    for name, instance in sorted(context.state.instances.items()):
+    for name, instance in sorted(context.observed.instances.items()):
         for template in {disk.template for disk in instance.disks} or {instance.disk_template}:
             users[template].append(name)
     for template in sorted(gone & set(users)):

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, number, texts
-from gpolicy.checking.in_force import in_force
+from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, VCPU_RATIO, Context, name_of, number, texts
+from gpolicy.checking.in_force import in_force, of_cluster
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_in
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Explains, Hit, When, error, hit, information, warning
@@ -33,10 +33,6 @@ _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
 _USUAL_DISK: Final = re.compile("([shv]|xv)d[a-z]*|nvme|mapper|disk|[dm][dm]|[a-z]*bd")
 
 
-def _terms(context: Context, declared: ClusterPolicy | GroupPolicy) -> VolumeTerms:
-    return volume_terms(context.policy.cluster, declared if isinstance(declared, GroupPolicy) else None)
-
-
 def _nodes(context: Context, declared: ClusterPolicy | GroupPolicy) -> list[LiveNode]:
     """Return the observed nodes for which something holds that an object declares; those of all groups for the cluster.
 
@@ -44,7 +40,7 @@ def _nodes(context: Context, declared: ClusterPolicy | GroupPolicy) -> list[Live
     """
     if isinstance(declared, GroupPolicy):
         return context.members.hosts_in(declared)
-    return [node for node in context.state.nodes.values() if node.vm_capable] if context.state else []
+    return [node for node in context.observed.nodes.values() if node.vm_capable]
 
 
 def _volume_names(nodes: list[LiveNode]) -> set[str]:
@@ -117,7 +113,7 @@ def volume_in_two_places(context: Context) -> Iterator[Hit]:
         own = _first(declared, "volume_groups", "exclude")
         if own is None:
             continue
-        terms = _terms(context, declared)
+        terms = terms_in(context, declared)
         written = dict.fromkeys(pattern for patterns in terms.volume_groups.values() for pattern in patterns)
         found = [said for name in written if (said := _two_places(terms, name))]
         observed = sorted(_volume_names(_nodes(context, declared)))
@@ -168,17 +164,15 @@ def assigned_volume_group_unused(context: Context) -> Iterator[Hit]:
 
 def _used_groups(context: Context) -> set[str]:
     """Return the volume groups that something uses; none if the cluster's own or a metavg is not known."""
-    objects = context.cluster_and_groups
-    values = [in_force(context, declared, METAVG) for declared in objects]
-    values.append(in_force(context, context.policy.cluster or objects[0], VOLUME_GROUP))
+    values = [in_force(context, declared, METAVG) for declared in context.cluster_and_groups]
+    values.append(of_cluster(context, VOLUME_GROUP))
     found = {str(item.value) for item in values if item is not None}
     if None in values:
         return set()
     paths = {path for declared in context.policy.objects for path in context.leaves(declared)}
-    if context.state is not None:
-        groups, nodes = context.state.groups.values(), context.state.nodes.values()
-        paths.update(context.state.cluster.own, *(item.own for item in groups), *(item.own for item in nodes))
-        found |= {str(group.effective[METAVG]) for group in groups if METAVG in group.effective}
+    groups, nodes = context.observed.groups.values(), context.observed.nodes.values()
+    paths.update(context.observed.cluster.own, *(item.own for item in groups), *(item.own for item in nodes))
+    found |= {str(group.effective[METAVG]) for group in groups if METAVG in group.effective}
     return found | {path[2] for path in paths if path[0] == "disk_state" and len(path) > 2}
 
 
@@ -193,7 +187,7 @@ def volume_shares_not_ganetis(context: Context) -> Iterator[Hit]:
         own_terms = volume_terms(None, declared)
         usual = {"margin": MARGIN, "reserve": RESERVED}
         other = [key for key, share in usual.items() if getattr(own_terms, key) != share]
-        said, own = _terms(context, declared).what_if, _first(declared, *other)
+        said, own = terms_in(context, declared).what_if, _first(declared, *other)
         if said is not None and own is not None and own_terms.what_if is not None:
             yield hit(declared, f"disks are {said}", own.span, "leave it out to count as Ganeti does")
 
@@ -308,9 +302,7 @@ def exclusive_storage_reads(context: Context) -> Iterator[Hit]:
     good=EXCLUSIVE,
 )
 def exclusive_storage_mixed(context: Context) -> Iterator[Hit]:
-    if context.state is None or context.desired is None:
-        return
-    if not context.state.readable(Level.GROUP, EXCLUSIVE_STORAGE):
+    if not context.observed.readable(Level.GROUP, EXCLUSIVE_STORAGE):
         return  # the source shows the values of groups at their nodes
     for group in context.groups:
         value = in_force(context, group, EXCLUSIVE_STORAGE)
@@ -348,16 +340,14 @@ def _some(names: Iterable[str]) -> str:
 def exclusive_storage_on_other_disks(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         leaf = context.exclusive(group)
-        if leaf is None or context.state is None:
-            continue
         nodes = {node.name for node in context.members.hosts_in(group)}
         others = [
             (name, template)
-            for name, instance in sorted(context.state.instances.items())
+            for name, instance in sorted(context.observed.instances.items() if leaf else ())
             if nodes.intersection((instance.primary_node, *instance.secondary_nodes))
             for template in sorted({disk.template for disk in instance.disks} - {"plain"})[:1]
         ]
-        if others:
+        if leaf and others:
             name, template = others[0]
             more = f" and {count(len(others) - 1, 'more instance')} have" if len(others) > 1 else " has"
             message = f"{name}{more} other disks than plain ones ({template}) in {name_of(group)}"
@@ -371,7 +361,7 @@ def exclusive_storage_on_other_disks(context: Context) -> Iterator[Hit]:
     **show(f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: …}}\n", bad="4", good="1"),
 )
 def dedicated_vcpu_ratio(context: Context) -> Iterator[Hit]:
-    for declared, (exclusive, ratio) in context.combined(EXCLUSIVE_STORAGE, ("ipolicy", "vcpu-ratio")):
+    for declared, (exclusive, ratio) in context.combined(EXCLUSIVE_STORAGE, VCPU_RATIO):
         if exclusive.value is True and number(ratio) > 1:
             message = f"{name_of(declared)} shares its CPUs: vcpu-ratio is {ratio.value:g}"
             hint = "write vcpu-ratio: 1 if each instance is to have CPUs of its own"

@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of, number
+from gpolicy.checking.context import (
+    EXCLUSIVE_STORAGE,
+    MINMAX,
+    SPINDLE_COUNT,
+    SPINDLE_RATIO,
+    VCPU_RATIO,
+    Context,
+    name_of,
+    number,
+)
 from gpolicy.checking.in_force import in_force
-from gpolicy.checking.node_limits import kept_by_node, kept_disk, promised_size, terms_in, total_disk, total_of
+from gpolicy.checking.node_limits import (
+    SPARED,
+    NodeLimit,
+    kept_by_node,
+    kept_disk,
+    promised_limit,
+    promised_size,
+    terms_in,
+    total_disk,
+    total_of,
+)
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Explains, Hit, When, error, hit, information, see, warning
 from gpolicy.findings import Related, Span
@@ -18,6 +36,7 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import MAX_DISKS
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
+from gpolicy.policy.source_file import Located
 from gpolicy.printable import count as in_words
 from gpolicy.rules.shared import (
     DEDICATED,
@@ -33,7 +52,7 @@ from gpolicy.rules.shared import (
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
 _TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
-_IGNORED: Final[tuple[Path, ...]] = (("ipolicy", "spindle-ratio"), ("ndparams", "spindle_count"))
+_IGNORED: Final[tuple[Path, ...]] = (SPINDLE_RATIO, SPINDLE_COUNT)
 _WHOLE: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL
 SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
 """Names of specs that say how many of them a node is to hold."""
@@ -210,51 +229,25 @@ def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
                 break  # one mistake, whatever the number of specs
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What instances of a dedicated group can have of a node: `amount` of a parameter, less what the node keeps.
-
-    `spare` (MiB) has to stay free beside them: the allocator refuses an instance that takes the last of it.
-    """
-
-    parameter: str
-    amount: int
-    kept: int
-    span: Span
-    spare: int = 0
-    figures: tuple[Leaf, ...] = ()
-
-    @property
-    def places(self) -> tuple[Related, ...]:
-        """Where the policy says what a node has, and what it keeps."""
-        kept = (Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in self.figures)
-        return (Related(self.span, "the hardware is promised here"), *kept)
-
-    @property
-    def most(self) -> int:
-        """The most that all instances of a node can have together."""
-        return self.amount - self.spare
-
-
-def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[Share]:
-    """Yield what a node of a group gives to instances: memory, disk, and CPUs where they are not shared."""
+def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[NodeLimit]:
+    """Yield what a node of a dedicated group gives: memory, disk, and CPUs where they are not shared."""
     if hardware.memory:
-        said = kept_by_node(context, group, "mem_node", "mem_hv")
-        left = hardware.memory.value - total_of(said)
-        yield Share("memory-size", left, total_of(said), hardware.memory.span, spare=1, figures=said)
+        yield promised_limit("memory-size", hardware.memory, kept_by_node(context, group, "mem_node", "mem_hv"))
     disk = total_disk(hardware, terms_in(context, group))
     if disk is not None:
-        yield Share("disk-size", disk, 0, hardware.pv_sizes[0].span, spare=1)
-    ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
+        yield NodeLimit("disk-size", disk, 0, hardware.pv_sizes[0].span)
+    ratio = context.effective(group, VCPU_RATIO)
     if hardware.cpus and ratio is not None and 0 <= number(ratio) <= 1:
         said = kept_by_node(context, group, "cpu_node")
-        kept = total_of(said) if said else _observed_kept(context, group)
+        seen = [node.resources.cpu_node for node in context.members.hosts_in(group)]
+        # without a cluster the 1 that Ganeti counts
+        kept = total_of(said) if said else min((cpus for cpus in seen if cpus is not None), default=1)
         cpus = hardware.cpus.value
         allowed = int(cpus * number(ratio)) + 1
         while allowed / cpus > number(ratio):  # as the allocator compares: a product may round the other way
             allowed -= 1
         multiplied = (ratio,) if number(ratio) != 1 else ()
-        yield Share("cpu-count", allowed - kept, kept, hardware.cpus.span, figures=(*multiplied, *said))
+        yield NodeLimit("cpu-count", allowed - kept, kept, hardware.cpus.span, figures=(*multiplied, *said))
 
 
 @warning("GP415", "Partitioned Ganeti, Dedicated CPUs and Dedicated RAM", When.MORE_WITH_STATE)(
@@ -267,40 +260,25 @@ def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator
 def nothing_left_for_node(context: Context) -> Iterator[Hit]:
     for group, _, hardware in exclusive_groups(context):
         for share in shares(context, group, hardware):
-            whole = share.amount + share.kept
+            name, most = share.parameter, amount(share.parameter, int(share.most))
             for pair in comparable(context.pairs(group)):
-                wanted = pair.maximum[share.parameter]
-                if share.most < wanted <= whole:  # more than that is GP212
-                    message = f"{pair.title}: {share.parameter} {amount(share.parameter, wanted)} of"
-                    message += f" {amount(share.parameter, whole)} leaves nothing {_for_whom(share, wanted)}"
-                    below = "less than " if share.spare else ""
-                    hint = f"lower the maximum to {below}{amount(share.parameter, share.amount)}"
-                    hint += "" if share.spare else " or less"
-                    if not share.kept and share.parameter == "memory-size":
+                wanted = pair.maximum[name]
+                if share.usable < wanted <= share.whole:  # more than that is GP212
+                    message = f"{pair.title}: {name} {amount(name, wanted)} of {amount(name, share.whole)}"
+                    message += f" leaves nothing {_for_whom(share, wanted)}"
+                    hint = f"lower the maximum to {f'less than {most}' if name in SPARED else f'{most} or less'}"
+                    if not share.kept and name == "memory-size":
                         hint = "lower the maximum; say in hv_state what the node keeps (mem_node)"
-                    yield hit(group, message, pair.at("max", share.parameter), hint, share.places)
+                    yield hit(group, message, pair.at("max", name), hint, share.places)
 
 
-def _for_whom(share: Share, wanted: int) -> str:
+def _for_whom(share: NodeLimit, wanted: int) -> str:
     if share.parameter == "disk-size":
         return "free: the allocator requires some free disk"
     if not share.kept:
         return "for the node; hv_state keeps nothing for it"
     keeps = f"the node keeps {amount(share.parameter, share.kept)}"
-    return (
-        f"free: {keeps}, and the allocator requires some more" if wanted == share.amount else f"for the node; {keeps}"
-    )
-
-
-def _observed_kept(context: Context, group: GroupPolicy) -> int:
-    """Return how many CPUs every node of the observed group keeps; without a cluster the 1 that Ganeti counts."""
-    seen = [node.resources.cpu_node for node in context.members.hosts_in(group)]
-    return min((cpus for cpus in seen if cpus is not None), default=1)
-
-
-def times_in_words(number: int) -> str:
-    """Return `once`, `2 times`, …"""
-    return "once" if number == 1 else f"{number} times"
+    return f"free: {keeps}, and the allocator requires some more" if wanted == share.most else f"for the node; {keeps}"
 
 
 @warning("GP416", "Allocation for Partitioned Ganeti, Dedicated Allocation Metric", When.MORE_WITH_STATE)(
@@ -315,19 +293,19 @@ def share_fits_less_often(context: Context) -> Iterator[Hit]:
     for group, _, hardware in exclusive_groups(context):
         given = list(shares(context, group, hardware))
         if hardware.volume_count is not None:
-            given.append(Share("spindle-use", hardware.volume_count, 0, hardware.span))
+            given.append(NodeLimit("spindle-use", hardware.volume_count, 0, hardware.span))
         for pair in comparable(context.pairs(group)):
             times = SHARES.get((pair.name or "").lower(), 1)
             for share in given if times > 1 else ():
-                name, left = share.parameter, share.amount
-                bound = next((end for end in ("min", "max") if pair.bound(end)[name] * times > share.most), "min")
+                name, left = share.parameter, int(share.most)
+                bound = next((end for end in ("min", "max") if pair.bound(end)[name] * times > share.usable), "min")
                 size = pair.bound(bound)[name]
-                if size * times > share.most >= size:
-                    more = "all" if size * times == left else "more than"
+                if size * times > share.usable >= size:
+                    more, fits = "all" if size * times == left else "more than", share.usable // size
                     message = f"{pair.title}: {times} times {name} {amount(name, size)} are {more} a node gives"
-                    message += f" ({amount(name, left)}): it fits {times_in_words(share.most // size)}"
+                    message += f" ({amount(name, left)}): it fits {'once' if fits == 1 else f'{fits} times'}"
                     message += ", since some must stay free" if more == "all" else ""
-                    below = "less than" if share.spare and left % times == 0 else "at most"
+                    below = "less than" if name in SPARED and left % times == 0 else "at most"
                     hint = f"one of {times} equal parts is {below} {amount(name, left // times)}"
                     yield hit(group, message, pair.at(bound, name), hint, share.places)
 
@@ -342,32 +320,28 @@ def share_fits_less_often(context: Context) -> Iterator[Hit]:
 def node_keeps_everything(context: Context) -> Iterator[Hit]:
     reported: set[Span] = set()
     for group in context.groups:
-        for name, total, place, kept in _kept(context, group):
-            left = total - total_of(kept)
-            enough = left > 0 if name == "disk-size" else left * 2 >= total  # other volumes may be for much else
-            if enough or kept[0].span in reported:
+        for limit in _promised(context, group, group.hardware) if group.hardware else ():
+            name, left, kept = limit.parameter, limit.most, limit.figures
+            enough = left > 0 if name == "disk-size" else left * 2 >= limit.whole  # other volumes may be for much else
+            if not kept or enough or kept[0].span in reported:
                 continue
             reported.add(kept[0].span)
             verb = "keeps" if len(kept) == 1 else "keep"
-            message = f"{' and '.join(leaf.path[-1] for leaf in kept)} {verb} {amount(name, total_of(kept))} of the"
-            message += f" {amount(name, total)} that nodes of {group.name} have:"
+            message = f"{' and '.join(leaf.path[-1] for leaf in kept)} {verb} {amount(name, limit.kept)} of the"
+            message += f" {amount(name, limit.whole)} that nodes of {group.name} have:"
             message += f" {'less than half' if left > 0 else 'nothing'} is left"
-            related = see(place, "the hardware is promised here")
-            yield hit(group, message, kept[0].span, "correct the unit, or the hardware", related)
+            yield hit(group, message, kept[0].span, "correct the unit, or the hardware", limit.places[:1])
 
 
-def _kept(context: Context, group: GroupPolicy) -> Iterator[tuple[str, int, Span, tuple[Leaf, ...]]]:
-    """Yield of what nodes of a group keep the spec parameter, what the group promises of it, where, and the values."""
-    hardware = group.hardware
-    if hardware is None:
-        return
+def _promised(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[NodeLimit]:
+    """Yield what nodes of a group have by its promise, less what they keep."""
     disk = total_disk(hardware)
-    if hardware.memory and (memory := kept_by_node(context, group, "mem_node", "mem_hv")):
-        yield "memory-size", hardware.memory.value, hardware.memory.span, memory
-    if hardware.cpus and (cpus := kept_by_node(context, group, "cpu_node")):
-        yield "cpu-count", hardware.cpus.value, hardware.cpus.span, cpus
-    if disk is not None and not context.exclusive(group) and (disks := kept_disk(context, group)):
-        yield "disk-size", disk, hardware.pv_sizes[0].span, disks
+    if hardware.memory:
+        yield promised_limit("memory-size", hardware.memory, kept_by_node(context, group, "mem_node", "mem_hv"))
+    if hardware.cpus:
+        yield promised_limit("cpu-count", hardware.cpus, kept_by_node(context, group, "cpu_node"))
+    if disk is not None and not context.exclusive(group):
+        yield promised_limit("disk-size", Located(disk, hardware.pv_sizes[0].span), kept_disk(context, group))
 
 
 @warning("GP410", "Allocation for Partitioned Ganeti, Dedicated Allocation Metric")(

@@ -86,15 +86,11 @@ def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
                 wild.append(named)
             other = next((item for item in others if named.meets(item)), None)
             if other is not None:
-                yield _twice(fleet, named, other)
-
-
-def _twice(fleet: Fleet, named: _Named, other: _Named) -> Hit:
-    what = "a pattern" if is_glob(other.value) else "a node"
-    also = f"is also {what} of" if named.value == other.value else f"also means nodes of {other.value} in"
-    message = f"{named.value} {also} {fleet.name(other.policy)}"
-    related = see(other.span, "named here")
-    return _hit(named.policy, named.label, message, named.span, "leave it in the cluster that has it", related)
+                what = "a pattern" if is_glob(other.value) else "a node"
+                also = f"is also {what} of" if named.value == other.value else f"also means nodes of {other.value} in"
+                message = f"{named.value} {also} {fleet.name(other.policy)}"
+                hint, related = "leave it in the cluster that has it", see(other.span, "named here")
+                yield _hit(named.policy, named.label, message, named.span, hint, related)
 
 
 @dataclass(frozen=True, slots=True)

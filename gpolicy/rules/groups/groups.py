@@ -8,7 +8,8 @@ from os.path import normpath
 from pathlib import PurePath
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, name_of, texts
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context, name_of, texts
+from gpolicy.checking.in_force import ALLOC_POLICY, CLOSED, is_closed, of_cluster
 from gpolicy.checking.pairs import comparable
 from gpolicy.checking.rule import Explains, Hit, When, error, hit, see, warning
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Related
@@ -18,13 +19,10 @@ from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy, promised_node
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.printable import count
 from gpolicy.resolve.desired import RENAME_CLASH, is_glob, matches
-from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, show, spec, unknown_group
+from gpolicy.rules.shared import CLUSTER, GROUP, LARGE, SILVER, SMALL, show, unknown_group
 
-_ALLOC_POLICY: Final[Path] = ("alloc_policy",)
-_CLOSED: Final = "unallocable"
 _SPECS: Final = "ipolicy:\n  minmax:\n"
-_LARGE: Final = spec("large", "16G 64G", "4 16", "100G 1T")
-_OWN_SPECS: Final = f"gpolicy: v1\nkind: NodeGroup\nname: silver\n{_SPECS}{spec('small', '1G 12G', '1 3', '10G 90G')}"
+_OWN_SPECS: Final = f"{SILVER}{_SPECS}{SMALL}"
 _BASE: Final = "gpolicy: v1\nkind: NodeGroup\nname: common\ntemplate: true\nalloc_policy: preferred\n"
 _HINT: Final = "write `template: true` if it is no group of its own"
 _EXTENDING: Final = f'{GROUP}extends: common\nnodes: ["node*.example.org"]\n'
@@ -64,7 +62,7 @@ def group_name_unlikely(context: Context) -> Iterator[Hit]:
             related = see(other.span, f"{other.name} is declared here")
             message = f"{group.name} and {other.name} are almost the same name"
             yield hit(group, message, place, "rename one of the two groups", related)
-    live = {_plain(name): name for name in context.state.groups} if context.state else {}
+    live = {_plain(name): name for name in context.observed.groups}
     gone = {group.renamed_from.value for group in context.groups if group.renamed_from}
     for group in context.groups:
         near = live.get(_plain(group.name), group.name)
@@ -90,8 +88,8 @@ def _plain(name: str) -> str:
     **show(f"{GROUP}renamed_from: silver\n…", bad=f"---\n{SILVER}", good=""),
 )
 def rename_impossible(context: Context) -> Iterator[Hit]:
-    found = context.desired.findings if context.desired else ()
-    clashes = {finding.span for finding in found if finding.code == RENAME_CLASH.code}  # said already
+    # said already
+    clashes = {finding.span for finding in context.desired.findings if finding.code == RENAME_CLASH.code}
     renamed = {group.name: group for group in context.groups if group.renamed_from}
     first: dict[str, GroupPolicy] = {}
     for group, old in ((group, group.renamed_from) for group in renamed.values() if group.renamed_from):
@@ -152,20 +150,20 @@ def removed_with_content(context: Context) -> Iterator[Hit]:
     summary="A group is unallocable, but no other declared group takes the cluster's sizes, or any instance.",
     rationale="hail and hspace put nothing into an unallocable group, so you can create instances of that size"
     " only by naming their nodes. A group with sizes of its own is often closed on purpose, such as for a repair.",
-    bad=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: unallocable\n---\n{_OWN_SPECS}",
-    good=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: last_resort\n---\n{_OWN_SPECS}",
+    bad=f"{CLUSTER}{_SPECS}{LARGE}---\n{GROUP}alloc_policy: unallocable\n---\n{_OWN_SPECS}",
+    good=f"{CLUSTER}{_SPECS}{LARGE}---\n{GROUP}alloc_policy: last_resort\n---\n{_OWN_SPECS}",
 )
 def unallocable_without_home(context: Context) -> Iterator[Hit]:
     if context.members.has_undeclared_groups:
         return  # they may take anything
-    open_groups = [group for group in context.groups if not _is_closed(context, group)]
+    open_groups = [group for group in context.groups if not is_closed(context, group)]
     elsewhere = [comparable(context.pairs(group)) for group in open_groups]
     if any(not pairs for pairs in elsewhere):
         return  # what that group takes is not known
     homes = [pair for pairs in elsewhere for pair in pairs]
     for group in context.groups:
-        leaf = context.own(group, _ALLOC_POLICY)
-        if leaf is None or leaf.value != _CLOSED:
+        leaf = context.own(group, ALLOC_POLICY)
+        if leaf is None or leaf.value != CLOSED:
             continue
         pairs = comparable(context.pairs(group))
         homeless = [pair for pair in pairs if all(pair.overlap(home) is None for home in homes)]
@@ -175,14 +173,6 @@ def unallocable_without_home(context: Context) -> Iterator[Hit]:
             where = "no other group takes" if open_groups else "there is no other group for"
             hint = "write last_resort to keep it for those, or let another group take them"
             yield hit(group, f"group {group.name} takes no new instances, and {where} {names}", leaf.span, hint)
-
-
-def _is_closed(context: Context, group: GroupPolicy) -> bool:
-    leaf = context.own(group, _ALLOC_POLICY)
-    if leaf is not None:
-        return leaf.value == _CLOSED
-    observed = context.state.groups.get(group.name) if context.state else None
-    return observed is not None and observed.own.get(_ALLOC_POLICY) == _CLOSED
 
 
 @warning("GP614", when=When.WHOLE)(
@@ -222,7 +212,7 @@ def base_taken_for_group(context: Context) -> Iterator[Hit]:
                 message = f"group {base.root['name']} of another file has no nodes, and {name_of(group)} extends it"
                 yield hit(group, message, group.document.value_span(("extends",)), _HINT)
     bare = [group for group in context.groups if group.nodes is None and group.renamed_from is None]
-    if len(bare) != 1 or (context.state and bare[0].name in context.state.groups):
+    if len(bare) != 1 or bare[0].name in context.observed.groups:
         return
     others = [group.document for group in context.groups if group is not bare[0]]
     if any(_extends(other, bare[0].document) for other in others):
@@ -256,8 +246,8 @@ def limits_never_hold(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         own, nodes = group.limits.get(_FAILURES), _node_count(context, group)
         failures = own or (context.policy.cluster.limits.get(_FAILURES) if context.policy.cluster else None)
-        policy = context.own(group, _ALLOC_POLICY)
-        is_spare = own is None and policy is not None and policy.value == _CLOSED
+        policy = context.own(group, ALLOC_POLICY)
+        is_spare = own is None and policy is not None and policy.value == CLOSED
         if failures is not None and nodes and failures.value >= nodes and not is_spare:
             has = f"{name_of(group)} has {count(nodes, 'node')}"
             hint = f"write at most {nodes - 1}" if own else f"lower it, or give {name_of(group)} limits of its own"
@@ -272,9 +262,9 @@ def limits_never_hold(context: Context) -> Iterator[Hit]:
 )
 def mirrors_without_partner(context: Context) -> Iterator[Hit]:
     for group in context.groups:
-        own, enabled = context.own(group, DISK_TEMPLATES), context.enabled_templates()
+        own, enabled = context.own(group, DISK_TEMPLATES), of_cluster(context, ENABLED_TEMPLATES)
         leaf = own or context.cluster_leaf(DISK_TEMPLATES)
-        templates = {*texts(leaf)} if leaf else {*enabled.values} if enabled else set()
+        templates = {*texts(leaf)} if leaf else {*enabled.texts} if enabled else set()
         is_meant = own is not None or not templates - {"drbd", "diskless"}  # else the others are there for it
         if "drbd" in templates and is_meant and _node_count(context, group) == 1:
             message = f"{name_of(group)} has one node: no instance with DRBD disks can be created there"

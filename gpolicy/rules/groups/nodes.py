@@ -63,7 +63,7 @@ def node_named_twice(context: Context) -> Iterator[Hit]:
     **show(f'{GROUP}nodes: ["…"]\n', bad="rack9-*", good="node*"),
 )
 def pattern_without_node(context: Context) -> Iterator[Hit]:
-    known = context.state.nodes.keys() if context.state else set[str]()
+    known = context.observed.nodes
     for declared, entries in _lists(context):
         for entry in (entry for entry in entries if is_glob(entry.value)):
             if not any(matches(entry.value, name) for name in known):
@@ -86,7 +86,7 @@ def pattern_without_node(context: Context) -> Iterator[Hit]:
 def pattern_stops_short(context: Context) -> Iterator[Hit]:
     claimed = {entry.value for group in context.groups for entry in group.nodes or ()}
     globs = [entry for entry in claimed if is_glob(entry)]
-    for group in context.groups if context.desired else ():
+    for group in context.groups:
         for entry, names in _just_missed(context, group, claimed, globs).items():
             verb, what = ("is", "it") if len(names) == 1 else ("are", "them")
             lacks, cure = f"its list lacks {what}", f"add {what}"
@@ -100,7 +100,7 @@ def _just_missed(
     context: Context, group: GroupPolicy, claimed: set[str], globs: list[str]
 ) -> dict[Located[str], list[str]]:
     """Return the nodes in a group that nobody claims, by the pattern or the name of the group that almost does."""
-    entries, wanted = group.nodes or (), context.desired.nodes if context.desired else {}
+    entries, wanted = group.nodes or (), context.desired.nodes
     nodes = sorted(node.name for node in context.members.nodes_in(group)) if entries else []
     left = [name for name in nodes if name not in claimed and not any(matches(glob, name) for glob in globs)]
     listed = [entry for entry in entries if not is_glob(entry.value)]
@@ -253,12 +253,6 @@ def pattern_unlikely(context: Context) -> Iterator[Hit]:
 def node_domain_mistyped(context: Context) -> Iterator[Hit]:
     entries = [(declared, entry) for declared, listed in _lists(context) for entry in listed]
     names = [entry.value for _, entry in entries]
-    yield from _domains(context, entries, names)
-    yield from _cluster_name(context, names)
-    yield from _first_letters(context)
-
-
-def _domains(context: Context, entries: Sequence[tuple[Declared, Located[str]]], names: list[str]) -> Iterator[Hit]:
     meant = _domains_meant(context, names)
     for declared, entry in entries if meant else ():
         if entry.value in meant and not unlikely(entry.value):
@@ -266,13 +260,8 @@ def _domains(context: Context, entries: Sequence[tuple[Declared, Located[str]]],
             message = f"{entry.value} is in another domain than other nodes, {domain}"
             missing = nodes_like(right if declared.level is Level.GROUP else entry.value)
             yield hit(declared, message, entry.span, f"Did you mean `{right}`?", missing=missing)
-
-
-def _first_letters(context: Context) -> Iterator[Hit]:
-    for group, entry, stem, word in _stems_meant(context):
-        right = entry.value.replace(stem, word, 1)
-        message = f"the name of {entry.value} is almost that of its group or of other nodes"
-        yield hit(group, message, entry.span, f"Did you mean `{right}`?", missing=nodes_like(right))
+    yield from _cluster_name(context, names)
+    yield from _first_letters(context)
 
 
 def _cluster_name(context: Context, entries: list[str]) -> Iterator[Hit]:
@@ -292,10 +281,10 @@ def _cluster_name(context: Context, entries: list[str]) -> Iterator[Hit]:
             return
 
 
-def _stems_meant(context: Context) -> Iterator[tuple[GroupPolicy, Located[str], str, str]]:
-    """Yield nodes whose first letters occur once and are almost others: the group, the name, the letters, those meant.
+def _first_letters(context: Context) -> Iterator[Hit]:
+    """Yield nodes whose first letters occur once and are almost those of others, or a word of the group's name.
 
-    The others are the first letters of other nodes and the words of the group's name. A plural is no slip.
+    A plural is no slip.
     """
     entries = [(group, entry) for group in context.groups for entry in group.nodes or () if not unlikely(entry.value)]
     stems = {entry.value: match[0] for _, entry in entries if (match := _STEM.match(entry.value))}
@@ -307,7 +296,9 @@ def _stems_meant(context: Context) -> Iterator[tuple[GroupPolicy, Located[str], 
         others = (of_group | usual) - {stem, f"{stem}s", stem.removesuffix("s")}
         known = [word for word in others if is_typing_slip(stem, word)]
         if len(known) == 1 and stem not in of_group:
-            yield group, entry, stem, known[0]
+            right = entry.value.replace(stem, known[0], 1)
+            message = f"the name of {entry.value} is almost that of its group or of other nodes"
+            yield hit(group, message, entry.span, f"Did you mean `{right}`?", missing=nodes_like(right))
 
 
 def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str, str]]:

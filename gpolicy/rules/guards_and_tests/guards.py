@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, Context, number
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Context, number
+from gpolicy.checking.in_force import ALLOC_POLICY, CLOSED, of_cluster
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import RuleParameter, copied
@@ -134,7 +135,7 @@ def guard_beyond_mirrors(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
         if guard.measure is not Measure.NODE_FAILURES or not 1 < guard.limit <= MOST_NODE_FAILURES:
             continue
-        is_said = context.enabled_templates() is not None
+        is_said = of_cluster(context, ENABLED_TEMPLATES) is not None
         known = (item for item in _asked(context, guard) if is_said or context.effective(item, DISK_TEMPLATES))
         mirrored = [group.name for group in known if has_mirrors(context, group)]
         if mirrored and not _impossible(context, guard):
@@ -153,8 +154,8 @@ def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
     nodes = known or 500  # Ganeti is made for up to 200 nodes in a cluster; no group has more nodes than this
     if guard.measure is Measure.NODE_FAILURES and known and guard.limit >= nodes:
         return f"group {group.name} has {count(nodes, 'node')}"
-    for index, pair in enumerate(context.pairs(group) if guard.measure is Measure.AT_LEAST else (), start=1):
-        if guard.spec is None or guard.spec.value == (pair.name or str(index)):
+    for pair in context.pairs(group) if guard.measure is Measure.AT_LEAST else ():
+        if guard.spec is None or guard.spec.value == pair.word:
             for name, most in _most(context, group, pair):
                 if guard.limit > most * nodes and most > 0:  # else GP211
                     of = f"{count(nodes, 'node')} of group {group.name}" + ("" if known else ", and no group has more")
@@ -163,8 +164,8 @@ def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
 
 
 def _is_closed(context: Context, group: GroupPolicy) -> bool:
-    leaf = context.own(group, ("alloc_policy",))
-    return leaf is not None and leaf.value == "unallocable"
+    leaf = context.own(group, ALLOC_POLICY)
+    return leaf is not None and leaf.value == CLOSED
 
 
 def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[str, int]]:
@@ -174,7 +175,7 @@ def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[st
         return
     if hardware.memory and largest["memory-size"]:
         yield "memory", hardware.memory.value // largest["memory-size"]
-    ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
+    ratio = context.effective(group, VCPU_RATIO)
     if hardware.cpus and ratio and largest["cpu-count"]:
         yield "CPUs", int(hardware.cpus.value * number(ratio) // largest["cpu-count"])
     volumes = hardware.volume_count
@@ -222,8 +223,8 @@ def _most_of_all(context: Context, guard: Guard) -> int | None:
     for group in groups:
         nodes = len(promised_nodes(group) or ())
         bounds += [] if context.pairs(group) else [0]  # not known
-        for index, pair in enumerate(context.pairs(group), start=1):
-            if guard.spec is None or guard.spec.value == (pair.name or str(index)):
+        for pair in context.pairs(group):
+            if guard.spec is None or guard.spec.value == pair.word:
                 bounds.append(nodes * min((most for _, most in _most(context, group, pair)), default=0))
     return max(bounds) if bounds and all(bounds) else None
 
@@ -276,21 +277,17 @@ def _drift(where: str, until: str = "2031-12-31") -> str:
     **show(_drift("group/gold", "…"), bad="2999-12-31", good="2031-12-31"),
 )
 def waiver_endless(context: Context) -> Iterator[Hit]:
+    now = context.today.year
     for waiver in context.policy.waivers:
         year = waiver.until.partition("-")[0]
         message, hint = f"the waiver of {waiver.rule} lasts until {waiver.until}", ""
+        meant = f"{year[:-2]}{year[-1:]}{year[-2:-1]}"  # with two digits exchanged: 2027 of 2072
         if year.isdigit() and int(year) >= 2100:
             hint = "write a day on which somebody should look again; ignore the rule in gpolicy.toml for good"
-        elif year.isdigit() and (meant := _year_meant(year, context.today.year)):
+        elif year.isdigit() and int(year) > now + _SOON and now <= int(meant) <= now + _SOON:
             hint = f"Did you mean `{meant}{waiver.until[len(year) :]}`?"
         if hint:
             yield hit("", message, waiver.span, hint)
-
-
-def _year_meant(year: str, now: int) -> str:
-    """Return the year that two exchanged digits moved far away, or nothing: 2027 of 2072."""
-    meant = f"{year[:-2]}{year[-1]}{year[-2:-1]}"
-    return meant if int(year) > now + _SOON and now <= int(meant) <= now + _SOON else ""
 
 
 @warning("GP823", "gpolicy drift", When.MORE_WITH_STATE | When.WHOLE)(
@@ -339,8 +336,7 @@ def _objects(context: Context) -> dict[str, set[str]]:
         if item is not None:
             paths = {leaf.dotted for leaf in context.leaves(item).values()}
             found.setdefault(item.label, set()).update(paths, ("tags", "name", "removed"))
-    found |= {f"node/{node}": of_nodes for node in (context.state.nodes if context.state else ())}
-    return found
+    return found | {f"node/{node}": of_nodes for node in context.observed.nodes}
 
 
 def _may_be_declared(context: Context, node: str, path: str) -> bool:

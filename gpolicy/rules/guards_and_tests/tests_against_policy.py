@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
+from gpolicy.checking.in_force import of_cluster
 from gpolicy.checking.rule import Hit, Same, SilentAfter, When, hit, see, warning
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, name_meant
 from gpolicy.policy.model import GroupPolicy, written_out
@@ -77,7 +78,7 @@ def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
     unless_declared=(ENABLED_TEMPLATES,),
 )
 def test_template(context: Context) -> Iterator[Hit]:
-    enabled = context.enabled_templates()
+    enabled = of_cluster(context, ENABLED_TEMPLATES)
     for scenario in context.policy.scenarios:
         given = scenario.sizes if scenario.sizes is not None else scenario.capacity
         template = given.template if given is not None else None
@@ -93,7 +94,7 @@ def test_template(context: Context) -> Iterator[Hit]:
         if name == "diskless" and scenario.sizes is not None and scenario.sizes.disks:
             message = "diskless instances have no disks, and this one has"
             hint = "write disks: [], or name another template"
-        elif enabled is not None and name not in enabled.values:
+        elif enabled is not None and name not in enabled.texts:
             message, missing = f"{name} is not enabled on the cluster", f"enabled {name}"
         elif declared is not None and allowed is not None and name not in texts(allowed):
             message, missing = f"{name} is not allowed in {name_of(declared)}", f"{name} in {allowed.span}"

@@ -321,8 +321,7 @@ def _almost_tagged(policy: Policy, house_rule: HouseRule) -> Iterator[Hit]:
 @error("GP954", stays=AMBIGUOUS)(
     summary="Two house rules have the same name.",
     rationale="Waivers and settings accept a rule by its name: one name would accept both. Only the first is checked.",
-    bad=GOOD + rule(RATIO),
-    good=GOOD + rule(RATIO, name="no-shared-cpus"),
+    **show(GOOD + rule(RATIO, name="…"), bad="dedicated-cpus", good="no-shared-cpus"),
 )
 def rule_named_twice(context: Context) -> Iterator[Hit]:
     for house_rule, earlier in repeated(context.policy.house_rules, lambda rule: rule.word):

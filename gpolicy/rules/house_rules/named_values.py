@@ -13,13 +13,12 @@ from gpolicy.ganeti.parameters import parameter_at, parameters_of
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.conformance import schema_of
 from gpolicy.policy.kinds import HouseRule
-from gpolicy.policy.model import ClusterPolicy, Declared, Policy
+from gpolicy.policy.model import LEVELS, ClusterPolicy, Declared, Policy
 from gpolicy.policy.source_file import Located, Pointer
 
 _FACTS: Final = {"Cluster": (), "NodeGroup": ("nodes",), "NodeSet": ("nodes", "group")}
 KINDS: Final = tuple(_FACTS)
 """The kinds that house rules can look at."""
-_LEVELS: Final = {"Cluster": Level.CLUSTER, "NodeGroup": Level.GROUP, "NodeSet": Level.NODE}
 _TERMS: Final = ("limits", "physical_volumes", "hardware")
 _OF_THE_SAME: Final = {"allOf", "anyOf", "oneOf", "not", "if", "then", "else"}
 """Keywords whose schemas are about the same value as the one that they stand in."""
@@ -44,7 +43,7 @@ _KINDS_OF_FACTS: Final = {"name": _TEXT, "group": _TEXT, "tags": _LIST, "nodes":
 
 def known_values(kind: str) -> dict[str, None]:
     """Return what `effective` of an object of a kind may have."""
-    paths = [".".join(parameter.path) for parameter in parameters_of(_LEVELS[kind])]
+    paths = [".".join(parameter.path) for parameter in parameters_of(LEVELS[kind])]
     if kind == "NodeSet":  # where resources are counted, the states of the group or the cluster hold for a node
         paths += [".".join(item.path) for item in parameters_of(Level.CLUSTER) if item.path[0] in STATES]
     properties = schema_of(kind)["properties"]

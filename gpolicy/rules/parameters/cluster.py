@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import Context, number, texts
-from gpolicy.checking.in_force import together
-from gpolicy.checking.pairs import Pair, amount
+from gpolicy.checking.context import ENABLED_TEMPLATES, Context, number, texts
+from gpolicy.checking.in_force import of_cluster, together
+from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameter import Path
@@ -160,17 +160,13 @@ def backend_defaults_outside(context: Context) -> Iterator[Hit]:
     if cluster is None or not context.pairs(cluster) or not declared or not all(pair.possible for pair in pairs):
         return
     wanted = [(_DEFAULTS[path], int(number(leaf))) for path, leaf in declared.items()]
-    if any(_allows(pair, wanted) for pair in pairs):
+    if not all(pair.outside(wanted) for pair in pairs):
         return
-    alone = [not any(_allows(pair, [size]) for pair in pairs) for size in wanted]  # a default that no spec allows
+    alone = [all(pair.outside([size]) for pair in pairs) for size in wanted]  # a default that no spec allows
     leaf = [*declared.values()][alone.index(True) if any(alone) else 0]
     size = ", ".join(f"{path[-1]} {amount(*item)}" for path, item in zip(declared, wanted, strict=True))
     message = f"no size allows the default instance ({size})"
     yield hit(cluster, message, leaf.span, "choose defaults inside a size: most instances are small")
-
-
-def _allows(pair: Pair, sizes: list[tuple[str, int]]) -> bool:
-    return all(pair.minimum[name] <= value <= pair.maximum[name] for name, value in sizes)
 
 
 @warning("GP149", "Ganeti 3.0, gnt-cluster(8)", When.MORE_WITH_STATE)(
@@ -213,8 +209,8 @@ def candidate_pool_of_one(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("candidate_pool_size",)):
         named = {name for group in context.groups for name in promised_nodes(group) or ()}
         nodes = len(context.state.nodes if context.state else named)
-        enabled = context.enabled_templates()
-        several = sum(bool(group.nodes) for group in context.groups) > 1 or (enabled and "drbd" in enabled.values)
+        enabled = of_cluster(context, ENABLED_TEMPLATES)
+        several = sum(bool(group.nodes) for group in context.groups) > 1 or (enabled and "drbd" in enabled.texts)
         if number(leaf) == 1 and (nodes > 1 or (not context.state and several)):
             of = f"{nodes} nodes" if nodes > 1 else "several nodes"
             message = f"candidate_pool_size is 1: of {of} only the master has the configuration"

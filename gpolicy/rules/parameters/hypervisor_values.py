@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import in_force
+from gpolicy.checking.context import ENABLED_HYPERVISORS, ENABLED_TEMPLATES, Context, number
+from gpolicy.checking.in_force import in_force, of_cluster
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Span
 from gpolicy.ganeti.parameter import Path
@@ -209,8 +209,8 @@ def kvm_topology(context: Context) -> Iterator[Hit]:
     good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  kvm: {{disk_type: ide}}\n{_UP_TO_4}",
 )
 def disks_beyond_bus(context: Context) -> Iterator[Hit]:
-    leaf, hypervisors = context.cluster_leaf(kvm("disk_type")), context.enabled_hypervisors()
-    is_alone = hypervisors is not None and tuple(hypervisors.values) == ("kvm",)
+    leaf, hypervisors = context.cluster_leaf(kvm("disk_type")), of_cluster(context, ENABLED_HYPERVISORS)
+    is_alone = hypervisors is not None and tuple(hypervisors.texts) == ("kvm",)
     for declared, pair in context.each_pair() if leaf is not None and leaf.value == "ide" and is_alone else ():
         if leaf is not None and pair.maximum["disk-count"] > _ON_IDE:
             message = f"{pair.title} allows {pair.maximum['disk-count']} disks, but disk_type ide has {_ON_IDE}"
@@ -227,9 +227,9 @@ def disks_beyond_bus(context: Context) -> Iterator[Hit]:
     **show(f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro …}}\n", bad="single", good="quiet"),
 )
 def default_of_one_instance(context: Context) -> Iterator[Hit]:
-    enabled = context.enabled_templates()
+    enabled = of_cluster(context, ENABLED_TEMPLATES)
     for declared, leaf in context.explicit_at(kvm("disk_type")):
-        if leaf.value in _REAL_DEVICES and enabled is not None and not _WITH_DEVICES.issuperset(enabled.values):
+        if leaf.value in _REAL_DEVICES and enabled is not None and not _WITH_DEVICES.issuperset(enabled.texts):
             message = f"disk_type {leaf.value} is for real SCSI devices, which the disks of most templates are not"
             yield hit(declared, message, leaf.span, "write scsi-hd or paravirtual")
     for declared, leaf in context.explicit_at(kvm("kvm_flag")):

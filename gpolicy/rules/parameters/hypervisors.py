@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from gpolicy.checking.context import Context
-from gpolicy.checking.in_force import InForce, in_force, places, together
+from gpolicy.checking.context import ENABLED_HYPERVISORS, Context
+from gpolicy.checking.in_force import InForce, in_force, of_cluster, places, together
 from gpolicy.checking.rule import Hit, When, error, hit, warning
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameter import Path, Value
@@ -327,9 +327,9 @@ _MISMATCHES: Final[_Mismatches] = {
     **show(f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: …, kernel_args: ro quiet}}\n", bad='""', good="/boot/vmlinuz"),
 )
 def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
-    declared, enabled = context.policy.cluster, context.enabled_hypervisors()
+    declared, enabled = context.policy.cluster, of_cluster(context, ENABLED_HYPERVISORS)
     leaves = context.leaves(declared) if declared is not None else {}
-    used = {path[1] for path in leaves if path[0] == "hvparams"} if enabled is None else {*enabled.values}
+    used = {path[1] for path in leaves if path[0] == "hvparams"} if enabled is None else {*enabled.texts}
     for paths, item in _MISMATCHES.items():
         if declared is None or not context.declares(*paths):
             continue
@@ -350,6 +350,6 @@ def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
 
 def _second(context: Context, declared: ClusterPolicy, item: _Mismatch, path: Path) -> InForce | None:
     """Return the value of the second parameter; a text state of htools shows none of hypervisors."""
-    value, state = in_force(context, declared, path), context.state
-    shows_them = state is not None and any(own[0] == "hvparams" for own in state.cluster.own)
+    value = in_force(context, declared, path)
+    shows_them = any(own[0] == "hvparams" for own in context.observed.cluster.own)
     return InForce(path, default_of(context, path)) if value is None and item.by_default and not shows_them else value

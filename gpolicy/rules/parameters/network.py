@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import in_force, together
+from gpolicy.checking.context import ENABLED_HYPERVISORS, ENABLED_TEMPLATES, Context, number
+from gpolicy.checking.in_force import in_force, of_cluster, together
 from gpolicy.checking.rule import Hit, When, error, hit, information, warning
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameter import Path
@@ -165,8 +165,8 @@ def interface_name(context: Context) -> Iterator[Hit]:
     **show(f"{CLUSTER}enabled_hypervisors: [kvm]\nnicparams: {{mode: bridged, link: …}}\n", bad="eth0", good="br0"),
 )
 def link_is_card(context: Context) -> Iterator[Hit]:
-    hypervisors = context.enabled_hypervisors()
-    no_xen = hypervisors is not None and not any(name.startswith("xen") for name in hypervisors.values)
+    hypervisors = of_cluster(context, ENABLED_HYPERVISORS)
+    no_xen = hypervisors is not None and not any(name.startswith("xen") for name in hypervisors.texts)
     for declared, (link, mode) in together(context, _LINK, _MODE):
         is_table = str(link.value).isdecimal()
         is_card = no_xen and _CARD.fullmatch(str(link.value))
@@ -200,7 +200,7 @@ def link_is_no_switch(context: Context) -> Iterator[Hit]:
 def path_not_absolute(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_PATHS):
         text = str(leaf.value)
-        if leaf.path == HELPER and (enabled := context.enabled_templates()) and "drbd" in enabled.values:
+        if leaf.path == HELPER and (enabled := of_cluster(context, ENABLED_TEMPLATES)) and "drbd" in enabled.texts:
             continue  # GP305
         if text and not text.startswith("/"):
             message = f"{leaf.dotted} is {text!r}, which is not an absolute path"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import Context, number
+from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context, number
 from gpolicy.checking.in_force import in_force, places, value_of
 from gpolicy.checking.pairs import Pair, comparable
 from gpolicy.checking.rule import Explains, Hit, When, hit, information, warning
@@ -16,8 +16,7 @@ from gpolicy.ganeti.parameter import Parameter, Path, Type
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.building import LEAST_WITHOUT_UNIT
-from gpolicy.policy.model import Declared, Hardware, Leaf
-from gpolicy.policy.scenario import Scenario
+from gpolicy.policy.model import Declared, Leaf
 from gpolicy.rules.shared import GROUP, MOST_BITS, RANGES, conflict, show, sizes_of, spec
 
 _GIB: Final = 1024
@@ -40,10 +39,7 @@ _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {
     ("hvparams", "xen-hvm", "cpu_cap"): (-math.inf, math.inf),
 } | {("diskparams", "drbd", name): (low, high) for name, (low, high, _) in RANGES.items()}
 """Outside of these the number is refused, as any below 0: rules of their own report that."""
-_CPUS: Final[Path] = ("ipolicy", "vcpu-ratio")
-_SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
-_COUNT: Final[Path] = ("ndparams", "spindle_count")
-_USED: Final[dict[Path, str]] = {_CPUS: "CPUs", _SPINDLES: "spindles"}
+_USED: Final[dict[Path, str]] = {VCPU_RATIO: "CPUs", SPINDLE_RATIO: "spindles"}
 _FILLED: Final = (
     f"{GROUP}hardware: {{memory: 256G, cpus: 32}}\nndparams: {{spindle_count: 4}}\nipolicy:\n  vcpu-ratio: 4\n"
     f"  minmax:\n{spec('small', '1G 4G', '1 2', '10G 90G')}"
@@ -171,28 +167,16 @@ def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
         ratio = item.limits.get(_OVERSUBSCRIPTION)
         if ratio is not None and not SENSIBLE[_OVERSUBSCRIPTION].takes(ratio.value):
             yield item.label, f"limits.{_OVERSUBSCRIPTION}", _OVERSUBSCRIPTION, ratio.value, ratio.span
-    for group in context.groups:
-        for name, value, span in _promised(group.hardware):
-            if not SENSIBLE[name].takes(value):
-                yield group.label, f"hardware.{name}", name, value, span
+    for group, hardware in ((group, group.hardware) for group in context.groups if group.hardware):
+        for name, figure in (*hardware.figures.items(), *(("pv_size", size) for size in hardware.pv_sizes)):
+            if not SENSIBLE[name].takes(figure.value):
+                yield group.label, f"hardware.{name}", name, figure.value, figure.span
     for scenario in context.policy.scenarios:
-        for name, value, span in _sizes_of_test(scenario):
-            if 0 < value < SENSIBLE[name].least:  # a test may be about too large ones
-                yield f"test/{scenario.name.value}", f"test {scenario.name.value}: {name}", name, value, span
-
-
-def _sizes_of_test(scenario: Scenario) -> Iterator[tuple[str, int, Span]]:
-    for sizes in sizes_of(scenario):
-        yield "memory-size", sizes.memory or 0, sizes.span
-        yield from (("disk-size", disk.size, sizes.span) for disk in sizes.disks or ())
-
-
-def _promised(hardware: Hardware | None) -> Iterator[tuple[str, int, Span]]:
-    if hardware is not None:
-        for name, item in (("memory", hardware.memory), ("cpus", hardware.cpus), ("pv_count", hardware.pv_count)):
-            if item is not None:
-                yield name, item.value, item.span
-        yield from (("pv_size", size.value, size.span) for size in hardware.pv_sizes)
+        for sizes in sizes_of(scenario):
+            disks = (("disk-size", disk.size) for disk in sizes.disks or ())
+            for name, value in (("memory-size", sizes.memory or 0), *disks):
+                if 0 < value < SENSIBLE[name].least:  # a test may be about too large ones
+                    yield f"test/{scenario.name.value}", f"test {scenario.name.value}: {name}", name, value, sizes.span
 
 
 @warning("GP114", "Resource model, Instance policies; Ganeti 3.0 does not check it")(
@@ -207,7 +191,7 @@ def _promised(hardware: Hardware | None) -> Iterator[tuple[str, int, Span]]:
 )
 def ratio_below_one(context: Context, least: float) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_USED):
-        ignored = leaf.path == _SPINDLES and (context.exclusive(declared) or context.declares(_COUNT))
+        ignored = leaf.path == SPINDLE_RATIO and (context.exclusive(declared) or context.declares(SPINDLE_COUNT))
         if number(leaf) < least and not ignored:
             what = _USED[leaf.path]
             message = f"{leaf.dotted} is {number(leaf):g}: a node is full before its {what} are used once"
@@ -233,7 +217,7 @@ def ratio_without_limit(context: Context) -> Iterator[Hit]:
     **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="16, spindle-ratio: 4", good="4, spindle-ratio: 16"),
 )
 def ratios_exchanged(context: Context) -> Iterator[Hit]:
-    for declared, leaves in context.combined(_CPUS, _SPINDLES):
+    for declared, leaves in context.combined(VCPU_RATIO, SPINDLE_RATIO):
         cpus, spindles = map(number, leaves)
         is_high = cpus >= 12 and SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
         is_alike = spindles <= 6 or spindles == cpus >= 16
@@ -251,7 +235,7 @@ def ratios_exchanged(context: Context) -> Iterator[Hit]:
 )
 def spindles_fill_first(context: Context) -> Iterator[Hit]:
     for group in context.groups:
-        ratio, count, cpus = (in_force(context, group, path) for path in (_SPINDLES, _COUNT, _CPUS))
+        ratio, count, cpus = (in_force(context, group, path) for path in (SPINDLE_RATIO, SPINDLE_COUNT, VCPU_RATIO))
         hardware, pairs = group.hardware, comparable(context.pairs(group))
         if ratio is None or ratio.leaf is None or count is None or cpus is None or hardware is None or not pairs:
             continue

@@ -8,7 +8,7 @@ from posixpath import normpath
 from typing import Final, cast
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.in_force import in_force, together
+from gpolicy.checking.in_force import of_cluster, together
 from gpolicy.checking.rule import Hit, When, error, hit, warning
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS, HAIL_OPTIONS, Takes, hail_parameters
 from gpolicy.ganeti.parameter import Path, Reach
@@ -138,7 +138,9 @@ def path_unlikely(context: Context) -> Iterator[Hit]:
         reason, hint = _unlikely(leaf.path, text) if text.startswith("/") else ("", "")
         if re.fullmatch("[a-z]+:/*", text):
             reason, hint = "it names no server and no file", "write the whole URL"
-        if not reason and _is_copied(leaf.path[-1], twin.path[-1]):
+        both = {leaf.path[-1], twin.path[-1]}  # that of one hypervisor and of another may be the same
+        are_passwords = all(name.endswith("_password_file") for name in both)
+        if not reason and len(both) > 1 and not are_passwords and not both <= _DIRECTORIES:  # GP146
             reason, hint = f"{twin.dotted} is the same", "correct the one that was copied"
         if reason:
             yield hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint)
@@ -163,12 +165,6 @@ def _mistyped(path: Path, text: str) -> str:
             return f"/{glued}/{part.removeprefix(glued)}"
     meant = {part: word for part in parts if part not in (*_WORDS, "image") and (word := surely_meant(part, _WORDS))}
     return "/".join(meant.get(part, part) for part in parts) if meant else ""
-
-
-def _is_copied(one: str, other: str) -> bool:
-    """Return whether two parameters cannot mean the same file; that of one hypervisor and of another may."""
-    are_passwords = one.endswith("_password_file") and other.endswith("_password_file")
-    return one != other and not are_passwords and not {one, other} <= _DIRECTORIES  # GP146
 
 
 def _unlikely(path: Path, text: str) -> tuple[str, str]:
@@ -228,13 +224,12 @@ def allocator_unlikely(context: Context) -> Iterator[Hit]:
             message = f"default_iallocator is {name}, a program of htools that is no allocator"
         if message:
             yield hit(declared, message, leaf.span, hint)
-    cluster, parameters = context.policy.cluster, context.cluster_leaf(ALLOCATOR_PARAMETERS)
-    allocator = in_force(context, cluster, _ALLOCATOR) if cluster is not None else None
-    if cluster is None or parameters is None or allocator is None or allocator.value not in ("hail", ""):
+    parameters, allocator = context.cluster_leaf(ALLOCATOR_PARAMETERS), of_cluster(context, _ALLOCATOR)
+    if parameters is None or allocator is None or allocator.value not in ("hail", ""):
         return
     for name, value in sorted(cast(dict[str, str | None], parameters.value).items()):
         if failure := hail_parameters({name: value}).failure:
-            yield hit(cluster, f"hail refuses every request: {failure}", parameters.at(name), _hail_hint(name, value))
+            yield hit("cluster", f"hail refuses every request: {failure}", parameters.at(name), _hail_hint(name, value))
 
 
 def _hail_hint(name: str, value: str | None) -> str:

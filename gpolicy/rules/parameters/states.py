@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, name_of, number, texts
-from gpolicy.checking.in_force import declared_for, groups_where
+from gpolicy.checking.in_force import declared_for, groups_where, of_cluster
+from gpolicy.checking.node_limits import volume_group
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, When, hit, information, see, warning
 from gpolicy.findings import Related, RuleParameter
@@ -40,19 +41,20 @@ _MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk
     unless_declared=(ENABLED_HYPERVISORS,),
 )
 def hypervisor_not_enabled(context: Context) -> Iterator[Hit]:
-    enabled = context.enabled_hypervisors()
+    enabled = of_cluster(context, ENABLED_HYPERVISORS)
     if enabled is None:
         return
     seen: set[tuple[str, str]] = set()
     for declared in context.policy.objects:
         leaves = [leaf for leaf in reversed(context.leaves(declared).values()) if _is_of_hypervisor(leaf)]
         for (family, hypervisor), leaf in {leaf.path[:2]: leaf for leaf in leaves}.items():
-            if hypervisor not in enabled.values and (family, hypervisor) not in seen:
+            if hypervisor not in enabled.texts and (family, hypervisor) not in seen:
                 seen.add((family, hypervisor))
                 related = see(enabled.span, "enabled here")
-                message = f"{family} describes {hypervisor}, which {enabled.source} does not enable"
+                source = "the policy" if enabled.leaf else "the cluster"
+                message = f"{family} describes {hypervisor}, which {source} does not enable"
                 span = leaf.document.key_span(leaf.pointer[:2])
-                hint = f"enabled: {', '.join(enabled.values)}"
+                hint = f"enabled: {', '.join(enabled.texts)}"
                 yield hit(declared, message, span, hint, related, missing=f"enabled {hypervisor}")
 
 
@@ -102,28 +104,19 @@ def state_without_effect(context: Context) -> Iterator[Hit]:
     good=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
 )
 def state_not_counted(context: Context) -> Iterator[Hit]:
-    hypervisors = context.enabled_hypervisors()
-    group = _volume_group(context)
+    hypervisors = of_cluster(context, ENABLED_HYPERVISORS)
+    group = volume_group(context)
     for declared in context.policy.objects:
         for prefix, leaf in _records(context, declared).items():
             span = leaf.document.key_span(leaf.pointer[: len(prefix)])
-            if prefix[0] == "hv_state" and hypervisors is not None and prefix[1] in hypervisors.values[1:]:
+            if prefix[0] == "hv_state" and hypervisors is not None and prefix[1] in hypervisors.texts[1:]:
                 message = f"the figures of {prefix[1]} are ignored: capacity counts those of"
-                message += f" {hypervisors.values[0]} only"
+                message += f" {hypervisors.texts[0]} only"
                 yield hit(declared, message, span)
             if prefix[0] == "disk_state" and group and prefix[2] != group:
                 message = f"the figures of {prefix[2]} are ignored: capacity counts the volume group {group} only"
                 is_there = (*prefix[:2], group) in _records(context, declared)
                 yield hit(declared, message, span, "" if is_there else f"Did you mean `{group}`?")
-
-
-def _volume_group(context: Context) -> str:
-    """Return the cluster's volume group, or nothing where it is not known."""
-    leaf = context.cluster_leaf(("volume_group_name",))
-    if leaf is not None:
-        return str(leaf.value)
-    observed = context.state.cluster.own.get(("volume_group_name",)) if context.state else None
-    return observed if isinstance(observed, str) else ""
 
 
 def _records(context: Context, declared: Declared) -> dict[Path, Leaf]:
@@ -166,7 +159,7 @@ def state_beyond_total(context: Context) -> Iterator[Hit]:
     good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
 )
 def state_beyond_hardware(context: Context) -> Iterator[Hit]:
-    own_group = _volume_group(context)
+    own_group = volume_group(context)
     for declared in context.policy.objects:
         records = _records(context, declared)
         groups = {prefix[2] for prefix in records if prefix[0] == "disk_state"}
@@ -213,12 +206,12 @@ def _promised(hardware: Hardware) -> dict[str, Located[int] | None]:
     parameters=(RuleParameter("share", 1.1, "Report a figure above this factor of what the node reports."),),
 )
 def state_beyond_node(context: Context, share: float) -> Iterator[Hit]:
-    own_group = _volume_group(context)
+    own_group = volume_group(context)
     for path in sorted({leaf.path for _, leaf in context.explicit() if leaf.path[-1] in _MEASURED}):
         if path[0] == "disk_state" and path[2] != own_group:
             continue
         reported: set[int] = set()
-        nodes = context.state.nodes.values() if context.state else ()
+        nodes = context.observed.nodes.values()
         measured = [(getattr(node.resources, _MEASURED[path[-1]]) or 0, node.name) for node in nodes]
         for has, name in sorted(measured):
             leaf = declared_for(context, name, path)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, number, texts
-from gpolicy.checking.in_force import in_force
+from gpolicy.checking.in_force import in_force, of_cluster
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import Related, Span
@@ -80,7 +80,7 @@ def volume_group_look_alike(context: Context) -> Iterator[Hit]:
         for item in found
         if path in (METAVG, _RESERVED) or path[0] == "disk_state"
     ]
-    own = in_force(context, context.policy.cluster or leaves[0][0], VOLUME_GROUP) if leaves else None
+    own = of_cluster(context, VOLUME_GROUP) if leaves else None
     wanted = str(own.value) if own is not None else ""
     if own is None or not _VOLUME_GROUP.fullmatch(wanted):
         return  # GP110
@@ -95,14 +95,7 @@ def volume_group_look_alike(context: Context) -> Iterator[Hit]:
     yield from _among_others(context, uses, wanted)
     assigned = {name for item in context.cluster_and_groups for name in volume_terms(None, item).volume_groups}
     for name, named in others.items():
-        if name == wanted:
-            continue
-        if {use.leaf.path[0] for use in named} == {"disk_state"} and name not in assigned:
-            yield _described_alone(named[0], wanted)
-        elif name == _BUILT_IN and all(use.leaf.path == METAVG for use in named):
-            yield _built_in(named[0], wanted)
-        elif _looks_as(name) == _looks_as(wanted) or name_meant(name, [wanted]):
-            yield from (_look_alike(use, wanted) for use in named)
+        yield from _unlike(name, named, wanted, is_assigned=name in assigned) if name != wanted else ()
 
 
 def _forgotten(own: Leaf, uses: list[_Use]) -> Hit | None:
@@ -116,22 +109,21 @@ def _forgotten(own: Leaf, uses: list[_Use]) -> Hit | None:
     return hit("cluster", message, own.span, f"Did you mean `{name}`?", related)
 
 
-def _described_alone(use: _Use, wanted: str) -> Hit:
-    message = f"{use.leaf.dotted} describes the volume group {use.name}, which nothing else names"
-    hint = f"Did you mean `{wanted}`?" if name_meant(use.name, [wanted]) else f"the cluster's is {wanted}"
-    return hit(use.declared, message, use.span, hint)
-
-
-def _built_in(use: _Use, wanted: str) -> Hit:
-    name = use.name
-    message = f"{use.leaf.dotted} names {name}, Ganeti's built-in volume group, but the cluster's is {wanted}"
-    hint = f"write {wanted}, or accept this if the nodes have a volume group {name} as well"
-    return hit(use.declared, message, use.span, hint)
-
-
-def _look_alike(use: _Use, wanted: str) -> Hit:
-    message = f"{use.leaf.dotted} names the volume group {use.name}, but the cluster's is {wanted}"
-    return hit(use.declared, message, use.span, f"Did you mean `{wanted}`?")
+def _unlike(name: str, named: list[_Use], wanted: str, *, is_assigned: bool) -> Iterator[Hit]:
+    """Yield what is wrong with places that name another volume group than the cluster's."""
+    first, is_slip = named[0], name_meant(name, [wanted]) is not None
+    if {use.leaf.path[0] for use in named} == {"disk_state"} and not is_assigned:
+        message = f"{first.leaf.dotted} describes the volume group {name}, which nothing else names"
+        hint = f"Did you mean `{wanted}`?" if is_slip else f"the cluster's is {wanted}"
+        yield hit(first.declared, message, first.span, hint)
+    elif name == _BUILT_IN and all(use.leaf.path == METAVG for use in named):
+        message = f"{first.leaf.dotted} names {name}, Ganeti's built-in volume group, but the cluster's is {wanted}"
+        hint = f"write {wanted}, or accept this if the nodes have a volume group {name} as well"
+        yield hit(first.declared, message, first.span, hint)
+    elif is_slip or _looks_as(name) == _looks_as(wanted):
+        for use in named:
+            message = f"{use.leaf.dotted} names the volume group {name}, but the cluster's is {wanted}"
+            yield hit(use.declared, message, use.span, f"Did you mean `{wanted}`?")
 
 
 def _among_others(context: Context, uses: list[_Use], wanted: str) -> Iterator[Hit]:
@@ -173,13 +165,13 @@ def _looks_as(name: str) -> str:
     unless_declared=(ENABLED_HYPERVISORS,),
 )
 def userspace_without_kvm(context: Context) -> Iterator[Hit]:
-    hypervisors = context.enabled_hypervisors()
-    others = [name for name in hypervisors.values if name != "kvm"] if hypervisors else []
+    hypervisors = of_cluster(context, ENABLED_HYPERVISORS)
+    others = [name for name in hypervisors.texts if name != "kvm"] if hypervisors else []
     if hypervisors is None or not others:
         return
     related = see(hypervisors.span, "enabled here")
     for declared, leaf in context.explicit():
-        is_for_all = "kvm" not in hypervisors.values or isinstance(declared, ClusterPolicy)
+        is_for_all = "kvm" not in hypervisors.texts or isinstance(declared, ClusterPolicy)
         if is_for_all and is_access(leaf.path) and leaf.value == "userspace":
             message = f"{leaf.dotted}: {listed(others, 'or')} cannot access a disk from userspace, only kvm can"
             yield hit(declared, message, leaf.span, "write kernelspace", related)
@@ -193,11 +185,11 @@ def userspace_without_kvm(context: Context) -> Iterator[Hit]:
 )
 def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit():
-        if not is_access(leaf.path) or leaf.value != "userspace" or context.state is None:
+        if not is_access(leaf.path) or leaf.value != "userspace":
             continue
         names = [
             instance.name
-            for instance in context.state.instances.values()
+            for instance in context.observed.instances.values()
             if instance.hypervisor not in (None, "kvm")
             and any(disk.template == leaf.path[1] for disk in instance.disks)
             and (
@@ -219,10 +211,9 @@ def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
     **show(f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: …}}\n", bad="ssdvg", good="xenvg"),
 )
 def metavg_not_counted(context: Context) -> Iterator[Hit]:
-    cluster = context.policy.cluster
+    group = of_cluster(context, VOLUME_GROUP)
     for declared in context.cluster_and_groups:
         meta = in_force(context, declared, METAVG)
-        group = in_force(context, cluster or declared, VOLUME_GROUP)
         is_own = any(context.own(declared, path) for path in (METAVG, VOLUME_GROUP))
         if is_own and meta and group and meta.value and group.value and meta.value != group.value:
             message = f"metadata goes to {meta.value}, but capacity counts {group.value} only"

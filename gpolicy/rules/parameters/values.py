@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final, cast
 
-from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import in_force, places, together
+from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, Context, number
+from gpolicy.checking.in_force import in_force, of_cluster, places, together
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import NO_PLAN, REFUSED, Fix
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
@@ -47,8 +47,7 @@ _ADDRESSES: Final = (
     ("gluster", "host", re.compile(r"[^:]+"), "an IPv4 address or a name"),
 )
 """By disk template: a parameter in the address of a disk, and the form of it that Ganeti 3.1 can read."""
-_PORTS: Final[tuple[Path, ...]] = (("ndparams", "ssh_port"), ("diskparams", "gluster", "port"))
-_COUNTS: Final[tuple[Path, ...]] = (("ndparams", "spindle_count"), *STRIPES, ("beparams", "vcpus"))
+_COUNTS: Final[tuple[Path, ...]] = (SPINDLE_COUNT, *STRIPES, ("beparams", "vcpus"))
 _SSH: Final[Path] = ("ndparams", "ssh_port")
 _GLUSTER: Final[Path] = ("diskparams", "gluster", "port")
 _MIGRATION: Final[tuple[Path, ...]] = tuple(
@@ -149,7 +148,7 @@ def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
     **show(f"{GROUP}ndparams: {{ssh_port: …}}\n", bad="70022", good="2222"),
 )
 def port_range(context: Context) -> Iterator[Hit]:
-    for declared, leaf in context.explicit_at(*_PORTS):
+    for declared, leaf in context.explicit_at(_SSH, _GLUSTER):
         if not 1 <= number(leaf) <= 65535:
             message = f"{leaf.dotted} is {leaf.value}, which is not a TCP port"
             yield hit(declared, message, leaf.span, "write a port from 1 to 65535")
@@ -194,11 +193,11 @@ def default_moves(context: Context) -> Iterator[Hit]:
     written = release_of(cluster.ganeti_version) if cluster else None
     if cluster is None or written is None or written == version:
         return
-    enabled = context.enabled_hypervisors()
+    enabled = of_cluster(context, ENABLED_HYPERVISORS)
     for parameter in parameters_of(Level.CLUSTER):
         if parameter.new_default is None or context.cluster_leaf(parameter.path) is not None:
             continue
-        if enabled is not None and parameter.family == "hvparams" and parameter.path[1] not in enabled.values:
+        if enabled is not None and parameter.family == "hvparams" and parameter.path[1] not in enabled.texts:
             continue
         before, after = (json.dumps(default_in(parameter, release)) for release in (written, version))
         if before != after:
@@ -328,13 +327,11 @@ def uid_pool_of_others(context: Context) -> Iterator[Hit]:
     **show(f"{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: […]\n", bad="", good='"20000-20099"'),
 )
 def uid_pool_too_small(context: Context) -> Iterator[Hit]:
-    cluster = context.policy.cluster
-    model = in_force(context, cluster, ("hvparams", "kvm", "security_model")) if cluster is not None else None
+    cluster, model = context.policy.cluster, of_cluster(context, kvm("security_model"))
     if cluster is None or model is None or model.value != "pool":
         return
     leaf = context.cluster_leaf(_UIDS)
-    observed = context.state.cluster.own.get(_UIDS, []) if context.state else []
-    ranges = leaf.value if leaf is not None else observed
+    ranges = leaf.value if leaf is not None else context.observed.cluster.own.get(_UIDS, [])
     own = [item for item in (leaf, model.leaf) if item is not None]
     if not own or not isinstance(ranges, list) or not all(isinstance(item, list) for item in ranges):
         return
@@ -354,9 +351,8 @@ def uid_pool_too_small(context: Context) -> Iterator[Hit]:
 def _instances_of_a_node(context: Context) -> int:
     """Return how many instances a node runs or can hold at least: what the cluster has, and what surely fits."""
     found = [4]  # on any node but one of a laboratory
-    if context.state is not None:
-        running = (item.primary_node for item in context.state.instances.values() if item.admin_state == "up")
-        found += Counter(running).values()
+    running = (item.primary_node for item in context.observed.instances.values() if item.admin_state == "up")
+    found += Counter(running).values()
     for group in context.groups:
         sizes = [pair.maximum["memory-size"] for pair in context.pairs(group)]
         if group.hardware is not None and group.hardware.memory is not None and sizes and max(sizes) > 0:

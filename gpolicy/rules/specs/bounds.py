@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, number, texts
-from gpolicy.checking.pairs import Pair, amount
+from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, RuleParameter
 from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
@@ -198,24 +198,23 @@ def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
 @error("GP205", f"{SIZES}; Ganeti 3.0 checks it on the cluster", stays=REFUSED)(
     summary="The standard instance (std) lies in none of the cluster's sizes.",
     rationale="Ganeti refuses the policy: all six parameters of std must lie inside one size.",
-    bad=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 512, cpu-count: 2}}\n  minmax:\n" + SMALL,
-    good=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 2G, cpu-count: 2}}\n  minmax:\n" + SMALL,
+    **show(f"{CLUSTER}ipolicy:\n  std: {{memory-size: …, cpu-count: 2}}\n  minmax:\n{SMALL}", bad="512", good="2G"),
 )
 def std_outside(context: Context) -> Iterator[Hit]:
     std, pairs = _std(context), context.pairs(context.policy.cluster) if context.policy.cluster else ()
     if not all(pair.possible for pair in pairs):
         return  # std may lie in what is meant
-    outside = [_outside(pair, std) for pair in pairs]
+    sizes = {name: int(number(leaf)) for name, leaf in std.items()}
+    outside = [pair.outside(sizes.items()) for pair in pairs]
     if not pairs or not all(outside):
         return
     distances = [
-        spec_distance((int(number(leaf)), pair.minimum[name], pair.maximum[name]) for name, leaf in std.items())
-        for pair in pairs
+        spec_distance((size, pair.minimum[name], pair.maximum[name]) for name, size in sizes.items()) for pair in pairs
     ]
     nearest = distances.index(min(distances))
-    pair, names = pairs[nearest], outside[nearest]
+    pair, names = pairs[nearest], [*outside[nearest]]
     reasons = ", ".join(
-        f"{name} {amount(name, int(number(std[name])))} is not in {amount(name, pair.minimum[name])} to"
+        f"{name} {amount(name, sizes[name])} is not in {amount(name, pair.minimum[name])} to"
         f" {amount(name, pair.maximum[name])}"
         for name in names
     )
@@ -227,10 +226,6 @@ def _std(context: Context) -> dict[str, Leaf]:
     """Return what the policy declares of the standard spec, by parameter."""
     leaves = ((name, context.cluster_leaf(("ipolicy", "std", name))) for name in SPEC_PARAMETERS)
     return {name: leaf for name, leaf in leaves if leaf is not None}
-
-
-def _outside(pair: Pair, std: dict[str, Leaf]) -> list[str]:
-    return [name for name, leaf in std.items() if not pair.minimum[name] <= number(leaf) <= pair.maximum[name]]
 
 
 @warning("GP216", f"{SIZES}; hspace of Ganeti 3.0", When.MORE_WITH_STATE | When.WHOLE)(
@@ -246,7 +241,8 @@ def std_fits_no_group(context: Context) -> Iterator[Hit]:
     if len(std) != len(SPEC_PARAMETERS) or not known:
         return
     own = [group for group, _ in groups if context.own(group, MINMAX)]
-    if not own or any(not _outside(pair, std) for _, pairs in groups for pair in pairs):
+    sizes = [(name, int(number(leaf))) for name, leaf in std.items()]
+    if not own or not all(pair.outside(sizes) for _, pairs in groups for pair in pairs):
         return
     names = [group.name for group, _ in groups]
     which = f"group {names[0]}" if len(names) == 1 else f"the groups {', '.join(names[:5])}"

@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from gpolicy.checking.context import Context, name_of, number
+from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context, name_of, number
 from gpolicy.checking.in_force import groups_where, in_force
-from gpolicy.checking.node_limits import VCPU_RATIO, excesses_by_group, kept_by_node, kept_disk, promised_size
+from gpolicy.checking.node_limits import excesses_by_group, kept_by_node, kept_disk, promised_size
 from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Explains, Hit, When, error, hit, see, warning
 from gpolicy.findings import Finding, Related, RuleParameter, Span
-from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
-from gpolicy.policy.source_file import Located
 from gpolicy.printable import count as in_words
 from gpolicy.printable import named
 from gpolicy.rules.shared import GROUP, SIZES, bounds, show, spec
@@ -34,7 +33,6 @@ _MEMORIES: Final = tuple(sorted(odd << power for odd in (1, 3, 5, 7, 9, 15) for 
 """In GiB: what memory modules of usual sizes make."""
 _SMALL_NODE: Final = 16 * 1024
 """MiB of memory: with less, a node is a virtual one for tests, or a small board."""
-_COUNT: Final[Path] = ("ndparams", "spindle_count")
 _JUDGES: Final = ("GP211", "GP212", "GP223", "GP402", "GP404", "GP405", "GP415", "GP416")
 """The rules that compare specs with what a node gives."""
 _SPINDLES_SHARED: Final = 32
@@ -122,7 +120,7 @@ def _unbalanced(group: GroupPolicy, least: float, most: float) -> Iterator[Hit]:
 
 def _spindles(context: Context) -> Iterator[Hit]:
     """Yield a spindle_count with a digit more than there are volumes; it may also be a weight of any size."""
-    for declared, spindles in context.explicit_at(_COUNT):
+    for declared, spindles in context.explicit_at(SPINDLE_COUNT):
         for group in groups_where(context, declared, spindles):
             volumes = group.hardware.pv_count if group.hardware else None
             times = number(spindles) / volumes.value if volumes is not None and volumes.value else 0
@@ -156,9 +154,7 @@ def _exchanged_digits(figure: int, is_usual: Callable[[int], bool]) -> int:
 
 def _is_usual_memory(gib: int) -> bool:
     """Return whether machines have so much memory, or Linux shows so much of it."""
-    if gib < 8:
-        return True
-    return any(_REPORTED * size <= gib <= size for size in _MEMORIES)
+    return gib < 8 or any(_REPORTED * size <= gib <= size for size in _MEMORIES)
 
 
 def _is_usual_cpus(cpus: int) -> bool:
@@ -175,9 +171,9 @@ def _is_usual_cpus(cpus: int) -> bool:
     **show(f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: …\n{_BUSY}", bad="2", good="4"),
 )
 def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
-    sets = [number(leaf) for declared, leaf in context.explicit_at(_COUNT) if declared.level is Level.NODE]
+    sets = [number(leaf) for declared, leaf in context.explicit_at(SPINDLE_COUNT) if declared.level is Level.NODE]
     for declared in context.cluster_and_groups:
-        ratio, count = (in_force(context, declared, path) for path in (("ipolicy", "spindle-ratio"), _COUNT))
+        ratio, count = (in_force(context, declared, path) for path in (SPINDLE_RATIO, SPINDLE_COUNT))
         if ratio is None or count is None or count.number < 1 or context.exclusive(declared):  # GP107
             continue
         spindles = max([count.number, *sets, *_observed(context, declared)])
@@ -196,7 +192,7 @@ def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
 
 def _observed(context: Context, declared: Declared) -> Iterator[float]:
     for node in context.members.hosts_in(declared) if isinstance(declared, GroupPolicy) else ():
-        count = node.own.get(_COUNT)
+        count = node.own.get(SPINDLE_COUNT)
         if isinstance(count, int | float):
             yield count
 
@@ -340,7 +336,7 @@ def _taking(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
     for leaf in kept:
         if number(leaf) > 0:
             yield _of_leaf(context, group, leaf, 0)
-    for path, usual in ((VCPU_RATIO, 1), (("ipolicy", "spindle-ratio"), _SPINDLES_SHARED)):
+    for path, usual in ((VCPU_RATIO, 1), (SPINDLE_RATIO, _SPINDLES_SHARED)):
         ratio = in_force(context, group, path)
         if ratio is not None and ratio.leaf is not None and ratio.number < 1:
             yield _of_leaf(context, group, ratio.leaf, usual)
@@ -366,24 +362,12 @@ def _having(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
 
     But not the size of a volume: disks that do not make use of it are mostly wrong themselves.
     """
-    hardware = group.hardware
-    if hardware is None:
+    if group.hardware is None:
         return
-
-    def with_hardware(name: str, span: Span, **fields: Any) -> _Figure:
-        without = _changed(context.policy, group, group, hardware=replace(hardware, **fields))
-        return _Figure(f"hardware.{name}", span, without)
-
-    if hardware.memory:
-        yield with_hardware("memory", hardware.memory.span, memory=_plenty(hardware.memory))
-    if hardware.cpus:
-        yield with_hardware("cpus", hardware.cpus.span, cpus=_plenty(hardware.cpus))
-    if hardware.pv_count:
-        yield with_hardware("pv_count", hardware.pv_count.span, pv_count=_plenty(hardware.pv_count))
-
-
-def _plenty(figure: Located[int]) -> Located[int]:
-    return replace(figure, value=figure.value * 1024)  # enough for any spec
+    for name, figure in group.hardware.figures.items():
+        plenty: dict[str, Any] = {name: replace(figure, value=figure.value * 1024)}  # enough for any spec
+        without = _changed(context.policy, group, group, hardware=replace(group.hardware, **plenty))
+        yield _Figure(f"hardware.{name}", figure.span, without)
 
 
 def _changed(policy: Policy, group: GroupPolicy, owner: ClusterPolicy | GroupPolicy, **fields: Any) -> Policy:

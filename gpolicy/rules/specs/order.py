@@ -43,10 +43,9 @@ def spec_order(context: Context) -> Iterator[Hit]:
 
 def _is_bigger(pair: Pair, other: Pair) -> bool:
     """Return whether both bounds of `pair` are at least those of `other` in what fills a node, and one is above."""
-    names = ("memory-size", "cpu-count", "disk-size")
     ends = [(pair.maximum, other.maximum), (pair.minimum, other.minimum)]
-    at_least = all(one[name] >= two[name] for one, two in ends for name in names)
-    return at_least and any(one[name] > two[name] for one, two in ends for name in names)
+    at_least = all(one[name] >= two[name] for one, two in ends for name in FILLING)
+    return at_least and any(one[name] > two[name] for one, two in ends for name in FILLING)
 
 
 @warning("GP215", SIZES)(

@@ -9,7 +9,8 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, Context, texts
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context, texts
+from gpolicy.checking.in_force import of_cluster
 from gpolicy.checking.rule import Hit, When, hit, warning
 from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import Fix, RuleParameter, Span
@@ -17,8 +18,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, name_meant, rarer_slips
 from gpolicy.policy.edits import fix, remove_entry
-from gpolicy.policy.model import GroupPolicy
-from gpolicy.policy.scenario import Scenario
+from gpolicy.policy.model import RULES, GroupPolicy
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.rules.shared import CLUSTER, GROUP, show, sizes_of
 
@@ -34,10 +34,6 @@ PLACES: Final = _HOUSINGS | frozenset(
 """Names of domains that a node is in only once."""
 CLOSE: Final = 0.75
 """How much of two words must be the same for one to be taken for the other mistyped."""
-_RULES: Final[tuple[Pointer, ...]] = (
-    *(("exclusion",), ("desired_location",), ("failure_domains",)),
-    *(("migration", "domains"), ("migration", "allow")),
-)
 OWNING: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
 LEFT_NODE: Final = "gpolicy: v1\nkind: NodeSet\nname: left\nnodes: [n1]\ntags: "
 _TAGGED: Final = (
@@ -67,17 +63,16 @@ def begins_of(tag: str) -> list[str]:
     return [tag[:place] for place, letter in enumerate(tag) if letter == ":"]
 
 
-def suffixes(tags: Iterable[Tag], family: str) -> set[str]:
-    """Return what the declared tags of a family are about; what GP512 reports counts as what it means."""
-    found = {tag.suffix for tag in tags if tag.family == family}
+def suffixes(tags: Iterable[Tag], *families: str) -> set[str]:
+    """Return what the declared tags of families are about; what GP512 reports counts as what it means."""
+    found = {tag.suffix for tag in tags if tag.family in families}
     return found | {without_prefix(suffix) for suffix in found if suffix.startswith(HTOOLS)}
 
 
 def observed(context: Context, family: str) -> set[str]:
     """Return the suffixes of a family's tags that the observed cluster has."""
     prefix = TAG_FAMILIES[family]
-    tags = context.state.cluster.tags if context.state else frozenset()
-    return {tag.removeprefix(prefix) for tag in tags if tag.startswith(prefix)}
+    return {tag.removeprefix(prefix) for tag in context.observed.cluster.tags if tag.startswith(prefix)}
 
 
 def without_prefix(written: str) -> str:
@@ -93,6 +88,11 @@ def domains(context: Context, family: str) -> dict[str, Tag | None]:
         if tag.family == family and tag.suffix and not tag.suffix.startswith(HTOOLS) and not tag.suffix.endswith(":"):
             found[tag.suffix] = tag
     return found
+
+
+def domains_of_nodes(context: Context) -> dict[str, Tag | None]:
+    """Return all domains of nodes, those of failure and those of migration, in the same way."""
+    return {**domains(context, "nlocation"), **domains(context, "migration")}
 
 
 def unread_places(context: Context) -> list[str]:
@@ -128,10 +128,9 @@ def misspelt_domains(context: Context) -> set[str]:
     """
     prefixes = Counter(text.partition(":")[0] for text in declared_node_tags(context) if ":" in text)
     several = [prefix for prefix, times in prefixes.items() if times > 1]
-    names = {**domains(context, "nlocation"), **domains(context, "migration")}
     return {
         name
-        for name, tag in names.items()
+        for name, tag in domains_of_nodes(context).items()
         if tag is not None and name.partition(":")[0] not in prefixes and closest(name, several, CLOSE) is not None
     }
 
@@ -141,22 +140,20 @@ def without_tag(context: Context, tag: Tag) -> Fix | None:
     documents = [declared.document for declared in context.policy.objects if declared.label == tag.label]
     lists: list[tuple[YamlDocument, Pointer]] = [(document, ("tags",)) for document in documents if not tag.typed]
     if tag.typed:
-        lists = [(rules.document, pointer) for rules in context.policy.tag_rules for pointer in _RULES]
+        lists = [(rules.document, pointer) for rules in context.policy.tag_rules for pointer in RULES.values()]
     for document, pointer in lists:
         items: Any = document.root
         for step in pointer:
             items = items.get(step, {})
         for index in range(len(items)):
             if document.value_span((*pointer, index)) == tag.span:
-                edits = remove_entry(document, (*pointer, index))
-                return fix("remove the entry", edits)
+                return fix("remove the entry", remove_entry(document, (*pointer, index)))
     return None
 
 
 def known_node_tags(context: Context) -> set[str]:
     """Return all tags that a node set declares or a node of the cluster has."""
-    observed = context.state.nodes.values() if context.state else ()
-    return {*declared_node_tags(context), *(tag for node in observed for tag in node.tags)}
+    return {*declared_node_tags(context), *(tag for node in context.observed.nodes.values() for tag in node.tags)}
 
 
 def exceptions(context: Context) -> list[Tag]:
@@ -183,8 +180,8 @@ def declared_node_tags(context: Context) -> Iterator[str]:
 
 def has_mirrors(context: Context, group: GroupPolicy) -> bool:
     """Return whether a group may have DRBD disks, as far as the policy or the cluster says."""
-    allowed, enabled = context.effective(group, DISK_TEMPLATES), context.enabled_templates()
-    is_enabled = enabled is None or "drbd" in enabled.values
+    allowed, enabled = context.effective(group, DISK_TEMPLATES), of_cluster(context, ENABLED_TEMPLATES)
+    is_enabled = enabled is None or "drbd" in enabled.texts
     return is_enabled and (allowed is None or "drbd" in texts(allowed)) and context.exclusive(group) is None
 
 
@@ -215,11 +212,6 @@ class Names:
         """Return the names that a tag begins with, whatever the case."""
         lower = tag.lower()
         return sorted(name for end in range(1, len(lower) + 1) for name in self._by_lower.get(lower[:end], ()))
-
-
-def almost_in(tag: str, domain: str) -> bool:
-    """Return whether a tag is most likely one of a domain, but mistyped (GP522)."""
-    return bool(why_almost(tag, Names([domain])))
 
 
 def why_almost(tag: str, names: Names) -> str:
@@ -263,22 +255,17 @@ def _is_mistyped(tag: str, other: str) -> bool:
     **show(f'{OWNING}{LEFT_NODE}["rack:a", "…"]\n', bad="rack-b", good="reck-b:c"),
 )
 def tag_almost_in_domain(context: Context) -> Iterator[Hit]:
-    misspelt = misspelt_domains(context)
-    names = Names({*domains(context, "nlocation"), *domains(context, "migration")} - misspelt)
+    names = Names(domains_of_nodes(context).keys() - misspelt_domains(context))
     of_nodes = [tag for tag in context.tags if tag.level is Level.NODE and not tag.family]
     for tag in of_nodes:
         if reason := why_almost(tag.text, names):
             yield hit(tag.label, f"`{tag.text}`: {reason}", tag.span, "correct the tag, or the domain")
-    yield from _of_tests(context, names)
-    yield from _written_twice([tag for tag in of_nodes if not names.known.isdisjoint(begins_of(tag.text))])
-
-
-def _of_tests(context: Context, names: Names) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
         for node in (node for part in scenario.stage.simulated for node in part.nodes):
             if reason := next((found for tag in node.tags if (found := why_almost(tag, names))), ""):
                 message = f"a tag of {node.name}: {reason}"
                 yield hit(f"test/{scenario.name.value}", message, node.span, "correct the tag, or the domain")
+    yield from _written_twice([tag for tag in of_nodes if not names.known.isdisjoint(begins_of(tag.text))])
 
 
 def _written_twice(tags: list[Tag]) -> Iterator[Hit]:
@@ -302,16 +289,13 @@ def _written_twice(tags: list[Tag]) -> Iterator[Hit]:
     **show(_TAGGED.replace("[service]", "[…]"), bad="sevrice", good="service"),
 )
 def tag_rule_almost_in_use(context: Context) -> Iterator[Hit]:
-    for scenario, written, near in _almost_kept_apart(context):
-        message = f"the tag {written} keeps nothing apart, but {near}:… does, which others of the test have"
-        yield hit(f"test/{scenario.name.value}", message, scenario.name.span, f"Did you mean `{near}`?")
+    yield from _almost_kept_apart(context)
     yield from _unused(context)
 
 
 def _unused(context: Context) -> Iterator[Hit]:
     """Yield the rules about tags that no instance has, where some have almost these, or those of an older rule."""
-    there = context.state.instances.values() if context.state else ()
-    used = {tag for instance in there for tag in instance.tags}
+    used = {tag for instance in context.observed.instances.values() for tag in instance.tags}
     for scenario in context.policy.scenarios:
         used |= {tag for part in scenario.stage.simulated for item in part.instances for tag in item.sizes.tags}
     names = Names({tag.partition(":")[0] for tag in used if ":" in tag})
@@ -330,8 +314,8 @@ def _unused(context: Context) -> Iterator[Hit]:
             yield hit(rule.label, message, rule.span, f"Did you mean `{near}`?")
 
 
-def _almost_kept_apart(context: Context) -> Iterator[tuple[Scenario, str, str]]:
-    """Yield tests with a tag that is almost one of an exclusion, beside others that are one: the tag, and the word."""
+def _almost_kept_apart(context: Context) -> Iterator[Hit]:
+    """Yield tests with a tag that is almost one of an exclusion, beside others that are one."""
     words = {tag.suffix.rstrip(":") for tag in context.tags if tag.typed and tag.family == "iextags"}
     names = Names({word for word in words if word and ":" not in word})
     for scenario in context.policy.scenarios if names.known else ():
@@ -341,7 +325,8 @@ def _almost_kept_apart(context: Context) -> Iterator[tuple[Scenario, str, str]]:
             word = tag.partition(":")[0]
             near = names.meant(word) if ":" in tag and word not in names.known else ""
             if near in kept:
-                yield scenario, tag, near
+                message = f"the tag {tag} keeps nothing apart, but {near}:… does, which others of the test have"
+                yield hit(f"test/{scenario.name.value}", message, scenario.name.span, f"Did you mean `{near}`?")
 
 
 def _dropped(context: Context, family: str, used: set[str]) -> str:
@@ -376,7 +361,7 @@ def raw_prefix_short(context: Context, letters: float) -> Iterator[Hit]:
     **show(f"{GROUP}tags: […]\n{_OTHERS}", bad="teir:web", good="tier:web"),
 )
 def tag_almost_another(context: Context) -> Iterator[Hit]:
-    domain_names = {*domains(context, "nlocation"), *domains(context, "migration")}
+    domain_names = domains_of_nodes(context)
     tags = [tag for tag in context.tags if ":" in tag.text and not tag.text.startswith((HTOOLS, "ganeti:"))]
     prefixes = Counter(_prefix(tag.text) for tag in tags)
     prefixes.update(owned.prefix.rstrip(":") for owned in context.policy.owned if owned.prefix.endswith(":"))

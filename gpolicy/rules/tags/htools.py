@@ -58,9 +58,8 @@ def tag_grammar(context: Context) -> Iterator[Hit]:
     fix="Writes the family that was meant, if only one is close.",
 )
 def htools_tag_unknown(context: Context) -> Iterator[Hit]:
-    tags = list(context.tags)
-    there = {(tag.label, tag.text) for tag in tags}
-    for tag in tags:
+    there = {(tag.label, tag.text) for tag in context.tags}
+    for tag in context.tags:
         begin, meant = _misspelt_family(tag)
         if begin:
             hint = f"Did you mean `{meant}:`?" if meant else f"known: {', '.join(_FAMILIES)}"
@@ -153,7 +152,7 @@ def _covers(prefix: str, tag: str) -> bool:
     good=cluster_tags('"htools:nlocation:rack"'),
 )
 def tag_wrong_level(context: Context) -> Iterator[Hit]:
-    names = suffixes(context.tags, "nlocation") | suffixes(context.tags, "migration")
+    names = suffixes(context.tags, "nlocation", "migration")
     for tag in context.tags:
         is_of_nodes = tag.text.startswith(_STANDBY) or not names.isdisjoint(begins_of(tag.text))
         if tag.family and tag.level is not Level.CLUSTER:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.in_force import in_force
+from gpolicy.checking.in_force import is_closed
 from gpolicy.checking.rule import Hit, When, hit, information, warning
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Span
@@ -24,15 +24,16 @@ from gpolicy.rules.tags.domains import (
     PLACES,
     Names,
     allowed_migrations,
-    almost_in,
     begins_of,
     domains,
+    domains_of_nodes,
     has_mirrors,
     in_two,
     misspelt_domains,
     observed,
     suffixes,
     unread_places,
+    why_almost,
 )
 
 _MOST_GROUPS: Final = 6  # named in one message
@@ -55,11 +56,8 @@ _DIVIDED: Final = _GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2, n3", "rac
     **show("gpolicy: v1\nkind: TagRules\n…desired_location: [rack]\n", bad="", good="failure_domains: [rack]\n"),
 )
 def desired_location_without_domain(context: Context) -> Iterator[Hit]:
-    tags = list(context.tags)
-    domains = suffixes(tags, "nlocation") | observed(context, "nlocation")
-    if misspelt_domains(context):
-        return
-    for tag in tags:
+    domains = suffixes(context.tags, "nlocation") | observed(context, "nlocation")
+    for tag in context.tags if not misspelt_domains(context) else ():
         if tag.family != "desiredlocation" or not tag.suffix or (tag.typed and tag.suffix.startswith(HTOOLS)):
             continue
         begins = (f"{domain}:" for domain in domains)
@@ -110,9 +108,7 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
 
 def _places_mirrors(context: Context, name: str) -> bool:
     group = context.policy.groups.get(name)
-    policy = in_force(context, group, ("alloc_policy",)) if group is not None else None
-    is_open = policy is None or policy.value != "unallocable"
-    return is_open and (group is None or has_mirrors(context, group))
+    return group is None or (not is_closed(context, group) and has_mirrors(context, group))
 
 
 @warning("GP520", f"{LOCATION}, Failure tags and Migration tags", When.MORE_WITH_STATE | When.WHOLE)(
@@ -139,7 +135,8 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
         """Return whether a node has a tag that GP522 takes for a mistyped one of a domain."""
         nonlocal left
         left -= len(node.tags)
-        return left > 0 and any(place is not None and almost_in(tag, domain) for tag, place in node.tags.items())
+        names = Names([domain])
+        return left > 0 and any(place is not None and why_almost(tag, names) for tag, place in node.tags.items())
 
     for domain, tag, group, nodes in (*_domains_of_groups(context), *migration):
         if domain in meant or (domain not in failure and domain not in upgrades):
@@ -192,7 +189,7 @@ def _lacking_words(lacking: list[_Lacking]) -> str:
 
 def _is_in_now(context: Context, node: str, domain: str) -> bool:
     """Return whether a node of the cluster has a tag of a domain, which other nodes keep."""
-    now = context.state.nodes.get(node) if context.state else None
+    now = context.observed.nodes.get(node)
     is_in = now is not None and any(tag.startswith(f"{domain}:") for tag in now.tags)
     return is_in and any(other.of(domain) for other in context.all_tagged)
 
@@ -309,10 +306,6 @@ def domain_not_owned(context: Context) -> Iterator[Hit]:
             return  # one is enough
 
 
-def domains_of_nodes(context: Context) -> set[str]:
-    return {*domains(context, "nlocation"), *domains(context, "migration")}
-
-
 def _ownership(context: Context) -> tuple[dict[str, set[Level]], str]:
     """Return on which levels each owned prefix has tags, and a domain whose tags on nodes nobody owns (or nothing)."""
     used: dict[str, set[Level]] = {owned.prefix: set() for owned in context.policy.owned}
@@ -323,4 +316,4 @@ def _ownership(context: Context) -> tuple[dict[str, set[Level]], str]:
             used[begin].add(tag.level)
         if tag.level is Level.NODE and not having_it:
             loose.add(tag.text.partition(":")[0])
-    return used, min(loose & domains_of_nodes(context), default="")
+    return used, min(loose & domains_of_nodes(context).keys(), default="")

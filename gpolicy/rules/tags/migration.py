@@ -24,6 +24,7 @@ from gpolicy.rules.tags.domains import (
     cluster_tags,
     declared_node_tags,
     domains,
+    domains_of_nodes,
     exceptions,
     has_mirrors,
     in_two,
@@ -70,9 +71,8 @@ def allowmigration_form(context: Context) -> Iterator[Hit]:
     **show(_rules(_UP).replace("  domains: [hv]\n", "…"), bad="", good="  domains: [hv]\n"),
 )
 def allowmigration_without_domain(context: Context) -> Iterator[Hit]:
-    tags = list(context.tags)
-    domains = suffixes(tags, "migration") | observed(context, "migration")
-    for tag in tags:
+    domains = suffixes(context.tags, "migration") | observed(context, "migration")
+    for tag in context.tags:
         for side in sides(tag) if tag.family == "allowmigration" and len(sides(tag)) == 2 else ():
             if domains.isdisjoint(begins_of(side)) and not (tag.typed and side.startswith(HTOOLS)):
                 hint = f"declare the domain {side.partition(':')[0]!r} (TagRules: migration.domains)"
@@ -111,7 +111,7 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
     kinds = {tag.partition(":")[0] for tag in known if ":" in tag}
     used = {begin for tag in known for begin in begins_of(tag)}
     declared = {begin for tag in declared_node_tags(context) for begin in begins_of(tag)}
-    names = {*domains(context, "nlocation"), *domains(context, "migration")}
+    names = domains_of_nodes(context)
     owned = {item.prefix.rstrip(":") for item in context.policy.owned if Level.NODE in item.levels}
     is_said = not used.isdisjoint(names) or not (owned & declared).issubset(names)  # which tags nodes are to have
     guess = Guesses()
@@ -208,7 +208,7 @@ _RACKS: Final = _set("n1, n2", "rack:1") + _set("n3, n4", "rack:2")
     **show("gpolicy: v1\nkind: TagRules\nexclusion: […]\nfailure_domains: [rack]\n", bad="rack", good="service"),
 )
 def exclusion_of_node_tags(context: Context) -> Iterator[Hit]:
-    names = suffixes(context.tags, "nlocation") | suffixes(context.tags, "migration")
+    names = suffixes(context.tags, "nlocation", "migration")
     of_nodes = sorted({tag.text for tag in context.tags if tag.level is Level.NODE and not tag.family})
     for tag in context.tags:
         if tag.family != "iextags" or not tag.suffix or tag.suffix.startswith(HTOOLS):
@@ -240,8 +240,7 @@ def domains_leave_none(context: Context) -> Iterator[Hit]:
         nodes = context.tagged_nodes.get(group.name, ()) if has_mirrors(context, group) else ()
         kinds: dict[tuple[frozenset[str], ...], list[TaggedNode]] = {}
         for node in nodes:
-            moving = frozenset(tag for name in migration for tag in node.of(name))
-            kinds.setdefault((moving, *(node.of(name) for name in failure)), []).append(node)
+            kinds.setdefault((_migration_tags(node, migration), *(node.of(name) for name in failure)), []).append(node)
         if len(kinds) > 300:  # too many to compare each with each
             continue
         alone = [node for kind, alike in kinds.items() if _is_left_alone(kind, kinds, allowed) for node in alike]

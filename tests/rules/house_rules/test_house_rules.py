@@ -11,7 +11,7 @@ import pytest
 from gpolicy.checking import value_schema
 from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.checking.repository import Checker
-from gpolicy.checking.settings_tables import Overrides, settings_for, settings_of
+from gpolicy.checking.settings_tables import Overrides, settings_for, settings_of_each
 from gpolicy.errors import InputError, RequestError
 from gpolicy.findings import Finding, Severity
 from gpolicy.forecast.telling import FORECAST
@@ -241,7 +241,7 @@ def test_settings_name_one_rule_or_all(settings: str, left: list[str], tmp_path:
 
 def test_settings_change_the_severity_of_one_rule(tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text(TWO, encoding="utf-8")
-    made = settings_of(tmp_path, Overrides(severity=("house/ratio=info", "GP950=warning")))
+    made = settings_of_each([tmp_path], Overrides(severity=("house/ratio=info", "GP950=warning")))[0]
     found = find_mistakes(load_policy(tmp_path), today=TODAY, forecast=FORECAST, settings=made)
     assert {item.name: item.severity for item in found} == {
         "house/ratio": Severity.INFO,
