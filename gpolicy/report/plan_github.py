@@ -11,10 +11,8 @@ from gpolicy.impact.impact import Impact
 from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.plan.built_in_guards import can_be_allowed
 from gpolicy.plan.plan import Plan
-from gpolicy.report.answer import Section, Weight
+from gpolicy.report.answer import Answer, Section, Weight
 from gpolicy.report.github import Annotation, finding_annotation, github
-from gpolicy.report.impact_sections import impact_sections, unknown_in
-from gpolicy.report.plan_words import amount, full_verdict, not_compared
 from gpolicy.report.violations_section import breach_words
 
 _SIZES: Final = ("minmax", "disk-templates")
@@ -23,6 +21,7 @@ _SIZES: Final = ("minmax", "disk-templates")
 
 def plan_github(
     plan: Plan,
+    answer: Answer,
     *,
     impact: Impact | None = None,
     guard_places: Mapping[str, Span] | None = None,
@@ -30,17 +29,16 @@ def plan_github(
 ) -> str:
     """Return the plan as workflow commands, worst first, ending in the verdict as a line of the log.
 
-    `guard_places` says where the policy declares a guard, by its name; `locate` turns the name of a file into its path
-    in the repository.
+    `answer` is that of the plan. `guard_places` says where the policy declares a guard, by its name; `locate` turns the
+    name of a file into its path in the repository.
     """
-    known = impact if plan.changes else None
-    sections = list(impact_sections(known)) if known else []
-    unknown = (*(unknown_in(known, sections) if plan.changes else ()), *not_compared(plan))
-    annotations = [*_unknown(unknown), *map(finding_annotation, plan.findings), *_guards(plan, guard_places or {})]
-    if known is not None:
-        annotations += [*_violations(plan, known), *_sections(sections)]
-    much = f" ({amount(plan)})" if plan.changes else ""
-    return github(annotations, f"{'; '.join((full_verdict(plan, known, sections), *unknown))}{much}", locate=locate)
+    annotations = [*_unknown(answer.unknown), *map(finding_annotation, plan.findings)]
+    annotations += _guards(plan, guard_places or {})
+    if impact is not None and plan.changes:
+        annotations += _violations(plan, impact)
+    annotations += _sections(below for section in answer.sections for below in section.sections)
+    much = f" ({answer.amount})" if answer.amount else ""
+    return github(annotations, f"{answer.first_line}{much}", locate=locate)
 
 
 def _guards(plan: Plan, places: Mapping[str, Span]) -> Iterator[Annotation]:

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.findings import Finding, Severity, Span
+from gpolicy.impact.impact import Impact
+from gpolicy.plan.plan import Plan
 from gpolicy.printable import printable
 from gpolicy.report.github import MOST_SHOWN, findings_github
+from gpolicy.report.plan_answer import plan_answer
 from gpolicy.report.plan_github import plan_github
 from tests.report.impact_samples import full_impact
 from tests.report.plan_samples import HOSTILE, empty_plan, full_plan, hostile
@@ -89,9 +93,13 @@ def test_no_text_becomes_a_command_of_its_own(texts: list[tuple[str, str, str]])
         assert properties.get("file", "") == printable(file)
 
 
+def annotated(plan: Plan, *, impact: Impact | None = None, places: Mapping[str, Span] | None = None) -> str:
+    return plan_github(plan, plan_answer(plan, impact=impact), impact=impact, guard_places=places)
+
+
 def test_a_plan_says_guards_violations_and_what_gets_worse() -> None:
     place = Span("policies/guards.yaml", 5, 3, 5, 10)
-    text = plan_github(full_plan(), impact=full_impact(), guard_places={"no-shrink": place})
+    text = annotated(full_plan(), impact=full_impact(), places={"no-shrink": place})
     found = commands(text)
     level, properties, message = found[0]
     assert (level, properties["file"], properties["line"]) == ("error", "policies/guards.yaml", "5")
@@ -113,13 +121,13 @@ def test_a_plan_says_guards_violations_and_what_gets_worse() -> None:
 
 
 def test_hostile_names_of_a_plan_stay_in_their_lines() -> None:
-    plain = plan_github(full_plan(), impact=full_impact())
-    wild = plan_github(full_plan(hostile), impact=full_impact(hostile))
+    plain = annotated(full_plan(), impact=full_impact())
+    wild = annotated(full_plan(hostile), impact=full_impact(hostile))
     assert len(wild.splitlines()) == len(plain.splitlines())
     assert len(commands(wild)) == len(commands(plain))
 
 
 def test_a_plan_without_a_change_says_so_and_no_more() -> None:
-    assert plan_github(empty_plan(), impact=full_impact()) == ("No changes: the cluster is what the policy declares\n")
+    assert annotated(empty_plan(), impact=full_impact()) == ("No changes: the cluster is what the policy declares\n")
     refused = replace(empty_plan(), findings=(finding(Severity.ERROR),))
-    assert commands(plan_github(refused))[0][0] == "error"
+    assert commands(annotated(refused))[0][0] == "error"

@@ -195,7 +195,7 @@ def _planned(
         answer=answer,
         own={
             "json": lambda: json_text(data()),
-            "github": lambda: plan_github(made, impact=impact, guard_places=places, locate=repository_path),
+            "github": lambda: plan_github(made, answer(), impact=impact, guard_places=places, locate=repository_path),
         },
         errors=planned.errors,
         files=policy.files,
