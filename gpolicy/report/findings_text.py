@@ -108,12 +108,12 @@ class _Writer:
         wide = [1] * len(cells) if is_plain else [columns(cell) for cell in cells]
         start = min(span.column - 1 - cut, len(cells))
         stop = max(min(end - 1 - cut, len(cells)), start)
-        first, last = _window(wide, start, stop, self._width)
+        gutter = f"  {span.line} | "
+        first, last = _window(wide, start, stop, self._width - len(gutter) - 2 * len(_ELLIPSIS))
         before = sum(wide[first:start])
         under = sum(wide[start : min(stop, last)])
         left = _ELLIPSIS if cut + first else ""
         right = _ELLIPSIS if cut + last < len(line) else ""
-        gutter = f"  {span.line} | "
         yield f"{gutter}{left}{''.join(cells[first:last])}{right}".rstrip()
         carets = "^" * max(under, 1)
         yield f"{' ' * (len(gutter) - 2)}| {' ' * (len(left) + before)}{self._paint(tone, carets)}"
