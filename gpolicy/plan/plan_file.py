@@ -96,9 +96,7 @@ def plan_in(written: Record) -> Plan:
 
 def _check_format(written: Record) -> None:
     if (kind := written.text_or_none("kind") or "gpolicy-plan") != "gpolicy-plan":
-        hint = (
-            "`gpolicy apply FILE` carries moves out; `remedy --script` and `evacuate --script` write them as a script"
-        )
+        hint = "`gpolicy apply FILE` carries moves out, `gpolicy render FILE` writes them as a script"
         message = f"{written.where}: this is not a plan: its kind is {shown(kind)}"
         raise InputError(message, hint=hint if kind == "gpolicy-remedy" else None)
     version, made_by = written.text("format_version"), written.text_or_none("gpolicy") or ""

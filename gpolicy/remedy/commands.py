@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from gpolicy import __version__
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
+from gpolicy.cluster.state import describe_source
 from gpolicy.ganeti.commands import Command, shell_line
 from gpolicy.htools.hbal_commands import arguments, job_sets, touched_nodes
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
@@ -19,7 +20,7 @@ from gpolicy.plan.effects import Effect, effect_words
 from gpolicy.printable import count
 from gpolicy.remedy.faults import Layout
 from gpolicy.remedy.moving import Movers, Trial
-from gpolicy.remedy.saved_remedy import Move, Supposed, command_of
+from gpolicy.remedy.saved_remedy import Move, SavedRemedy, command_of
 from gpolicy.render.script import name_for_script, script_environment
 
 if TYPE_CHECKING:
@@ -90,25 +91,26 @@ def downtime(step: Balanced, state: ClusterState) -> str:
     return "stops and starts again (always_failover)" if observed.always_failover else ""
 
 
-def moves_script(moves: Sequence[Move], state: ClusterState, again: str, supposed: Supposed | None = None) -> str:
+def moves_script(remedy: SavedRemedy, again: str) -> str:
     """Return the script that carries moves on the cluster in `state` out in job sets, and undoes them with `--back`.
 
     It looks first whether what they suppose holds, as far as commands of Ganeti show it in a line. `again` is the
     command that works out other moves.
     """
+    moves, supposed = remedy.moves, remedy.supposed
     effects = () if supposed is None else supposed.effects
     checks = [(effect, _check(effect)) for effect in effects]
     template = script_environment().get_template("remedy.sh.j2")
     by_set = [list(jobs) for _, jobs in groupby(enumerate(moves), key=lambda item: item[1].job_set)]
     sets = [[_forward(moves[number:]) for number, _ in jobs] for jobs in by_set]
     back = [[_way_back(moves[: number + 1]) for number, _ in jobs] for jobs in reversed(by_set)]
-    heading = f"Move instances of cluster {state.name}: {count(len(moves), 'move')}, {count(len(sets), 'set')}"
+    heading = f"Move instances of cluster {remedy.cluster}: {count(len(moves), 'move')}, {count(len(sets), 'set')}"
     return template.render(
         heading=heading,
         version=__version__,
-        cluster=name_for_script(state.name),
-        cluster_uuid=state.cluster.identity.uuid,
-        read_from=state.read_from,
+        cluster=name_for_script(remedy.cluster),
+        cluster_uuid=remedy.cluster_uuid,
+        read_from=describe_source(remedy.source, remedy.snapshot),
         sets=sets,
         back=back,
         supposed=supposed,

@@ -153,6 +153,7 @@ class SavedRemedy(Procedure):
 
     supposed: Supposed | None = None
     residents: Mapping[str, Words] = field(default_factory=dict)
+    moves: tuple[Move, ...] = ()
 
     @property
     def outcome(self) -> tuple[Effect, ...]:
@@ -185,6 +186,7 @@ def save_moves(moves: Sequence[Move], state: ClusterState, supposed: Supposed | 
         snapshot=state.snapshot,
         supposed=supposed,
         residents=residents_of(contents(state, instances=True), nodes),
+        moves=tuple(moves),
     )
 
 
@@ -322,6 +324,7 @@ def _remedy(written: Record) -> SavedRemedy:
         snapshot=read_snapshot(written),
         supposed=_supposed(written),
         residents={name: residents.texts(name) for name in residents.fields},
+        moves=tuple(moves),
     )
     if wrong := next(_contradictions(moves, found), None):
         raise InputError(f"{written.where}: {wrong}", hint=f"the file was changed after it was made: {_REMAKE}")

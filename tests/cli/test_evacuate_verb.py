@@ -165,3 +165,23 @@ def test_instances_that_stay_for_one_reason_share_a_row_with_a_legend() -> None:
     rows = [line.strip() for line in done.stdout.splitlines() if "group spare: Not enough online nodes" in line]
     assert rows == ["group dedicated: 6 refused by memory (FailMem), group spare: Not enough online nodes"]
     assert "\nFailMem: htools' word" in done.stdout
+
+
+def test_moves_that_were_kept_become_a_script_later(tmp_path: Path) -> None:
+    file, script, later = (tmp_path / name for name in ("moves.json", "moves.sh", "later.sh"))
+    gpolicy("evacuate", *SNAPSHOT, "node2", "--save", file, "--script", script)
+    gpolicy("render", file, "--script", later)
+    asked, rendered = (path.read_text(encoding="utf-8") for path in (script, later))
+    assert "gpolicy evacuate node2 --state local:" in asked
+    assert rendered == asked.replace("gpolicy evacuate node2 --state", "gpolicy remedy --state")
+    refused = gpolicy("render", file, "--rollback")
+    assert (refused.returncode, "run it with --back" in refused.stderr) == (3, True)
+
+
+def test_what_does_not_fit_on_the_screen_is_counted_and_what_moves_break_is_said_where_something_stays() -> None:
+    said = gpolicy("evacuate", *SNAPSHOT, "node4").stdout
+    assert "\nMoves: 8 moves\n" in said
+    verdict = gpolicy("evacuate", *SNAPSHOT, "node4", "--primary-only", "--ignore-soft-errors", "-q").stdout
+    assert " ".join(verdict.split()).startswith(
+        "node4 cannot be emptied of what runs there: 1 of 5 instances stays; but worse: 2 new conflicts: "
+    )

@@ -250,7 +250,9 @@ def _exit_code(made: Plan, *, detailed: bool) -> int:
 
 @verbs.command("render")
 def render(
-    plan_file: Annotated[Path, typer.Argument(..., metavar="PLAN.JSON", help="A plan of `gpolicy plan --save`.")],
+    plan_file: Annotated[
+        Path, typer.Argument(..., metavar="PLAN.JSON", help="What `gpolicy plan`, `remedy` or `evacuate` saved.")
+    ],
     script: Annotated[
         Path | None,
         typer.Option("--script", metavar="FILE", help="File to write (executable); default: standard output."),
@@ -261,17 +263,25 @@ def render(
     *,
     rollback: Annotated[bool, typer.Option("--rollback", help="Write the script that undoes the plan.")] = False,
 ) -> int:
-    """Write a plan as a shell script of gnt-* commands."""
+    """Write a plan, a remedy or an evacuation as a shell script of gnt-* commands."""
     from gpolicy.cli.output import check_no_file_is_lost  # noqa: PLC0415
     from gpolicy.cli.pager import write_long  # noqa: PLC0415
     from gpolicy.opening import write_program  # noqa: PLC0415
-    from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
+    from gpolicy.plan.plan import Plan  # noqa: PLC0415
+    from gpolicy.remedy.commands import moves_script  # noqa: PLC0415
+    from gpolicy.remedy.saved_remedy import SavedRemedy, read_procedure  # noqa: PLC0415
     from gpolicy.render.script import render_script  # noqa: PLC0415
 
     output = renamed(script, output, "--script")
     check_no_file_is_lost(plan_file, output)
-    plan = read_plan(plan_file, signers_for(plan_file, signers, signature))
-    text = render_script(plan, rollback=rollback)
+    plan = read_procedure(plan_file, signers_for(plan_file, signers, signature))
+    match plan:
+        case SavedRemedy() if rollback:
+            raise UsageError("the script of moves leads back itself", hint="leave --rollback out; run it with --back")
+        case SavedRemedy():
+            text = moves_script(plan, "gpolicy remedy --state local:")
+        case Plan():
+            text = render_script(plan, rollback=rollback)
     if output is None:
         write_long(text)
     else:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from math import ceil
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -108,7 +108,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
             answer=lambda: answer,
             own={"json": lambda: json_text(remedy_data(report, saved()))},
             policy=(given,) if given and plan is None else (),
-            following=here.write(report.steps, cluster.state, saved, partial(remedy_data, report), answer, slowest),
+            following=here.write(saved, partial(remedy_data, report), answer, slowest),
         )
 
     return run(work, clusters, None if plan else given, outputs, verb="remedy")
@@ -210,7 +210,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
             answer=lambda: answer,
             own={"json": lambda: json_text(evacuate_data(report))},
             policy=(policy,) if policy else (),
-            following=here.write(report.moved, cluster.state, saved, data, answer, slowest),
+            following=here.write(saved, data, answer, slowest),
         )
 
     return run(work, clusters, policy, outputs, verb="evacuate")
@@ -243,8 +243,6 @@ class _Files:
 
     def write(
         self,
-        moves: Sequence[Move],
-        state: ClusterState,
         saved: Callable[[], SavedRemedy],
         data: Callable[[SavedRemedy], dict[str, Any]],
         answer: Answer,
@@ -254,7 +252,6 @@ class _Files:
 
         `saved` makes the moves as `gpolicy apply` needs them, `data` makes JSON's own types of these.
         """
-        from gpolicy.ganeti.commands import shell_line  # noqa: PLC0415
         from gpolicy.opening import write_private, write_program  # noqa: PLC0415
         from gpolicy.remedy.commands import moves_script  # noqa: PLC0415
         from gpolicy.report.answer_file import kept_text  # noqa: PLC0415
@@ -269,8 +266,8 @@ class _Files:
             following.append(f"wrote {self.save}: gpolicy show {file} shows it again")
             following.append(f"next{when}: gpolicy apply {file} --to DST{patience}")
         if self.script is not None:
-            again = shell_line(("gpolicy", *self.again, "--state", "local:"))
-            write_program(self.script, moves_script(moves, state, again, saved().supposed).encode())
+            again = join(("gpolicy", *self.again, "--state", "local:"))
+            write_program(self.script, moves_script(saved(), again).encode())
             following.append(f"wrote {self.script}: read it, and run it on the master of the cluster{when}")
         return tuple(following)
 
