@@ -263,7 +263,7 @@ def render(
     *,
     rollback: Annotated[bool, typer.Option("--rollback", help="Write the script that undoes the plan.")] = False,
 ) -> int:
-    """Write a plan, a remedy or an evacuation as a shell script of gnt-* commands."""
+    """Write a plan, or moves, as a shell script of gnt-* commands."""
     from gpolicy.cli.output import check_no_file_is_lost  # noqa: PLC0415
     from gpolicy.cli.pager import write_long  # noqa: PLC0415
     from gpolicy.opening import write_program  # noqa: PLC0415
