@@ -128,13 +128,6 @@ class Disk:
     spindles: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Nic:
-    """One network interface: the uuid of its network, None for an unmanaged one."""
-
-    network: str | None = None
-
-
 Load = tuple[float, float, float, float]
 """Utilisation of cpu, memory, disk and network."""
 
@@ -143,9 +136,10 @@ Load = tuple[float, float, float, float]
 class Instance:
     """An instance, existing or wanted.
 
-    `disk` is the space charged on each of its nodes. `exclusion_tags`, `desired_tags` and
-    `location_score` are filled in by the merge from cluster tags and node tags. Under over-subscription `memory` is
-    what it is guaranteed and `maximum_memory` what it may burst to (None: no more).
+    `disk` is the space charged on each of its nodes. `networks` are the uuids of those of its interfaces, None for an
+    unmanaged one. `exclusion_tags`, `desired_tags` and `location_score` are filled in by the merge from cluster tags
+    and node tags. Under over-subscription `memory` is what it is guaranteed and `maximum_memory` what it may burst to
+    (None: no more).
     """
 
     index: int
@@ -162,7 +156,7 @@ class Instance:
     spindle_use: int = 1
     tags: tuple[str, ...] = ()
     forthcoming: bool = False
-    nics: tuple[Nic, ...] = ()
+    networks: tuple[str | None, ...] = ()
     load: Load = (1.0, 1.0, 1.0, 1.0)
     exclusion_tags: tuple[str, ...] = ()
     desired_tags: frozenset[str] = frozenset()

@@ -33,19 +33,6 @@ class Budget:
             raise too_long(before - self.left)
 
 
-def make_allocator(
-    candidates: Candidates,
-    rules: CapacityRules,
-    *,
-    capacity_checks: bool,
-    each: bool = False,
-    budget: Budget | None = None,
-) -> Allocator:
-    """Return an allocator for `candidates` (`Allocator`). It raises TooLongError when the work goes beyond `budget`."""
-    law, allowed = ReferenceEngine(candidates, rules), budget or Budget(each=2**62)
-    return CompiledAllocator(law, loaded_library(), capacity_checks=capacity_checks, each=each, budget=allowed)
-
-
 @dataclass(slots=True)
 class _Opened:
     """A cluster in the engine.
@@ -60,19 +47,23 @@ class _Opened:
 
 
 class CompiledAllocator(Allocator):
-    """Standard and tiered allocation within a budget, by the compiled engine.
+    """Standard and tiered allocation by the compiled engine. Raises TooLongError when the work goes beyond `budget`.
 
-    `engine` is the law, if there is no compiled one (`library` None) or it cannot answer.
+    `engine` is the law, if there is no compiled one or it cannot answer.
     """
 
-    engine: ReferenceEngine
-
     def __init__(
-        self, law: ReferenceEngine, library: ctypes.CDLL | None, *, capacity_checks: bool, each: bool, budget: Budget
+        self,
+        candidates: Candidates,
+        rules: CapacityRules,
+        *,
+        capacity_checks: bool,
+        each: bool = False,
+        budget: Budget | None = None,
     ) -> None:
-        super().__init__(law, capacity_checks, each)
-        self._budget = budget
-        self._library = library
+        super().__init__(ReferenceEngine(candidates, rules), capacity_checks, each)
+        self._budget = budget or Budget(each=2**62)
+        self._library = loaded_library()
         self._opened: _Opened | None = None
         self._lock = threading.Lock()
 
@@ -100,32 +91,27 @@ class CompiledAllocator(Allocator):
         if self._library is None or instance.index >= 0 or instance.forthcoming:
             return None
         with self._lock:
-            return self._ask(self._library, question, state, instance, limit)
-
-    def _ask(
-        self, library: ctypes.CDLL, question: Question, state: AllocationState, instance: Instance, limit: int | None
-    ) -> AllocationState | None:
-        try:
-            opened, keep = self._follow(library, state, instance)
-            wanted = opened.cluster.instance(instance)
-            opened.known = {key: (known, count) for key, (known, count) in opened.known.items() if count <= keep}
-            opened.engine.allow(min(self._budget.left, self._budget.each))
-            status, result = opened.engine.ask(question, wanted, keep=keep, limit=limit)
-            self._budget.left -= opened.engine.steps
-            answered(status, opened.engine, state.nodes, fit=True)
-        except UnfitError:
-            refuse_absurd_numbers(state.nodes.values(), (*state.instances.values(), instance))
-            return None
-        placed = opened.engine.placements(keep)
-        after = with_placements(state, instance, placed, opened.cluster.indices, force=self.engine.rules.force)
-        after = replace(
-            after,
-            failures=tuple(result.failures),
-            attempted=bool(result.attempted) or state.attempted,
-            refused=bool(result.refused) or state.refused,
-        )
-        opened.known[id(after.nodes)] = (after, keep + len(placed))
-        return after
+            try:
+                opened, keep = self._follow(self._library, state, instance)
+                wanted = opened.cluster.instance(instance)
+                opened.known = {key: (known, count) for key, (known, count) in opened.known.items() if count <= keep}
+                opened.engine.allow(min(self._budget.left, self._budget.each))
+                status, result = opened.engine.ask(question, wanted, keep=keep, limit=limit)
+                self._budget.left -= opened.engine.steps
+                answered(status, opened.engine, state.nodes, fit=True)
+            except UnfitError:
+                refuse_absurd_numbers(state.nodes.values(), (*state.instances.values(), instance))
+                return None
+            placed = opened.engine.placements(keep)
+            after = with_placements(state, instance, placed, opened.cluster.indices, force=self.engine.rules.force)
+            after = replace(
+                after,
+                failures=tuple(result.failures),
+                attempted=bool(result.attempted) or state.attempted,
+                refused=bool(result.refused) or state.refused,
+            )
+            opened.known[id(after.nodes)] = (after, keep + len(placed))
+            return after
 
     def _follow(self, library: ctypes.CDLL, state: AllocationState, instance: Instance) -> tuple[_Opened, int]:
         """Return the engine, and how many of its placements lead to `state`. Raise UnfitError."""

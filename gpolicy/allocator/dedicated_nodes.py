@@ -87,17 +87,11 @@ def search_dedicated(
 
 def _search_all(nodes: Nodes, instance: Instance, candidates: Candidates, options: RequestOptions) -> Attempt:
     """Try every candidate, one by one, as the law does."""
-    best: Placement | None = None
-    successes, failures = 0, list[FailReason]()
-    for tried in try_each_dedicated(nodes, instance, candidates, force=options.ignore_soft_errors):
-        for _, trial in tried:
-            if isinstance(trial, FailReason):
-                failures.append(trial)
-                continue
-            successes += 1
-            if best is None or best.metric >= trial.metric:
-                best = trial
-    return Attempt(count_failures(failures), successes, best)
+    tried = try_each_dedicated(nodes, instance, candidates, force=options.ignore_soft_errors)
+    trials = [trial for some in tried for _, trial in some]
+    failures = count_failures([trial for trial in trials if isinstance(trial, FailReason)])
+    possible = [trial for trial in reversed(trials) if isinstance(trial, Placement)]  # of equal ones the later wins
+    return Attempt(failures, len(possible), min(possible, key=lambda placement: placement.metric, default=None))
 
 
 def _how_many(node: Node, sample: Instance) -> int:

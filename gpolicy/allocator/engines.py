@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from gpolicy.allocator.redundancy import Instances
 
 NO_CANDIDATES = SingleCandidates(())
-_LEAVING = {"PRIMARY": Leaving.PRIMARY, "SECONDARY": Leaving.SECONDARY, "ALL": Leaving.BOTH}
-"""What each mode of an evacuation is to the engine."""
 MOST_PLACEMENTS = 1 << 20
 """The greatest number of instances that a run may place (placing.c)."""
 MOST_LEVELS = 1 << 18
@@ -221,7 +219,7 @@ class Narrowing:
         if secondary is not None and instance.index not in secondary.secondaries:
             unlisted |= Unlisted.SECONDARY
         try:
-            found = self._engine.move(instance, _LEAVING[asked.mode.name], unlisted, candidates, force=asked.force)
+            found = self._engine.move(instance, Leaving[asked.mode.name], unlisted, candidates, force=asked.force)
         except UnfitError:
             self._engine = None
             return candidates

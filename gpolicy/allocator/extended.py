@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.allocator.compiled_allocation import Budget, make_allocator
+from gpolicy.allocator.compiled_allocation import Budget, CompiledAllocator
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import truncate
 from gpolicy.allocator.placement import NO_FAILURES, add_counts
@@ -34,7 +34,7 @@ def limited_allocator(candidates: Candidates, rules: CapacityRules, budget: Budg
     """Return an allocator that tests each placement against `rules`, as hail does against one failure."""
     if rules.oversubscription is not None:
         return _OversubscribedAllocator(candidates, rules, budget)
-    return make_allocator(candidates, rules, capacity_checks=rules.failures > 0, each=True, budget=budget)
+    return CompiledAllocator(candidates, rules, capacity_checks=rules.failures > 0, each=True, budget=budget)
 
 
 class _OversubscribedAllocator(Allocator):

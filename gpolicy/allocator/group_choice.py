@@ -61,7 +61,7 @@ def describe(attempt: Attempt, nodes: Nodes) -> str:
 
 def connected(group: Group, instance: Instance) -> bool:
     """Whether the group is connected to every network that the instance needs."""
-    return all(nic.network is None or nic.network in group.networks for nic in instance.nics)
+    return all(network is None or network in group.networks for network in instance.networks)
 
 
 def choose_group(

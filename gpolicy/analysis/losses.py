@@ -315,7 +315,7 @@ class SureLosses:
     def _takers_of(self, instance: Instance) -> tuple[int, ...]:
         """Return nodes that take an instance that is not mirrored, or a copy of it: one more than are enough."""
         source = instance.primary if instance.template.movable_foreign else NO_NODE
-        size = (instance.memory, instance.disk, instance.disks, instance.vcpus, instance.spindle_use, instance.nics)
+        size = (instance.memory, instance.disk, instance.disks, instance.vcpus, instance.spindle_use, instance.networks)
         kind = (instance.template, instance.status, instance.forthcoming, instance.ignores_policy)
         key = (source, size, kind)
         if key not in self._takers:

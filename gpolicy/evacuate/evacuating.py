@@ -51,6 +51,7 @@ from gpolicy.ganeti.htools_reading import HailParameters
 from gpolicy.htools.hbal_commands import job_sets
 from gpolicy.printable import count, some
 from gpolicy.progress import Tell, silent
+from gpolicy.remedy.moving import copied_by
 from gpolicy.remedy.saved_remedy import AS_HAIL, Words, command_of
 from gpolicy.stopping import Stop, never
 from gpolicy.what_if.load import elsewhere, offline
@@ -267,7 +268,7 @@ class _Evacuation:
                 nodes_after=after,
                 does=does,
                 commands=commands,
-                copied=copied_by(moves),
+                copied=sum(map(copied_by, moves)),
                 touched=frozenset(cluster.nodes[index].facts.name for index in touched - {NO_NODE}),
                 candidates=known.get(instance.name),
             )
@@ -399,12 +400,6 @@ def commands_of(moves: Sequence[InstanceMove], nodes: Nodes) -> Iterator[tuple[s
         elif running:
             what = "migrate"
         yield what, command_of(("gnt-instance", *words, *to, instance))
-
-
-def copied_by(moves: Sequence[InstanceMove]) -> int:
-    """Return the disk (MiB) that the moves copy from node to node; a forthcoming instance has none yet."""
-    copies = (move.instance for move in moves if move.kind is MoveKind.REPLACE_SECONDARY)
-    return sum(disk.size for instance in copies if not instance.forthcoming for disk in instance.disks)
 
 
 def work_of(asked: Departure) -> int:

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from gpolicy.allocator.cluster_data import Instance, Spec
 from gpolicy.allocator.cluster_score import cluster_score, ordered_sum
-from gpolicy.allocator.compiled_allocation import Budget, make_allocator
+from gpolicy.allocator.compiled_allocation import Budget, CompiledAllocator
 from gpolicy.allocator.engines import Usable, usable_groups
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide, fixed, shown_float, truncate
@@ -69,19 +69,20 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
         # with a limit of 0 the tiered phase needs no candidates, so its results are still printed
         state = AllocationState(nodes, cluster.instances)
         _after(options, cluster, state, "tiered")
-        report.tiered(specs[0], _Run(state, state, stopped=False))
+        report.tiered(specs[0], _Run(state, stopped=False))
         raise InputError(f"failure during allocation: {error}") from None
     initial = AllocationState(nodes, cluster.instances)
     wanted = [Instance.wanted(spec, template, spindle_use) for spec in specs]
     final = initial if allocator is None else _tiered(allocator, initial, wanted, options.limit)
     _after(options, cluster, final, "tiered")
-    report.tiered(specs[0], _Run(initial, final, stopped=allocator is None))
+    report.tiered(specs[0], _Run(final, stopped=allocator is None))
     final = initial
     if allocator is not None:
         final = allocator.standard(initial, Instance.wanted(standard, template, spindle_use), options.limit)
     _after(options, cluster, final, "standard")
-    report.standard(standard, _Run(initial, final, stopped=allocator is None))
-    report.end()
+    report.standard(standard, _Run(final, stopped=allocator is None))
+    if options.machine_readable:
+        sys.stdout.write("HTS_OK=1\n")
 
 
 def _tiered(
@@ -129,7 +130,7 @@ def _allocator(nodes: Mapping[int, Node], count: int, usable: Usable, options: O
     if missing is not None:
         raise missing
     budget = Budget(each=_MOST_STEPS)
-    return make_allocator(candidates, usable.rules, capacity_checks=not options.no_capacity_checks, budget=budget)
+    return CompiledAllocator(candidates, usable.rules, capacity_checks=not options.no_capacity_checks, budget=budget)
 
 
 def _after(options: Options, cluster: Cluster, state: AllocationState, kind: str) -> None:
@@ -190,9 +191,8 @@ class _Totals:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One phase: its first and last state; `stopped` if the cluster's state forbade it."""
+    """One phase: its last state; `stopped` if the cluster's state forbade it."""
 
-    initial: AllocationState
     final: AllocationState
     stopped: bool
 
@@ -216,7 +216,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Printed:
-    """What a report is about. Its parts are asked for in their order: cluster, tiered, standard, end."""
+    """What a report is about. Its parts are asked for in their order: cluster, tiered, standard."""
 
     nodes: Mapping[int, Node]
     instances: int
@@ -273,10 +273,6 @@ class _MachineReport(_Printed):
         self._key("ALLOC_FAIL_REASON", run.failures[0][0].title.upper())
         for reason, count in run.failures:
             self._key(f"ALLOC_{reason.title.upper()}_CNT", str(count))
-
-    def end(self) -> None:
-        """Print the marker of success."""
-        self._key("OK", "1")
 
     def _key(self, key: str, value: str) -> None:
         plain = all(character.isalnum() or character == "." for character in value)
@@ -364,9 +360,6 @@ class _HumanReport(_Printed):
         sys.stdout.write(f"  - {len(run.final.placed):3d} instances allocated\n")
         self._tail(run)
 
-    def end(self) -> None:
-        """Nothing more to say."""
-
     @property
     def _exclusive(self) -> bool:
         return any(node.facts.exclusive for node in self.nodes.values())
@@ -388,7 +381,7 @@ class _HumanReport(_Printed):
         width = max(map(len, shown))
         sys.stdout.write(
             f"  - most likely failure reason: {run.failures[0][0].title}\n"
-            f"  - initial cluster score: {fixed(cluster_score(run.initial.nodes.values()), 8)}\n"
+            f"  - initial cluster score: {fixed(cluster_score(self.nodes.values()), 8)}\n"
             f"  -   final cluster score: {fixed(cluster_score(run.final.nodes.values()), 8)}\n"
         )
         for name, value in shown.items():

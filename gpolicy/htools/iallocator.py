@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, Nic, NodeData
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, NodeData
 from gpolicy.allocator.enumerations import BY_ADMIN_STATE, NO_NODE, InstanceStatus
 from gpolicy.errors import InputError
 from gpolicy.htools import json_fields
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     Item = TypeVar("Item")
 
 NIC_MODES = frozenset({"bridged", "routed", "openvswitch"})
-_UNMANAGED = Nic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def parse_instance(
     tags = fields.texts("tags")
     template = fields.get("disk_template", json_fields.as_disk_template)
     spindle_use = fields.whole("spindle_use")
-    nics = tuple([_nic(name, plain_object(entry)) for entry in _array(fields.get("nics", _unchanged))])
+    networks = tuple([_network(name, plain_object(entry)) for entry in _array(fields.get("nics", _unchanged))])
     state = values.get("admin_state")
     primary, secondary = places() if places is not None else (NO_NODE, NO_NODE)
     return Instance(
@@ -93,7 +92,7 @@ def parse_instance(
         spindle_use=spindle_use,
         tags=tags,
         forthcoming=values.get("forthcoming") is True,
-        nics=nics,
+        networks=networks,
     )
 
 
@@ -160,12 +159,12 @@ def _placed_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int
     return parse_instance(index, name, values, places)
 
 
-def _nic(instance: str, values: dict[str, Json]) -> Nic:
+def _network(instance: str, values: dict[str, Json]) -> str | None:
     fields = Fields("", values)
     _, _, mode, _, _, network = map(fields.text_or_none, ("mac", "ip", "mode", "link", "bridge", "network"))
     if mode is not None and mode not in NIC_MODES:
         raise InputError(f"invalid NIC mode in instance {instance}")
-    return _UNMANAGED if network is None else Nic(network)
+    return network
 
 
 def _array(value: Json) -> list[Json]:

@@ -139,8 +139,8 @@ def _losses(layout: Layout, without: str | None = None) -> tuple[int, int]:
 
 
 def copied_by(move: InstanceMove) -> int:
-    """Return the disk (MiB) that a move copies: all of the instance's, onto its new node."""
-    if move.target == NO_NODE or not move.instance.template.local:
+    """Return the disk (MiB) that a move copies: all of the instance's, onto its new node, unless it is not made yet."""
+    if move.target == NO_NODE or not move.instance.template.local or move.instance.forthcoming:
         return 0
     return sum(disk.size for disk in move.instance.disks)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, SpecPair
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, component_values, statistics
-from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.configured_resources import (
     NodeResources,
     configured_cluster,
@@ -19,7 +19,7 @@ from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instance
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason, InstanceStatus
 from gpolicy.allocator.extended import memory_for_instances
 from gpolicy.allocator.group_choice import Wanted
-from gpolicy.allocator.instance_moves import failover, may_migrate
+from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, may_migrate
 from gpolicy.allocator.merge import inconsistent_nodes, merge
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary
@@ -49,7 +49,7 @@ def test_allocation_efficiency_34_standard_instances_without_it(reference: bool)
     weights = tuple(0.0 if item.name == "reserved_mem_rtotal" else item.weight for item in COMPONENTS)
     where = merge(simulate(["p,6,204801,10241,21"]))
     candidates = candidate_nodes(where.groups, where.nodes, 2)
-    made = make_allocator(candidates, CapacityRules(weights=weights), capacity_checks=True)
+    made: Allocator = CompiledAllocator(candidates, CapacityRules(weights=weights), capacity_checks=True)
     made = law_of(made) if reference else made
     result = made.standard(start(where), instance(1024, 10240, 2, DiskTemplate.DRBD), None)
     assert len(result.placed) == 34
@@ -349,7 +349,7 @@ def test_location_awareness_migration_goes_from_the_old_hypervisor_to_the_new_on
     assert may_migrate(old, new)
     assert not may_migrate(new, old)
     existing = instance(GIB, GIB, 1, DiskTemplate.DRBD, index=0, primary=1, secondary=0)
-    assert failover(where.nodes, existing, force=True) is FailReason.MIG
+    assert apply_move(where.nodes, InstanceMove(MoveKind.FAILOVER, existing), force=True) is FailReason.MIG
 
 
 def test_location_awareness_an_allowed_migration_is_unidirectional() -> None:

@@ -16,7 +16,7 @@ from types import FrameType
 
 from gpolicy.allocator.balancing import Goal, Search, engine_search, law_search
 from gpolicy.allocator.balancing import balance as balance_nodes
-from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.dedicated_nodes import search_dedicated
 from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy
 from gpolicy.allocator.enumerations import NO_NODE
@@ -212,7 +212,7 @@ def by_values(rng: random.Random) -> list[str]:
 
             def run(*, reference: bool) -> object:
                 checked = values.checked
-                runner = make_allocator(values.candidates, values.rules, capacity_checks=checked)
+                runner: Allocator = CompiledAllocator(values.candidates, values.rules, capacity_checks=checked)
                 if reference:
                     runner = Allocator(runner.engine, checked)
                 state = AllocationState(values.nodes, values.instances)

@@ -46,7 +46,7 @@ class Leaving(IntEnum):
 
     PRIMARY = 0
     SECONDARY = 1
-    BOTH = 2
+    ALL = 2
 
 
 class Unlisted(IntFlag):
