@@ -115,8 +115,10 @@ class LocationFacts:
         self.state, self.names = state, names
         tags = tuple(sorted(state.cluster.tags))
         self.kinds = merge.tagged_values(tags, merge.LOCATION_PREFIX)
-        self.location = {node.name: merge.location_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
-        self.migration = {node.name: merge.migration_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
+        self.location, self.migration = (
+            {node.name: frozenset(merge.tags_of(family, tags, tuple(node.tags))) for node in state.nodes.values()}
+            for family in (merge.LOCATION_PREFIX, merge.MIGRATION_PREFIX)
+        )
         self.receivable = {name: merge.receivable_tags(tags, found) for name, found in self.migration.items()}
         self.instances = sorted(state.instances.values(), key=lambda item: item.name)
         self.usable: dict[str, list[LiveNode]] = {name: [] for name in state.groups}
@@ -128,8 +130,8 @@ class LocationFacts:
                     self.at.setdefault(tag, []).append(node)
         self.in_use = {node.name: node for nodes in self.usable.values() for node in nodes}
         self.places = {name: list(self._places(nodes)) for name, nodes in self.usable.items()}
-        self.exclusion = partial(merge.exclusion_tags, tags)
-        self.desired = partial(merge.desired_tags, tags)
+        self.exclusion = partial(merge.tags_of, merge.EXCLUSION_PREFIX, tags)
+        self.desired = partial(merge.tags_of, merge.DESIRED_PREFIX, tags)
 
     def shared_domains(self) -> Iterator[SharedDomain]:
         """Yield mirrored instances with both nodes in the same failure domain."""

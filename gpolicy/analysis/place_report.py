@@ -15,7 +15,7 @@ from gpolicy.allocator.cluster_score import WEIGHTS
 from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, sample_instances
 from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.allocator.ghc_numbers import fixed
-from gpolicy.allocator.group_choice import GroupAnswer, Wanted
+from gpolicy.allocator.group_choice import Wanted
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.policy_check import check_ipolicy, check_pair
@@ -372,16 +372,16 @@ def left_out(pairs: int, listed: int) -> Iterator[str]:
 
 
 def objections(
-    state: ClusterState, cluster: Cluster, request: PlaceRequest, instance: Instance, answer: GroupAnswer
+    state: ClusterState, cluster: Cluster, request: PlaceRequest, instance: Instance, nodes: tuple[str, ...]
 ) -> Iterator[str]:
-    """Yield why Ganeti would refuse what hail chose, in what hail does not check."""
+    """Yield why Ganeti would refuse the chosen nodes, in what hail does not check."""
     if request.name != NEW and request.name in state.instances:
         yield f"an instance {request.name} exists already: Ganeti refuses a second one of that name"
-    if answer.group is None or answer.placement is None:
-        return
-    group, nics = cluster.groups[answer.group], _interfaces(request)
-    exclusive = any(cluster.nodes[index].facts.exclusive for index in answer.placement.nodes)
-    if not request.ignore_ipolicy and _too_many_interfaces(request, instance, group.policy, exclusive=exclusive):
+    chosen = [node.facts for node in cluster.nodes.values() if node.facts.name in nodes]
+    group = cluster.groups[chosen[0].group] if chosen and not request.ignore_ipolicy else None
+    exclusive = any(facts.exclusive for facts in chosen)
+    if group and _too_many_interfaces(request, instance, group.policy, exclusive=exclusive):
+        nics = _interfaces(request)
         yield f"hail does not count network interfaces; Ganeti refuses {nics} in group {group.name}"
 
 
@@ -401,9 +401,9 @@ def _too_many_interfaces(request: PlaceRequest, instance: Instance, policy: Inst
     return nics is not None and bool(pairs) and not any(p.min.nic_count <= nics <= p.max.nic_count for p in pairs)
 
 
-def of_closed_group(cluster: Cluster, request: PlaceRequest, answer: GroupAnswer) -> Iterator[str]:
+def of_closed_group(cluster: Cluster, request: PlaceRequest, chosen: int | None) -> Iterator[str]:
     """Yield that only a request by name gets into the chosen group, where that is so."""
-    group = None if answer.group is None or answer.placement is None else cluster.groups[answer.group]
+    group = None if chosen is None else cluster.groups[chosen]
     if request.group is not None and group and group.alloc_policy is AllocPolicy.UNALLOCABLE:
         yield f"group {group.name} is unallocable: it takes the instance only because the request names it"
 

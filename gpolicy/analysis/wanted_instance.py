@@ -13,7 +13,7 @@ from typing import Final
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
-from gpolicy.allocator.merge import desired_tags, exclusion_tags
+from gpolicy.allocator.merge import DESIRED_PREFIX, EXCLUSION_PREFIX, tags_of
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.analysis.allocator_input import charged_space, policy_of
 from gpolicy.analysis.binding import Cause
@@ -185,8 +185,8 @@ def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterSt
         spindle_use=amounts["spindle-use"],
         tags=request.tags,
         networks=request.networks,
-        exclusion_tags=exclusion_tags(data.tags, request.tags),
-        desired_tags=desired_tags(data.tags, request.tags),
+        exclusion_tags=tags_of(EXCLUSION_PREFIX, data.tags, request.tags),
+        desired_tags=frozenset(tags_of(DESIRED_PREFIX, data.tags, request.tags)),
         ignores_policy=request.ignore_ipolicy,
     )
     if shared_limits(state, group.name if group else None).oversubscription is None:

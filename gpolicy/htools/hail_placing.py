@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from gpolicy.allocator.group_choice import Wanted
-from gpolicy.allocator.merge import Cluster, desired_tags, exclusion_tags
+from gpolicy.allocator.merge import DESIRED_PREFIX, EXCLUSION_PREFIX, Cluster, tags_of
 from gpolicy.allocator.redundancy import settled
 from gpolicy.allocator.request_options import RequestError
 from gpolicy.allocator.requests import allocate, allocate_many
@@ -95,6 +95,6 @@ def _new_instance(name: str, values: dict[str, Json], cluster: Cluster) -> Insta
     instance = parse_instance(-1, name, values)
     return replace(
         instance,
-        exclusion_tags=exclusion_tags(cluster.tags, instance.tags),
-        desired_tags=desired_tags(cluster.tags, instance.tags),
+        exclusion_tags=tags_of(EXCLUSION_PREFIX, cluster.tags, instance.tags),
+        desired_tags=frozenset(tags_of(DESIRED_PREFIX, cluster.tags, instance.tags)),
     )

@@ -49,9 +49,9 @@ def test_allocation_efficiency_34_standard_instances_without_it(reference: bool)
     weights = tuple(0.0 if item.name == "reserved_mem_rtotal" else item.weight for item in COMPONENTS)
     where = merge(simulate(["p,6,204801,10241,21"]))
     candidates = candidate_nodes(where.groups, where.nodes, 2)
-    made: Allocator = CompiledAllocator(candidates, CapacityRules(weights=weights), capacity_checks=True)
-    made = law_of(made) if reference else made
-    result = made.standard(start(where), instance(1024, 10240, 2, DiskTemplate.DRBD), None)
+    made = CompiledAllocator(candidates, CapacityRules(weights=weights), capacity_checks=True)
+    wanted = instance(1024, 10240, 2, DiskTemplate.DRBD)
+    result = (law_of(made) if reference else made).standard(start(where), wanted, None)
     assert len(result.placed) == 34
 
 
