@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from gpolicy.allocator.cluster_data import Group, Instance, InstancePolicy
 from gpolicy.allocator.engines import compiled_dedicated
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, FailReason
-from gpolicy.allocator.group_choice import Wanted
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
 from gpolicy.allocator.placement import (
@@ -29,6 +28,7 @@ from gpolicy.allocator.placement import (
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.redundancy import Instances
 from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.allocator.requests import Wanted
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import replace
 

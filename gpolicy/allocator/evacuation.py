@@ -245,7 +245,7 @@ def change_group(  # noqa: PLR0913 (what hail is asked)
     The group is chosen by placing a second copy of the instance, which is then dropped.
     """
     from gpolicy.allocator.engines import Narrowing  # noqa: PLC0415 - only what is needed
-    from gpolicy.allocator.group_choice import Wanted, choose_group, search_ordinary  # noqa: PLC0415
+    from gpolicy.allocator.requests import Wanted, choose_group, search_ordinary  # noqa: PLC0415
 
     allowed = list(targets) if targets else list(groups)
     for number in dict.fromkeys(nodes[instances[index].primary].facts.group for index in wanted):

@@ -15,10 +15,10 @@ from gpolicy.allocator.cluster_score import WEIGHTS
 from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, sample_instances
 from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.allocator.ghc_numbers import fixed
-from gpolicy.allocator.group_choice import Wanted
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.policy_check import check_ipolicy, check_pair
+from gpolicy.allocator.requests import Wanted
 from gpolicy.analysis.allocator_input import charged_space
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Cause, pair_distance

@@ -17,7 +17,6 @@ from gpolicy.allocator.engines import find_placement, is_redundant
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.extended import memory_for_instances, memory_left, sets_of
 from gpolicy.allocator.ghc_numbers import sorted_by_score
-from gpolicy.allocator.group_choice import GroupAnswer, Wanted
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import (
@@ -33,7 +32,7 @@ from gpolicy.allocator.placement import (
 )
 from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate, settled
 from gpolicy.allocator.request_options import RequestError, RequestOptions
-from gpolicy.allocator.requests import answer, search_for
+from gpolicy.allocator.requests import GroupAnswer, Wanted, answer, search_for
 from gpolicy.analysis.binding import Cause, Refusal, as_primary, as_secondary
 from gpolicy.analysis.hail import rules_of
 from gpolicy.analysis.losses import first_loss

@@ -16,9 +16,9 @@ from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
 from gpolicy.allocator.dedicated_nodes import biggest_first
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
 from gpolicy.allocator.ghc_numbers import sorted_by_score
-from gpolicy.allocator.group_choice import GroupAnswer, Wanted
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.allocator.requests import GroupAnswer, Wanted
 from gpolicy.analysis import place_report
 from gpolicy.analysis.allocator_input import aside, merged, require
 from gpolicy.analysis.basis import settle
@@ -371,9 +371,9 @@ def _best_first(cluster: Cluster, found: list[Candidate], chosen: tuple[str, ...
     return [*possible, *(item for item in found if not item.ok)]
 
 
-def _sizes(cluster: Cluster, names: PairNames, chosen: int | None, group: Group | None) -> tuple[str, ...]:
+def _sizes(cluster: Cluster, names: PairNames, measured: int | None, group: Group | None) -> tuple[str, ...]:
     """Return the names of the sizes of lost allocations in the requested or chosen group, the biggest disk first."""
-    index = group.index if group is not None else chosen
+    index = group.index if group is not None else measured
     if index is None:
         policies = {item.policy for item in cluster.groups.values()}
         if len(policies) != 1:

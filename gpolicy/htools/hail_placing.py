@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from gpolicy.allocator.group_choice import Wanted
 from gpolicy.allocator.merge import DESIRED_PREFIX, EXCLUSION_PREFIX, Cluster, tags_of
 from gpolicy.allocator.redundancy import settled
 from gpolicy.allocator.request_options import RequestError
-from gpolicy.allocator.requests import allocate, allocate_many
+from gpolicy.allocator.requests import Wanted, allocate, allocate_many
 from gpolicy.htools.hail import PREFIX, HailAnswer, HailRequest, names_of
 from gpolicy.htools.iallocator import parse_instance
 from gpolicy.htools.json_fields import Fields, as_list, as_object, as_text, as_texts

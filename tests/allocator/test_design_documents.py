@@ -18,7 +18,6 @@ from gpolicy.allocator.configured_resources import (
 from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instances
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason, InstanceStatus
 from gpolicy.allocator.extended import memory_for_instances
-from gpolicy.allocator.group_choice import Wanted
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, may_migrate
 from gpolicy.allocator.merge import inconsistent_nodes, merge
 from gpolicy.allocator.node import Node
@@ -27,7 +26,7 @@ from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.request_options import RequestOptions
-from gpolicy.allocator.requests import allocate
+from gpolicy.allocator.requests import Wanted, allocate
 from gpolicy.htools.simulation import simulate
 from tests.allocator.helpers import GIB, allocator, cluster, instance, law_of, node, policy, spec, start
 

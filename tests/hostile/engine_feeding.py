@@ -22,7 +22,6 @@ from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.allocator.ghc_numbers import DivisionError
-from gpolicy.allocator.group_choice import Wanted
 from gpolicy.allocator.native.library import (
     EngineStoppedError,
     Leaving,
@@ -38,6 +37,7 @@ from gpolicy.allocator.placement import Attempt, PairCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.allocator.requests import Wanted
 from gpolicy.cluster.process import after
 from gpolicy.errors import InputError
 from tests import sanitizers
