@@ -113,6 +113,18 @@ class NodeData:
     min_disk_ratio: float = 0.0
     low_disk: int = 0
 
+    def freed(self, instance: Instance, sign: int = 1) -> NodeData:
+        """Return the node with what an instance there takes of it free (`sign` 1), or taken (-1)."""
+        memory = instance.memory if instance.uses_memory and instance.primary == self.index else 0
+        made = instance.template.local and not instance.forthcoming
+        spindles = (instance.total_spindles or 0) if made and self.exclusive else 0
+        return replace(
+            self,
+            free_memory=self.free_memory + sign * memory,
+            free_disk=self.free_disk + sign * (instance.disk if made else 0),
+            free_spindles=self.free_spindles + sign * spindles,
+        )
+
     def disk_ratio(self, spindles: int, disk: int) -> float:
         """The free share of disk: of spindles under exclusive storage, else of space."""
         if self.exclusive:

@@ -53,6 +53,11 @@ class EvacuationResult:
     nodes: Nodes
     instances: Instances
 
+    @property
+    def words(self) -> str:
+        """The result as hail says it."""
+        return f"{len(self.failed)} instances failed to move and {len(self.moved)} were moved successfully"
+
 
 class EvacuationError(RequestError):
     """An instance cannot be moved; the message says why.

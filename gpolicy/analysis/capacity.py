@@ -34,7 +34,7 @@ from gpolicy.analysis.policy_limits import OF_HTOOLS, Cure, PolicyLimit, declare
 from gpolicy.analysis.shown_score import Score, other_weights, score_of
 from gpolicy.analysis.side_by_side import each_cluster, side_by_side
 from gpolicy.analysis.spec_pairs import PairNames, pair_title
-from gpolicy.analysis.volume_sizes import smallest_volumes, unknown_volumes, what_if_shares
+from gpolicy.analysis.volume_resources import smallest_volumes, unknown_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force

@@ -16,8 +16,7 @@ from gpolicy.analysis.basis import Basis, Settled, on_primary, settle
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.declared_resources import declaration_notes, known_states, uncounted
 from gpolicy.analysis.hail import as_hail_reads
-from gpolicy.analysis.volume_resources import volume_notes
-from gpolicy.analysis.volume_sizes import smallest_volumes
+from gpolicy.analysis.volume_resources import smallest_volumes, volume_notes
 from gpolicy.analysis.wanted_instance import enabled_templates, first_allowed
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, shared_limits

@@ -29,7 +29,7 @@ from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceR
 from gpolicy.analysis.place_search import PlaceSearch, under_limits, with_losses
 from gpolicy.analysis.shown_score import other_weights
 from gpolicy.analysis.spec_pairs import PairNames
-from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
+from gpolicy.analysis.volume_resources import smallest_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, unmade, wanted_group, wanted_instance, with_guarantee
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force, shared_limits

@@ -205,10 +205,7 @@ class _Evacuation:
                 instances=tuple(names),
                 targets=self.targets if mode is None else (),
                 drained=tuple(drained),
-                info=f"Request failed: {failure}"
-                if failure
-                else f"Request successful: {len(result.failed)} instances failed to move and {len(result.moved)} were"
-                " moved successfully",
+                info=f"Request failed: {failure}" if failure else f"Request successful: {result.words}",
                 by_ganeti=None
                 if drained or result.failed or self.stays or self.asked.declared
                 else self._by_ganeti(mode),

@@ -74,14 +74,13 @@ def _change_group(
 
 def _moved(cluster: Cluster, result: EvacuationResult) -> HailAnswer:
     nodes = cluster.nodes
-    info = f"{len(result.failed)} instances failed to move and {len(result.moved)} were moved successfully"
     moved = [
         [instance.name, cluster.groups[group].name, names_of(nodes, where)]
         for instance, group, where, _ in result.moved
     ]
     failed = [[instance.name, text] for instance, text in result.failed]
     jobs = [[_opcode(move, nodes) for move in moves] for _, _, _, moves in result.moved]
-    return HailAnswer(info, [moved, failed, jobs], result.nodes, result.instances)
+    return HailAnswer(result.words, [moved, failed, jobs], result.nodes, result.instances)
 
 
 def _opcode(move: InstanceMove, nodes: Mapping[int, Node]) -> dict[str, object]:

@@ -18,7 +18,7 @@ from gpolicy.analysis.placing import place
 from gpolicy.analysis.shown_score import with_weights
 from gpolicy.analysis.spec_pairs import MINMAX, PairNames, find_pair, pair_names, size_title
 from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, allowed_sizes, verdict_on
-from gpolicy.analysis.volume_sizes import promised_volume, smallest_volume
+from gpolicy.analysis.volume_resources import promised_volume, smallest_volume
 from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, of_pair, unmade
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.cluster.terms import Limits, limited
