@@ -71,11 +71,6 @@ def apply_move(nodes: Nodes, move: InstanceMove, *, force: bool) -> Moved | Fail
         return refused.reason
 
 
-def failover_to(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Moved | FailReason:
-    """Start the instance (on external storage) on `target` instead. An offline source forces the move."""
-    return apply_move(nodes, InstanceMove(MoveKind.FAILOVER_TO, instance, target), force=force)
-
-
 def node_at(nodes: Nodes, index: int) -> Node:
     """Return the node `index`, which must be among `nodes`.
 
@@ -113,6 +108,7 @@ def _failover(nodes: Nodes, instance: Instance, _target: int, force: bool) -> Mo
 
 
 def _failover_to(nodes: Nodes, instance: Instance, target: int, force: bool) -> Moved:  # noqa: FBT001
+    """Start the instance (on external storage) on `target` instead. An offline source forces the move."""
     source = node_at(nodes, instance.primary)
     _check_migration(source, node_at(nodes, target))
     new = _taken(add_primary(nodes[target], instance, force=force or source.facts.offline))

@@ -146,7 +146,7 @@ def missing_figures(node: LiveNode, state: ClusterState) -> tuple[str, ...]:
         found.append("disk")
     if measured.cpu_total is None:
         found.append("CPUs")
-    if _exclusive(state.effective_of_node(node)) and measured.spindles_total is None:
+    if state.has_exclusive_storage(node) and measured.spindles_total is None:
         found.append("spindles")
     return tuple(found)
 
@@ -175,12 +175,10 @@ def _group(index: int, group: LiveGroup) -> Group:
 
 
 def _node(index: int, node: LiveNode, groups: Mapping[str, int], state: ClusterState) -> NodeData:
-    measured, values = node.resources, state.effective_of_node(node)
+    measured, exclusive = node.resources, state.has_exclusive_storage(node)
     silent = measured.memory_total is None  # offline or without instances: all zero, as in htools
-    exclusive = _exclusive(values)
-    count = values.get(("ndparams", "spindle_count"))
+    count, speed = (state.in_force(node, ("ndparams", name)) for name in ("spindle_count", "cpu_speed"))
     total = measured.spindles_total if exclusive else count if isinstance(count, int) else 1
-    speed = values.get(("ndparams", "cpu_speed"))
     return NodeData(
         index=index,
         name=node.name,
@@ -200,10 +198,6 @@ def _node(index: int, node: LiveNode, groups: Mapping[str, int], state: ClusterS
         tags=tuple(sorted(node.tags)),
         cpu_speed=float(speed) if isinstance(speed, int | float) else 1.0,
     )
-
-
-def _exclusive(values: Values) -> bool:
-    return values.get(("ndparams", "exclusive_storage")) is True
 
 
 def _instance(index: int, instance: LiveInstance, nodes: Mapping[str, int]) -> Instance:

@@ -16,7 +16,7 @@ from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.engines import EngineCluster, engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide
-from gpolicy.allocator.instance_moves import failover_to, may_migrate
+from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, may_migrate
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, keeps_vcpu_ratio
 from gpolicy.allocator.placement import Nodes
@@ -233,7 +233,7 @@ def obstacles(state: Nodes, instance: Instance, targets: Sequence[int], *, cpus:
 def _forced(state: Nodes, instance: Instance, targets: Sequence[int]) -> Iterator[Cause | None]:
     if instance.template.movable_foreign:
         for index in targets:
-            moved = failover_to(state, instance, index, force=True)
+            moved = apply_move(state, InstanceMove(MoveKind.FAILOVER_TO, instance, index), force=True)
             yield BY_REASON[moved] if isinstance(moved, FailReason) else None
         return
     verdicts: dict[bool, Cause | None] = {}

@@ -322,7 +322,7 @@ class _Evacuation:
         from gpolicy.remedy.remedy import begin_remedy  # noqa: PLC0415
 
         before, after = (
-            {fault.key: fault.sentence for fault in begin_remedy(state, load_state(state)).faults}
+            {fault.key: fault.sentence for fault in begin_remedy(state, load_state(state)).before.faults}
             for state in (self.observed, self.state)
         )
         return tuple(sentence for key, sentence in after.items() if key not in before)

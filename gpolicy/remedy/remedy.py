@@ -108,11 +108,6 @@ class Beginning:
     movers: Movers
     before: Moves
 
-    @property
-    def faults(self) -> tuple[Fault, ...]:
-        """What is wrong with where instances are."""
-        return self.before.faults
-
 
 def begin_remedy(state: ClusterState, loaded: LoadedState) -> Beginning:
     """Return what is wrong with the cluster in `state`, and which of its instances may move where."""

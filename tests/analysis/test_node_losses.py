@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
-from gpolicy.allocator.instance_moves import failover_to
+from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import SingleCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, best_home, can_evacuate, is_redundant
@@ -123,7 +123,7 @@ def lost_by_the_law(nodes: Mapping[int, Node], instances: Mapping[int, Instance]
             if home is None:
                 homeless.add(item.name)
             else:
-                moved = failover_to(state, item, home, force=True)
+                moved = apply_move(state, InstanceMove(MoveKind.FAILOVER_TO, item, home), force=True)
                 assert not isinstance(moved, FailReason)
                 state.update(moved.changed)
     copied = [item for item in residents if not item.template.movable_foreign]
