@@ -24,6 +24,7 @@ from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Cause, pair_distance
 from gpolicy.analysis.wanted_instance import NEW, PlaceRequest
 from gpolicy.cluster.state import ClusterState
+from gpolicy.ganeti.amounts import SIZE_STEP_MIB as STEP
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.htools_reading import HailParameters
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
@@ -122,8 +123,6 @@ Takes = Callable[[Instance], tuple[str, ...]]
 """Where the allocator places an instance: the names of its nodes, none if nowhere."""
 
 _MOST_SPINDLES: Final = 64
-_STEP: Final = 4
-"""Sizes are whole multiples of 4 MiB: Ganeti's command line rounds all others up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,15 +189,15 @@ def _allowed(instance: Instance, pair: SpecPair, *, exclusive: bool, takes: Take
     """
     low, high = pair.min, pair.max
     disks = instance.disks[: high.disk_count] + instance.disks[-1:] * (low.disk_count - len(instance.disks))
-    sized = [replace(disk, size=_within(disk.size, low.disk_size, high.disk_size, _STEP)) for disk in disks]
+    sized = [replace(disk, size=nearest_within(disk.size, low.disk_size, high.disk_size, STEP)) for disk in disks]
     found = replace(
         _with_disks(instance, sized),
-        memory=_within(instance.memory, low.memory, high.memory, _STEP),
-        vcpus=_within(instance.vcpus, low.cpus, high.cpus),
+        memory=nearest_within(instance.memory, low.memory, high.memory, STEP),
+        vcpus=nearest_within(instance.vcpus, low.cpus, high.cpus),
     )
     if not exclusive or not disks:
         found = _with_disks(found, [replace(disk, spindles=None) for disk in found.disks])
-        return replace(found, spindle_use=_within(instance.spindle_use, low.spindle_use, high.spindle_use))
+        return replace(found, spindle_use=nearest_within(instance.spindle_use, low.spindle_use, high.spindle_use))
     numbers = range(max(low.spindle_use, len(disks)), min(high.spindle_use, _MOST_SPINDLES) + 1)
     tried = (_on_spindles(found, number) for number in numbers)
     return found if takes(found) else next((item for item in tried if takes(item)), found)
@@ -207,13 +206,13 @@ def _allowed(instance: Instance, pair: SpecPair, *, exclusive: bool, takes: Take
 def _values(instance: Instance, pair: SpecPair, *, exclusive: bool) -> list[_Value]:
     low = pair.min
     values = [
-        _Value(lambda item, number: replace(item, memory=number), instance.memory, low.memory, _STEP),
+        _Value(lambda item, number: replace(item, memory=number), instance.memory, low.memory, STEP),
         _Value(lambda item, number: replace(item, vcpus=number), instance.vcpus, low.cpus),
     ]
     if exclusive and instance.disks:
         values.append(_Value(_on_spindles, instance.total_spindles or low.spindle_use, low.spindle_use))
     if instance.disks:
-        values.append(_Value(_at_most(instance), max(disk.size for disk in instance.disks), low.disk_size, _STEP))
+        values.append(_Value(_at_most(instance), max(disk.size for disk in instance.disks), low.disk_size, STEP))
     return values
 
 
@@ -266,7 +265,7 @@ def _with_disks(instance: Instance, disks: Sequence[Disk]) -> Instance:
     return replace(instance, disks=tuple(disks), disk=space)
 
 
-def _within(number: int, low: int, high: int, step: int = 1) -> int:
+def nearest_within(number: int, low: int, high: int, step: int = 1) -> int:
     """Return `number` if it is from `low` to `high`, else the nearest multiple of `step` that is."""
     return -(-low // step) * step if number < low else high // step * step if number > high else number
 

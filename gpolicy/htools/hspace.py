@@ -61,26 +61,22 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     kind = _MachineReport if options.machine_readable else _HumanReport
     report: _MachineReport | _HumanReport = kind(nodes, len(cluster.instances), count, template)
     report.cluster()
-    try:
-        allocator = _allocator(nodes, count, usable, options)
-    except NoCandidatesError as error:
-        if options.limit != 0:
-            raise InputError(f"failure during allocation: {error}") from None
-        # with a limit of 0 the tiered phase needs no candidates, so its results are still printed
-        state = AllocationState(nodes, cluster.instances)
-        _after(options, cluster, state, "tiered")
-        report.tiered(specs[0], _Run(state, stopped=False))
-        raise InputError(f"failure during allocation: {error}") from None
-    initial = AllocationState(nodes, cluster.instances)
+    candidates, failure = _candidates(nodes, count, usable, options)
+    allocator, initial = None, AllocationState(nodes, cluster.instances)
+    if not usable.stopped and failure is None:
+        budget, checks = Budget(each=_MOST_STEPS), not options.no_capacity_checks
+        allocator = CompiledAllocator(candidates, usable.rules, capacity_checks=checks, budget=budget)
     wanted = [Instance.wanted(spec, template, spindle_use) for spec in specs]
     final = initial if allocator is None else _tiered(allocator, initial, wanted, options.limit)
     _after(options, cluster, final, "tiered")
-    report.tiered(specs[0], _Run(final, stopped=allocator is None))
+    report.tiered(specs[0], _Run(final, stopped=usable.stopped))
+    if failure is not None:
+        raise failure
     final = initial
     if allocator is not None:
         final = allocator.standard(initial, Instance.wanted(standard, template, spindle_use), options.limit)
     _after(options, cluster, final, "standard")
-    report.standard(standard, _Run(final, stopped=allocator is None))
+    report.standard(standard, _Run(final, stopped=usable.stopped))
     if options.machine_readable:
         sys.stdout.write("HTS_OK=1\n")
 
@@ -113,24 +109,26 @@ def _show_bad(cluster: Cluster, nodes: Mapping[int, Node], options: Options) -> 
         sys.stderr.write(f"Bad groups: {shown_strings(cluster.groups[index].name for index in sorted(failing))}\n")
 
 
-def _allocator(nodes: Mapping[int, Node], count: int, usable: Usable, options: Options) -> Allocator | None:
-    """Return the allocator, or None if the state of the cluster forbids any allocation. Raises NoCandidatesError."""
+def _candidates(
+    nodes: Mapping[int, Node], count: int, usable: Usable, options: Options
+) -> tuple[Candidates, InputError | None]:
+    """Return the nodes, or pairs of nodes, that may take an instance; or none, and the error that follows.
+
+    Raises it, but not with a limit of 0: the tiered phase needs no candidates then, and its results are still printed.
+    """
     candidates: Candidates = SingleCandidates(()) if count == 1 else PairCandidates(())
-    missing = None
+    failure = None
     try:
         candidates = candidate_nodes(usable.groups, nodes, count)
     except NoCandidatesError as error:
-        missing = error
+        failure = None if usable.stopped else InputError(f"failure during allocation: {error}")
     if options.verbosity > 3:
         from gpolicy.htools.tables import candidates_text  # noqa: PLC0415 - only what is needed
 
         sys.stderr.write(candidates_text(candidates))
-    if usable.stopped:
-        return None
-    if missing is not None:
-        raise missing
-    budget = Budget(each=_MOST_STEPS)
-    return CompiledAllocator(candidates, usable.rules, capacity_checks=not options.no_capacity_checks, budget=budget)
+    if failure is not None and options.limit != 0:
+        raise failure
+    return candidates, failure
 
 
 def _after(options: Options, cluster: Cluster, state: AllocationState, kind: str) -> None:
