@@ -12,21 +12,18 @@ from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from gpolicy.allocator.engines import engine_cluster
+from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.engines import EngineCluster, engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
+from gpolicy.allocator.instance_moves import Moved
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.losses import Homeless, SureLosses, lose
 from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, RatioBreach, ratio_breaches
 from gpolicy.ganeti.amounts import compared_sizes
 from gpolicy.printable import some
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.engines import EngineCluster
-    from gpolicy.allocator.instance_moves import Moved
-    from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Nodes
 
 
 class FaultKind(StrEnum):

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import dropwhile, takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gpolicy.allocator.balancing import possible_moves
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.extended import memory_left
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move
 from gpolicy.allocator.native.library import MoveRules
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.remedy.faults import (
     Fault,
@@ -30,11 +33,6 @@ from gpolicy.remedy.faults import (
     tag_units,
 )
 from gpolicy.stopping import Stop
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Nodes
 
 ANY_MOVE = MoveRules(0)
 _FROM_PRIMARY = (MoveKind.REPLACE_SECONDARY, MoveKind.REPLACE_AND_FAILOVER)
