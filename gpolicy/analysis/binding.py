@@ -120,13 +120,11 @@ class Binding:
 
 
 def binding(nodes: Mapping[int, Node], instance: Instance, candidates: Candidates, counts: tuple[int, ...]) -> Binding:
-    """Return why `instance` does not fit on `nodes`, given how often each reason occurred.
+    """Return why `instance` does not fit on `nodes`, given how often each reason occurred (one at least).
 
     Nodes whose policy never allows the instance count only where there are no others.
     """
     found = [(reason, counts[reason]) for reason in sorted(FailReason, key=lambda r: -counts[r]) if counts[reason]]
-    if not found:
-        return Binding(Cause.NOTHING)
     seen: dict[FailReason, Counter[Cause]] = {}
     if found[0][0] in _SEVERAL_CAUSES:
         for reason, cause, weight in islice(_causes(nodes, instance, candidates), MOST_CANDIDATES):
@@ -272,8 +270,6 @@ def _on_secondary(node: Node, instance: Instance, primary: int, reason: FailReas
 def bounds_detail(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> str:
     """Return the bounds of the nearest pair that the instance breaks, each with the value and the range."""
     pairs = policy.minmax
-    if not pairs:
-        return "no size"
     number = min(range(len(pairs)), key=lambda place: pair_distance(pairs[place], instance, exclusive=exclusive))
     found = []
     for name, value, low, high in _compared(pairs[number], instance, exclusive=exclusive):

@@ -19,6 +19,7 @@ from gpolicy.allocator.extended import memory_for_instances, memory_left, sets_o
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node import Node
+from gpolicy.allocator.node_changes import accepted
 from gpolicy.allocator.placement import (
     Attempt,
     Candidates,
@@ -103,9 +104,7 @@ class PlaceSearch:
         single = SingleCandidates(tuple(indices))
         listed = single if len(indices) == 1 else PairCandidates(((indices[0], tuple(indices[1:])),))
         ((_, found),) = next(iter(self._tried_on(tried, listed)))
-        if isinstance(found, FailReason):
-            raise AssertionError(f"a candidate that was possible is not: {found.title}")  # noqa: TRY004 (no wrong type)
-        return found
+        return accepted(found)
 
     def _tried_on(self, tried: Attempted, listed: Candidates) -> Iterable[list[Trial]]:
         force = self.options.ignore_soft_errors
@@ -203,8 +202,6 @@ def _passed_over(
     nodes: Nodes, instances: Instances | None, trials: list[_Trial], most: int, rules: CapacityRules
 ) -> list[_Trial]:
     """Mark the trials (at most `most`) that are better than the chosen one, or without `instances` the first ones."""
-    if not most:
-        return trials
     predicate = None if instances is None else redundancy_predicate(nodes, instances, rules, is_redundant)
     possible = [(trial.placement, trial) for trial in reversed(trials) if trial.placement is not None]
     failed = set[tuple[int, ...]]()
@@ -228,8 +225,6 @@ def under_limits(state: ClusterState, search: PlaceSearch, found: list[Candidate
     Raise InputError for a group that is too large to tell.
     """
     for tried in search.attempts:
-        if not tried.members:
-            continue
         group = search.cluster.groups[tried.nodes[tried.members[0]].facts.group]
         limits = state.terms_of(group.name).limits
         if limits.beyond_htools and any(item.ok and item.group == group.name for item in found):

@@ -385,7 +385,7 @@ def _sizes(cluster: Cluster, names: PairNames, measured: int | None, group: Grou
 
 
 def _group_trials(cluster: Cluster, asked: PlaceSearch, answer: GroupAnswer, group: Group | None) -> list[GroupTrial]:
-    tried = {cluster.nodes[item.members[0]].facts.group for item in asked.attempts if item.members}
+    tried = {cluster.nodes[item.members[0]].facts.group for item in asked.attempts}
     trials = []
     for item in cluster.groups.values():
         if group is not None and item.index != group.index:

@@ -134,7 +134,7 @@ def limit_of(group: str, spec: str, counted: CountedCluster, instance: Instance,
     None if none does, or if without the limit so many fit that counting them takes long.
     """
     cause, most = fit.binding.cause, _MOST_COUNTED // max(1, len(counted.data.nodes))
-    if cause not in OF_HTOOLS or fit.fits > most:
+    if fit.fits > most:
         return None
     free = without_limit(counted, cause, instance)
     final = free.place(free.initial, instance, most + 1)

@@ -69,7 +69,7 @@ class Movers:
     def moves(self, layout: Layout, number: int) -> Iterator[InstanceMove]:
         """Yield the possible moves of an instance within its group; of one in two groups, into either."""
         item = layout.instances[number]
-        if number in self.fixed or item.primary not in layout.nodes:
+        if number in self.fixed:
             return
         own = [layout.nodes[index] for index in (item.primary, item.secondary) if index in layout.nodes]
         groups = {node.facts.group for node in own}
