@@ -24,8 +24,8 @@ from gpolicy.allocator.placement import (
     Trial,
     candidates_among,
     count_failures,
+    with_primary,
 )
-from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.redundancy import Instances
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.allocator.requests import Wanted
@@ -135,8 +135,7 @@ def try_each_dedicated(
         return tuple(a - b for a, b in zip(vectors[key], allocation_vector(after, samples), strict=True))
 
     def primary_alone(node: Node) -> Placement | FailReason:
-        refused = check_ipolicy(node.facts.policy, instance, exclusive=node.facts.exclusive)
-        new = add_primary(node, instance, force=force) if refused is None else refused
+        new = with_primary(node, instance, force=force)
         if isinstance(new, FailReason):
             return new
         placed = replace(instance, primary=node.index)
