@@ -7,11 +7,12 @@ the node, the biggest size first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from gpolicy.allocator.cluster_data import Group, Instance, InstancePolicy
+from gpolicy.allocator.cluster_data import Instance, InstancePolicy
 from gpolicy.allocator.engines import compiled_dedicated
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, FailReason
+from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
 from gpolicy.allocator.placement import (
@@ -33,7 +34,7 @@ from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import replace
 
 
-def is_dedicated(groups: Mapping[int, Group], nodes: Nodes, names: Iterable[str | None]) -> bool:
+def is_dedicated(cluster: Cluster, names: Iterable[str | None]) -> bool:
     """Whether the dedicated metric applies to requests for groups of these names: all nodes of theirs are exclusive.
 
     If all ask for one name, that group counts, otherwise all that are not unallocable.
@@ -42,10 +43,10 @@ def is_dedicated(groups: Mapping[int, Group], nodes: Nodes, names: Iterable[str 
     group_name = asked.pop() if len(asked) == 1 else None
     relevant = {
         group.index
-        for group in groups.values()
+        for group in cluster.groups.values()
         if (group.name == group_name if group_name is not None else group.alloc_policy is not AllocPolicy.UNALLOCABLE)
     }
-    return all(node.facts.exclusive for node in nodes.values() if node.facts.group in relevant)
+    return all(node.facts.exclusive for node in cluster.nodes.values() if node.facts.group in relevant)
 
 
 def biggest_first(policy: InstancePolicy) -> list[int]:

@@ -9,6 +9,7 @@ from gpolicy.allocator.cluster_data import Group, Instance
 from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import fixed, sorted_by_score
+from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node_changes import remove_primary
 from gpolicy.allocator.placement import (
     Attempt,
@@ -21,8 +22,6 @@ from gpolicy.allocator.placement import (
 from gpolicy.allocator.redundancy import CapacityRules, Instances, settled
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.light_dataclasses import dataclass, replace
-
-Groups = Mapping[int, Group]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +75,7 @@ def connected(group: Group, instance: Instance) -> bool:
 
 
 def choose_group(
-    groups: Groups,
-    nodes: Nodes,
-    instances: Instances,
+    cluster: Cluster,
     instance: Instance,
     search: Search,
     *,
@@ -90,6 +87,7 @@ def choose_group(
     Preferred groups come before those of last resort, then the metric decides; of equal groups the later one wins.
     Unallocable groups are tried and reported, but never chosen.
     """
+    groups, nodes = cluster.groups, cluster.nodes
     members: dict[int, list[int]] = {}
     for index, node in nodes.items():
         members.setdefault(node.facts.group, []).append(index)
@@ -107,7 +105,7 @@ def choose_group(
             messages[number] = f"Group {group.name}: error The {_not_connected(group, instance)}"
             continue
         try:
-            attempt = search(nodes, instances, members[number])
+            attempt = search(nodes, cluster.instances, members[number])
         except NoCandidatesError as error:
             messages[number] = f"Group {group.name}: error {error}"
             continue
@@ -122,26 +120,24 @@ def choose_group(
     return GroupAnswer(attempt.solution, (heading, *messages.values()), number, messages)
 
 
-def one_group(
-    groups: Groups, name: str, nodes: Nodes, instances: Instances, instance: Instance, search: Search
-) -> GroupAnswer:
+def one_group(cluster: Cluster, name: str, instance: Instance, search: Search) -> GroupAnswer:
     """Try the only group with this name or uuid; only its nodes and the instances on them count.
 
     Raises RequestError if there is none, or it is not connected to the instance's networks or has no usable node.
     """
-    found = [group for group in groups.values() if name in {group.name, group.uuid}]
+    found = [group for group in cluster.groups.values() if name in {group.name, group.uuid}]
     if len(found) != 1:
         raise RequestError(f"Wrong number of elems found with name {name}")
     group = found[0]
     if not connected(group, instance):
         raise RequestError(f"The {_not_connected(group, instance)}")
-    scope = {index: node for index, node in nodes.items() if node.facts.group == group.index}
-    residents = {key: item for key, item in instances.items() if item.primary in scope}
+    scope = {index: node for index, node in cluster.nodes.items() if node.facts.group == group.index}
+    residents = {key: item for key, item in cluster.instances.items() if item.primary in scope}
     try:
         attempt = search(scope, residents, list(scope))
     except NoCandidatesError as error:
         raise RequestError(str(error)) from None
-    message = f"Group {group.name} ({group.alloc_policy.value}): {describe(attempt, nodes)}"
+    message = f"Group {group.name} ({group.alloc_policy.value}): {describe(attempt, cluster.nodes)}"
     return GroupAnswer(attempt.solution, (message,), group.index, {group.index: message})
 
 
@@ -149,7 +145,7 @@ def _not_connected(group: Group, instance: Instance) -> str:
     return f"group {group.name} is not connected to a network required by instance {instance.name}"
 
 
-def _best(groups: Groups, valid: list[tuple[int, Attempt]]) -> tuple[int, Attempt] | None:
+def _best(groups: Mapping[int, Group], valid: list[tuple[int, Attempt]]) -> tuple[int, Attempt] | None:
     """Return the best by preference, then by metric; of equal groups the later one wins (htools, Cluster)."""
     for policy in (AllocPolicy.PREFERRED, AllocPolicy.LAST_RESORT):
         same = [(item, item[1].solution) for item in reversed(valid) if groups[item[0]].alloc_policy is policy]
@@ -167,33 +163,29 @@ class MultiAnswer:
 
     placed: tuple[tuple[Instance, Placement], ...]
     failed: tuple[tuple[Instance, str], ...]
-    nodes: Nodes
-    instances: Instances
+    after: Cluster
 
 
-def allocate(
-    groups: Groups, nodes: Nodes, instances: Instances, wanted: Wanted, options: RequestOptions
-) -> GroupAnswer:
+def allocate(cluster: Cluster, wanted: Wanted, options: RequestOptions) -> GroupAnswer:
     """Place one instance. An answer without a placement is a failure; other failures raise RequestError."""
-    search, dedicated = search_for(groups, nodes, wanted, options)
-    return answer(groups, nodes, instances, wanted, search, dedicated=dedicated)
+    search, dedicated = search_for(cluster, wanted, options)
+    return answer(cluster, wanted, search, dedicated=dedicated)
 
 
-def allocate_many(
-    groups: Groups, nodes: Nodes, instances: Instances, wanted: Sequence[Wanted], options: RequestOptions
-) -> MultiAnswer:
+def allocate_many(cluster: Cluster, wanted: Sequence[Wanted], options: RequestOptions) -> MultiAnswer:
     """Place instances one after the other. Raises RequestError if the whole request fails."""
     from gpolicy.allocator.dedicated_nodes import is_dedicated, search_dedicated  # noqa: PLC0415 - only what is needed
 
-    dedicated = is_dedicated(groups, nodes, [item.group_name for item in wanted])
-    state, table = nodes, dict(instances)
+    dedicated = is_dedicated(cluster, [item.group_name for item in wanted])
+    table = dict(cluster.instances)
+    state = replace(cluster, instances=table)
     placed, failed = [], []
     for item in wanted:
         # on dedicated nodes htools solves each request for one group on the initial state
         anew = dedicated and item.group_name is not None
-        solved_on = (nodes, instances) if anew else (state, table)
+        solved_on = cluster if anew else state
         search = partial(search_dedicated if dedicated else search_ordinary, item, options)
-        found = answer(groups, *solved_on, item, search, dedicated=dedicated)
+        found = answer(solved_on, item, search, dedicated=dedicated)
         if found.placement is None:
             if item.group_name is None:
                 raise RequestError(", ".join(found.messages))
@@ -204,22 +196,22 @@ def allocate_many(
         number = len(table)
         changed = {node.index: settled(node, number) for node in found.placement.changed}
         narrow = dedicated or item.group_name is not None
-        state = {
+        nodes = {
             index: changed.get(index, node)
-            for index, node in solved_on[0].items()
+            for index, node in solved_on.nodes.items()
             if not narrow or node.facts.group == found.group
         }
         table[number] = found.placement.instance
-    return MultiAnswer(tuple(placed), tuple(failed), state, table)
+        state = replace(state, nodes=nodes)
+    return MultiAnswer(tuple(placed), tuple(failed), state)
 
 
-def allocate_secondary(
-    nodes: Nodes, instances: Instances, index: int, options: RequestOptions
-) -> tuple[Placement, str]:
+def allocate_secondary(cluster: Cluster, index: int, options: RequestOptions) -> tuple[Placement, str]:
     """Find a secondary for an instance that becomes a mirrored one; return the placement and a message.
 
     Raises RequestError.
     """
+    nodes, instances = cluster.nodes, cluster.instances
     instance = instances[index]
     if instance.secondary != NO_NODE:
         raise RequestError("Instance already has a secondary")
@@ -237,19 +229,16 @@ def allocate_secondary(
     return attempt.solution, describe(attempt, state)
 
 
-def search_for(groups: Groups, nodes: Nodes, wanted: Wanted, options: RequestOptions) -> tuple[Search, bool]:
+def search_for(cluster: Cluster, wanted: Wanted, options: RequestOptions) -> tuple[Search, bool]:
     """Return what tries `wanted` on nodes, and whether it does so by the dedicated metric instead of the score."""
     from gpolicy.allocator.dedicated_nodes import is_dedicated, search_dedicated  # noqa: PLC0415 - only what is needed
 
-    dedicated = is_dedicated(groups, nodes, [wanted.group_name])
+    dedicated = is_dedicated(cluster, [wanted.group_name])
     return partial(search_dedicated if dedicated else search_ordinary, wanted, options), dedicated
 
 
-def answer(
-    groups: Groups, nodes: Nodes, instances: Instances, wanted: Wanted, search: Search, *, dedicated: bool
-) -> GroupAnswer:
+def answer(cluster: Cluster, wanted: Wanted, search: Search, *, dedicated: bool) -> GroupAnswer:
     """Answer by `search`, in the group that is asked for or in the best one. Raises RequestError."""
     if wanted.group_name is None:
-        separate = not dedicated
-        return choose_group(groups, nodes, instances, wanted.instance, search, separate_network_messages=separate)
-    return one_group(groups, wanted.group_name, nodes, instances, wanted.instance, search)
+        return choose_group(cluster, wanted.instance, search, separate_network_messages=not dedicated)
+    return one_group(cluster, wanted.group_name, wanted.instance, search)

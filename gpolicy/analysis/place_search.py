@@ -80,8 +80,7 @@ class PlaceSearch:
 
     def answer(self) -> GroupAnswer:
         """Return hail's answer, also for a refused request."""
-        cluster = self.cluster
-        search, self.dedicated = search_for(cluster.groups, cluster.nodes, self.wanted, self.options)
+        search, self.dedicated = search_for(self.cluster, self.wanted, self.options)
 
         def recorded(nodes: Nodes, instances: Instances, members: Sequence[int]) -> Attempt:
             attempt = search(nodes, instances, members)
@@ -89,9 +88,7 @@ class PlaceSearch:
             return attempt
 
         try:
-            return answer(
-                cluster.groups, cluster.nodes, cluster.instances, self.wanted, recorded, dedicated=self.dedicated
-            )
+            return answer(self.cluster, self.wanted, recorded, dedicated=self.dedicated)
         except RequestError as error:
             return GroupAnswer(None, (error.message,), None, {})
 

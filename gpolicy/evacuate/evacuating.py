@@ -231,15 +231,12 @@ class _Evacuation:
         wanted: list[int],
         observer: Observer,
     ) -> EvacuationResult:
-        nodes, instances = cluster.nodes, cluster.instances
         if mode is not None:
             force, stop = self.asked.ignore_soft_errors or hail.ignore_soft_errors, self.stop
-            return evacuate_nodes(nodes, instances, mode, wanted, force=force, observer=observer, stop=stop)
+            return evacuate_nodes(cluster, mode, wanted, force=force, observer=observer, stop=stop)
         targets = [group.index for name in self.targets for group in cluster.groups.values() if group.name == name]
         return change_group(
-            cluster.groups,
-            nodes,
-            instances,
+            cluster,
             wanted,
             targets,
             RequestOptions(hail.capacity_checks, hail.ignore_soft_errors, hail.restriction),

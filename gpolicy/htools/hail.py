@@ -128,7 +128,7 @@ def _show(request: HailRequest, cluster: Cluster, document: IallocatorDocument |
         return
     from gpolicy.allocator.dedicated_nodes import is_dedicated  # noqa: PLC0415 - only what is needed
 
-    if is_dedicated(cluster.groups, cluster.nodes, request.group_names):
+    if is_dedicated(cluster, request.group_names):
         sys.stderr.write("Allocation on a dedicated cluster; using lost-allocations metrics.\n")
 
 

@@ -42,22 +42,22 @@ def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:
 def _relocate(index: int, count: int, leaving: Sequence[int], cluster: Cluster, options: RequestOptions) -> HailAnswer:
     """Choose the new secondary, or the new node of an instance on shared storage."""
     force = options.ignore_soft_errors
-    done, new = relocate(cluster.nodes, cluster.instances, index, count, leaving, force=force)
+    done, new = relocate(cluster, index, count, leaving, force=force)
     return HailAnswer("success", [*names_of(cluster.nodes, (new,))], done.nodes, done.instances)
 
 
 def _allocate_secondary(index: int, cluster: Cluster, options: RequestOptions) -> HailAnswer:
     from gpolicy.allocator.requests import allocate_secondary  # noqa: PLC0415 - only what is needed
 
-    nodes, instances = cluster.nodes, cluster.instances
-    placement, info = allocate_secondary(nodes, instances, index, options)
-    after = {**nodes, **{node.index: node for node in placement.changed}}
-    return HailAnswer(info, names_of(nodes, placement.nodes)[1], after, {**instances, index: placement.instance})
+    placement, info = allocate_secondary(cluster, index, options)
+    after = {**cluster.nodes, **{node.index: node for node in placement.changed}}
+    instances = {**cluster.instances, index: placement.instance}
+    return HailAnswer(info, names_of(cluster.nodes, placement.nodes)[1], after, instances)
 
 
 def _evacuate(wanted: Sequence[int], mode: EvacuationMode, cluster: Cluster, options: RequestOptions) -> HailAnswer:
     force = options.ignore_soft_errors
-    return _moved(cluster, evacuate_nodes(cluster.nodes, cluster.instances, mode, wanted, force=force))
+    return _moved(cluster, evacuate_nodes(cluster, mode, wanted, force=force))
 
 
 def _change_group(
@@ -65,10 +65,7 @@ def _change_group(
 ) -> HailAnswer:
     from gpolicy.htools.haskell_records import shown  # noqa: PLC0415 - only what is needed
 
-    groups, nodes, instances = cluster.groups, cluster.nodes, cluster.instances
-    result = change_group(
-        groups, nodes, instances, wanted, targets, options, show_groups=lambda found: shown(tuple(found))
-    )
+    result = change_group(cluster, wanted, targets, options, show_groups=lambda found: shown(tuple(found)))
     return _moved(cluster, result)
 
 

@@ -66,7 +66,7 @@ def _allocate(
     if options.restriction is None and restriction is not None:
         options = replace(options, restriction=frozenset(restriction))
     nodes, instances = cluster.nodes, cluster.instances
-    found = allocate(cluster.groups, nodes, instances, wanted, options)
+    found = allocate(cluster, wanted, options)
     if found.placement is None:
         raise RequestError(", ".join(found.messages))
     number = len(instances)
@@ -82,12 +82,11 @@ def _allocate(
 
 
 def _allocate_many(wanted: Sequence[Wanted], cluster: Cluster, options: RequestOptions) -> HailAnswer:
-    nodes = cluster.nodes
-    many = allocate_many(cluster.groups, nodes, cluster.instances, wanted, options)
+    many = allocate_many(cluster, wanted, options)
     info = f"{len(many.failed)} instances failed to allocate and {len(many.placed)} were allocated successfully"
-    placed = [[instance.name, names_of(nodes, where.nodes)] for instance, where in many.placed]
+    placed = [[instance.name, names_of(cluster.nodes, where.nodes)] for instance, where in many.placed]
     failed = [[instance.name, text] for instance, text in many.failed]
-    return HailAnswer(info, [placed, failed], many.nodes, many.instances)
+    return HailAnswer(info, [placed, failed], many.after.nodes, many.after.instances)
 
 
 def _new_instance(name: str, values: dict[str, Json], cluster: Cluster) -> Instance:

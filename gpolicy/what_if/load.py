@@ -94,7 +94,7 @@ def restarted(
         return state
     wanted = [index for index, item in cluster.instances.items() if item.name in fresh]
     force = settled.hail.ignore_soft_errors
-    moved = evacuate_nodes(cluster.nodes, cluster.instances, EvacuationMode.PRIMARY, wanted, force=force).moved
+    moved = evacuate_nodes(cluster, EvacuationMode.PRIMARY, wanted, force=force).moved
     return elsewhere(state, {item.name: (cluster.nodes[where[0]].facts.name,) for item, _, where, _ in moved})
 
 

@@ -160,7 +160,7 @@ def test_dedicated_allocation_hail_prefers_the_nodes_in_the_documents_order(
         ]
         where = cluster(data, group_policy=policy(*(part(size) for size in sizes)))
         wanted = instance(quarters * QUARTER_MEMORY, quarters * QUARTER_DISK, quarters, DiskTemplate.PLAIN)
-        answer = allocate(where.groups, where.nodes, where.instances, Wanted(wanted, 1), RequestOptions())
+        answer = allocate(where, Wanted(wanted, 1), RequestOptions())
         assert answer.placement is not None
         chosen.append(fillings.pop(answer.placement.nodes[0]))
     assert chosen == order
@@ -197,7 +197,7 @@ def test_dedicated_allocation_groups_that_are_not_exclusive_stay_balanced(
     ]
     where = cluster(data, group_policy=policy(part(4), part(2), part(1)))
     wanted = Wanted(instance(QUARTER_MEMORY, QUARTER_DISK, 1, DiskTemplate.PLAIN), 1)
-    answer = allocate(where.groups, where.nodes, where.instances, wanted, RequestOptions())
+    answer = allocate(where, wanted, RequestOptions())
     assert answer.placement is not None
     assert answer.placement.nodes == (chosen,)
 
@@ -318,11 +318,11 @@ def test_location_awareness_hail_avoids_common_failures_but_does_not_insist() ->
         [node(place, 8 * GIB, 100 * GIB, tags=(rack,)) for place, rack in enumerate(["rack:a", "rack:a", "rack:b"])],
         tags=tags,
     )
-    answer = allocate(apart.groups, apart.nodes, apart.instances, wanted, RequestOptions())
+    answer = allocate(apart, wanted, RequestOptions())
     assert answer.placement is not None
     assert 2 in answer.placement.nodes
     together = cluster([node(place, 8 * GIB, 100 * GIB, tags=("rack:a",)) for place in range(2)], tags=tags)
-    answer = allocate(together.groups, together.nodes, together.instances, wanted, RequestOptions())
+    answer = allocate(together, wanted, RequestOptions())
     assert answer.placement is not None
 
 

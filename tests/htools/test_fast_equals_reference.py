@@ -226,7 +226,7 @@ def test_evacuations(seed: int) -> None:
 
     def evacuated() -> object:
         try:
-            found = evacuate_nodes(where.nodes, where.instances, mode, wanted, force=force)
+            found = evacuate_nodes(where, mode, wanted, force=force)
         except InputError as error:
             return str(error)
         return found.moved, found.failed, dict(found.nodes), dict(found.instances)
