@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gpolicy.allocator.engines import Narrowing
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.placement import Nodes
-    from gpolicy.allocator.redundancy import Instances
     from gpolicy.allocator.request_options import RequestOptions
     from gpolicy.stopping import Stop
 
@@ -47,12 +46,11 @@ class Evacuated:
 
 @dataclass(frozen=True, slots=True)
 class EvacuationResult:
-    """The results for all instances, in the order of the request."""
+    """The results for all instances, in the order of the request, and the cluster after them."""
 
     moved: tuple[tuple[Instance, int, tuple[int, ...], tuple[InstanceMove, ...]], ...]
     failed: tuple[tuple[Instance, str], ...]
-    nodes: Nodes
-    instances: Instances
+    after: Cluster
 
     @property
     def words(self) -> str:
@@ -299,7 +297,7 @@ def _each_in_turn(
         table[index] = new
         new_nodes = (new.primary, new.secondary) if new.template is DiskTemplate.DRBD else (new.primary,)
         moved.append((instance, cluster.nodes[new.primary].facts.group, new_nodes, done.moves))
-    return EvacuationResult(tuple(moved), tuple(failed), state.nodes, table)
+    return EvacuationResult(tuple(moved), tuple(failed), state)
 
 
 def _unless_stopped(stop: Stop | None, go: Callable[[], Evacuated]) -> Evacuated:

@@ -196,7 +196,7 @@ class _Evacuation:
         if failure:
             reason = f"hail refuses every request, by default_iallocator_params: {failure}"
             refused = tuple((cluster.instances[index], reason) for index in wanted)
-            result = EvacuationResult((), refused, cluster.nodes, cluster.instances)
+            result = EvacuationResult((), refused, cluster)
         else:
             result = self._answer(cluster, settled.hail, mode, wanted, observe)
         self.requests.append(

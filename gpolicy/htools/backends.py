@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from gpolicy.allocator.cluster_data import ClusterData, Instance, Load
     from gpolicy.allocator.placement import Nodes
-    from gpolicy.allocator.redundancy import Instances
     from gpolicy.ganeti.htools_reading import Option
 
 _STANDARD_INPUT = 0
@@ -225,14 +224,14 @@ def node_status(what: str, nodes: Nodes, options: Options) -> str:
     return f"\n{what} status:\n{node_table(nodes, options.print_nodes)}\n"
 
 
-def save_cluster(options: Options, kind: str, when: str, cluster: Cluster, nodes: Nodes, instances: Instances) -> None:
-    """Write `cluster` with other `nodes` and `instances` where `--save` says, if it does. Raises InputError."""
+def save_cluster(options: Options, kind: str, when: str, cluster: Cluster) -> None:
+    """Write `cluster` where `--save` says, if it does. Raises InputError."""
     if options.save is None:
         return
     from gpolicy.htools.text_format import format_cluster  # noqa: PLC0415 - only what is needed
 
     name = f"{options.save}.{kind}"
-    write_file(name, format_cluster(cluster, nodes, instances))
+    write_file(name, format_cluster(cluster))
     sys.stderr.write(f"The cluster state {when} has been written to file '{name}'\n")
 
 

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.request_options import RequestError, RequestOptions
@@ -29,8 +28,7 @@ class HailAnswer:
 
     info: str
     result: list[object] | str
-    nodes: Mapping[int, Node]
-    instances: Mapping[int, Instance]
+    after: Cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
 def _run(options: Options, arguments: Sequence[str]) -> None:
     cluster, request = _load(options, arguments)
     sys.stderr.write(backends.node_status("Initial cluster", cluster.nodes, options))
-    backends.save_cluster(options, "pre-ialloc", "before iallocator run", cluster, cluster.nodes, cluster.instances)
+    backends.save_cluster(options, "pre-ialloc", "before iallocator run", cluster)
     rules = RequestOptions(
         capacity_checks=not options.no_capacity_checks,
         ignore_soft_errors=options.ignore_soft_errors,
@@ -64,15 +62,15 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     )
     try:
         answer = request.answer(cluster, rules)
-        success, nodes, instances = True, answer.nodes, answer.instances
+        success, after = True, answer.after
         info, result = f"Request successful: {answer.info}", answer.result
     except RequestError as error:
-        success, nodes, instances = False, cluster.nodes, cluster.instances
+        success, after = False, cluster
         info, result = f"Request failed: {error}", []
-    sys.stderr.write(backends.node_status("Final cluster", nodes, options))
+    sys.stderr.write(backends.node_status("Final cluster", after.nodes, options))
     line = {"success": success, "info": info, "result": result}
     sys.stdout.write(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n")
-    backends.save_cluster(options, "post-ialloc", "after iallocator run", cluster, nodes, instances)
+    backends.save_cluster(options, "post-ialloc", "after iallocator run", after)
 
 
 def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, HailRequest]:

@@ -15,6 +15,7 @@ from gpolicy.errors import InputError
 from gpolicy.htools.hail import HailAnswer, HailRequest, names_of
 from gpolicy.htools.haskell_text import shown_argument, shown_ints
 from gpolicy.htools.json_fields import Fields, as_named
+from gpolicy.light_dataclasses import replace
 
 
 def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:
@@ -43,16 +44,16 @@ def _relocate(index: int, count: int, leaving: Sequence[int], cluster: Cluster, 
     """Choose the new secondary, or the new node of an instance on shared storage."""
     force = options.ignore_soft_errors
     done, new = relocate(cluster, index, count, leaving, force=force)
-    return HailAnswer("success", [*names_of(cluster.nodes, (new,))], done.nodes, done.instances)
+    return HailAnswer("success", [*names_of(cluster.nodes, (new,))], done.after)
 
 
 def _allocate_secondary(index: int, cluster: Cluster, options: RequestOptions) -> HailAnswer:
     from gpolicy.allocator.requests import allocate_secondary  # noqa: PLC0415 - only what is needed
 
     placement, info = allocate_secondary(cluster, index, options)
-    after = {**cluster.nodes, **{node.index: node for node in placement.changed}}
-    instances = {**cluster.instances, index: placement.instance}
-    return HailAnswer(info, names_of(cluster.nodes, placement.nodes)[1], after, instances)
+    nodes = {**cluster.nodes, **{node.index: node for node in placement.changed}}
+    after = replace(cluster, nodes=nodes, instances={**cluster.instances, index: placement.instance})
+    return HailAnswer(info, names_of(cluster.nodes, placement.nodes)[1], after)
 
 
 def _evacuate(wanted: Sequence[int], mode: EvacuationMode, cluster: Cluster, options: RequestOptions) -> HailAnswer:
@@ -77,7 +78,7 @@ def _moved(cluster: Cluster, result: EvacuationResult) -> HailAnswer:
     ]
     failed = [[instance.name, text] for instance, text in result.failed]
     jobs = [[_opcode(move, nodes) for move in moves] for _, _, _, moves in result.moved]
-    return HailAnswer(result.words, [moved, failed, jobs], result.nodes, result.instances)
+    return HailAnswer(result.words, [moved, failed, jobs], result.after)
 
 
 def _opcode(move: InstanceMove, nodes: Mapping[int, Node]) -> dict[str, object]:

@@ -73,12 +73,10 @@ def _allocate(
     # for one group or dedicated nodes, -S writes only the nodes of the chosen group
     narrow = wanted.group_name is not None or found.placement.lost is not None
     after = {index: node for index, node in nodes.items() if not narrow or node.facts.group == found.group}
-    return HailAnswer(
-        ", ".join(found.messages),
-        [*names_of(nodes, found.placement.nodes)],
-        {**after, **{node.index: settled(node, number) for node in found.placement.changed}},
-        {number: found.placement.instance, **instances},  # -S writes the new instance first
-    )
+    after |= {node.index: settled(node, number) for node in found.placement.changed}
+    table = {number: found.placement.instance, **instances}  # -S writes the new instance first
+    placed = replace(cluster, nodes=after, instances=table)
+    return HailAnswer(", ".join(found.messages), [*names_of(nodes, found.placement.nodes)], placed)
 
 
 def _allocate_many(wanted: Sequence[Wanted], cluster: Cluster, options: RequestOptions) -> HailAnswer:
@@ -86,7 +84,7 @@ def _allocate_many(wanted: Sequence[Wanted], cluster: Cluster, options: RequestO
     info = f"{len(many.failed)} instances failed to allocate and {len(many.placed)} were allocated successfully"
     placed = [[instance.name, names_of(cluster.nodes, where.nodes)] for instance, where in many.placed]
     failed = [[instance.name, text] for instance, text in many.failed]
-    return HailAnswer(info, [placed, failed], many.after.nodes, many.after.instances)
+    return HailAnswer(info, [placed, failed], many.after)
 
 
 def _new_instance(name: str, values: dict[str, Json], cluster: Cluster) -> Instance:

@@ -21,7 +21,7 @@ from gpolicy.htools import backends, hbal_loading
 from gpolicy.htools.hbal_commands import command_lines, job_sets, touched_nodes
 from gpolicy.htools.program_options import HBAL_OPTIONS, Options
 from gpolicy.htools.tables import aligned, score_table
-from gpolicy.light_dataclasses import dataclass
+from gpolicy.light_dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     write(f"Loaded {len(nodes)} nodes, {len(cluster.instances)} instances\n")
     if verbose and cluster.common_suffix:
         write(f"Note: Stripping common suffix of '{cluster.common_suffix}' from names\n")
-    backends.save_cluster(options, "original", "before balancing", cluster, cluster.nodes, cluster.instances)
+    backends.save_cluster(options, "original", "before balancing", cluster)
     group = _chosen_group(options, cluster, nodes)
     write(f"Group size {len(group.nodes)} nodes, {len(group.instances)} instances\n")
     write(f"Selected node group: {group.name}\n")
@@ -255,7 +255,7 @@ def _finish(options: Options, cluster: Cluster, group: _Group, moves: Sequence[B
     for label, state in (("Original:", group.nodes), ("Final:", nodes)) if options.verbosity > 3 else ():
         memory, disk = sum(n.unallocated_memory for n in state.values()), sum(n.free_disk for n in state.values())
         write(f"{label:9} mem={memory} disk={disk}\n")
-    backends.save_cluster(options, "balanced", "after balancing", cluster, nodes, instances)
+    backends.save_cluster(options, "balanced", "after balancing", replace(cluster, nodes=nodes, instances=instances))
     _show_tables(options, "Final", nodes, instances)
     if options.exec and moves:
         raise InputError("hbal: Execution of commands possible only on LUXI")

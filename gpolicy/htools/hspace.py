@@ -20,7 +20,7 @@ from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_reading import wrapped
 from gpolicy.htools.backends import load_cluster, node_status, run_program, save_cluster, warnings, with_node_options
 from gpolicy.htools.program_options import HSPACE_OPTIONS, Options
-from gpolicy.light_dataclasses import dataclass
+from gpolicy.light_dataclasses import dataclass, replace
 
 _MOST_STEPS = 400_000_000
 """Of one run, which hspace does not bound: some 20 seconds. A thousand nodes take a twentieth of it."""
@@ -139,7 +139,8 @@ def _after(options: Options, cluster: Cluster, state: AllocationState, kind: str
 
         sys.stderr.write(allocation_map(title, state.placed[::-1], state.nodes))
     sys.stderr.write(node_status(title, state.nodes, options))
-    save_cluster(options, kind, f"after {kind} allocation", cluster, state.nodes, state.instances)
+    after = replace(cluster, nodes=state.nodes, instances=state.instances)
+    save_cluster(options, kind, f"after {kind} allocation", after)
 
 
 class _Totals:

@@ -229,7 +229,7 @@ def test_evacuations(seed: int) -> None:
             found = evacuate_nodes(where, mode, wanted, force=force)
         except InputError as error:
             return str(error)
-        return found.moved, found.failed, dict(found.nodes), dict(found.instances)
+        return found.moved, found.failed, dict(found.after.nodes), dict(found.after.instances)
 
     with by_the_law():
         law = evacuated()
