@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.ghc_numbers import DivisionError, floor
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from gpolicy.allocator.cluster_data import ClusterData, Instance, Load
     from gpolicy.allocator.placement import Nodes
-    from gpolicy.ganeti.htools_reading import Option
 
 _STANDARD_INPUT = 0
 
@@ -89,17 +89,15 @@ def write_file(path: str, text: str) -> None:
         raise InputError(f"{path}: cannot write: {error}") from None
 
 
-def run_program(
-    program: str, known: Sequence[Option], tail: str, argv: Sequence[str], go: Callable[[Options, Sequence[str]], None]
-) -> int:
-    """Let `go` do what `argv` asks for and return the exit code; the other arguments are those of `read_options`."""
-    read = read_options(program, known, tail, argv)
+def run_program(program: str, argv: Sequence[str]) -> int:
+    """Let the module of a program do what `argv` asks for and return the exit code."""
+    read = read_options(program, argv)
     if isinstance(read, Stop):
         sys.stdout.write(read.stdout)
         sys.stderr.write(read.stderr)
         return read.code
     try:
-        go(*read)
+        import_module(f"gpolicy.htools.{program}").run(*read)
     except (DivisionError, InputError) as error:
         sys.stdout.flush()
         begins = program if isinstance(error, (DivisionError, UnopenedError)) else "Error"

@@ -11,7 +11,6 @@ from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.errors import InputError
-from gpolicy.ganeti.htools_reading import HAIL_OPTIONS
 from gpolicy.ganeti.releases import RELEASE_PATH
 from gpolicy.htools import backends
 from gpolicy.htools.iallocator import IallocatorDocument, parse_document
@@ -46,12 +45,8 @@ class HailRequest:
     group_names: tuple[str | None, ...] | None = None
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run hail with the arguments `argv` (without the program's name) and return its exit code."""
-    return backends.run_program("hail", HAIL_OPTIONS, "file 1 1\n", argv, _run)
-
-
-def _run(options: Options, arguments: Sequence[str]) -> None:
+def run(options: Options, arguments: Sequence[str]) -> None:
+    """Answer the request in the file that the arguments name. Raises InputError."""
     cluster, request = _load(options, arguments)
     sys.stderr.write(backends.node_status("Initial cluster", cluster.nodes, options))
     backends.save_cluster(options, "pre-ialloc", "before iallocator run", cluster)

@@ -19,7 +19,7 @@ from gpolicy.allocator.node import Node
 from gpolicy.errors import InputError
 from gpolicy.htools import backends, hbal_loading
 from gpolicy.htools.hbal_commands import command_lines, job_sets, touched_nodes
-from gpolicy.htools.program_options import HBAL_OPTIONS, Options
+from gpolicy.htools.program_options import Options
 from gpolicy.htools.tables import aligned, score_table
 from gpolicy.light_dataclasses import dataclass, replace
 
@@ -34,12 +34,8 @@ class _Group:
     aliases: Mapping[int, str]
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run hbal with the arguments `argv` (without the program's name) and return its exit code."""
-    return backends.run_program("hbal", HBAL_OPTIONS, "", argv, _run)
-
-
-def _run(options: Options, arguments: Sequence[str]) -> None:
+def run(options: Options, arguments: Sequence[str]) -> None:
+    """Balance a group of the cluster that the options name. Raises InputError."""
     if arguments:
         raise InputError("This program doesn't take any arguments.")
     cluster = _load(options)

@@ -18,20 +18,16 @@ from gpolicy.allocator.placement import Candidates, NoCandidatesError, PairCandi
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_reading import wrapped
-from gpolicy.htools.backends import load_cluster, node_status, run_program, save_cluster, warnings, with_node_options
-from gpolicy.htools.program_options import HSPACE_OPTIONS, Options
+from gpolicy.htools.backends import load_cluster, node_status, save_cluster, warnings, with_node_options
+from gpolicy.htools.program_options import Options
 from gpolicy.light_dataclasses import dataclass, replace
 
 _MOST_STEPS = 400_000_000
 """Of one run, which hspace does not bound: some 20 seconds. A thousand nodes take a twentieth of it."""
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run hspace with the arguments `argv` (without the program's name) and return its exit code."""
-    return run_program("hspace", HSPACE_OPTIONS, "", argv, _run)
-
-
-def _run(options: Options, arguments: Sequence[str]) -> None:
+def run(options: Options, arguments: Sequence[str]) -> None:
+    """Count on the cluster that the options name. Raises InputError."""
     if arguments:
         raise InputError("This program doesn't take any arguments.")
     cluster = load_cluster(options)
