@@ -150,21 +150,13 @@ def _read_document(text: str) -> ClusterData:
     return document.cluster
 
 
-def load_cluster(
-    options: Options,
-    loads: Mapping[str, Load] | None = None,
-    check: Callable[[ClusterData], None] | None = None,
-    installed: str | None = None,
-) -> Cluster:
+def load_cluster(options: Options, loads: Mapping[str, Load] | None = None, installed: str | None = None) -> Cluster:
     """Read and merge the cluster, with the utilisation of the instances that `loads` names.
 
-    `check` may refuse what was read; `installed` is that of `under_release`. Raises InputError with the text for
-    stderr.
+    `installed` is that of `under_release`. Raises InputError with the text for stderr.
     """
     try:
         data = under_release(load_data(options), installed)
-        if check is not None:
-            check(data)
     except _SourceError:
         raise
     except InputError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from math import isnan
 
 from gpolicy.allocator.balancing import Balanced, Goal, balance, engine_search
@@ -83,7 +82,8 @@ def run(options: Options, arguments: Sequence[str]) -> None:
 
 def _load(options: Options) -> Cluster:
     loads = hbal_loading.read_loads(options.dynu_file) if options.dynu_file is not None else None
-    cluster = backends.load_cluster(options, loads, partial(hbal_loading.check_names, options))
+    cluster = backends.load_cluster(options, loads)
+    hbal_loading.check_names(options, cluster)
     cluster = hbal_loading.with_monitored_loads(options, cluster)
     if options.verbosity != 0:
         sys.stderr.write(backends.warnings(cluster))
