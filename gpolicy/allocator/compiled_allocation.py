@@ -115,7 +115,7 @@ class CompiledAllocator(Allocator):
                 refuse_absurd_numbers(state.nodes.values(), (*state.instances.values(), instance))
                 return None
             placed = opened.engine.placements(keep)
-            after = with_placements(state, instance, placed, opened.cluster.indices, force=self.engine.rules.force)
+            after = _with_placements(state, instance, placed, opened.cluster.indices, force=self.engine.rules.force)
             after = replace(
                 after,
                 failures=tuple(result.failures),
@@ -148,13 +148,8 @@ class CompiledAllocator(Allocator):
         return self._opened, 0
 
 
-def with_placements(
-    state: AllocationState,
-    wanted: Instance,
-    placements: Sequence[Placed],
-    indices: Sequence[int],
-    *,
-    force: bool = False,
+def _with_placements(
+    state: AllocationState, wanted: Instance, placements: Sequence[Placed], indices: Sequence[int], *, force: bool
 ) -> AllocationState:
     """Return `state` with shrunk copies of `wanted` on the nodes that the engine chose; `force` ignores soft limits."""
     if not placements:

@@ -52,12 +52,7 @@ class LossEffect:
 
 
 def lose(
-    nodes: Nodes,
-    instances: Mapping[int, Instance],
-    lost: Sequence[int],
-    engine: EngineCluster | None = None,
-    *,
-    cpus: bool = True,
+    nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int], engine: EngineCluster | None, *, cpus: bool
 ) -> LossEffect:
     """Return the effects of losing `lost`, nodes of one group, on their instances.
 
