@@ -75,16 +75,13 @@ def merged(
 
     hail's `kvm_node_memory` is the cluster's (`HailParameters.static_kvm_node_memory`).
     """
-    here = {node.name: resources[node.name] for node in data.nodes if node.name in resources}
-    if not here:
+    if not resources:
         return merge(data, static_kvm_node_memory=kvm_node_memory)
     if data.hypervisor == "kvm" and kvm_node_memory > 0:  # only nodes without declared memory get this number
-        nodes = (
-            node if node.name in here and here[node.name].hypervisor else replace(node, node_memory=kvm_node_memory)
-            for node in data.nodes
-        )
+        declared = {name for name, item in resources.items() if item.hypervisor}
+        nodes = (node if node.name in declared else replace(node, node_memory=kvm_node_memory) for node in data.nodes)
         data = replace(data, nodes=tuple(nodes))
-    return configured_cluster(data, here)
+    return configured_cluster(data, resources)
 
 
 def policy_of(values: Values, where: str) -> InstancePolicy:

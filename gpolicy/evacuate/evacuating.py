@@ -192,13 +192,8 @@ class _Evacuation:
             few = self.work <= _MOST_WORK and not self.stop.is_over(_EXPLAINED)
             known[asked.instance.name] = explained(asked, cluster.groups) if few else None
 
-        wanted, failure = [by_name[name] for name in names], settled.hail.failure
-        if failure:
-            reason = f"hail refuses every request, by default_iallocator_params: {failure}"
-            refused = tuple((cluster.instances[index], reason) for index in wanted)
-            result = EvacuationResult((), refused, cluster)
-        else:
-            result = self._answer(cluster, settled.hail, mode, wanted, observe)
+        failure = settled.hail.failure
+        result = self._answer(cluster, settled.hail, mode, [by_name[name] for name in names], observe)
         self.requests.append(
             RequestToHail(
                 mode=mode,
@@ -231,6 +226,9 @@ class _Evacuation:
         wanted: list[int],
         observer: Observer,
     ) -> EvacuationResult:
+        if hail.failure:
+            reason = f"hail refuses every request, by default_iallocator_params: {hail.failure}"
+            return EvacuationResult((), tuple((cluster.instances[index], reason) for index in wanted), cluster)
         if mode is not None:
             force, stop = self.asked.ignore_soft_errors or hail.ignore_soft_errors, self.stop
             return evacuate_nodes(cluster, mode, wanted, force=force, observer=observer, stop=stop)
