@@ -205,14 +205,14 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     state = limited(state, limits)
     loaded = load_to_count(state, group, template=template, declared=declared, weights=weights)
     notes = loaded_state.basis_notes(loaded.settled, loaded.whole.cluster, group, declared=declared)
-    for item in loaded.data.groups:
+    for item in loaded.settled.data.groups:
         if group in (None, item.name):
-            notes += map(loaded_state.counted_on_primary, loaded_state.split_instances(loaded.data, item.index))
+            notes += map(loaded_state.counted_on_primary, loaded_state.split_instances(loaded.settled.data, item.index))
     notes += unknown_volumes(state, smallest_volumes(state), group)
     notes += what_if_shares(state, group)
     called = names or PairNames()
     chosen = {name: cluster for name, cluster in loaded.groups.items() if group in (None, name)}
-    unknown = {} if group else dict(loaded.unknown)
+    unknown = {} if group else dict(loaded.settled.unknown)
     for name, error in [(name, cluster.too_slow) for name, cluster in chosen.items() if cluster.too_slow]:
         if group is not None or len(chosen) == 1:
             raise error

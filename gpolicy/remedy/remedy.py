@@ -113,7 +113,7 @@ class Beginning:
 def begin_remedy(state: ClusterState, loaded: LoadedState) -> Beginning:
     """Return what is wrong with the cluster in `state`, and which of its instances may move where."""
     cluster = loaded.whole.cluster
-    limits = {group.index: loaded.groups[group.name].limits for group in loaded.data.groups}
+    limits = {group.index: loaded.groups[group.name].limits for group in loaded.settled.data.groups}
     movers = _movers(state, cluster, limits)
     instances = dict(cluster.instances)
     for index, item in cluster.instances.items():  # none runs on a node that is offline: it may be so only in a plan
@@ -150,7 +150,7 @@ def find_remedy(
     grounds = basis_notes(loaded.settled, loaded.whole.cluster, declared=True) if declared else []
     search = Search(start, movers, stop or never(), tell)
     found = search.find(before)
-    measured = {item.name: item.status for item in loaded.data.instances}
+    measured = {item.name: item.status for item in loaded.settled.data.instances}
     done = [_as_measured(step, measured[step.instance.name]) for step in found.steps]
     steps, total = _steps(state, start, before, replace(found, steps=tuple(done)), movers, rate)
     tries = _MOST_TRIES if search.exhaustive else min(_FEW_TRIES, _FEW_LOOKS // max(1, len(start.nodes)))
@@ -173,7 +173,7 @@ def find_remedy(
         snapshot=state.snapshot,
         what_if=state.supposed,
         limits=limits_in_force(state, NO_LIMITS),
-        unknown=loaded.unknown,
+        unknown=loaded.settled.unknown,
         nodes_before=node_uses(state, start.nodes.values()),
         nodes_after=node_uses(state, found.layout.nodes.values()),
     )

@@ -305,9 +305,9 @@ def _cluster(
     template = question.template.value if question.template else None
     state, declared = limited(state, limits), question.resource_model
     loaded = load_to_count(state, group, template=template, declared=declared, weights=weights)
-    if group is None and (loaded.unknown or loaded.limits_differ):
+    if group is None and (loaded.settled.unknown or loaded.limits_differ):
         hint = f"say `group:`, one of {', '.join(names)}"
-        reason = "; ".join(not_known({name: why.reason for name, why in loaded.unknown.items()}))
+        reason = "; ".join(not_known({name: why.reason for name, why in loaded.settled.unknown.items()}))
         raise CannotRunError(reason or "the groups have different limits", scenario.span, hint=hint)
     found = loaded.whole if group is None else loaded.groups[group]
     if found.too_slow:
