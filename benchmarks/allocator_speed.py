@@ -23,7 +23,7 @@ from measuring import Run, run
 from realistic import realistic
 
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.placement import candidate_nodes
@@ -116,7 +116,7 @@ def each_placement(only: str) -> None:
             wanted = Instance.wanted(pair.max, DiskTemplate(template), 1)
             cells, took = "", list[float]()
             for each in (False, True):
-                allocator = make_allocator(candidates, CapacityRules(), capacity_checks=True, each=each)
+                allocator = CompiledAllocator(candidates, CapacityRules(), capacity_checks=True, each=each)
                 begin = time.process_time()
                 placed = allocator.standard(AllocationState(where.nodes, where.instances), wanted, None).placed
                 took.append(time.process_time() - begin)

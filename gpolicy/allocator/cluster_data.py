@@ -113,6 +113,18 @@ class NodeData:
     min_disk_ratio: float = 0.0
     low_disk: int = 0
 
+    def freed(self, instance: Instance, sign: int = 1) -> NodeData:
+        """Return the node with what an instance there takes of it free (`sign` 1), or taken (-1)."""
+        memory = instance.memory if instance.uses_memory and instance.primary == self.index else 0
+        made = instance.template.local and not instance.forthcoming
+        spindles = (instance.total_spindles or 0) if made and self.exclusive else 0
+        return replace(
+            self,
+            free_memory=self.free_memory + sign * memory,
+            free_disk=self.free_disk + sign * (instance.disk if made else 0),
+            free_spindles=self.free_spindles + sign * spindles,
+        )
+
     def disk_ratio(self, spindles: int, disk: int) -> float:
         """The free share of disk: of spindles under exclusive storage, else of space."""
         if self.exclusive:
@@ -128,13 +140,6 @@ class Disk:
     spindles: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Nic:
-    """One network interface: the uuid of its network, None for an unmanaged one."""
-
-    network: str | None = None
-
-
 Load = tuple[float, float, float, float]
 """Utilisation of cpu, memory, disk and network."""
 
@@ -143,9 +148,10 @@ Load = tuple[float, float, float, float]
 class Instance:
     """An instance, existing or wanted.
 
-    `disk` is the space charged on each of its nodes. `exclusion_tags`, `desired_tags` and
-    `location_score` are filled in by the merge from cluster tags and node tags. Under over-subscription `memory` is
-    what it is guaranteed and `maximum_memory` what it may burst to (None: no more).
+    `disk` is the space charged on each of its nodes. `networks` are the uuids of those of its interfaces, None for an
+    unmanaged one. `exclusion_tags`, `desired_tags` and `location_score` are filled in by the merge from cluster tags
+    and node tags. Under over-subscription `memory` is what it is guaranteed and `maximum_memory` what it may burst to
+    (None: no more).
     """
 
     index: int
@@ -162,7 +168,7 @@ class Instance:
     spindle_use: int = 1
     tags: tuple[str, ...] = ()
     forthcoming: bool = False
-    nics: tuple[Nic, ...] = ()
+    networks: tuple[str | None, ...] = ()
     load: Load = (1.0, 1.0, 1.0, 1.0)
     exclusion_tags: tuple[str, ...] = ()
     desired_tags: frozenset[str] = frozenset()

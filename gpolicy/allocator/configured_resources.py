@@ -14,18 +14,13 @@ releases memory and CPUs. htools itself uses measured values, so `configured_clu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
 from gpolicy.allocator.enumerations import InstanceStatus
-from gpolicy.allocator.merge import merge
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
-    from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.node import Node
+from gpolicy.allocator.merge import Cluster, merge
+from gpolicy.allocator.node import Node
 
 _STOPPED = frozenset({InstanceStatus.STATUS_DOWN, InstanceStatus.USER_DOWN, InstanceStatus.ERROR_DOWN})
 

@@ -7,12 +7,12 @@ the node, the biggest size first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from gpolicy.allocator.cluster_data import Group, Instance, InstancePolicy
+from gpolicy.allocator.cluster_data import Instance, InstancePolicy
 from gpolicy.allocator.engines import compiled_dedicated
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, FailReason
-from gpolicy.allocator.group_choice import Wanted
+from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
 from gpolicy.allocator.placement import (
@@ -25,15 +25,16 @@ from gpolicy.allocator.placement import (
     Trial,
     candidates_among,
     count_failures,
+    with_primary,
 )
-from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.redundancy import Instances
 from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.allocator.requests import Wanted
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import replace
 
 
-def is_dedicated(groups: Mapping[int, Group], nodes: Nodes, names: Iterable[str | None]) -> bool:
+def is_dedicated(cluster: Cluster, names: Iterable[str | None]) -> bool:
     """Whether the dedicated metric applies to requests for groups of these names: all nodes of theirs are exclusive.
 
     If all ask for one name, that group counts, otherwise all that are not unallocable.
@@ -42,10 +43,10 @@ def is_dedicated(groups: Mapping[int, Group], nodes: Nodes, names: Iterable[str 
     group_name = asked.pop() if len(asked) == 1 else None
     relevant = {
         group.index
-        for group in groups.values()
+        for group in cluster.groups.values()
         if (group.name == group_name if group_name is not None else group.alloc_policy is not AllocPolicy.UNALLOCABLE)
     }
-    return all(node.facts.exclusive for node in nodes.values() if node.facts.group in relevant)
+    return all(node.facts.exclusive for node in cluster.nodes.values() if node.facts.group in relevant)
 
 
 def biggest_first(policy: InstancePolicy) -> list[int]:
@@ -87,17 +88,11 @@ def search_dedicated(
 
 def _search_all(nodes: Nodes, instance: Instance, candidates: Candidates, options: RequestOptions) -> Attempt:
     """Try every candidate, one by one, as the law does."""
-    best: Placement | None = None
-    successes, failures = 0, list[FailReason]()
-    for tried in try_each_dedicated(nodes, instance, candidates, force=options.ignore_soft_errors):
-        for _, trial in tried:
-            if isinstance(trial, FailReason):
-                failures.append(trial)
-                continue
-            successes += 1
-            if best is None or best.metric >= trial.metric:
-                best = trial
-    return Attempt(count_failures(failures), successes, best)
+    tried = try_each_dedicated(nodes, instance, candidates, force=options.ignore_soft_errors)
+    trials = [trial for some in tried for _, trial in some]
+    failures = count_failures([trial for trial in trials if isinstance(trial, FailReason)])
+    possible = [trial for trial in reversed(trials) if isinstance(trial, Placement)]  # of equal ones the later wins
+    return Attempt(failures, len(possible), min(possible, key=lambda placement: placement.metric, default=None))
 
 
 def _how_many(node: Node, sample: Instance) -> int:
@@ -141,8 +136,7 @@ def try_each_dedicated(
         return tuple(a - b for a, b in zip(vectors[key], allocation_vector(after, samples), strict=True))
 
     def primary_alone(node: Node) -> Placement | FailReason:
-        refused = check_ipolicy(node.facts.policy, instance, exclusive=node.facts.exclusive)
-        new = add_primary(node, instance, force=force) if refused is None else refused
+        new = with_primary(node, instance, force=force)
         if isinstance(new, FailReason):
             return new
         placed = replace(instance, primary=node.index)

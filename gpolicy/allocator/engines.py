@@ -1,7 +1,7 @@
 """Choosing who answers: the compiled engine, or the law if there is no engine or it cannot answer.
 
 The engine reads a state once and returns the nodes of new instances; the law's own functions then make the new state
-(`replay`). The engine refuses a cluster that it cannot represent (UnfitError); then the law answers.
+(`compiled_allocation`). The engine refuses a cluster that it cannot represent (UnfitError); then the law answers.
 
 Without a compiled engine every question warns (SlowAllocatorWarning).
 """
@@ -16,9 +16,9 @@ from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, node_at
 from gpolicy.allocator.native.library import Leaving, NativeEngine, Question, Status, Unlisted, load
 from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError
+from gpolicy.allocator.node_changes import accepted, add_primary, add_secondary
 from gpolicy.allocator.placement import Attempt, Placement, SingleCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate
-from gpolicy.allocator.replay import changed_nodes, instance_on_nodes
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass, replace
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from gpolicy.allocator.redundancy import Instances
 
 NO_CANDIDATES = SingleCandidates(())
-_LEAVING = {"PRIMARY": Leaving.PRIMARY, "SECONDARY": Leaving.SECONDARY, "ALL": Leaving.BOTH}
-"""What each mode of an evacuation is to the engine."""
 MOST_PLACEMENTS = 1 << 20
 """The greatest number of instances that a run may place (placing.c)."""
 MOST_LEVELS = 1 << 18
@@ -69,7 +67,7 @@ def compiled_attempt(
     nodes: Nodes, instances: Instances, instance: Instance, candidates: Candidates, rules: CapacityRules
 ) -> Attempt | None:
     """Return what `find_placement` does; None: ask the law."""
-    opened = _open(nodes, instances, candidates, rules, instance)
+    opened = engine_cluster(nodes, instances, candidates, rules, instance)
     found = _ask_about(instance, Question.ATTEMPT, opened, limit=len(instances), checked=rules.failures > 0)
     if found is None:
         return None
@@ -79,8 +77,20 @@ def compiled_attempt(
         return Attempt(failures, result.successes, None)
     primary, secondary = best if len(best) > 1 else (*best, NO_NODE)
     placed = instance_on_nodes(nodes, instance, instance.index, instance.name, primary, secondary)
-    changed = changed_nodes(nodes, placed, secondary, force=rules.force)
-    return Attempt(failures, result.successes, Placement(changed, placed, result.score))
+    changed = [accepted(add_primary(nodes[primary], placed, force=rules.force))]
+    if secondary != NO_NODE:
+        changed.append(accepted(add_secondary(nodes[secondary], placed, primary)))
+    return Attempt(failures, result.successes, Placement(tuple(changed), placed, result.score))
+
+
+def instance_on_nodes(
+    nodes: Nodes, instance: Instance, index: int, name: str, primary: int, secondary: int
+) -> Instance:
+    """Return the instance, under this number and name, on its nodes."""
+    if secondary == NO_NODE:
+        return instance.at(index, name, primary, instance.secondary, instance.location_score)
+    common = len(nodes[primary].facts.location_tags & nodes[secondary].facts.location_tags)
+    return instance.at(index, name, primary, secondary, common)
 
 
 def compiled_dedicated(
@@ -90,7 +100,7 @@ def compiled_dedicated(
 
     `nodes` are those of the candidates (`dedicated_nodes.search_dedicated`). Return None to ask the law.
     """
-    opened = _open(nodes, None, candidates, CapacityRules(force=force), instance)
+    opened = engine_cluster(nodes, None, candidates, CapacityRules(force=force), instance)
     found = _ask_about(instance, Question.DEDICATED, opened)
     return None if found is None else (tuple(found[0].failures), found[0].successes, found[1])
 
@@ -103,7 +113,7 @@ def is_redundant(nodes: Nodes, instances: Instances, rules: CapacityRules) -> bo
 
 def compiled_redundancy(nodes: Nodes, instances: Instances, rules: CapacityRules) -> bool | None:
     """Return what `is_redundant` does; None: ask the law."""
-    opened = _open(nodes, instances, NO_CANDIDATES, rules)
+    opened = engine_cluster(nodes, instances, NO_CANDIDATES, rules)
     if opened is None:
         return None
     status, result = opened.engine.ask(Question.REDUNDANT)
@@ -194,11 +204,6 @@ class EngineCluster:
         return InstanceMove(MoveKind(move.kind), instances[self.cluster.number(move.slot)], target), move.score
 
 
-def engine_cluster(nodes: Nodes, instances: Instances) -> EngineCluster | None:
-    """Return the cluster in an engine; None: ask the law."""
-    return _open(nodes, instances, NO_CANDIDATES)
-
-
 class Narrowing:
     """Finds the best move of each instance in turn with the compiled engine, so that the law tries few candidates.
 
@@ -221,7 +226,7 @@ class Narrowing:
         if secondary is not None and instance.index not in secondary.secondaries:
             unlisted |= Unlisted.SECONDARY
         try:
-            found = self._engine.move(instance, _LEAVING[asked.mode.name], unlisted, candidates, force=asked.force)
+            found = self._engine.move(instance, Leaving[asked.mode.name], unlisted, candidates, force=asked.force)
         except UnfitError:
             self._engine = None
             return candidates
@@ -234,14 +239,14 @@ class Narrowing:
 # --- calls -------------------------------------------------------------------------------------------------------
 
 
-def _open(
+def engine_cluster(
     nodes: Nodes,
     instances: Instances | None,
-    candidates: Candidates,
+    candidates: Candidates = NO_CANDIDATES,
     rules: CapacityRules | None = None,
     wanted: Instance | None = None,
 ) -> EngineCluster | None:
-    """Return a cluster in a new engine; None if there is no engine or it cannot represent the cluster."""
+    """Return a cluster in a new engine; None, to ask the law, if there is no engine or it cannot represent this one."""
     library = loaded_library()
     if library is None:
         return None

@@ -6,7 +6,7 @@ wins. Instance policies, allocation policies and N+1 are not checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from functools import partial
 from itertools import permutations
@@ -21,8 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Group, Instance
     from gpolicy.allocator.engines import Narrowing
+    from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.placement import Nodes
-    from gpolicy.allocator.redundancy import Instances
     from gpolicy.allocator.request_options import RequestOptions
     from gpolicy.stopping import Stop
 
@@ -46,12 +46,16 @@ class Evacuated:
 
 @dataclass(frozen=True, slots=True)
 class EvacuationResult:
-    """The results for all instances, in the order of the request."""
+    """The results for all instances, in the order of the request, and the cluster after them."""
 
     moved: tuple[tuple[Instance, int, tuple[int, ...], tuple[InstanceMove, ...]], ...]
     failed: tuple[tuple[Instance, str], ...]
-    nodes: Nodes
-    instances: Instances
+    after: Cluster
+
+    @property
+    def words(self) -> str:
+        """The result as hail says it."""
+        return f"{len(self.failed)} instances failed to move and {len(self.moved)} were moved successfully"
 
 
 class EvacuationError(RequestError):
@@ -167,8 +171,7 @@ def _fails_over(mode: EvacuationMode, instance: Instance) -> bool:
 
 
 def evacuate_nodes(
-    nodes: Nodes,
-    instances: Instances,
+    cluster: Cluster,
     mode: EvacuationMode,
     wanted: Sequence[int],
     *,
@@ -177,6 +180,7 @@ def evacuate_nodes(
     stop: Stop | None = None,
 ) -> EvacuationResult:
     """Move each of the instances `wanted` away from its node(s) within its group; none after a `stop`."""
+    nodes, instances = cluster.nodes, cluster.instances
     leaving = {index for index, node in nodes.items() if node.facts.offline}
     for index in wanted:
         instance = instances[index]
@@ -191,24 +195,24 @@ def evacuate_nodes(
 
         engine = Narrowing(nodes, instances)
 
-    def go(state: Nodes, _table: Instances, instance: Instance) -> Evacuated:
+    def go(state: Cluster, instance: Instance) -> Evacuated:
         group = nodes[instance.primary].facts.group
         candidates = [
             index
-            for index, node in state.items()
+            for index, node in state.nodes.items()
             if node.facts.group == group and index not in leaving and index != instance.primary
         ]
-        asked = Departure(state, instance, mode, group, candidates, force)
+        asked = Departure(state.nodes, instance, mode, group, candidates, force)
         return _evacuate(asked, engine, observer)
 
-    return _each_in_turn(nodes, instances, wanted, go, stop)
+    return _each_in_turn(cluster, wanted, go, stop)
 
 
 def relocate(
-    nodes: Nodes, instances: Instances, index: int, required_nodes: int, leaving: Sequence[int], *, force: bool
+    cluster: Cluster, index: int, required_nodes: int, leaving: Sequence[int], *, force: bool
 ) -> tuple[EvacuationResult, int]:
     """Move one instance from the node `leaving`; return the result and its new node. Raises RequestError."""
-    instance = instances[index]
+    instance = cluster.instances[index]
     if required_nodes != 1:
         raise RequestError(f"Exchange {required_nodes} nodes mode is not implemented")
     mirrored = instance.template is DiskTemplate.DRBD
@@ -221,17 +225,15 @@ def relocate(
             f" [{','.join(map(str, leaving))}])"
         )
     mode = EvacuationMode.SECONDARY if mirrored else EvacuationMode.PRIMARY
-    result = evacuate_nodes(nodes, instances, mode, [index], force=force)
+    result = evacuate_nodes(cluster, mode, [index], force=force)
     if result.failed:
         raise RequestError(result.failed[0][1])
     _, _, new_nodes, _ = result.moved[0]
     return result, new_nodes[-1]
 
 
-def change_group(  # noqa: PLR0913 (what hail is asked)
-    groups: Mapping[int, Group],
-    nodes: Nodes,
-    instances: Instances,
+def change_group(
+    cluster: Cluster,
     wanted: Sequence[int],
     targets: Sequence[int],
     options: RequestOptions,
@@ -245,8 +247,9 @@ def change_group(  # noqa: PLR0913 (what hail is asked)
     The group is chosen by placing a second copy of the instance, which is then dropped.
     """
     from gpolicy.allocator.engines import Narrowing  # noqa: PLC0415 - only what is needed
-    from gpolicy.allocator.group_choice import Wanted, choose_group, search_ordinary  # noqa: PLC0415
+    from gpolicy.allocator.requests import Wanted, choose_group, search_ordinary  # noqa: PLC0415
 
+    groups, nodes, instances = cluster.groups, cluster.nodes, cluster.instances
     allowed = list(targets) if targets else list(groups)
     for number in dict.fromkeys(nodes[instances[index].primary].facts.group for index in wanted):
         if number in allowed:
@@ -254,8 +257,9 @@ def change_group(  # noqa: PLR0913 (what hail is asked)
 
     engine = Narrowing(nodes, instances)
 
-    def go(state: Nodes, table: Instances, instance: Instance) -> Evacuated:
-        populated = [group for group in groups.values() if any(n.facts.group == group.index for n in state.values())]
+    def go(state: Cluster, instance: Instance) -> Evacuated:
+        used = {node.facts.group for node in state.nodes.values()}
+        populated = [group for group in groups.values() if group.index in used]
         if not any(group.index in allowed for group in populated):
             raise EvacuationError(
                 "no groups for evacuation: allowed groups was Just"
@@ -263,40 +267,37 @@ def change_group(  # noqa: PLR0913 (what hail is asked)
             )
         count = 2 if instance.template is DiskTemplate.DRBD else 1
         search = partial(search_ordinary, Wanted(instance, count), options)
-        answer = choose_group(groups, state, table, instance, search, allowed=allowed)
+        answer = choose_group(state, instance, search, allowed=allowed)
         if answer.group is None:
             raise EvacuationError(", ".join(answer.messages))
         candidates = [
-            index for index, node in state.items() if node.facts.group == answer.group and not node.facts.offline
+            index for index, node in state.nodes.items() if node.facts.group == answer.group and not node.facts.offline
         ]
-        asked = Departure(state, instance, EvacuationMode.ALL, answer.group, candidates, force=False)
+        asked = Departure(state.nodes, instance, EvacuationMode.ALL, answer.group, candidates, force=False)
         return _evacuate(asked, engine, observer)
 
-    return _each_in_turn(nodes, instances, wanted, go, stop)
+    return _each_in_turn(cluster, wanted, go, stop)
 
 
 def _each_in_turn(
-    nodes: Nodes,
-    instances: Instances,
-    wanted: Sequence[int],
-    go: Callable[[Nodes, Instances, Instance], Evacuated],
-    stop: Stop | None,
+    cluster: Cluster, wanted: Sequence[int], go: Callable[[Cluster, Instance], Evacuated], stop: Stop | None
 ) -> EvacuationResult:
     """Move instances one after the other, each with its original record."""
-    state, table = nodes, dict(instances)
+    table = dict(cluster.instances)
+    state = replace(cluster, instances=table)
     moved, failed = [], []
     for index in wanted:
-        instance = instances[index]
+        instance = cluster.instances[index]
         try:
-            done = _unless_stopped(stop, partial(go, state, table, instance))
+            done = _unless_stopped(stop, partial(go, state, instance))
         except RequestError as error:
             failed.append((instance, str(error)))
             continue
-        state, new = done.nodes, done.instance
+        state, new = replace(state, nodes=done.nodes), done.instance
         table[index] = new
         new_nodes = (new.primary, new.secondary) if new.template is DiskTemplate.DRBD else (new.primary,)
-        moved.append((instance, nodes[new.primary].facts.group, new_nodes, done.moves))
-    return EvacuationResult(tuple(moved), tuple(failed), state, table)
+        moved.append((instance, cluster.nodes[new.primary].facts.group, new_nodes, done.moves))
+    return EvacuationResult(tuple(moved), tuple(failed), state)
 
 
 def _unless_stopped(stop: Stop | None, go: Callable[[], Evacuated]) -> Evacuated:

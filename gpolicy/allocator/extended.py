@@ -9,22 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from gpolicy.allocator.compiled_allocation import Budget, make_allocator
+from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.compiled_allocation import Budget, CompiledAllocator
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import truncate
-from gpolicy.allocator.placement import NO_FAILURES, add_counts
-from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.placement import NO_FAILURES, Candidates, FailCounts, Nodes, add_counts
+from gpolicy.allocator.redundancy import CapacityRules, Instances
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.errors import InputError
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Candidates, FailCounts, Nodes
-    from gpolicy.allocator.redundancy import Instances
-
 
 _STEPS_OF_NODE: Final = 100
 """What it takes to open an engine anew, of each node."""
@@ -34,7 +29,7 @@ def limited_allocator(candidates: Candidates, rules: CapacityRules, budget: Budg
     """Return an allocator that tests each placement against `rules`, as hail does against one failure."""
     if rules.oversubscription is not None:
         return _OversubscribedAllocator(candidates, rules, budget)
-    return make_allocator(candidates, rules, capacity_checks=rules.failures > 0, each=True, budget=budget)
+    return CompiledAllocator(candidates, rules, capacity_checks=rules.failures > 0, each=True, budget=budget)
 
 
 class _OversubscribedAllocator(Allocator):

@@ -71,16 +71,6 @@ def apply_move(nodes: Nodes, move: InstanceMove, *, force: bool) -> Moved | Fail
         return refused.reason
 
 
-def failover(nodes: Nodes, instance: Instance, *, force: bool) -> Moved | FailReason:
-    """Swap primary and secondary. An offline primary forces the move."""
-    return apply_move(nodes, InstanceMove(MoveKind.FAILOVER, instance), force=force)
-
-
-def failover_to(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Moved | FailReason:
-    """Start the instance (on external storage) on `target` instead. An offline source forces the move."""
-    return apply_move(nodes, InstanceMove(MoveKind.FAILOVER_TO, instance, target), force=force)
-
-
 def node_at(nodes: Nodes, index: int) -> Node:
     """Return the node `index`, which must be among `nodes`.
 
@@ -104,6 +94,7 @@ def may_migrate(source: Node, target: Node) -> bool:
 
 
 def _failover(nodes: Nodes, instance: Instance, _target: int, force: bool) -> Moved:  # noqa: FBT001
+    """Swap primary and secondary. An offline primary forces the move."""
     old_primary = node_at(nodes, instance.primary)
     old_secondary = node_at(nodes, instance.secondary)
     _check_migration(old_primary, old_secondary)
@@ -117,6 +108,7 @@ def _failover(nodes: Nodes, instance: Instance, _target: int, force: bool) -> Mo
 
 
 def _failover_to(nodes: Nodes, instance: Instance, target: int, force: bool) -> Moved:  # noqa: FBT001
+    """Start the instance (on external storage) on `target` instead. An offline source forces the move."""
     source = node_at(nodes, instance.primary)
     _check_migration(source, node_at(nodes, target))
     new = _taken(add_primary(nodes[target], instance, force=force or source.facts.offline))

@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     Loads = Callable[[Instance], Load]
 
 EXCLUSION_PREFIX = "htools:iextags:"
+"""Instance tags that no two primaries of a node may share."""
 DESIRED_PREFIX = "htools:desiredlocation:"
+"""Instance tags that name its desired locations."""
 LOCATION_PREFIX = "htools:nlocation:"
+"""Node tags that name a failure domain (design document "location awareness")."""
 MIGRATION_PREFIX = "htools:migration:"
+"""Node tags that restrict migration."""
 ALLOW_MIGRATION_PREFIX = "htools:allowmigration:"
-
 
 _NOWHERE: frozenset[str] = frozenset()
 
@@ -60,7 +63,7 @@ def merge(
     suffix = common_suffix([node.name for node in data.nodes] + [item.name for item in data.instances])
     static = static_kvm_node_memory if data.hypervisor == "kvm" and static_kvm_node_memory > 0 else None
     groups = {group.index: group for group in data.groups}
-    locations = {node.index: location_tags(data.tags, node.tags) for node in data.nodes}
+    locations = {node.index: frozenset(tags_of(LOCATION_PREFIX, data.tags, node.tags)) for node in data.nodes}
     migration: dict[tuple[str, ...], tuple[frozenset[str], frozenset[str]]] = {}
     passes = [_resolved(data, locations, exclusion_prefixes, loads)]
     if twice:
@@ -75,7 +78,7 @@ def merge(
         node = read if static is None else replace(read, node_memory=static)
         used = memory_used.get(node.index, 0)
         if node.tags not in migration:
-            own = migration_tags(data.tags, node.tags)
+            own = frozenset(tags_of(MIGRATION_PREFIX, data.tags, node.tags))
             migration[node.tags] = own, receivable_tags(data.tags, own)
         tags = (locations[node.index], *migration[node.tags])
         nodes[node.index] = _empty_node(node, groups[node.group].policy, tags, suffix, used)
@@ -132,28 +135,14 @@ class _Prefixes:
 
 
 @lru_cache(maxsize=16)  # every node and instance of a cluster asks
-def _prefixes(cluster_tags: tuple[str, ...], family: str, colon: str = "") -> _Prefixes:
+def _prefixes(cluster_tags: tuple[str, ...], family: str) -> _Prefixes:
+    colon = ":" if family in (LOCATION_PREFIX, MIGRATION_PREFIX) else ""
     return _Prefixes(f"{value}{colon}" for value in tagged_values(cluster_tags, family))
 
 
-def exclusion_tags(cluster_tags: tuple[str, ...], tags: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the instance tags that no two primaries of a node may share."""
-    return tuple(_prefixes(cluster_tags, EXCLUSION_PREFIX).of(tags))
-
-
-def desired_tags(cluster_tags: tuple[str, ...], tags: tuple[str, ...]) -> frozenset[str]:
-    """Return the instance tags that name its desired locations."""
-    return frozenset(_prefixes(cluster_tags, DESIRED_PREFIX).of(tags))
-
-
-def location_tags(cluster_tags: tuple[str, ...], tags: tuple[str, ...]) -> frozenset[str]:
-    """Return the node tags that name a failure domain (design document "location awareness")."""
-    return frozenset(_prefixes(cluster_tags, LOCATION_PREFIX, ":").of(tags))
-
-
-def migration_tags(cluster_tags: tuple[str, ...], tags: tuple[str, ...]) -> frozenset[str]:
-    """Return the node tags that restrict migration."""
-    return frozenset(_prefixes(cluster_tags, MIGRATION_PREFIX, ":").of(tags))
+def tags_of(family: str, cluster_tags: tuple[str, ...], tags: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of `tags` that belong to a family, by the prefixes that the cluster's tags name for it."""
+    return tuple(_prefixes(cluster_tags, family).of(tags))
 
 
 def receivable_tags(cluster_tags: tuple[str, ...], migration: frozenset[str]) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gpolicy.allocator.cluster_data import Group, Instance
-from gpolicy.allocator.cluster_score import WEIGHTS, Statistic, Weights, node_values, replaced, statistics, total_score
+from gpolicy.allocator.cluster_score import WEIGHTS, Statistic, Weights, replaced, statistics, total_score
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.node import Node
@@ -166,62 +166,51 @@ def try_each(
     The score is computed over `nodes`: from the full statistics for a single node; for a pair by replacing both nodes
     in the statistics, the primary first. `force` ignores soft limits on the primary (`--ignore-soft-errors`).
     """
+
+    def alone(target: int) -> Placement | FailReason:
+        new = with_primary(nodes[target], instance, force=force)
+        if isinstance(new, FailReason):
+            return new
+        after = statistics(new if index == target else other for index, other in nodes.items())
+        return Placement((new,), replace(instance, primary=target), total_score(after, weights))
+
     if isinstance(candidates, SingleCandidates):
-        yield [((index,), _try_single(nodes, instance, index, weights, force=force)) for index in candidates.nodes]
+        yield [((index,), alone(index)) for index in candidates.nodes]
         return
     stats = statistics(nodes.values())
+
+    def with_each(primary: int, others: Sequence[int]) -> Iterator[Trial]:
+        """Try a primary with each secondary; the values for each number of common locations are computed once."""
+        node = nodes[primary]
+        begun: dict[int, tuple[Instance, Node, Statistics] | FailReason] = {}
+        for other in others:
+            secondary = nodes[other]
+            common = len(node.facts.location_tags & secondary.facts.location_tags)
+            if common not in begun:
+                wanted = instance if instance.location_score == common else replace(instance, location_score=common)
+                new = with_primary(node, wanted, force=force)
+                begun[common] = new if isinstance(new, FailReason) else (wanted, new, replaced(stats, node, new))
+            first = begun[common]
+            if isinstance(first, FailReason):
+                yield (primary, other), first
+                continue
+            wanted, new_primary, half = first
+            new_secondary = add_secondary(secondary, wanted, primary)
+            if isinstance(new_secondary, FailReason):
+                yield (primary, other), new_secondary
+                continue
+            placed = replace(wanted, primary=primary, secondary=other)
+            after = replaced(half, secondary, new_secondary)
+            yield (primary, other), Placement((new_primary, new_secondary), placed, total_score(after, weights))
+
     for primary, others in candidates.pairs:
-        yield list(_try_secondaries(nodes, stats, instance, primary, others, weights, force=force))
+        yield list(with_each(primary, others))
 
 
-def _try_single(
-    nodes: Nodes, instance: Instance, target: int, weights: Weights, *, force: bool
-) -> Placement | FailReason:
-    node = nodes[target]
+def with_primary(node: Node, instance: Instance, *, force: bool) -> Node | FailReason:
+    """Return `node` with a new instance as primary, or why its policy or the node itself refuses it."""
     refused = check_ipolicy(node.facts.policy, instance, exclusive=node.facts.exclusive)
-    if refused is not None:
-        return refused
-    new = add_primary(node, instance, force=force)
-    if isinstance(new, FailReason):
-        return new
-    node_values(new)
-    after = statistics(new if index == target else other for index, other in nodes.items())
-    return Placement((new,), replace(instance, primary=target), total_score(after, weights))
-
-
-def _try_secondaries(
-    nodes: Nodes,
-    stats: Statistics,
-    instance: Instance,
-    primary: int,
-    others: Sequence[int],
-    weights: Weights,
-    *,
-    force: bool,
-) -> Iterator[Trial]:
-    """Try a primary with each secondary; the values for each number of common locations are computed once."""
-    node = nodes[primary]
-    refused = check_ipolicy(node.facts.policy, instance, exclusive=node.facts.exclusive)
-    begun: dict[int, tuple[Instance, Node, Statistics] | FailReason] = {}
-    for other in others:
-        secondary = nodes[other]
-        common = len(node.facts.location_tags & secondary.facts.location_tags)
-        if refused is None and common not in begun:
-            wanted = instance if instance.location_score == common else replace(instance, location_score=common)
-            new = add_primary(node, wanted, force=force)
-            begun[common] = new if isinstance(new, FailReason) else (wanted, new, replaced(stats, node, new))
-        first = begun[common] if refused is None else refused
-        if isinstance(first, FailReason):
-            yield (primary, other), first
-            continue
-        wanted, new_primary, half = first
-        new_secondary = add_secondary(secondary, wanted, primary)
-        if isinstance(new_secondary, FailReason):
-            yield (primary, other), new_secondary
-            continue
-        placed = replace(wanted, primary=primary, secondary=other)
-        after = replaced(half, secondary, new_secondary)
-        yield (primary, other), Placement((new_primary, new_secondary), placed, total_score(after, weights))
+    return add_primary(node, instance, force=force) if refused is None else refused
 
 
 def try_allocate(

@@ -13,7 +13,7 @@ from itertools import combinations
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights, cluster_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
-from gpolicy.allocator.instance_moves import failover, failover_to
+from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import accepted, add_primary, keeps_vcpu_ratio, remove_primary
 from gpolicy.allocator.placement import Nodes, Placement, Predicate, SingleCandidates, try_allocate
@@ -92,7 +92,7 @@ def evacuate(
     for number in residents:
         instance = table[number]
         if instance.template is DiskTemplate.DRBD and (len(lost) == 1 or instance.secondary not in lost):
-            moved = failover(state, instance, force=True)
+            moved = apply_move(state, InstanceMove(MoveKind.FAILOVER, instance), force=True)
             if isinstance(moved, FailReason):
                 yield instance, moved
             elif cpus and not keeps_vcpu_ratio(state[instance.secondary], instance):
@@ -133,7 +133,7 @@ def best_home(state: Nodes, instance: Instance, escape: Sequence[int], weights: 
     best_score = 0.0
     group = state[instance.primary].facts.group
     for target in escape:
-        moved = failover_to(state, instance, target, force=True)
+        moved = apply_move(state, InstanceMove(MoveKind.FAILOVER_TO, instance, target), force=True)
         if isinstance(moved, FailReason):
             continue
         after = (moved.changed.get(index, node) for index, node in state.items() if node.facts.group == group)

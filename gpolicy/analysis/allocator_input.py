@@ -75,16 +75,13 @@ def merged(
 
     hail's `kvm_node_memory` is the cluster's (`HailParameters.static_kvm_node_memory`).
     """
-    here = {node.name: resources[node.name] for node in data.nodes if node.name in resources}
-    if not here:
+    if not resources:
         return merge(data, static_kvm_node_memory=kvm_node_memory)
     if data.hypervisor == "kvm" and kvm_node_memory > 0:  # only nodes without declared memory get this number
-        nodes = (
-            node if node.name in here and here[node.name].hypervisor else replace(node, node_memory=kvm_node_memory)
-            for node in data.nodes
-        )
+        declared = {name for name, item in resources.items() if item.hypervisor}
+        nodes = (node if node.name in declared else replace(node, node_memory=kvm_node_memory) for node in data.nodes)
         data = replace(data, nodes=tuple(nodes))
-    return configured_cluster(data, here)
+    return configured_cluster(data, resources)
 
 
 def policy_of(values: Values, where: str) -> InstancePolicy:
@@ -146,7 +143,7 @@ def missing_figures(node: LiveNode, state: ClusterState) -> tuple[str, ...]:
         found.append("disk")
     if measured.cpu_total is None:
         found.append("CPUs")
-    if _exclusive(state.effective_of_node(node)) and measured.spindles_total is None:
+    if state.has_exclusive_storage(node) and measured.spindles_total is None:
         found.append("spindles")
     return tuple(found)
 
@@ -175,12 +172,10 @@ def _group(index: int, group: LiveGroup) -> Group:
 
 
 def _node(index: int, node: LiveNode, groups: Mapping[str, int], state: ClusterState) -> NodeData:
-    measured, values = node.resources, state.effective_of_node(node)
+    measured, exclusive = node.resources, state.has_exclusive_storage(node)
     silent = measured.memory_total is None  # offline or without instances: all zero, as in htools
-    exclusive = _exclusive(values)
-    count = values.get(("ndparams", "spindle_count"))
+    count, speed = (state.in_force(node, ("ndparams", name)) for name in ("spindle_count", "cpu_speed"))
     total = measured.spindles_total if exclusive else count if isinstance(count, int) else 1
-    speed = values.get(("ndparams", "cpu_speed"))
     return NodeData(
         index=index,
         name=node.name,
@@ -200,10 +195,6 @@ def _node(index: int, node: LiveNode, groups: Mapping[str, int], state: ClusterS
         tags=tuple(sorted(node.tags)),
         cpu_speed=float(speed) if isinstance(speed, int | float) else 1.0,
     )
-
-
-def _exclusive(values: Values) -> bool:
-    return values.get(("ndparams", "exclusive_storage")) is True
 
 
 def _instance(index: int, instance: LiveInstance, nodes: Mapping[str, int]) -> Instance:

@@ -120,13 +120,11 @@ class Binding:
 
 
 def binding(nodes: Mapping[int, Node], instance: Instance, candidates: Candidates, counts: tuple[int, ...]) -> Binding:
-    """Return why `instance` does not fit on `nodes`, given how often each reason occurred.
+    """Return why `instance` does not fit on `nodes`, given how often each reason occurred (one at least).
 
     Nodes whose policy never allows the instance count only where there are no others.
     """
     found = [(reason, counts[reason]) for reason in sorted(FailReason, key=lambda r: -counts[r]) if counts[reason]]
-    if not found:
-        return Binding(Cause.NOTHING)
     seen: dict[FailReason, Counter[Cause]] = {}
     if found[0][0] in _SEVERAL_CAUSES:
         for reason, cause, weight in islice(_causes(nodes, instance, candidates), MOST_CANDIDATES):
@@ -229,11 +227,7 @@ class Refusal:
 def as_primary(node: Node, instance: Instance, *, force: bool = False) -> Refusal | None:
     """Return why `node` refuses `instance` as a primary, None if it does not. `force` ignores soft limits."""
     found = primary_refusal(node, instance, force=force)
-    if found is None:
-        return None
-    reason, cause = found
-    detail = _primary_detail(node, instance, cause)
-    return Refusal(reason, cause, detail if cause in OF_POLICY else f"{node.facts.name}: {detail}")
+    return None if found is None else _on_primary(node, instance, *found)
 
 
 def as_secondary(node: Node, instance: Instance, primary: int) -> Refusal | None:
@@ -255,16 +249,17 @@ def of_move(nodes: Nodes, move: InstanceMove, reason: FailReason, *, force: bool
         force = force or nodes[instance.secondary].facts.offline
         if isinstance(node_changes.add_secondary(other, instance, instance.primary, force=force), FailReason):
             return _on_secondary(other, instance, instance.primary, reason)
-        return _on_primary(node_changes.remove_primary(old, instance), instance, reason)
+        left = node_changes.remove_primary(old, instance)
+        return _on_primary(left, instance, reason, primary_cause(left, instance, reason))
     taken = other if move.target != NO_NODE else node_changes.remove_secondary(other, instance)
     if isinstance(node_changes.add_primary(taken, instance, force=force or old.facts.offline), FailReason):
-        return _on_primary(taken, instance, reason)
+        return _on_primary(taken, instance, reason, primary_cause(taken, instance, reason))
     return _on_secondary(node_changes.remove_primary(old, instance), instance, instance.secondary, reason)
 
 
-def _on_primary(node: Node, instance: Instance, reason: FailReason) -> Refusal:
-    cause = primary_cause(node, instance, reason)
-    return Refusal(reason, cause, f"{node.facts.name}: {_primary_detail(node, instance, cause)}")
+def _on_primary(node: Node, instance: Instance, reason: FailReason, cause: Cause) -> Refusal:
+    detail = _primary_detail(node, instance, cause)
+    return Refusal(reason, cause, detail if cause in OF_POLICY else f"{node.facts.name}: {detail}")
 
 
 def _on_secondary(node: Node, instance: Instance, primary: int, reason: FailReason) -> Refusal:
@@ -275,8 +270,6 @@ def _on_secondary(node: Node, instance: Instance, primary: int, reason: FailReas
 def bounds_detail(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> str:
     """Return the bounds of the nearest pair that the instance breaks, each with the value and the range."""
     pairs = policy.minmax
-    if not pairs:
-        return "no size"
     number = min(range(len(pairs)), key=lambda place: pair_distance(pairs[place], instance, exclusive=exclusive))
     found = []
     for name, value, low, high in _compared(pairs[number], instance, exclusive=exclusive):

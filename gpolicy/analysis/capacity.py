@@ -34,7 +34,7 @@ from gpolicy.analysis.policy_limits import OF_HTOOLS, Cure, PolicyLimit, declare
 from gpolicy.analysis.shown_score import Score, other_weights, score_of
 from gpolicy.analysis.side_by_side import each_cluster, side_by_side
 from gpolicy.analysis.spec_pairs import PairNames, pair_title
-from gpolicy.analysis.volume_sizes import smallest_volumes, unknown_volumes, what_if_shares
+from gpolicy.analysis.volume_resources import smallest_volumes, unknown_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
@@ -205,14 +205,14 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     state = limited(state, limits)
     loaded = load_to_count(state, group, template=template, declared=declared, weights=weights)
     notes = loaded_state.basis_notes(loaded.settled, loaded.whole.cluster, group, declared=declared)
-    for item in loaded.data.groups:
+    for item in loaded.settled.data.groups:
         if group in (None, item.name):
-            notes += map(loaded_state.counted_on_primary, loaded_state.split_instances(loaded.data, item.index))
+            notes += map(loaded_state.counted_on_primary, loaded_state.split_instances(loaded.settled.data, item.index))
     notes += unknown_volumes(state, smallest_volumes(state), group)
     notes += what_if_shares(state, group)
     called = names or PairNames()
     chosen = {name: cluster for name, cluster in loaded.groups.items() if group in (None, name)}
-    unknown = {} if group else dict(loaded.unknown)
+    unknown = {} if group else dict(loaded.settled.unknown)
     for name, error in [(name, cluster.too_slow) for name, cluster in chosen.items() if cluster.too_slow]:
         if group is not None or len(chosen) == 1:
             raise error

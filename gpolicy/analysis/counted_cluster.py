@@ -14,7 +14,7 @@ from weakref import ref
 
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
-from gpolicy.allocator.compiled_allocation import Budget, make_allocator
+from gpolicy.allocator.compiled_allocation import Budget, CompiledAllocator
 from gpolicy.allocator.configured_resources import NodeResources
 from gpolicy.allocator.engines import Usable, is_redundant, usable_groups
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason
@@ -314,7 +314,7 @@ class CountedCluster:
         rules, top = self.rules, max(FailReason, key=lambda reason: final.failures[reason])
         if top is FailReason.N1 and rules.cpus:
             strict = replace(rules, cpus=False, force=False)
-            allocator = make_allocator(candidates, strict, capacity_checks=True, each=True, budget=self.budget)
+            allocator = CompiledAllocator(candidates, strict, capacity_checks=True, each=True, budget=self.budget)
             if len(allocator.standard(final, instance, 1).placed) > len(final.placed):
                 return replace(found, cause=Cause.CPUS_AFTER_FAILURE)
         if top is FailReason.N1 and rules.failures > 1:
@@ -427,7 +427,7 @@ class HspaceCluster(CountedCluster):
         if found is None:
             return None
         rules = replace(self._usable.rules, weights=self.weights)
-        return found, make_allocator(found, rules, capacity_checks=True, budget=self.budget)
+        return found, CompiledAllocator(found, rules, capacity_checks=True, budget=self.budget)
 
     def instance(self, spec: Spec, spindle_use: int) -> Instance:
         """Return the instance that hspace places for `spec`: one disk, without its metadata."""

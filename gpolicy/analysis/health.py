@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from gpolicy.allocator import merge
@@ -113,10 +112,12 @@ class LocationFacts:
 
     def __init__(self, state: ClusterState, names: Mapping[str, str]) -> None:
         self.state, self.names = state, names
-        tags = tuple(sorted(state.cluster.tags))
+        tags = self.tags = tuple(sorted(state.cluster.tags))
         self.kinds = merge.tagged_values(tags, merge.LOCATION_PREFIX)
-        self.location = {node.name: merge.location_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
-        self.migration = {node.name: merge.migration_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
+        self.location, self.migration = (
+            {node.name: frozenset(merge.tags_of(family, tags, tuple(node.tags))) for node in state.nodes.values()}
+            for family in (merge.LOCATION_PREFIX, merge.MIGRATION_PREFIX)
+        )
         self.receivable = {name: merge.receivable_tags(tags, found) for name, found in self.migration.items()}
         self.instances = sorted(state.instances.values(), key=lambda item: item.name)
         self.usable: dict[str, list[LiveNode]] = {name: [] for name in state.groups}
@@ -126,10 +127,7 @@ class LocationFacts:
                 self.usable[node.group].append(node)
                 for tag in self.location[node.name]:
                     self.at.setdefault(tag, []).append(node)
-        self.in_use = {node.name: node for nodes in self.usable.values() for node in nodes}
         self.places = {name: list(self._places(nodes)) for name, nodes in self.usable.items()}
-        self.exclusion = partial(merge.exclusion_tags, tags)
-        self.desired = partial(merge.desired_tags, tags)
 
     def shared_domains(self) -> Iterator[SharedDomain]:
         """Yield mirrored instances with both nodes in the same failure domain."""
@@ -179,7 +177,7 @@ class LocationFacts:
         """Yield each exclusion tag and place with the instances that have the tag there, sorted."""
         found: dict[tuple[str, str], list[LiveInstance]] = {}
         for item in self.instances:
-            for tag in self.exclusion(tuple(item.tags)):
+            for tag in merge.tags_of(merge.EXCLUSION_PREFIX, self.tags, tuple(item.tags)):
                 for place in places(item):
                     found.setdefault((tag, place), []).append(item)
         for tag, place in sorted(found):
@@ -218,7 +216,7 @@ class LocationFacts:
     def _targets(self, item: LiveInstance) -> list[LiveNode]:
         nodes = self.usable[self.state.nodes[item.primary_node].group]
         if item.secondary_nodes:
-            return [self.in_use[name] for name in item.secondary_nodes if name in self.in_use]
+            return [node for node in map(self.state.nodes.__getitem__, item.secondary_nodes) if node.is_usable]
         if item.disk_template in _EXTERNALLY_MIRRORED:
             return [node for node in nodes if node.name != item.primary_node]
         return []
@@ -227,7 +225,7 @@ class LocationFacts:
         """Yield desired locations that no node of the group has."""
         for item in self.instances:
             group = self.state.nodes[item.primary_node].group
-            for tag in sorted(self.desired(tuple(item.tags))):
+            for tag in sorted(merge.tags_of(merge.DESIRED_PREFIX, self.tags, tuple(item.tags))):
                 having = self.at.get(tag, [])
                 if not any(node.group == group for node in having):
                     yield DesiredLocationMissing(

@@ -11,13 +11,12 @@ from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.compiled_allocation import MOST_STEPS, Budget
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes
-from gpolicy.analysis.allocator_input import Unknown, require
+from gpolicy.analysis.allocator_input import require
 from gpolicy.analysis.basis import Basis, Settled, on_primary, settle
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.declared_resources import declaration_notes, known_states, uncounted
 from gpolicy.analysis.hail import as_hail_reads
-from gpolicy.analysis.volume_resources import volume_notes
-from gpolicy.analysis.volume_sizes import smallest_volumes
+from gpolicy.analysis.volume_resources import smallest_volumes, volume_notes
 from gpolicy.analysis.wanted_instance import enabled_templates, first_allowed
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, shared_limits
@@ -37,24 +36,9 @@ class LoadedState:
     groups: Mapping[str, CountedCluster]
 
     @property
-    def state(self) -> ClusterState:
-        """The state, without the groups in `unknown`."""
-        return self.settled.state
-
-    @property
-    def unknown(self) -> Mapping[str, Unknown]:
-        """The groups that cannot be counted."""
-        return self.settled.unknown
-
-    @property
     def notes(self) -> tuple[str, ...]:
         """What is to be said of instances whose secondary node is in such a group."""
         return tuple(map(counted_on_primary, self.settled.split))
-
-    @property
-    def data(self) -> ClusterData:
-        """The state as the allocator's input."""
-        return self.settled.data
 
     @property
     def readable(self) -> Settled | None:
@@ -64,7 +48,7 @@ class LoadedState:
     @property
     def limits_differ(self) -> bool:
         """Whether groups with nodes have different limits: none are those of requests that name no group."""
-        return len({self.state.terms_of(node.group).limits for node in self.state.nodes.values()}) > 1
+        return len({self.settled.state.terms_of(node.group).limits for node in self.settled.state.nodes.values()}) > 1
 
     @property
     def clusters(self) -> tuple[CountedCluster, ...]:
@@ -73,7 +57,7 @@ class LoadedState:
 
     def basis(self, group: str | None = None) -> Basis:
         """Return what the figures of a group rest on, or those of all groups."""
-        names = [item.name for item in self.state.nodes.values() if group in (None, item.group)]
+        names = [item.name for item in self.settled.state.nodes.values() if group in (None, item.group)]
         return self.settled.basis(names)
 
 

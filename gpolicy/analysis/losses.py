@@ -16,7 +16,7 @@ from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.engines import EngineCluster, engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide
-from gpolicy.allocator.instance_moves import failover_to, may_migrate
+from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, may_migrate
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, keeps_vcpu_ratio
 from gpolicy.allocator.placement import Nodes
@@ -52,12 +52,7 @@ class LossEffect:
 
 
 def lose(
-    nodes: Nodes,
-    instances: Mapping[int, Instance],
-    lost: Sequence[int],
-    engine: EngineCluster | None = None,
-    *,
-    cpus: bool = True,
+    nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int], engine: EngineCluster | None, *, cpus: bool
 ) -> LossEffect:
     """Return the effects of losing `lost`, nodes of one group, on their instances.
 
@@ -233,7 +228,7 @@ def obstacles(state: Nodes, instance: Instance, targets: Sequence[int], *, cpus:
 def _forced(state: Nodes, instance: Instance, targets: Sequence[int]) -> Iterator[Cause | None]:
     if instance.template.movable_foreign:
         for index in targets:
-            moved = failover_to(state, instance, index, force=True)
+            moved = apply_move(state, InstanceMove(MoveKind.FAILOVER_TO, instance, index), force=True)
             yield BY_REASON[moved] if isinstance(moved, FailReason) else None
         return
     verdicts: dict[bool, Cause | None] = {}
@@ -315,7 +310,7 @@ class SureLosses:
     def _takers_of(self, instance: Instance) -> tuple[int, ...]:
         """Return nodes that take an instance that is not mirrored, or a copy of it: one more than are enough."""
         source = instance.primary if instance.template.movable_foreign else NO_NODE
-        size = (instance.memory, instance.disk, instance.disks, instance.vcpus, instance.spindle_use, instance.nics)
+        size = (instance.memory, instance.disk, instance.disks, instance.vcpus, instance.spindle_use, instance.networks)
         kind = (instance.template, instance.status, instance.forthcoming, instance.ignores_policy)
         key = (source, size, kind)
         if key not in self._takers:

@@ -15,15 +15,16 @@ from gpolicy.allocator.cluster_score import WEIGHTS
 from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, sample_instances
 from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.allocator.ghc_numbers import fixed
-from gpolicy.allocator.group_choice import GroupAnswer, Wanted
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.policy_check import check_ipolicy, check_pair
+from gpolicy.allocator.requests import Wanted
 from gpolicy.analysis.allocator_input import charged_space
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Cause, pair_distance
 from gpolicy.analysis.wanted_instance import NEW, PlaceRequest
 from gpolicy.cluster.state import ClusterState
+from gpolicy.ganeti.amounts import SIZE_STEP_MIB as STEP
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.htools_reading import HailParameters
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
@@ -122,8 +123,6 @@ Takes = Callable[[Instance], tuple[str, ...]]
 """Where the allocator places an instance: the names of its nodes, none if nowhere."""
 
 _MOST_SPINDLES: Final = 64
-_STEP: Final = 4
-"""Sizes are whole multiples of 4 MiB: Ganeti's command line rounds all others up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,15 +189,15 @@ def _allowed(instance: Instance, pair: SpecPair, *, exclusive: bool, takes: Take
     """
     low, high = pair.min, pair.max
     disks = instance.disks[: high.disk_count] + instance.disks[-1:] * (low.disk_count - len(instance.disks))
-    sized = [replace(disk, size=_within(disk.size, low.disk_size, high.disk_size, _STEP)) for disk in disks]
+    sized = [replace(disk, size=nearest_within(disk.size, low.disk_size, high.disk_size, STEP)) for disk in disks]
     found = replace(
         _with_disks(instance, sized),
-        memory=_within(instance.memory, low.memory, high.memory, _STEP),
-        vcpus=_within(instance.vcpus, low.cpus, high.cpus),
+        memory=nearest_within(instance.memory, low.memory, high.memory, STEP),
+        vcpus=nearest_within(instance.vcpus, low.cpus, high.cpus),
     )
     if not exclusive or not disks:
         found = _with_disks(found, [replace(disk, spindles=None) for disk in found.disks])
-        return replace(found, spindle_use=_within(instance.spindle_use, low.spindle_use, high.spindle_use))
+        return replace(found, spindle_use=nearest_within(instance.spindle_use, low.spindle_use, high.spindle_use))
     numbers = range(max(low.spindle_use, len(disks)), min(high.spindle_use, _MOST_SPINDLES) + 1)
     tried = (_on_spindles(found, number) for number in numbers)
     return found if takes(found) else next((item for item in tried if takes(item)), found)
@@ -207,13 +206,13 @@ def _allowed(instance: Instance, pair: SpecPair, *, exclusive: bool, takes: Take
 def _values(instance: Instance, pair: SpecPair, *, exclusive: bool) -> list[_Value]:
     low = pair.min
     values = [
-        _Value(lambda item, number: replace(item, memory=number), instance.memory, low.memory, _STEP),
+        _Value(lambda item, number: replace(item, memory=number), instance.memory, low.memory, STEP),
         _Value(lambda item, number: replace(item, vcpus=number), instance.vcpus, low.cpus),
     ]
     if exclusive and instance.disks:
         values.append(_Value(_on_spindles, instance.total_spindles or low.spindle_use, low.spindle_use))
     if instance.disks:
-        values.append(_Value(_at_most(instance), max(disk.size for disk in instance.disks), low.disk_size, _STEP))
+        values.append(_Value(_at_most(instance), max(disk.size for disk in instance.disks), low.disk_size, STEP))
     return values
 
 
@@ -266,7 +265,7 @@ def _with_disks(instance: Instance, disks: Sequence[Disk]) -> Instance:
     return replace(instance, disks=tuple(disks), disk=space)
 
 
-def _within(number: int, low: int, high: int, step: int = 1) -> int:
+def nearest_within(number: int, low: int, high: int, step: int = 1) -> int:
     """Return `number` if it is from `low` to `high`, else the nearest multiple of `step` that is."""
     return -(-low // step) * step if number < low else high // step * step if number > high else number
 
@@ -372,16 +371,16 @@ def left_out(pairs: int, listed: int) -> Iterator[str]:
 
 
 def objections(
-    state: ClusterState, cluster: Cluster, request: PlaceRequest, instance: Instance, answer: GroupAnswer
+    state: ClusterState, cluster: Cluster, request: PlaceRequest, instance: Instance, nodes: tuple[str, ...]
 ) -> Iterator[str]:
-    """Yield why Ganeti would refuse what hail chose, in what hail does not check."""
+    """Yield why Ganeti would refuse the chosen nodes, in what hail does not check."""
     if request.name != NEW and request.name in state.instances:
         yield f"an instance {request.name} exists already: Ganeti refuses a second one of that name"
-    if answer.group is None or answer.placement is None:
-        return
-    group, nics = cluster.groups[answer.group], _interfaces(request)
-    exclusive = any(cluster.nodes[index].facts.exclusive for index in answer.placement.nodes)
-    if not request.ignore_ipolicy and _too_many_interfaces(request, instance, group.policy, exclusive=exclusive):
+    chosen = [node.facts for node in cluster.nodes.values() if node.facts.name in nodes]
+    group = cluster.groups[chosen[0].group] if chosen and not request.ignore_ipolicy else None
+    exclusive = any(facts.exclusive for facts in chosen)
+    if group and _too_many_interfaces(request, instance, group.policy, exclusive=exclusive):
+        nics = _interfaces(request)
         yield f"hail does not count network interfaces; Ganeti refuses {nics} in group {group.name}"
 
 
@@ -401,9 +400,9 @@ def _too_many_interfaces(request: PlaceRequest, instance: Instance, policy: Inst
     return nics is not None and bool(pairs) and not any(p.min.nic_count <= nics <= p.max.nic_count for p in pairs)
 
 
-def of_closed_group(cluster: Cluster, request: PlaceRequest, answer: GroupAnswer) -> Iterator[str]:
+def of_closed_group(cluster: Cluster, request: PlaceRequest, chosen: int | None) -> Iterator[str]:
     """Yield that only a request by name gets into the chosen group, where that is so."""
-    group = None if answer.group is None or answer.placement is None else cluster.groups[answer.group]
+    group = None if chosen is None else cluster.groups[chosen]
     if request.group is not None and group and group.alloc_policy is AllocPolicy.UNALLOCABLE:
         yield f"group {group.name} is unallocable: it takes the instance only because the request names it"
 

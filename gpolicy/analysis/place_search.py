@@ -17,9 +17,9 @@ from gpolicy.allocator.engines import find_placement, is_redundant
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.extended import memory_for_instances, memory_left, sets_of
 from gpolicy.allocator.ghc_numbers import sorted_by_score
-from gpolicy.allocator.group_choice import GroupAnswer, Wanted
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node import Node
+from gpolicy.allocator.node_changes import accepted
 from gpolicy.allocator.placement import (
     Attempt,
     Candidates,
@@ -33,7 +33,7 @@ from gpolicy.allocator.placement import (
 )
 from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate, settled
 from gpolicy.allocator.request_options import RequestError, RequestOptions
-from gpolicy.allocator.requests import answer, search_for
+from gpolicy.allocator.requests import GroupAnswer, Wanted, answer, search_for
 from gpolicy.analysis.binding import Cause, Refusal, as_primary, as_secondary
 from gpolicy.analysis.hail import rules_of
 from gpolicy.analysis.losses import first_loss
@@ -80,8 +80,7 @@ class PlaceSearch:
 
     def answer(self) -> GroupAnswer:
         """Return hail's answer, also for a refused request."""
-        cluster = self.cluster
-        search, self.dedicated = search_for(cluster.groups, cluster.nodes, self.wanted, self.options)
+        search, self.dedicated = search_for(self.cluster, self.wanted, self.options)
 
         def recorded(nodes: Nodes, instances: Instances, members: Sequence[int]) -> Attempt:
             attempt = search(nodes, instances, members)
@@ -89,9 +88,7 @@ class PlaceSearch:
             return attempt
 
         try:
-            return answer(
-                cluster.groups, cluster.nodes, cluster.instances, self.wanted, recorded, dedicated=self.dedicated
-            )
+            return answer(self.cluster, self.wanted, recorded, dedicated=self.dedicated)
         except RequestError as error:
             return GroupAnswer(None, (error.message,), None, {})
 
@@ -104,9 +101,7 @@ class PlaceSearch:
         single = SingleCandidates(tuple(indices))
         listed = single if len(indices) == 1 else PairCandidates(((indices[0], tuple(indices[1:])),))
         ((_, found),) = next(iter(self._tried_on(tried, listed)))
-        if isinstance(found, FailReason):
-            raise AssertionError(f"a candidate that was possible is not: {found.title}")  # noqa: TRY004 (no wrong type)
-        return found
+        return accepted(found)
 
     def _tried_on(self, tried: Attempted, listed: Candidates) -> Iterable[list[Trial]]:
         force = self.options.ignore_soft_errors
@@ -204,8 +199,6 @@ def _passed_over(
     nodes: Nodes, instances: Instances | None, trials: list[_Trial], most: int, rules: CapacityRules
 ) -> list[_Trial]:
     """Mark the trials (at most `most`) that are better than the chosen one, or without `instances` the first ones."""
-    if not most:
-        return trials
     predicate = None if instances is None else redundancy_predicate(nodes, instances, rules, is_redundant)
     possible = [(trial.placement, trial) for trial in reversed(trials) if trial.placement is not None]
     failed = set[tuple[int, ...]]()
@@ -229,8 +222,6 @@ def under_limits(state: ClusterState, search: PlaceSearch, found: list[Candidate
     Raise InputError for a group that is too large to tell.
     """
     for tried in search.attempts:
-        if not tried.members:
-            continue
         group = search.cluster.groups[tried.nodes[tried.members[0]].facts.group]
         limits = state.terms_of(group.name).limits
         if limits.beyond_htools and any(item.ok and item.group == group.name for item in found):

@@ -16,9 +16,9 @@ from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
 from gpolicy.allocator.dedicated_nodes import biggest_first
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
 from gpolicy.allocator.ghc_numbers import sorted_by_score
-from gpolicy.allocator.group_choice import GroupAnswer, Wanted
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.allocator.requests import GroupAnswer, Wanted
 from gpolicy.analysis import place_report
 from gpolicy.analysis.allocator_input import aside, merged, require
 from gpolicy.analysis.basis import settle
@@ -29,7 +29,7 @@ from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceR
 from gpolicy.analysis.place_search import PlaceSearch, under_limits, with_losses
 from gpolicy.analysis.shown_score import other_weights
 from gpolicy.analysis.spec_pairs import PairNames
-from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
+from gpolicy.analysis.volume_resources import smallest_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, unmade, wanted_group, wanted_instance, with_guarantee
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force, shared_limits
@@ -105,18 +105,13 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """An answer: the search that gave it, the chosen nodes, every candidate, and notes on the way to it."""
+    """An answer of hail, with its search; the chosen nodes, every candidate, and notes on the way to them."""
 
     search: PlaceSearch
     answer: GroupAnswer
     nodes: tuple[str, ...]
     candidates: list[Candidate]
     notes: tuple[str, ...] = ()
-
-    @property
-    def chosen(self) -> GroupAnswer:
-        """The answer; without a placement where none is left."""
-        return self.answer if self.nodes else replace(self.answer, placement=None)
 
 
 def _place(
@@ -130,6 +125,8 @@ def _place(
     cluster, instance, group, search = question.cluster, question.instance, question.group, found.search
     restriction = question.options.restriction
     group_name = group.name if group else None
+    chosen = next((node.facts.group for node in cluster.nodes.values() if node.facts.name in found.nodes), None)
+    measured = found.answer.group if chosen is None else chosen
     verdict = "successful" if of_hail.nodes else "failed"
     return PlaceReport(
         source=state.source,
@@ -141,8 +138,8 @@ def _place(
         ok=bool(found.nodes),
         info=f"Request {verdict}: {', '.join(found.answer.messages)}",
         metric="lost-allocations" if search.dedicated else "score",
-        sizes=_sizes(cluster, names or PairNames(), found.answer, group) if search.dedicated else (),
-        group=cluster.groups[found.answer.group].name if found.nodes and found.answer.group is not None else None,
+        sizes=_sizes(cluster, names or PairNames(), measured, group) if search.dedicated else (),
+        group=None if chosen is None else cluster.groups[chosen].name,
         nodes=found.nodes,
         reason=None
         if found.nodes
@@ -150,12 +147,12 @@ def _place(
         what_if=(*state.supposed, *place_report.unpoliced(cluster, request, instance), *other_weights(request.weights)),
         groups=() if hail.failure else tuple(_group_trials(cluster, search, found.answer, group)),
         candidates=tuple(found.candidates),
-        objections=tuple(place_report.objections(observed, cluster, request, instance, found.chosen)),
+        objections=tuple(place_report.objections(observed, cluster, request, instance, found.nodes)),
         notes=(
             *basis_notes(settled, cluster, group_name, declared=asked.declared),
             *found.notes,
             *not_tried(state),
-            *place_report.of_closed_group(cluster, request, found.chosen),
+            *place_report.of_closed_group(cluster, request, chosen),
             *place_report.unknown_volumes(cluster, instance, found.nodes, question.volumes),
             *what_if_shares(state, group_name),
             *place_report.metric_notes(cluster, request, found.nodes, dedicated=search.dedicated),
@@ -220,9 +217,8 @@ def _within_limits(state: ClusterState, question: _Question, found: _Found) -> _
     if permitted[:1] == sorted_ones[:1]:
         return replace(found, candidates=sorted_ones)
     note = f"hail itself would place it on {' / '.join(found.nodes)}: it does not know the limits of the policy"
-    first = permitted[0]
-    answer = _other_answer(question.cluster, found.answer, first if first.ok else None)
-    return _Found(found.search, answer, first.nodes if first.ok else (), permitted, (*found.notes, note))
+    nodes = permitted[0].nodes if permitted[0].ok else ()
+    return replace(found, nodes=nodes, candidates=permitted, notes=(*found.notes, note))
 
 
 def _instead(asked: _Asked, question: _Question) -> tuple[Instead, ...] | None:
@@ -332,16 +328,6 @@ def _by_another_word(asked: _Asked, request: PlaceRequest, instance: Instance, c
             yield Instead(template or f"without {word}={given if word == 'group' else ','.join(given)}", report.nodes)
 
 
-def _other_answer(cluster: Cluster, answer: GroupAnswer, chosen: Candidate | None) -> GroupAnswer:
-    """Return hail's answer with another choice."""
-    if chosen is None or answer.placement is None:
-        return replace(answer, placement=None)
-    by_name = {node.facts.name: node for node in cluster.nodes.values()}
-    nodes = tuple(by_name[name] for name in chosen.nodes)
-    placement = replace(answer.placement, changed=nodes)
-    return replace(answer, group=nodes[0].facts.group, placement=placement)
-
-
 def _names(cluster: Cluster, answer: GroupAnswer) -> tuple[str, ...]:
     return () if answer.placement is None else tuple(cluster.nodes[i].facts.name for i in answer.placement.nodes)
 
@@ -385,9 +371,9 @@ def _best_first(cluster: Cluster, found: list[Candidate], chosen: tuple[str, ...
     return [*possible, *(item for item in found if not item.ok)]
 
 
-def _sizes(cluster: Cluster, names: PairNames, answer: GroupAnswer, group: Group | None) -> tuple[str, ...]:
-    """Return the names of the sizes of lost allocations in the requested group, the biggest disk first."""
-    index = group.index if group is not None else answer.group
+def _sizes(cluster: Cluster, names: PairNames, measured: int | None, group: Group | None) -> tuple[str, ...]:
+    """Return the names of the sizes of lost allocations in the requested or chosen group, the biggest disk first."""
+    index = group.index if group is not None else measured
     if index is None:
         policies = {item.policy for item in cluster.groups.values()}
         if len(policies) != 1:
@@ -399,7 +385,7 @@ def _sizes(cluster: Cluster, names: PairNames, answer: GroupAnswer, group: Group
 
 
 def _group_trials(cluster: Cluster, asked: PlaceSearch, answer: GroupAnswer, group: Group | None) -> list[GroupTrial]:
-    tried = {cluster.nodes[item.members[0]].facts.group for item in asked.attempts if item.members}
+    tried = {cluster.nodes[item.members[0]].facts.group for item in asked.attempts}
     trials = []
     for item in cluster.groups.values():
         if group is not None and item.index != group.index:

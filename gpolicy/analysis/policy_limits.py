@@ -17,7 +17,7 @@ from math import ceil
 from typing import Any, Final
 
 from gpolicy.allocator.balancing import possible_moves
-from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy, NodeData, Spec, SpecPair
+from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move
@@ -134,7 +134,7 @@ def limit_of(group: str, spec: str, counted: CountedCluster, instance: Instance,
     None if none does, or if without the limit so many fit that counting them takes long.
     """
     cause, most = fit.binding.cause, _MOST_COUNTED // max(1, len(counted.data.nodes))
-    if cause not in OF_HTOOLS or fit.fits > most:
+    if fit.fits > most:
         return None
     free = without_limit(counted, cause, instance)
     final = free.place(free.initial, instance, most + 1)
@@ -266,18 +266,6 @@ def _with(data: ClusterData, old: Instance, new: Instance) -> ClusterData:
     for item, sign in ((old, 1), (new, -1)):
         for index in (item.primary, item.secondary):
             if index in nodes:
-                nodes[index] = _freed(nodes[index], item, sign, primary=index == item.primary)
+                nodes[index] = nodes[index].freed(item, sign)
     instances = tuple(new if one.index == old.index else one for one in data.instances)
     return replace(data, nodes=tuple(nodes.values()), instances=instances)
-
-
-def _freed(node: NodeData, item: Instance, sign: int, *, primary: bool) -> NodeData:
-    """Return a node with what an instance takes from it given back (`sign` 1), or taken (-1)."""
-    memory = item.memory if primary and item.uses_memory else 0
-    disk, spindles = (item.disk, item.total_spindles or 0) if item.template.local else (0, 0)
-    return replace(
-        node,
-        free_memory=node.free_memory + sign * memory,
-        free_disk=node.free_disk + sign * disk,
-        free_spindles=node.free_spindles + sign * spindles,
-    )

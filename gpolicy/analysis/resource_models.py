@@ -125,8 +125,8 @@ def resource_models(states: Sequence[LoadedState], declared: Sequence[LoadedStat
             nodes=tuple(_nodes(loaded, planned)),
             groups=tuple(group_model(name, loaded, planned) for name in _declared_groups(planned)),
             notes=(
-                *declaration_notes(planned.state),
-                *inconsistency_notes(loaded.settled, loaded.whole.cluster, loaded.state.nodes),
+                *declaration_notes(planned.settled.state),
+                *inconsistency_notes(loaded.settled, loaded.whole.cluster, loaded.settled.state.nodes),
             ),
         )
         for loaded, planned in pairs
@@ -135,18 +135,18 @@ def resource_models(states: Sequence[LoadedState], declared: Sequence[LoadedStat
 
 def _declared_groups(planned: LoadedState) -> list[str]:
     """Return the groups for whose nodes hv_state or disk_state declares something."""
-    stated = {planned.state.nodes[name].group for name, numbers in planned.settled.stated.items() if numbers}
+    stated = {planned.settled.state.nodes[name].group for name, numbers in planned.settled.stated.items() if numbers}
     return [name for name in planned.groups if name in stated]
 
 
 def _nodes(loaded: LoadedState, planned: LoadedState) -> Iterator[NodeModel]:
-    state, configured, stated = planned.state, planned.whole.cluster.nodes, planned.settled.stated
+    state, configured, stated = planned.settled.state, planned.whole.cluster.nodes, planned.settled.stated
     measured = {node.facts.name: node for node in loaded.whole.cluster.nodes.values()}
     owned: dict[str, list[LiveInstance]] = {name: [] for name in state.nodes}
     for instance in state.instances.values():
         if instance.admin_state != "offline" and not instance.forthcoming:
             owned[instance.primary_node].append(instance)
-    for item in planned.data.nodes:
+    for item in planned.settled.data.nodes:
         if item.offline:
             continue
         now, then = measured.get(item.name), configured[item.index]

@@ -7,13 +7,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.native.library import stop_engines
-
-if TYPE_CHECKING:
-    from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.counted_cluster import CountedCluster
 
 _Result = TypeVar("_Result")
 

@@ -1,5 +1,6 @@
-"""The disk and spindles of nodes with exclusive storage, worked out from physical volumes.
+"""Physical volumes of nodes with exclusive storage: how large they are, and the disk and spindles that follow.
 
+Sizes are measured, else promised by the policy, else not known.
 Ganeti 3.0 and 3.1 report neither for such nodes (`gpolicy explain exclusive-storage-reads`). Sizes are MiB; sources:
 design document "partitioned Ganeti", "Exclusive use of disks", and `LogicalVolume._GetRawFreePvInfo` of Ganeti.
 """
@@ -17,6 +18,49 @@ from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 _LOCAL: Final = {"plain": 0, "drbd": DRBD_METADATA}
 """The templates of disks in a volume group, and what each disk takes beside its size."""
+
+
+def smallest_volume(state: ClusterState, node: LiveNode) -> VolumeSize | None:
+    """Return the size of the smallest physical volume of a node, which Ganeti computes with; None: not known."""
+    pools = pools_of(state, node)
+    return promised_volume(state, node.group) if pools is None else pools.own.volume_size
+
+
+def promised_volume(state: ClusterState, group: str) -> VolumeSize | None:
+    """Return the size of the smallest physical volume that the policy promises for a group; None: not known."""
+    terms = state.terms_of(group)
+    return terms.volumes.volume_size(min(terms.promise.volumes)) if terms.promise.volumes else None
+
+
+def smallest_volumes(state: ClusterState) -> dict[str, VolumeSize]:
+    """Return the size of the smallest physical volume of each node where it is known, by name."""
+    found = {name: smallest_volume(state, node) for name, node in state.nodes.items()}
+    return {name: size for name, size in found.items() if size is not None}
+
+
+def unknown_volumes(state: ClusterState, volumes: Mapping[str, VolumeSize], group: str | None = None) -> list[str]:
+    """Return a note on each group (or on `group`) with exclusive storage where the size of volumes is not known."""
+    groups = dict.fromkeys(
+        node.group
+        for node in state.nodes.values()
+        if node.name not in volumes
+        and node.physical_volumes is None
+        and not node.offline
+        and group in (None, node.group)
+        and state.has_exclusive_storage(node)
+    )
+    return [
+        f"group {name}: the size of its physical volumes is not known, so the spindles of disks are not checked; read"
+        " them (gpolicy snapshot --physical-volumes), or write pv_size and pv_count in the group's hardware"
+        for name in groups
+    ]
+
+
+def what_if_shares(state: ClusterState, group: str | None = None) -> list[str]:
+    """Return a note on each group (or on `group`) with exclusive storage whose margin or reserve is not Ganeti's."""
+    groups = dict.fromkeys(node.group for node in state.nodes.values() if state.has_exclusive_storage(node))
+    said = {name: state.terms_of(name).volumes.what_if for name in groups if group in (None, name)}
+    return [f"group {name}: {text}" for name, text in said.items() if text]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +88,12 @@ def volume_resources(state: ClusterState, node: LiveNode) -> VolumeResources | N
     if pools is not None:
         pool = pools.own
         return _resources(pool.count, len(pool.empty), pool.usable, VolumesFrom.MEASURED)
-    terms = state.terms_of(node.group)
-    sizes = terms.promise.volumes
-    if not sizes:
+    volume = promised_volume(state, node.group)
+    taken = None if volume is None else _taken(state, node, volume)
+    if volume is None or taken is None:
         return None
-    volume = terms.volumes.volume_size(min(sizes))
-    taken = _taken(state, node, volume)
-    if taken is None:
-        return None
-    return _resources(len(sizes), max(0, len(sizes) - taken), volume.usable, VolumesFrom.PROMISED)
+    number = len(state.terms_of(node.group).promise.volumes or ())
+    return _resources(number, max(0, number - taken), volume.usable, VolumesFrom.PROMISED)
 
 
 def volume_notes(state: ClusterState, worked_out: Mapping[str, VolumeResources]) -> list[str]:

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, InstancePolicy, Nic, Spec, SpecPair
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
-from gpolicy.allocator.merge import desired_tags, exclusion_tags
+from gpolicy.allocator.merge import DESIRED_PREFIX, EXCLUSION_PREFIX, tags_of
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.analysis.allocator_input import charged_space, policy_of
 from gpolicy.analysis.binding import Cause
@@ -184,9 +184,9 @@ def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterSt
         template=template,
         spindle_use=amounts["spindle-use"],
         tags=request.tags,
-        nics=tuple(Nic(network) for network in request.networks),
-        exclusion_tags=exclusion_tags(data.tags, request.tags),
-        desired_tags=desired_tags(data.tags, request.tags),
+        networks=request.networks,
+        exclusion_tags=tags_of(EXCLUSION_PREFIX, data.tags, request.tags),
+        desired_tags=frozenset(tags_of(DESIRED_PREFIX, data.tags, request.tags)),
         ignores_policy=request.ignore_ipolicy,
     )
     if shared_limits(state, group.name if group else None).oversubscription is None:
@@ -256,20 +256,6 @@ def spec_disks(spec: Spec, *, exclusive: bool) -> tuple[Disk, ...]:
     )
 
 
-def of_size(request: PlaceRequest, spec: Spec, *, exclusive: bool) -> PlaceRequest:
-    """Return `request` with missing values from `spec`; `exclusive`: its disks get its spindles."""
-    disks = spec_disks(spec, exclusive=exclusive)
-    return replace(
-        request,
-        spindles_given=request.disks is not None,
-        memory=spec.memory if request.memory is None else request.memory,
-        vcpus=spec.cpus if request.vcpus is None else request.vcpus,
-        disks=disks if request.disks is None and request.template != DiskTemplate.DISKLESS.value else request.disks,
-        spindle_use=spec.spindle_use if request.spindle_use is None else request.spindle_use,
-        nic_count=spec.nic_count if request.nic_count is None and not request.networks else request.nic_count,
-    )
-
-
 def size_of(pair: SpecPair, bound: str, state: ClusterState, group: str) -> Spec:
     """Return the minimum (`bound` min) or the maximum (max) of a pair as a size to place in `group`.
 
@@ -300,7 +286,16 @@ def of_spec(request: PlaceRequest, spec: Spec, state: ClusterState, group: str |
         allowed = [template.value for template in _allowed(request, group, state)]
         request = replace(request, template=allowed[0] if allowed else None)
     nodes = [node for node in state.nodes.values() if group in (None, node.group)]
-    return of_size(request, spec, exclusive=any(state.has_exclusive_storage(node) for node in nodes))
+    disks = spec_disks(spec, exclusive=any(state.has_exclusive_storage(node) for node in nodes))
+    return replace(
+        request,
+        spindles_given=request.disks is not None,
+        memory=spec.memory if request.memory is None else request.memory,
+        vcpus=spec.cpus if request.vcpus is None else request.vcpus,
+        disks=disks if request.disks is None and request.template != DiskTemplate.DISKLESS.value else request.disks,
+        spindle_use=spec.spindle_use if request.spindle_use is None else request.spindle_use,
+        nic_count=spec.nic_count if request.nic_count is None and not request.networks else request.nic_count,
+    )
 
 
 def _check_places(request: PlaceRequest, state: ClusterState) -> None:

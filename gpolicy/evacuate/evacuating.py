@@ -52,6 +52,7 @@ from gpolicy.ganeti.htools_reading import HailParameters
 from gpolicy.htools.hbal_commands import job_sets
 from gpolicy.printable import count, some
 from gpolicy.progress import Tell, silent
+from gpolicy.remedy.moving import copied_by
 from gpolicy.remedy.saved_remedy import AS_HAIL, Words, command_of
 from gpolicy.stopping import Stop, never
 from gpolicy.what_if.load import elsewhere, offline
@@ -199,23 +200,15 @@ class _Evacuation:
             few = self.work <= _MOST_WORK and not self.stop.is_over(_EXPLAINED)
             known[asked.instance.name] = explained(asked, cluster.groups) if few else None
 
-        wanted, failure = [by_name[name] for name in names], settled.hail.failure
-        if failure:
-            reason = f"hail refuses every request, by default_iallocator_params: {failure}"
-            refused = tuple((cluster.instances[index], reason) for index in wanted)
-            result = EvacuationResult((), refused, cluster.nodes, cluster.instances)
-        else:
-            result = self._answer(cluster, settled.hail, mode, wanted, observe)
+        failure = settled.hail.failure
+        result = self._answer(cluster, settled.hail, mode, [by_name[name] for name in names], observe)
         self.requests.append(
             RequestToHail(
                 mode=mode,
                 instances=tuple(names),
                 targets=self.targets if mode is None else (),
                 drained=tuple(drained),
-                info=f"Request failed: {failure}"
-                if failure
-                else f"Request successful: {len(result.failed)} instances failed to move and {len(result.moved)} were"
-                " moved successfully",
+                info=f"Request failed: {failure}" if failure else f"Request successful: {result.words}",
                 by_ganeti=None
                 if drained or result.failed or self.stays or self.asked.declared
                 else self._by_ganeti(mode),
@@ -241,15 +234,15 @@ class _Evacuation:
         wanted: list[int],
         observer: Observer,
     ) -> EvacuationResult:
-        nodes, instances = cluster.nodes, cluster.instances
+        if hail.failure:
+            reason = f"hail refuses every request, by default_iallocator_params: {hail.failure}"
+            return EvacuationResult((), tuple((cluster.instances[index], reason) for index in wanted), cluster)
         if mode is not None:
             force, stop = self.asked.ignore_soft_errors or hail.ignore_soft_errors, self.stop
-            return evacuate_nodes(nodes, instances, mode, wanted, force=force, observer=observer, stop=stop)
+            return evacuate_nodes(cluster, mode, wanted, force=force, observer=observer, stop=stop)
         targets = [group.index for name in self.targets for group in cluster.groups.values() if group.name == name]
         return change_group(
-            cluster.groups,
-            nodes,
-            instances,
+            cluster,
             wanted,
             targets,
             RequestOptions(hail.capacity_checks, hail.ignore_soft_errors, hail.restriction),
@@ -275,7 +268,7 @@ class _Evacuation:
                 nodes_after=after,
                 does=does,
                 commands=commands,
-                copied=copied_by(moves),
+                copied=sum(map(copied_by, moves)),
                 touched=frozenset(cluster.nodes[index].facts.name for index in touched - {NO_NODE}),
                 candidates=known.get(instance.name),
             )
@@ -332,7 +325,7 @@ class _Evacuation:
         from gpolicy.remedy.remedy import begin_remedy  # noqa: PLC0415
 
         before, after = (
-            {fault.key: fault.sentence for fault in begin_remedy(state, load_state(state)).faults}
+            {fault.key: fault.sentence for fault in begin_remedy(state, load_state(state)).before.faults}
             for state in (self.observed, self.state)
         )
         return tuple(sentence for key, sentence in after.items() if key not in before)
@@ -410,12 +403,6 @@ def commands_of(moves: Sequence[InstanceMove], nodes: Nodes) -> Iterator[tuple[s
         elif running:
             what = "migrate"
         yield what, command_of(("gnt-instance", *words, *to, instance))
-
-
-def copied_by(moves: Sequence[InstanceMove]) -> int:
-    """Return the disk (MiB) that the moves copy from node to node; a forthcoming instance has none yet."""
-    copies = (move.instance for move in moves if move.kind is MoveKind.REPLACE_SECONDARY)
-    return sum(disk.size for instance in copies if not instance.forthcoming for disk in instance.disks)
 
 
 def work_of(asked: Departure) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sys
 import warnings
-from importlib import import_module
 
 from gpolicy.errors import RequestError
 
@@ -33,6 +32,8 @@ def run(argv: list[str]) -> int:
     if not argv or argv[0] not in PROGRAMS:
         message = f"unknown program '{argv[0]}'" if argv else "no program given"
         raise RequestError(message, hint="use hspace, hail or hbal")
+    from gpolicy.htools.backends import run_program  # noqa: PLC0415 - only what is needed
+
     # a run makes many objects and hardly a cycle: collecting them would take a good part of the time
     collecting = gc.isenabled()
     gc.disable()
@@ -41,8 +42,7 @@ def run(argv: list[str]) -> int:
             # all there is to warn of is an allocator that is slow, which stdout must not show
             warnings.simplefilter("once")
             warnings.showwarning = _note
-            code: int = import_module(f"gpolicy.htools.{argv[0]}").main(argv[1:])
-            return code
+            return run_program(argv[0], argv[1:])
     finally:
         if collecting:
             gc.enable()

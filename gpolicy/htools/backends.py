@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.ghc_numbers import DivisionError, floor
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     from gpolicy.allocator.cluster_data import ClusterData, Instance, Load
     from gpolicy.allocator.placement import Nodes
-    from gpolicy.allocator.redundancy import Instances
-    from gpolicy.ganeti.htools_reading import Option
 
 _STANDARD_INPUT = 0
 
@@ -90,17 +89,15 @@ def write_file(path: str, text: str) -> None:
         raise InputError(f"{path}: cannot write: {error}") from None
 
 
-def run_program(
-    program: str, known: Sequence[Option], tail: str, argv: Sequence[str], go: Callable[[Options, Sequence[str]], None]
-) -> int:
-    """Let `go` do what `argv` asks for and return the exit code; the other arguments are those of `read_options`."""
-    read = read_options(program, known, tail, argv)
+def run_program(program: str, argv: Sequence[str]) -> int:
+    """Let the module of a program do what `argv` asks for and return the exit code."""
+    read = read_options(program, argv)
     if isinstance(read, Stop):
         sys.stdout.write(read.stdout)
         sys.stderr.write(read.stderr)
         return read.code
     try:
-        go(*read)
+        import_module(f"gpolicy.htools.{program}").run(*read)
     except (DivisionError, InputError) as error:
         sys.stdout.flush()
         begins = program if isinstance(error, (DivisionError, UnopenedError)) else "Error"
@@ -153,21 +150,13 @@ def _read_document(text: str) -> ClusterData:
     return document.cluster
 
 
-def load_cluster(
-    options: Options,
-    loads: Mapping[str, Load] | None = None,
-    check: Callable[[ClusterData], None] | None = None,
-    installed: str | None = None,
-) -> Cluster:
+def load_cluster(options: Options, loads: Mapping[str, Load] | None = None, installed: str | None = None) -> Cluster:
     """Read and merge the cluster, with the utilisation of the instances that `loads` names.
 
-    `check` may refuse what was read; `installed` is that of `under_release`. Raises InputError with the text for
-    stderr.
+    `installed` is that of `under_release`. Raises InputError with the text for stderr.
     """
     try:
         data = under_release(load_data(options), installed)
-        if check is not None:
-            check(data)
     except _SourceError:
         raise
     except InputError as error:
@@ -225,14 +214,14 @@ def node_status(what: str, nodes: Nodes, options: Options) -> str:
     return f"\n{what} status:\n{node_table(nodes, options.print_nodes)}\n"
 
 
-def save_cluster(options: Options, kind: str, when: str, cluster: Cluster, nodes: Nodes, instances: Instances) -> None:
-    """Write `cluster` with other `nodes` and `instances` where `--save` says, if it does. Raises InputError."""
+def save_cluster(options: Options, kind: str, when: str, cluster: Cluster) -> None:
+    """Write `cluster` where `--save` says, if it does. Raises InputError."""
     if options.save is None:
         return
     from gpolicy.htools.text_format import format_cluster  # noqa: PLC0415 - only what is needed
 
     name = f"{options.save}.{kind}"
-    write_file(name, format_cluster(cluster, nodes, instances))
+    write_file(name, format_cluster(cluster))
     sys.stderr.write(f"The cluster state {when} has been written to file '{name}'\n")
 
 

@@ -7,12 +7,10 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.errors import InputError
-from gpolicy.ganeti.htools_reading import HAIL_OPTIONS
 from gpolicy.ganeti.releases import RELEASE_PATH
 from gpolicy.htools import backends
 from gpolicy.htools.iallocator import IallocatorDocument, parse_document
@@ -29,8 +27,7 @@ class HailAnswer:
 
     info: str
     result: list[object] | str
-    nodes: Mapping[int, Node]
-    instances: Mapping[int, Instance]
+    after: Cluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +45,11 @@ class HailRequest:
     group_names: tuple[str | None, ...] | None = None
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run hail with the arguments `argv` (without the program's name) and return its exit code."""
-    return backends.run_program("hail", HAIL_OPTIONS, "file 1 1\n", argv, _run)
-
-
-def _run(options: Options, arguments: Sequence[str]) -> None:
+def run(options: Options, arguments: Sequence[str]) -> None:
+    """Answer the request in the file that the arguments name. Raises InputError."""
     cluster, request = _load(options, arguments)
     sys.stderr.write(backends.node_status("Initial cluster", cluster.nodes, options))
-    backends.save_cluster(options, "pre-ialloc", "before iallocator run", cluster, cluster.nodes, cluster.instances)
+    backends.save_cluster(options, "pre-ialloc", "before iallocator run", cluster)
     rules = RequestOptions(
         capacity_checks=not options.no_capacity_checks,
         ignore_soft_errors=options.ignore_soft_errors,
@@ -64,15 +57,15 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     )
     try:
         answer = request.answer(cluster, rules)
-        success, nodes, instances = True, answer.nodes, answer.instances
+        success, after = True, answer.after
         info, result = f"Request successful: {answer.info}", answer.result
     except RequestError as error:
-        success, nodes, instances = False, cluster.nodes, cluster.instances
+        success, after = False, cluster
         info, result = f"Request failed: {error}", []
-    sys.stderr.write(backends.node_status("Final cluster", nodes, options))
+    sys.stderr.write(backends.node_status("Final cluster", after.nodes, options))
     line = {"success": success, "info": info, "result": result}
     sys.stdout.write(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n")
-    backends.save_cluster(options, "post-ialloc", "after iallocator run", cluster, nodes, instances)
+    backends.save_cluster(options, "post-ialloc", "after iallocator run", after)
 
 
 def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, HailRequest]:
@@ -128,7 +121,7 @@ def _show(request: HailRequest, cluster: Cluster, document: IallocatorDocument |
         return
     from gpolicy.allocator.dedicated_nodes import is_dedicated  # noqa: PLC0415 - only what is needed
 
-    if is_dedicated(cluster.groups, cluster.nodes, request.group_names):
+    if is_dedicated(cluster, request.group_names):
         sys.stderr.write("Allocation on a dedicated cluster; using lost-allocations metrics.\n")
 
 

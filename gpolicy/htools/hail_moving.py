@@ -15,6 +15,7 @@ from gpolicy.errors import InputError
 from gpolicy.htools.hail import HailAnswer, HailRequest, names_of
 from gpolicy.htools.haskell_text import shown_argument, shown_ints
 from gpolicy.htools.json_fields import Fields, as_named
+from gpolicy.light_dataclasses import replace
 
 
 def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:
@@ -42,22 +43,22 @@ def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:
 def _relocate(index: int, count: int, leaving: Sequence[int], cluster: Cluster, options: RequestOptions) -> HailAnswer:
     """Choose the new secondary, or the new node of an instance on shared storage."""
     force = options.ignore_soft_errors
-    done, new = relocate(cluster.nodes, cluster.instances, index, count, leaving, force=force)
-    return HailAnswer("success", [*names_of(cluster.nodes, (new,))], done.nodes, done.instances)
+    done, new = relocate(cluster, index, count, leaving, force=force)
+    return HailAnswer("success", [*names_of(cluster.nodes, (new,))], done.after)
 
 
 def _allocate_secondary(index: int, cluster: Cluster, options: RequestOptions) -> HailAnswer:
     from gpolicy.allocator.requests import allocate_secondary  # noqa: PLC0415 - only what is needed
 
-    nodes, instances = cluster.nodes, cluster.instances
-    placement, info = allocate_secondary(nodes, instances, index, options)
-    after = {**nodes, **{node.index: node for node in placement.changed}}
-    return HailAnswer(info, names_of(nodes, placement.nodes)[1], after, {**instances, index: placement.instance})
+    placement, info = allocate_secondary(cluster, index, options)
+    nodes = {**cluster.nodes, **{node.index: node for node in placement.changed}}
+    after = replace(cluster, nodes=nodes, instances={**cluster.instances, index: placement.instance})
+    return HailAnswer(info, names_of(cluster.nodes, placement.nodes)[1], after)
 
 
 def _evacuate(wanted: Sequence[int], mode: EvacuationMode, cluster: Cluster, options: RequestOptions) -> HailAnswer:
     force = options.ignore_soft_errors
-    return _moved(cluster, evacuate_nodes(cluster.nodes, cluster.instances, mode, wanted, force=force))
+    return _moved(cluster, evacuate_nodes(cluster, mode, wanted, force=force))
 
 
 def _change_group(
@@ -65,23 +66,19 @@ def _change_group(
 ) -> HailAnswer:
     from gpolicy.htools.haskell_records import shown  # noqa: PLC0415 - only what is needed
 
-    groups, nodes, instances = cluster.groups, cluster.nodes, cluster.instances
-    result = change_group(
-        groups, nodes, instances, wanted, targets, options, show_groups=lambda found: shown(tuple(found))
-    )
+    result = change_group(cluster, wanted, targets, options, show_groups=lambda found: shown(tuple(found)))
     return _moved(cluster, result)
 
 
 def _moved(cluster: Cluster, result: EvacuationResult) -> HailAnswer:
     nodes = cluster.nodes
-    info = f"{len(result.failed)} instances failed to move and {len(result.moved)} were moved successfully"
     moved = [
         [instance.name, cluster.groups[group].name, names_of(nodes, where)]
         for instance, group, where, _ in result.moved
     ]
     failed = [[instance.name, text] for instance, text in result.failed]
     jobs = [[_opcode(move, nodes) for move in moves] for _, _, _, moves in result.moved]
-    return HailAnswer(info, [moved, failed, jobs], result.nodes, result.instances)
+    return HailAnswer(result.words, [moved, failed, jobs], result.after)
 
 
 def _opcode(move: InstanceMove, nodes: Mapping[int, Node]) -> dict[str, object]:

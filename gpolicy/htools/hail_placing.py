@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from gpolicy.allocator.group_choice import Wanted
-from gpolicy.allocator.merge import Cluster, desired_tags, exclusion_tags
+from gpolicy.allocator.merge import DESIRED_PREFIX, EXCLUSION_PREFIX, Cluster, tags_of
 from gpolicy.allocator.redundancy import settled
 from gpolicy.allocator.request_options import RequestError
-from gpolicy.allocator.requests import allocate, allocate_many
+from gpolicy.allocator.requests import Wanted, allocate, allocate_many
 from gpolicy.htools.hail import PREFIX, HailAnswer, HailRequest, names_of
 from gpolicy.htools.iallocator import parse_instance
 from gpolicy.htools.json_fields import Fields, as_list, as_object, as_text, as_texts
@@ -67,34 +66,31 @@ def _allocate(
     if options.restriction is None and restriction is not None:
         options = replace(options, restriction=frozenset(restriction))
     nodes, instances = cluster.nodes, cluster.instances
-    found = allocate(cluster.groups, nodes, instances, wanted, options)
+    found = allocate(cluster, wanted, options)
     if found.placement is None:
         raise RequestError(", ".join(found.messages))
     number = len(instances)
     # for one group or dedicated nodes, -S writes only the nodes of the chosen group
     narrow = wanted.group_name is not None or found.placement.lost is not None
     after = {index: node for index, node in nodes.items() if not narrow or node.facts.group == found.group}
-    return HailAnswer(
-        ", ".join(found.messages),
-        [*names_of(nodes, found.placement.nodes)],
-        {**after, **{node.index: settled(node, number) for node in found.placement.changed}},
-        {number: found.placement.instance, **instances},  # -S writes the new instance first
-    )
+    after |= {node.index: settled(node, number) for node in found.placement.changed}
+    table = {number: found.placement.instance, **instances}  # -S writes the new instance first
+    placed = replace(cluster, nodes=after, instances=table)
+    return HailAnswer(", ".join(found.messages), [*names_of(nodes, found.placement.nodes)], placed)
 
 
 def _allocate_many(wanted: Sequence[Wanted], cluster: Cluster, options: RequestOptions) -> HailAnswer:
-    nodes = cluster.nodes
-    many = allocate_many(cluster.groups, nodes, cluster.instances, wanted, options)
+    many = allocate_many(cluster, wanted, options)
     info = f"{len(many.failed)} instances failed to allocate and {len(many.placed)} were allocated successfully"
-    placed = [[instance.name, names_of(nodes, where.nodes)] for instance, where in many.placed]
+    placed = [[instance.name, names_of(cluster.nodes, where.nodes)] for instance, where in many.placed]
     failed = [[instance.name, text] for instance, text in many.failed]
-    return HailAnswer(info, [placed, failed], many.nodes, many.instances)
+    return HailAnswer(info, [placed, failed], many.after)
 
 
 def _new_instance(name: str, values: dict[str, Json], cluster: Cluster) -> Instance:
     instance = parse_instance(-1, name, values)
     return replace(
         instance,
-        exclusion_tags=exclusion_tags(cluster.tags, instance.tags),
-        desired_tags=desired_tags(cluster.tags, instance.tags),
+        exclusion_tags=tags_of(EXCLUSION_PREFIX, cluster.tags, instance.tags),
+        desired_tags=frozenset(tags_of(DESIRED_PREFIX, cluster.tags, instance.tags)),
     )

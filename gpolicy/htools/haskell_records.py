@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gpolicy.allocator.cluster_data import Load
-    from gpolicy.allocator.group_choice import Wanted
     from gpolicy.allocator.merge import Cluster
+    from gpolicy.allocator.requests import Wanted
     from gpolicy.htools.json_fields import Json
 
 _RECORDS: Mapping[type, str] = {

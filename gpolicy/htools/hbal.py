@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from math import isnan
 
 from gpolicy.allocator.balancing import Balanced, Goal, balance, engine_search
@@ -19,9 +18,9 @@ from gpolicy.allocator.node import Node
 from gpolicy.errors import InputError
 from gpolicy.htools import backends, hbal_loading
 from gpolicy.htools.hbal_commands import command_lines, job_sets, touched_nodes
-from gpolicy.htools.program_options import HBAL_OPTIONS, Options
+from gpolicy.htools.program_options import Options
 from gpolicy.htools.tables import aligned, score_table
-from gpolicy.light_dataclasses import dataclass
+from gpolicy.light_dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +33,8 @@ class _Group:
     aliases: Mapping[int, str]
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run hbal with the arguments `argv` (without the program's name) and return its exit code."""
-    return backends.run_program("hbal", HBAL_OPTIONS, "", argv, _run)
-
-
-def _run(options: Options, arguments: Sequence[str]) -> None:
+def run(options: Options, arguments: Sequence[str]) -> None:
+    """Balance a group of the cluster that the options name. Raises InputError."""
     if arguments:
         raise InputError("This program doesn't take any arguments.")
     cluster = _load(options)
@@ -60,7 +55,7 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     write(f"Loaded {len(nodes)} nodes, {len(cluster.instances)} instances\n")
     if verbose and cluster.common_suffix:
         write(f"Note: Stripping common suffix of '{cluster.common_suffix}' from names\n")
-    backends.save_cluster(options, "original", "before balancing", cluster, cluster.nodes, cluster.instances)
+    backends.save_cluster(options, "original", "before balancing", cluster)
     group = _chosen_group(options, cluster, nodes)
     write(f"Group size {len(group.nodes)} nodes, {len(group.instances)} instances\n")
     write(f"Selected node group: {group.name}\n")
@@ -87,7 +82,8 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
 
 def _load(options: Options) -> Cluster:
     loads = hbal_loading.read_loads(options.dynu_file) if options.dynu_file is not None else None
-    cluster = backends.load_cluster(options, loads, partial(hbal_loading.check_names, options))
+    cluster = backends.load_cluster(options, loads)
+    hbal_loading.check_names(options, cluster)
     cluster = hbal_loading.with_monitored_loads(options, cluster)
     if options.verbosity != 0:
         sys.stderr.write(backends.warnings(cluster))
@@ -255,7 +251,7 @@ def _finish(options: Options, cluster: Cluster, group: _Group, moves: Sequence[B
     for label, state in (("Original:", group.nodes), ("Final:", nodes)) if options.verbosity > 3 else ():
         memory, disk = sum(n.unallocated_memory for n in state.values()), sum(n.free_disk for n in state.values())
         write(f"{label:9} mem={memory} disk={disk}\n")
-    backends.save_cluster(options, "balanced", "after balancing", cluster, nodes, instances)
+    backends.save_cluster(options, "balanced", "after balancing", replace(cluster, nodes=nodes, instances=instances))
     _show_tables(options, "Final", nodes, instances)
     if options.exec and moves:
         raise InputError("hbal: Execution of commands possible only on LUXI")

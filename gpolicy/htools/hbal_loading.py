@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import TypeVar
 
-    from gpolicy.allocator.cluster_data import ClusterData, Load
+    from gpolicy.allocator.cluster_data import Load
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
     from gpolicy.htools.json_fields import Json
@@ -49,14 +49,14 @@ def read_loads(path: str) -> dict[str, Load]:
     return loads
 
 
-def check_names(options: Options, data: ClusterData) -> None:
+def check_names(options: Options, cluster: Cluster) -> None:
     """Raise InputError if an instance that is named on the command line does not exist."""
-    names = {instance.index: instance.name for instance in data.instances}
+    names = {index: instance.name for index, instance in cluster.instances.items()}
     unknown = [
         name for name in (*options.select_instances, *options.exclude_instances) if find_name(name, names) is None
     ]
     if unknown:
-        raise InputError(f"Unknown instance(s): {shown_strings(unknown)}")
+        raise InputError(f"failed to load data, aborting: Unknown instance(s): {shown_strings(unknown)}")
 
 
 def movable_instances(options: Options, cluster: Cluster) -> frozenset[int]:

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from gpolicy.allocator.cluster_data import Instance, Spec
 from gpolicy.allocator.cluster_score import cluster_score, ordered_sum
-from gpolicy.allocator.compiled_allocation import Budget, make_allocator
+from gpolicy.allocator.compiled_allocation import Budget, CompiledAllocator
 from gpolicy.allocator.engines import Usable, usable_groups
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide, fixed, shown_float, truncate
@@ -18,20 +18,16 @@ from gpolicy.allocator.placement import Candidates, NoCandidatesError, PairCandi
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_reading import wrapped
-from gpolicy.htools.backends import load_cluster, node_status, run_program, save_cluster, warnings, with_node_options
-from gpolicy.htools.program_options import HSPACE_OPTIONS, Options
-from gpolicy.light_dataclasses import dataclass
+from gpolicy.htools.backends import load_cluster, node_status, save_cluster, warnings, with_node_options
+from gpolicy.htools.program_options import Options
+from gpolicy.light_dataclasses import dataclass, replace
 
 _MOST_STEPS = 400_000_000
 """Of one run, which hspace does not bound: some 20 seconds. A thousand nodes take a twentieth of it."""
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run hspace with the arguments `argv` (without the program's name) and return its exit code."""
-    return run_program("hspace", HSPACE_OPTIONS, "", argv, _run)
-
-
-def _run(options: Options, arguments: Sequence[str]) -> None:
+def run(options: Options, arguments: Sequence[str]) -> None:
+    """Count on the cluster that the options name. Raises InputError."""
     if arguments:
         raise InputError("This program doesn't take any arguments.")
     cluster = load_cluster(options)
@@ -61,27 +57,24 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     kind = _MachineReport if options.machine_readable else _HumanReport
     report: _MachineReport | _HumanReport = kind(nodes, len(cluster.instances), count, template)
     report.cluster()
-    try:
-        allocator = _allocator(nodes, count, usable, options)
-    except NoCandidatesError as error:
-        if options.limit != 0:
-            raise InputError(f"failure during allocation: {error}") from None
-        # with a limit of 0 the tiered phase needs no candidates, so its results are still printed
-        state = AllocationState(nodes, cluster.instances)
-        _after(options, cluster, state, "tiered")
-        report.tiered(specs[0], _Run(state, state, stopped=False))
-        raise InputError(f"failure during allocation: {error}") from None
-    initial = AllocationState(nodes, cluster.instances)
+    candidates, failure = _candidates(nodes, count, usable, options)
+    allocator, initial = None, AllocationState(nodes, cluster.instances)
+    if not usable.stopped and failure is None:
+        budget, checks = Budget(each=_MOST_STEPS), not options.no_capacity_checks
+        allocator = CompiledAllocator(candidates, usable.rules, capacity_checks=checks, budget=budget)
     wanted = [Instance.wanted(spec, template, spindle_use) for spec in specs]
     final = initial if allocator is None else _tiered(allocator, initial, wanted, options.limit)
     _after(options, cluster, final, "tiered")
-    report.tiered(specs[0], _Run(initial, final, stopped=allocator is None))
+    report.tiered(specs[0], _Run(final, stopped=usable.stopped))
+    if failure is not None:
+        raise failure
     final = initial
     if allocator is not None:
         final = allocator.standard(initial, Instance.wanted(standard, template, spindle_use), options.limit)
     _after(options, cluster, final, "standard")
-    report.standard(standard, _Run(initial, final, stopped=allocator is None))
-    report.end()
+    report.standard(standard, _Run(final, stopped=usable.stopped))
+    if options.machine_readable:
+        sys.stdout.write("HTS_OK=1\n")
 
 
 def _tiered(
@@ -112,24 +105,26 @@ def _show_bad(cluster: Cluster, nodes: Mapping[int, Node], options: Options) -> 
         sys.stderr.write(f"Bad groups: {shown_strings(cluster.groups[index].name for index in sorted(failing))}\n")
 
 
-def _allocator(nodes: Mapping[int, Node], count: int, usable: Usable, options: Options) -> Allocator | None:
-    """Return the allocator, or None if the state of the cluster forbids any allocation. Raises NoCandidatesError."""
+def _candidates(
+    nodes: Mapping[int, Node], count: int, usable: Usable, options: Options
+) -> tuple[Candidates, InputError | None]:
+    """Return the nodes, or pairs of nodes, that may take an instance; or none, and the error that follows.
+
+    Raises it, but not with a limit of 0: the tiered phase needs no candidates then, and its results are still printed.
+    """
     candidates: Candidates = SingleCandidates(()) if count == 1 else PairCandidates(())
-    missing = None
+    failure = None
     try:
         candidates = candidate_nodes(usable.groups, nodes, count)
     except NoCandidatesError as error:
-        missing = error
+        failure = None if usable.stopped else InputError(f"failure during allocation: {error}")
     if options.verbosity > 3:
         from gpolicy.htools.tables import candidates_text  # noqa: PLC0415 - only what is needed
 
         sys.stderr.write(candidates_text(candidates))
-    if usable.stopped:
-        return None
-    if missing is not None:
-        raise missing
-    budget = Budget(each=_MOST_STEPS)
-    return make_allocator(candidates, usable.rules, capacity_checks=not options.no_capacity_checks, budget=budget)
+    if failure is not None and options.limit != 0:
+        raise failure
+    return candidates, failure
 
 
 def _after(options: Options, cluster: Cluster, state: AllocationState, kind: str) -> None:
@@ -140,7 +135,8 @@ def _after(options: Options, cluster: Cluster, state: AllocationState, kind: str
 
         sys.stderr.write(allocation_map(title, state.placed[::-1], state.nodes))
     sys.stderr.write(node_status(title, state.nodes, options))
-    save_cluster(options, kind, f"after {kind} allocation", cluster, state.nodes, state.instances)
+    after = replace(cluster, nodes=state.nodes, instances=state.instances)
+    save_cluster(options, kind, f"after {kind} allocation", after)
 
 
 class _Totals:
@@ -190,9 +186,8 @@ class _Totals:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One phase: its first and last state; `stopped` if the cluster's state forbade it."""
+    """One phase: its last state; `stopped` if the cluster's state forbade it."""
 
-    initial: AllocationState
     final: AllocationState
     stopped: bool
 
@@ -216,7 +211,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Printed:
-    """What a report is about. Its parts are asked for in their order: cluster, tiered, standard, end."""
+    """What a report is about. Its parts are asked for in their order: cluster, tiered, standard."""
 
     nodes: Mapping[int, Node]
     instances: int
@@ -273,10 +268,6 @@ class _MachineReport(_Printed):
         self._key("ALLOC_FAIL_REASON", run.failures[0][0].title.upper())
         for reason, count in run.failures:
             self._key(f"ALLOC_{reason.title.upper()}_CNT", str(count))
-
-    def end(self) -> None:
-        """Print the marker of success."""
-        self._key("OK", "1")
 
     def _key(self, key: str, value: str) -> None:
         plain = all(character.isalnum() or character == "." for character in value)
@@ -364,9 +355,6 @@ class _HumanReport(_Printed):
         sys.stdout.write(f"  - {len(run.final.placed):3d} instances allocated\n")
         self._tail(run)
 
-    def end(self) -> None:
-        """Nothing more to say."""
-
     @property
     def _exclusive(self) -> bool:
         return any(node.facts.exclusive for node in self.nodes.values())
@@ -388,7 +376,7 @@ class _HumanReport(_Printed):
         width = max(map(len, shown))
         sys.stdout.write(
             f"  - most likely failure reason: {run.failures[0][0].title}\n"
-            f"  - initial cluster score: {fixed(cluster_score(run.initial.nodes.values()), 8)}\n"
+            f"  - initial cluster score: {fixed(cluster_score(self.nodes.values()), 8)}\n"
             f"  -   final cluster score: {fixed(cluster_score(run.final.nodes.values()), 8)}\n"
         )
         for name, value in shown.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, Nic, NodeData
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, NodeData
 from gpolicy.allocator.enumerations import BY_ADMIN_STATE, NO_NODE, InstanceStatus
 from gpolicy.errors import InputError
 from gpolicy.htools import json_fields
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     Item = TypeVar("Item")
 
 NIC_MODES = frozenset({"bridged", "routed", "openvswitch"})
-_UNMANAGED = Nic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ def parse_document(text: str) -> IallocatorDocument:
     groups = _each(_group, fields.record("nodegroups"))
     nodes = _each(_node, fields.record("nodes"), {group.uuid: group.index for group in groups})
     entries = fields.record("instances")
-    instances = _each(_placed_instance, entries, {node.name: node.index for node in nodes})
+    instances = _each(parse_instance, entries, {node.name: node.index for node in nodes})
     tags = fields.texts("cluster_tags")
     hypervisors = fields.get(
         "enabled_hypervisors", lambda names: [json_fields.as_hypervisor(name) for name in as_list(names)]
@@ -60,40 +59,32 @@ def _each(read: Callable[..., Item], entries: Fields, *more: Mapping[str, int]) 
     return tuple(read(index, name, entry, *more) for index, (name, entry) in enumerate(entries.fields.items()))
 
 
-def parse_instance(
-    index: int, name: str, values: dict[str, Json], places: Callable[[], tuple[int, int]] | None = None
-) -> Instance:
+def parse_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int] | None = None) -> Instance:
     """Read the fields that an instance entry and an allocation request have in common.
 
-    `places` returns its primary and secondary node (None: it has none); it is called last.
+    With `nodes`, the index of each by name, it is on some of them, which are read last, as in htools.
     """
+    values = plain_object(entry)
     fields = Fields(f"invalid data for instance '{name}': ", values)
     disk = fields.whole("disk_space_total")
     disk_fields = [Fields(fields.where, plain_object(entry)) for entry in _array(fields.get("disks", _unchanged))]
     sizes = [entry.whole("size") for entry in disk_fields]
     spindles = [entry.whole_or_none("spindles") for entry in disk_fields]
-    memory, vcpus = fields.whole("memory"), fields.whole("vcpus")
-    tags = fields.texts("tags")
-    template = fields.get("disk_template", json_fields.as_disk_template)
-    spindle_use = fields.whole("spindle_use")
-    nics = tuple([_nic(name, plain_object(entry)) for entry in _array(fields.get("nics", _unchanged))])
     state = values.get("admin_state")
-    primary, secondary = places() if places is not None else (NO_NODE, NO_NODE)
     return Instance(
         index=index,
         name=name,
-        memory=memory,
         disk=disk,
         disks=tuple(map(Disk, sizes, spindles)),
-        vcpus=vcpus,
+        memory=fields.whole("memory"),
+        vcpus=fields.whole("vcpus"),
+        tags=fields.texts("tags"),
+        template=fields.get("disk_template", json_fields.as_disk_template),
+        spindle_use=fields.whole("spindle_use"),
+        networks=tuple([_network(name, plain_object(nic)) for nic in _array(fields.get("nics", _unchanged))]),
         status=BY_ADMIN_STATE.get(state, InstanceStatus.RUNNING) if isinstance(state, str) else InstanceStatus.RUNNING,
-        template=template,
-        primary=primary,
-        secondary=secondary,
-        spindle_use=spindle_use,
-        tags=tags,
         forthcoming=values.get("forthcoming") is True,
-        nics=nics,
+        **({} if nodes is None else _places(name, values, nodes)),
     )
 
 
@@ -141,31 +132,26 @@ def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> Node
     )
 
 
-def _placed_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int]) -> Instance:
-    values = plain_object(entry)
-
-    def places() -> tuple[int, int]:
-        names = Fields("", values).items("nodes")
-        if not names:
-            raise InputError(f"empty node list for instance {name}")
-        indices = []
-        for node in names[:2]:
-            if not isinstance(node, str):
-                raise InputError("Wrong JSON type")
-            if node not in nodes:
-                raise InputError(f"Unknown node '{node}' for instance {name}")
-            indices.append(nodes[node])
-        return indices[0], indices[1] if len(indices) > 1 else NO_NODE
-
-    return parse_instance(index, name, values, places)
+def _places(instance: str, values: dict[str, Json], nodes: Mapping[str, int]) -> dict[str, Any]:
+    names = Fields("", values).items("nodes")
+    if not names:
+        raise InputError(f"empty node list for instance {instance}")
+    indices = []
+    for node in names[:2]:
+        if not isinstance(node, str):
+            raise InputError("Wrong JSON type")
+        if node not in nodes:
+            raise InputError(f"Unknown node '{node}' for instance {instance}")
+        indices.append(nodes[node])
+    return {"primary": indices[0], "secondary": indices[1] if len(indices) > 1 else NO_NODE}
 
 
-def _nic(instance: str, values: dict[str, Json]) -> Nic:
+def _network(instance: str, values: dict[str, Json]) -> str | None:
     fields = Fields("", values)
     _, _, mode, _, _, network = map(fields.text_or_none, ("mac", "ip", "mode", "link", "bridge", "network"))
     if mode is not None and mode not in NIC_MODES:
         raise InputError(f"invalid NIC mode in instance {instance}")
-    return _UNMANAGED if network is None else Nic(network)
+    return network
 
 
 def _array(value: Json) -> list[Json]:

@@ -211,13 +211,9 @@ PROGRAMS: Mapping[str, Sequence[Option]] = {"hspace": HSPACE_OPTIONS, "hail": HA
 """The programs and their options."""
 
 
-def read_options(
-    program: str, options: Sequence[Option], completion_tail: str, argv: Sequence[str]
-) -> tuple[Options, tuple[str, ...]] | Stop:
-    """Return the values and the positional arguments, or what to print before the program ends.
-
-    `completion_tail` is the last line of `--help-completion`: the arguments of the program.
-    """
+def read_options(program: str, argv: Sequence[str]) -> tuple[Options, tuple[str, ...]] | Stop:
+    """Return the values and the positional arguments, or what to print before the program ends."""
+    options = PROGRAMS[program]
     parsed = parse(options, argv)
     header = f"{program} (gpolicy) version {gpolicy.__version__}"
     text = f"{header}\nUsage: {program} [OPTION...]\n{usage(options)}"
@@ -239,7 +235,8 @@ def read_options(
             f"{','.join(([f'-{option.short}'] if option.short else []) + [f'--{option.long}'])} {option.completion}\n"
             for option in options
         ]
-        return Stop(0, stdout="".join(lines) + completion_tail)
+        arguments = "file 1 1\n" if program == "hail" else ""
+        return Stop(0, stdout="".join(lines) + arguments)
     return values, parsed.arguments
 
 

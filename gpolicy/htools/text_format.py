@@ -182,12 +182,12 @@ def _spec(who: str, text: str) -> Spec:
     return Spec(*(parse_int(f"{who}/{name}", column) for name, column in zip(names, columns, strict=True)))
 
 
-def format_cluster(cluster: Cluster, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> str:
-    """Return the cluster with other `nodes` and `instances` in the text format, as `-S` writes it."""
-    groups = cluster.groups.values()
+def format_cluster(cluster: Cluster) -> str:
+    """Return the cluster in the text format, as `-S` writes it."""
+    groups, nodes = cluster.groups.values(), cluster.nodes
     lines = [_line(one.name, one.uuid, one.alloc_policy.value, one.tags, one.networks) for one in groups]
     lines += ["", *(_format_node(node, cluster.groups[node.facts.group].uuid) for node in nodes.values())]
-    lines += ["", *(_format_instance(instance, nodes) for instance in instances.values())]
+    lines += ["", *(_format_instance(instance, nodes) for instance in cluster.instances.values())]
     lines += ["", *cluster.tags, "", _format_policy("", cluster.policy)]
     lines += [_format_policy(group.name, group.policy) for group in groups]
     return "".join(f"{line}\n" for line in lines)

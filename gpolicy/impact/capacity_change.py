@@ -246,6 +246,10 @@ def _group_change(
         other_pairs=_pairs(before) != _pairs(after),
         templates=templates,
     )
+    was, will = (side.standard if side else None for side in (before, after))
+    old_standard = None
+    if was and was.spec and will and counted is not None and (was.spec != will.spec or templates):
+        old_standard = counted.standard(was.spec, was.spec.spindle_use)
     if before is not None:
         before = before.renamed({old: row.name for (old, _), row in zip(pairs, rows, strict=True) if old is not None})
     return GroupCapacityChange(
@@ -254,7 +258,7 @@ def _group_change(
         after=after,
         rows=tuple(rows),
         tiered=tiered,
-        standard=_standard(before, after, counted, templates),
+        standard=FitChange("standard", was, will, old_standard, templates=templates),
         renamed_from=match.renamed_from,
         vectors=_vectors(before, after, sides),
     )
@@ -287,19 +291,6 @@ def _row(
     if was is not None and counted is not None and (will is None or will.pair.max != was.pair.max or templates):
         old_size = counted.fit_pair(was.pair, was.spindle_use)
     return FitChange(name, was.fit if was else None, will.fit if will else None, old_size, templates=templates)
-
-
-def _standard(
-    before: GroupCapacity | None,
-    after: GroupCapacity | None,
-    counted: CountedCluster | None,
-    templates: tuple[str, ...],
-) -> FitChange:
-    was, will = (side.standard if side else None for side in (before, after))
-    old_size = None
-    if was and was.spec and will and counted is not None and (was.spec != will.spec or templates):
-        old_size = counted.standard(was.spec, was.spec.spindle_use)
-    return FitChange("standard", was, will, old_size, templates=templates)
 
 
 def _vectors(

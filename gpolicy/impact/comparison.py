@@ -107,13 +107,13 @@ def _load(compared: Sides, *, like: Sequence[CountedCluster] = (), declared: boo
     new = load_state(compared.after, like=(*like, *old.clusters), declared=declared)
     groups, unavailable = [], {}
     for match in compared.groups:
-        why = old.unknown.get(match.before or "") or new.unknown.get(match.after or "")
+        why = old.settled.unknown.get(match.before or "") or new.settled.unknown.get(match.after or "")
         if why is not None:
             unavailable[match.name] = why.reason
         else:
             sides = CountedSides(match, old.groups.get(match.before or ""), new.groups.get(match.after or ""))
             groups.append(sides)
-    uncounted = any(side.unknown or side.limits_differ for side in (old, new))
+    uncounted = any(side.settled.unknown or side.limits_differ for side in (old, new))
     whole = None if uncounted else CountedSides(GroupMatch(None, None), old.whole, new.whole)
     return LoadedSides(compared, old, new, tuple(groups), whole, unavailable)
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from gpolicy.analysis.binding import Explained
 from gpolicy.analysis.violations import bounds_of
-from gpolicy.analysis.volume_sizes import smallest_volume
+from gpolicy.analysis.volume_resources import smallest_volume
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePools, VolumesFrom, own_group, pools_of

@@ -76,7 +76,7 @@ def remedy_change(compared: LoadedSides, tell: Tell) -> RemedyChange:
     """Return what the change does wrong, and what moves cure of it."""
     sides = compared.sides
     beginning = begin_remedy(sides.after, compared.after)
-    before, after = set(begin_remedy(sides.before, compared.before).faults), beginning.faults
+    before, after = set(begin_remedy(sides.before, compared.before).before.faults), beginning.before.faults
     new = {fault for fault in after if fault not in before}
     if not new:
         return RemedyChange(kinds=_kinds(before, after, after))

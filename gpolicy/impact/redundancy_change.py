@@ -77,7 +77,7 @@ def redundancy_change(compared: LoadedSides, failures: int, tell: Tell) -> Redun
     )
     notes = ["the cluster score is not known for the same reason"] if compared.unavailable else []
     now, then = (
-        Score(nan, ()) if side.unknown else score_of(side.whole.as_hspace.cluster.nodes.values())
+        Score(nan, ()) if side.settled.unknown else score_of(side.whole.as_hspace.cluster.nodes.values())
         for side in (compared.before, compared.after)
     )
     most = max([failures, *(side.asked for item in groups for side in (item.before, item.after) if side is not None)])

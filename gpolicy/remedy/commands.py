@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations, groupby
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gpolicy import __version__
+from gpolicy.allocator.balancing import Balanced
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
-from gpolicy.cluster.state import describe_source
+from gpolicy.cluster.state import ClusterState, describe_source
 from gpolicy.ganeti.commands import Command, shell_line
 from gpolicy.htools.hbal_commands import arguments, job_sets, touched_nodes
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
@@ -22,11 +23,6 @@ from gpolicy.remedy.faults import Layout
 from gpolicy.remedy.moving import Movers, Trial
 from gpolicy.remedy.saved_remedy import Move, SavedRemedy, command_of
 from gpolicy.render.script import name_for_script, script_environment
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.balancing import Balanced
-    from gpolicy.cluster.state import ClusterState
-
 
 MOST_AT_ONCE: Final = 4
 """How many jobs a set has at most."""

@@ -12,21 +12,18 @@ from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from gpolicy.allocator.engines import engine_cluster
+from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.engines import EngineCluster, engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
+from gpolicy.allocator.instance_moves import Moved
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.losses import Homeless, SureLosses, lose
 from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, RatioBreach, ratio_breaches
 from gpolicy.ganeti.amounts import compared_sizes
 from gpolicy.printable import some
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.engines import EngineCluster
-    from gpolicy.allocator.instance_moves import Moved
-    from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Nodes
 
 
 class FaultKind(StrEnum):
@@ -81,7 +78,7 @@ class Layout:
     ) -> None:
         self.nodes, self.instances, self.cpus, self.unprotected = nodes, instances, cpus, unprotected
         unmirrored = (item for item in instances.values() if item.template is not DiskTemplate.DRBD)
-        self.unmirrored = frozenset(nodes[item.primary].facts.group for item in unmirrored if item.primary in nodes)
+        self.unmirrored = frozenset(nodes[item.primary].facts.group for item in unmirrored)
         members: dict[str, set[int]] = {}
         for item in instances.values():
             for tag in item.exclusion_tags:
@@ -183,7 +180,7 @@ class _Group:
 
 def tag_places(item: Instance, nodes: Nodes) -> tuple[str, ...]:
     """Return the places where the exclusion tags of an instance count."""
-    return _places_at(nodes[item.primary]) if item.exclusion_tags and item.primary in nodes else ()
+    return _places_at(nodes[item.primary]) if item.exclusion_tags else ()
 
 
 def _places_at(node: Node) -> tuple[str, ...]:
@@ -234,20 +231,16 @@ class Places:
         key = (primary, secondary, template)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = tuple(self._wrong(nodes.get(primary), nodes.get(secondary), template))
+            found = self._known[key] = tuple(self._wrong(nodes[primary], nodes.get(secondary), template))
         return found
 
-    def _wrong(
-        self, primary: Node | None, secondary: Node | None, template: DiskTemplate
-    ) -> Iterator[tuple[FaultKind, int]]:
-        own = [node for node in (primary, secondary) if node is not None]
+    def _wrong(self, primary: Node, secondary: Node | None, template: DiskTemplate) -> Iterator[tuple[FaultKind, int]]:
+        own = [primary] if secondary is None else [primary, secondary]
         if unusable := sum(node.facts.offline for node in own):
             yield FaultKind.NODE, unusable
         exclusive = sum(node.facts.exclusive for node in own)
         if exclusive and template not in _WITHOUT_FAULT:
             yield FaultKind.STORAGE, exclusive
-        if primary is None:
-            return
         if secondary is not None:
             if primary.facts.group != secondary.facts.group:
                 yield FaultKind.TWO_GROUPS, 1

@@ -10,9 +10,10 @@ from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import Moved
 from gpolicy.allocator.node_changes import add_primary, add_secondary, remove_primary, remove_secondary
+from gpolicy.analysis.place_report import nearest_within
 from gpolicy.analysis.violations import AllowedSizes, ParameterBreach, PolicyViolation, distance, verdict_on
 from gpolicy.cluster.state import LiveInstance
-from gpolicy.ganeti.amounts import round_size
+from gpolicy.ganeti.amounts import SIZE_STEP_MIB, round_size
 from gpolicy.ganeti.commands import Command, call
 from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
@@ -86,12 +87,13 @@ def _changed(
     new = item
     for breach in breaches:
         name, value = breach.parameter, int(breach.value or 0)
-        nearest = _nearest(value, low.get(name, value), high.get(name, value), 4 if name in SPEC_SIZES else 1)
-        if nearest is None:
+        least, most = low.get(name, value), high.get(name, value)
+        nearest = nearest_within(value, least, most, SIZE_STEP_MIB if name in SPEC_SIZES else 1)
+        if not least <= nearest <= most:
             return None
         if name == "memory-size":
-            least = min(round_size(low.get(name, 0)), nearest)
-            minmem = nearest if item.minmem == item.maxmem else max(min(item.minmem, nearest), least)
+            lowest = min(round_size(low.get(name, 0)), nearest)
+            minmem = nearest if item.minmem == item.maxmem else max(min(item.minmem, nearest), lowest)
             new = replace(new, maxmem=nearest, minmem=minmem)
         elif name == "cpu-count":
             new = replace(new, vcpus=nearest)
@@ -101,15 +103,6 @@ def _changed(
             disks = (*new.disks[: breach.disk], replace(new.disks[breach.disk], size=nearest))
             new = replace(new, disks=(*disks, *new.disks[breach.disk + 1 :]))
     return new
-
-
-def _nearest(value: int, low: int, high: int, step: int) -> int | None:
-    """Return the number from `low` to `high` that is nearest to `value` and a multiple of `step`.
-
-    Ganeti's command line rounds sizes up to 4 MiB.
-    """
-    number = -(-low // step) * step if value < low else high // step * step
-    return number if low <= number <= high else None
 
 
 def _commands(old: LiveInstance, new: LiveInstance) -> Iterator[Command]:

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import dropwhile, takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from gpolicy.allocator.balancing import possible_moves
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.extended import memory_left
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move
 from gpolicy.allocator.native.library import MoveRules
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.remedy.faults import (
     Fault,
@@ -30,11 +33,6 @@ from gpolicy.remedy.faults import (
     tag_units,
 )
 from gpolicy.stopping import Stop
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Nodes
 
 ANY_MOVE = MoveRules(0)
 _FROM_PRIMARY = (MoveKind.REPLACE_SECONDARY, MoveKind.REPLACE_AND_FAILOVER)
@@ -71,7 +69,7 @@ class Movers:
     def moves(self, layout: Layout, number: int) -> Iterator[InstanceMove]:
         """Yield the possible moves of an instance within its group; of one in two groups, into either."""
         item = layout.instances[number]
-        if number in self.fixed or item.primary not in layout.nodes:
+        if number in self.fixed:
             return
         own = [layout.nodes[index] for index in (item.primary, item.secondary) if index in layout.nodes]
         groups = {node.facts.group for node in own}
@@ -139,8 +137,8 @@ def _losses(layout: Layout, without: str | None = None) -> tuple[int, int]:
 
 
 def copied_by(move: InstanceMove) -> int:
-    """Return the disk (MiB) that a move copies: all of the instance's, onto its new node."""
-    if move.target == NO_NODE or not move.instance.template.local:
+    """Return the disk (MiB) that a move copies: all of the instance's, onto its new node, unless it is not made yet."""
+    if move.target == NO_NODE or not move.instance.template.local or move.instance.forthcoming:
         return 0
     return sum(disk.size for disk in move.instance.disks)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import floor
@@ -12,6 +12,7 @@ from typing import Final
 from gpolicy.allocator.balancing import Balanced
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, FailReason, InstanceStatus
 from gpolicy.allocator.instance_moves import InstanceMove
+from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Cause, of_move
@@ -22,7 +23,7 @@ from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import NO_LIMITS, limits_in_force
+from gpolicy.cluster.terms import NO_LIMITS, Limits, limits_in_force
 from gpolicy.printable import count, listed, some
 from gpolicy.progress import Tell, silent
 from gpolicy.remedy.commands import commands_of, downtime, sets_of
@@ -108,17 +109,12 @@ class Beginning:
     movers: Movers
     before: Moves
 
-    @property
-    def faults(self) -> tuple[Fault, ...]:
-        """What is wrong with where instances are."""
-        return self.before.faults
-
 
 def begin_remedy(state: ClusterState, loaded: LoadedState) -> Beginning:
     """Return what is wrong with the cluster in `state`, and which of its instances may move where."""
     cluster = loaded.whole.cluster
-    movers = _movers(state, loaded)
-    limits = {group.index: loaded.groups[group.name].limits for group in loaded.data.groups}
+    limits = {group.index: loaded.groups[group.name].limits for group in loaded.settled.data.groups}
+    movers = _movers(state, cluster, limits)
     instances = dict(cluster.instances)
     for index, item in cluster.instances.items():  # none runs on a node that is offline: it may be so only in a plan
         if item.primary in movers.silent and item.status is InstanceStatus.RUNNING:
@@ -154,7 +150,7 @@ def find_remedy(
     grounds = basis_notes(loaded.settled, loaded.whole.cluster, declared=True) if declared else []
     search = Search(start, movers, stop or never(), tell)
     found = search.find(before)
-    measured = {item.name: item.status for item in loaded.data.instances}
+    measured = {item.name: item.status for item in loaded.settled.data.instances}
     done = [_as_measured(step, measured[step.instance.name]) for step in found.steps]
     steps, total = _steps(state, start, before, replace(found, steps=tuple(done)), movers, rate)
     tries = _MOST_TRIES if search.exhaustive else min(_FEW_TRIES, _FEW_LOOKS // max(1, len(start.nodes)))
@@ -177,7 +173,7 @@ def find_remedy(
         snapshot=state.snapshot,
         what_if=state.supposed,
         limits=limits_in_force(state, NO_LIMITS),
-        unknown=loaded.unknown,
+        unknown=loaded.settled.unknown,
         nodes_before=node_uses(state, start.nodes.values()),
         nodes_after=node_uses(state, found.layout.nodes.values()),
     )
@@ -200,8 +196,7 @@ def _unjudged(loaded: LoadedState) -> Iterator[str]:
             yield f"group {name}: {judged} (max-node-failures)"
 
 
-def _movers(state: ClusterState, loaded: LoadedState) -> Movers:
-    cluster = loaded.whole.cluster
+def _movers(state: ClusterState, cluster: Cluster, limits: Mapping[int, Limits]) -> Movers:
     fixed = {}
     for index, item in cluster.instances.items():
         observed = state.instances[item.name]
@@ -214,7 +209,6 @@ def _movers(state: ClusterState, loaded: LoadedState) -> Movers:
         if reason:
             fixed[index] = reason
     silent = frozenset(index for index, node in cluster.nodes.items() if not state.nodes[node.facts.name].is_measured)
-    limits = {group.index: loaded.groups[group.name].limits for group in loaded.data.groups}
     shared = {index: item.oversubscription for index, item in limits.items() if item.oversubscription is not None}
     return Movers(Places(cluster.nodes), fixed, silent, shared)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from gpolicy import __version__
 from gpolicy.cluster.assembly import read_part
 from gpolicy.cluster.record import Record, shown
-from gpolicy.cluster.state import Unreadable
+from gpolicy.cluster.state import ClusterState, LiveNode, Unreadable
 from gpolicy.errors import InputError
 from gpolicy.ganeti.commands import Command, call
 from gpolicy.ganeti.parameter import Value
@@ -37,11 +37,6 @@ from gpolicy.plan.rebuilding import first_difference
 from gpolicy.plan.signature import Signers
 from gpolicy.plan.step import Inverse, Procedure, Step, Wave, planned
 from gpolicy.printable import count
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from gpolicy.cluster.state import ClusterState, LiveNode
 
 _WITHOUT_TARGET: Final = {"migrate", "failover"}
 AS_HAIL: Final = ("--allow-failover", "--ignore-hvversions", "--no-runtime-changes")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import SpecPair
 from gpolicy.allocator.enumerations import DiskTemplate
@@ -76,12 +76,7 @@ def _lines(made: Suggestion, request: SuggestRequest, source: str) -> Iterator[s
     yield from comment_lines(_bounds(made))
     yield "ipolicy:"
     yield "  minmax:"
-    parameter = parameter_at(_MINMAX)
-    assert parameter is not None  # noqa: S101 (it is in the table)
-    written = written_value(parameter, values[_MINMAX])
-    assert isinstance(written, list)  # noqa: S101
-    for size, pair in zip(made.sizes, written, strict=True):
-        assert isinstance(pair, dict)  # noqa: S101
+    for size, pair in zip(made.sizes, _written(_MINMAX, values), strict=True):
         yield from comment_lines(_size(size, made), indent=4)
         yield f"    - name: {size.name}"
         yield f"      min: {flow(pair['min'])}"
@@ -96,9 +91,13 @@ def _lines(made: Suggestion, request: SuggestRequest, source: str) -> Iterator[s
 
 
 def _leaf(path: Path, values: Values, comment: str = "") -> list[str]:
+    return entry(path[-1], _written(path, values), indent=2, comment=comment, as_flow=True)
+
+
+def _written(path: Path, values: Values) -> Any:
     parameter = parameter_at(path)
     assert parameter is not None  # noqa: S101 (it is in the table)
-    return entry(path[-1], written_value(parameter, values[path]), indent=2, comment=comment, as_flow=True)
+    return written_value(parameter, values[path])
 
 
 def _kind(place: int, kind: NodeKind, made: Suggestion) -> str:

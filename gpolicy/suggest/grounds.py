@@ -9,7 +9,6 @@ memory and disk, so a size never uses the last MiB. Sources: design documents "r
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -153,23 +152,16 @@ def emptied(data: ClusterData, volume: int | None = None) -> ClusterData:
     `volume` (MiB) is what Ganeti counts of each physical volume under exclusive storage: a disk frees its whole
     volumes.
     """
-    memory, disk, spindles = Counter[int](), Counter[int](), Counter[int]()
+    nodes = {node.index: node for node in data.nodes}
     for instance in data.instances:
-        if instance.uses_memory:
-            memory[instance.primary] += instance.memory
-        for index in {instance.primary, instance.secondary} if instance.template.local else ():
-            if not instance.forthcoming:
-                disk[index] += instance.disk
-                spindles[index] += instance.total_spindles or 0
-    nodes = []
-    for node in data.nodes:
-        free, volumes = node.free_disk + disk[node.index], node.free_spindles
-        if node.exclusive:
-            volumes = min(node.spindles, volumes + spindles[node.index])
-            free = max(free, volumes * (volume or 0))
-        memory_free, disk_free = node.free_memory + memory[node.index], min(int(node.total_disk), free)
-        nodes.append(replace(node, free_memory=memory_free, free_disk=disk_free, free_spindles=volumes))
-    return replace(data, nodes=tuple(nodes), instances=())
+        for index in {instance.primary, instance.secondary} & nodes.keys():
+            nodes[index] = nodes[index].freed(instance)
+    found = []
+    for node in nodes.values():
+        volumes = min(node.spindles, node.free_spindles) if node.exclusive else node.free_spindles
+        free = max(node.free_disk, volumes * (volume or 0)) if node.exclusive else node.free_disk
+        found.append(replace(node, free_disk=min(int(node.total_disk), free), free_spindles=volumes))
+    return replace(data, nodes=tuple(found), instances=())
 
 
 def node_hardware(

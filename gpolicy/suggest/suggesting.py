@@ -70,7 +70,7 @@ def suggest(
     _check(state, request, group)
     stop, observed = stop or never(), state
     loaded = load_state(limited(state, limits), group=group)
-    settled, state = loaded.settled, loaded.state
+    settled, state = loaded.settled, loaded.settled.state
     data = with_configured_resources(as_hail_reads(state, settled.data), settled.resources)
     found: list[Suggestion] = []
     passed_over: dict[str, str] = {}

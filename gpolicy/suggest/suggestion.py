@@ -21,6 +21,8 @@ from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import spec_values
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.errors import RequestError
+from gpolicy.ganeti.amounts import SIZE_STEP_MIB as STEP
+from gpolicy.ganeti.amounts import round_size
 from gpolicy.ganeti.parameter import Values
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.suggest.tiling import Amounts, Ground, Tiling
@@ -273,9 +275,6 @@ def parse_mix(text: str) -> dict[int, int]:
     return dict(sorted(weights.items()))
 
 
-STEP: Final = 4
-"""MiB: the command line rounds sizes up to it, so no bound lies between."""
-
 _SLACK: Final = 0.04
 _MOST_NICS: Final = 8  # Ganeti's own limits
 _MOST_DISKS: Final = 16
@@ -323,12 +322,12 @@ def _well_apart(size: Amounts, smaller: Amounts) -> bool:
 
 def _fixed(size: Amounts, smaller: Amounts | None, one_more: int, high: Spec, volume: int | None) -> Spec:
     """Return minimum values slightly below `high`, with more memory than `one_more`: else one more fits on a node."""
-    memory = _coarse(_up(round(size.memory * (1 - _SLACK))), size.memory)
-    memory = max(memory, _up(one_more + 1), smaller.memory + STEP if smaller else 0)
-    disk, spindles = _up(round(high.disk_size * (1 - _SLACK))), 1
+    memory = _coarse(round_size(round(size.memory * (1 - _SLACK))), size.memory)
+    memory = max(memory, round_size(one_more + 1), smaller.memory + STEP if smaller else 0)
+    disk, spindles = round_size(round(high.disk_size * (1 - _SLACK))), 1
     if volume is not None and size.disk is not None:
         fewer = VolumeSize(volume).largest_disk(VolumeSize(volume).needed(size.disk) - 1)
-        disk, spindles = _coarse(max(_up(fewer + 1), _up(size.disk // 2)), size.disk), high.spindle_use
+        disk, spindles = _coarse(max(round_size(fewer + 1), round_size(size.disk // 2)), size.disk), high.spindle_use
     return Spec(min(memory, high.memory), high.cpus, min(disk, high.disk_size), 1, 1, spindles)
 
 
@@ -364,10 +363,6 @@ def holding(found: Sequence[SpecPair], spec: Spec) -> int | None:
 
 def _within(value: int, low: int, high: int) -> int:
     return max(low, min(value, high))
-
-
-def _up(value: int) -> int:
-    return -(-value // STEP) * STEP
 
 
 def _coarse(value: int, high: int) -> int:

@@ -17,6 +17,7 @@ from itertools import combinations, pairwise, product
 from math import inf, log2
 from typing import Final
 
+from gpolicy.ganeti.amounts import SIZE_STEP_MIB as STEP
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
 
 USUAL: Final = (1, 2, 4)
@@ -29,7 +30,6 @@ LEAST_MEMORY: Final = 128
 LEAST_DISK: Final = 1024
 """MiB: Ganeti's own minimum sizes; smaller parts are not suggested."""
 
-_STEP: Final = 4  # MiB: the command line rounds sizes up to it
 _GRAINS: Final = (1024, 512, 256, 64, 16)
 _LOST_BY_ROUNDING: Final = 0.01
 _FRACTIONS: Final = ((1, 2), (1, 3), (2, 3), (3, 4), (2, 5), (3, 5), (4, 5))
@@ -99,7 +99,7 @@ def part(node: Amounts, divisor: int, ground: Ground) -> Amounts | None:
     if volumes is not None and ground.volume is not None:
         volumes //= divisor
         disk = min(volumes * ground.volume, disk if disk is not None else volumes * ground.volume)
-    found = Amounts(_floor(memory, _STEP), cpus, None if disk is None else _floor(disk, _STEP), volumes)
+    found = Amounts(_floor(memory, STEP), cpus, None if disk is None else _floor(disk, STEP), volumes)
     too_small = found.memory < LEAST_MEMORY or cpus < 1 or volumes == 0
     return None if too_small or (found.disk is not None and found.disk < LEAST_DISK) else found
 
@@ -198,7 +198,7 @@ def rounded(found: Tiling, ground: Ground) -> Tiling:
     """Return the sizes with memory and disk rounded down to a common multiple, so that they nest and read easily."""
     memory = _grain([size.memory for size in found.sizes.values()])
     disks = [size.disk for size in found.sizes.values() if size.disk is not None]
-    disk = _grain(disks) if disks else _STEP
+    disk = _grain(disks) if disks else STEP
     sizes = {
         k: Amounts(_floor(size.memory, memory), size.cpus, _round_disk(size, disk, ground), size.volumes)
         for k, size in found.sizes.items()
@@ -259,7 +259,7 @@ def _round_disk(size: Amounts, grain: int, ground: Ground) -> int | None:
 def _grain(amounts: Sequence[int]) -> int:
     """Return the coarsest rounding that reduces no amount by more than one percent."""
     fine = (grain for grain in _GRAINS if all(amount % grain <= amount * _LOST_BY_ROUNDING for amount in amounts))
-    return next(fine, _STEP)
+    return next(fine, STEP)
 
 
 def _floor(amount: int, grain: int) -> int:

@@ -18,7 +18,7 @@ from gpolicy.analysis.placing import place
 from gpolicy.analysis.shown_score import with_weights
 from gpolicy.analysis.spec_pairs import MINMAX, PairNames, find_pair, pair_names, size_title
 from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, allowed_sizes, verdict_on
-from gpolicy.analysis.volume_sizes import promised_volume, smallest_volume
+from gpolicy.analysis.volume_resources import promised_volume, smallest_volume
 from gpolicy.analysis.wanted_instance import PlaceRequest, Unmade, of_pair, unmade
 from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.cluster.terms import Limits, limited
@@ -305,9 +305,9 @@ def _cluster(
     template = question.template.value if question.template else None
     state, declared = limited(state, limits), question.resource_model
     loaded = load_to_count(state, group, template=template, declared=declared, weights=weights)
-    if group is None and (loaded.unknown or loaded.limits_differ):
+    if group is None and (loaded.settled.unknown or loaded.limits_differ):
         hint = f"say `group:`, one of {', '.join(names)}"
-        reason = "; ".join(not_known({name: why.reason for name, why in loaded.unknown.items()}))
+        reason = "; ".join(not_known({name: why.reason for name, why in loaded.settled.unknown.items()}))
         raise CannotRunError(reason or "the groups have different limits", scenario.span, hint=hint)
     found = loaded.whole if group is None else loaded.groups[group]
     if found.too_slow:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import policy_of
 from gpolicy.analysis.spec_pairs import find_pair, pair_names
-from gpolicy.analysis.volume_sizes import smallest_volume
+from gpolicy.analysis.volume_resources import smallest_volume
 from gpolicy.analysis.wanted_instance import enabled_templates, first_allowed, spec_disks
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode, Resources
 from gpolicy.errors import GpolicyError

@@ -208,7 +208,7 @@ def _size_alone(instance: Instance) -> Instance:
     alone = instance.at(-1, "", NO_NODE, NO_NODE, 0)
     alone = replace(alone, status=InstanceStatus.RUNNING, forthcoming=False)
     alone = replace(alone, ignores_policy=alone.maximum_memory is not None)  # `_is_allowed` asks it
-    return replace(alone, tags=(), exclusion_tags=(), desired_tags=frozenset(), nics=())
+    return replace(alone, tags=(), exclusion_tags=(), desired_tags=frozenset(), networks=())
 
 
 def _is_allowed(room: FillingGroup, instance: Instance) -> bool:

@@ -12,7 +12,7 @@ from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.analysis.allocator_input import LOCAL, MIXED, disks_of, why_unreadable
 from gpolicy.analysis.declared_resources import declared_by_policy, declared_numbers, prefixes
 from gpolicy.analysis.hail import hails_cluster
-from gpolicy.analysis.volume_sizes import smallest_volume
+from gpolicy.analysis.volume_resources import smallest_volume
 from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode, PhysicalVolume, Resources
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.amounts import exact_size
@@ -94,7 +94,7 @@ def restarted(
         return state
     wanted = [index for index, item in cluster.instances.items() if item.name in fresh]
     force = settled.hail.ignore_soft_errors
-    moved = evacuate_nodes(cluster.nodes, cluster.instances, EvacuationMode.PRIMARY, wanted, force=force).moved
+    moved = evacuate_nodes(cluster, EvacuationMode.PRIMARY, wanted, force=force).moved
     return elsewhere(state, {item.name: (cluster.nodes[where[0]].facts.name,) for item, _, where, _ in moved})
 
 

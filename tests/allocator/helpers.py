@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, InstancePolicy, NodeData, Spec, SpecPair
-from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.placement import candidate_nodes
@@ -67,7 +67,7 @@ def node(index: int, memory: int, disk: int, cpus: float = 16.0, **more: object)
 
 def allocator(where: Cluster, count: int, *, checks: bool = True, reference: bool = False) -> Allocator:
     candidates = candidate_nodes(where.groups, where.nodes, count)
-    made = make_allocator(candidates, CapacityRules(), capacity_checks=checks)
+    made = CompiledAllocator(candidates, CapacityRules(), capacity_checks=checks)
     return law_of(made) if reference else made
 
 

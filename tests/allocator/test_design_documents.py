@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, SpecPair
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, component_values, statistics
-from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.configured_resources import (
     NodeResources,
     configured_cluster,
@@ -18,8 +18,7 @@ from gpolicy.allocator.configured_resources import (
 from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instances
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason, InstanceStatus
 from gpolicy.allocator.extended import memory_for_instances
-from gpolicy.allocator.group_choice import Wanted
-from gpolicy.allocator.instance_moves import failover, may_migrate
+from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, may_migrate
 from gpolicy.allocator.merge import inconsistent_nodes, merge
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary
@@ -27,7 +26,7 @@ from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.request_options import RequestOptions
-from gpolicy.allocator.requests import allocate
+from gpolicy.allocator.requests import Wanted, allocate
 from gpolicy.htools.simulation import simulate
 from tests.allocator.helpers import GIB, allocator, cluster, instance, law_of, node, policy, spec, start
 
@@ -49,9 +48,9 @@ def test_allocation_efficiency_34_standard_instances_without_it(reference: bool)
     weights = tuple(0.0 if item.name == "reserved_mem_rtotal" else item.weight for item in COMPONENTS)
     where = merge(simulate(["p,6,204801,10241,21"]))
     candidates = candidate_nodes(where.groups, where.nodes, 2)
-    made = make_allocator(candidates, CapacityRules(weights=weights), capacity_checks=True)
-    made = law_of(made) if reference else made
-    result = made.standard(start(where), instance(1024, 10240, 2, DiskTemplate.DRBD), None)
+    made = CompiledAllocator(candidates, CapacityRules(weights=weights), capacity_checks=True)
+    wanted = instance(1024, 10240, 2, DiskTemplate.DRBD)
+    result = (law_of(made) if reference else made).standard(start(where), wanted, None)
     assert len(result.placed) == 34
 
 
@@ -161,7 +160,7 @@ def test_dedicated_allocation_hail_prefers_the_nodes_in_the_documents_order(
         ]
         where = cluster(data, group_policy=policy(*(part(size) for size in sizes)))
         wanted = instance(quarters * QUARTER_MEMORY, quarters * QUARTER_DISK, quarters, DiskTemplate.PLAIN)
-        answer = allocate(where.groups, where.nodes, where.instances, Wanted(wanted, 1), RequestOptions())
+        answer = allocate(where, Wanted(wanted, 1), RequestOptions())
         assert answer.placement is not None
         chosen.append(fillings.pop(answer.placement.nodes[0]))
     assert chosen == order
@@ -198,7 +197,7 @@ def test_dedicated_allocation_groups_that_are_not_exclusive_stay_balanced(
     ]
     where = cluster(data, group_policy=policy(part(4), part(2), part(1)))
     wanted = Wanted(instance(QUARTER_MEMORY, QUARTER_DISK, 1, DiskTemplate.PLAIN), 1)
-    answer = allocate(where.groups, where.nodes, where.instances, wanted, RequestOptions())
+    answer = allocate(where, wanted, RequestOptions())
     assert answer.placement is not None
     assert answer.placement.nodes == (chosen,)
 
@@ -319,11 +318,11 @@ def test_location_awareness_hail_avoids_common_failures_but_does_not_insist() ->
         [node(place, 8 * GIB, 100 * GIB, tags=(rack,)) for place, rack in enumerate(["rack:a", "rack:a", "rack:b"])],
         tags=tags,
     )
-    answer = allocate(apart.groups, apart.nodes, apart.instances, wanted, RequestOptions())
+    answer = allocate(apart, wanted, RequestOptions())
     assert answer.placement is not None
     assert 2 in answer.placement.nodes
     together = cluster([node(place, 8 * GIB, 100 * GIB, tags=("rack:a",)) for place in range(2)], tags=tags)
-    answer = allocate(together.groups, together.nodes, together.instances, wanted, RequestOptions())
+    answer = allocate(together, wanted, RequestOptions())
     assert answer.placement is not None
 
 
@@ -349,7 +348,7 @@ def test_location_awareness_migration_goes_from_the_old_hypervisor_to_the_new_on
     assert may_migrate(old, new)
     assert not may_migrate(new, old)
     existing = instance(GIB, GIB, 1, DiskTemplate.DRBD, index=0, primary=1, secondary=0)
-    assert failover(where.nodes, existing, force=True) is FailReason.MIG
+    assert apply_move(where.nodes, InstanceMove(MoveKind.FAILOVER, existing), force=True) is FailReason.MIG
 
 
 def test_location_awareness_an_allowed_migration_is_unidirectional() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, NodeData, SpecPair
-from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.placement import Candidates, NoCandidatesError, candidate_nodes
@@ -115,7 +115,7 @@ def test_each_placement_is_that_of_the_law(seed: int, *, tiered: bool) -> None:
         return
     rules = CapacityRules(skip_offline=rng.random() < 0.1, failures=rng.choice([1] * 9 + [2]), cpus=rng.random() < 0.1)
     limit = rng.choice([None, None, None, 4])
-    made = make_allocator(candidates, rules, capacity_checks=True, each=True)
+    made = CompiledAllocator(candidates, rules, capacity_checks=True, each=True)
     law = law_of(made)
     found, expected = (
         outcome(allocator.tiered if tiered else allocator.standard, where, wanted, limit) for allocator in (made, law)

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
-from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.node_changes import remove_primary
 from gpolicy.allocator.placement import Attempt, Candidates, PairCandidates, SingleCandidates
 from gpolicy.allocator.redundancy import CapacityRules
-from gpolicy.allocator.repeated_allocation import AllocationState
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.errors import InputError
 from tests.allocator.helpers import cluster, instance, law_of, node
 from tests.htools.random_requests import document
@@ -89,7 +89,7 @@ def test_a_mirrored_instance_without_a_second_node_ends_every_run() -> None:
     wanted = instance(512, 1024, 1, DiskTemplate.PLAIN)
     for reference in (True, False):
         candidates = SingleCandidates((0, 1))
-        runner = make_allocator(candidates, CapacityRules(), capacity_checks=True)
+        runner: Allocator = CompiledAllocator(candidates, CapacityRules(), capacity_checks=True)
         runner = law_of(runner) if reference else runner
         with pytest.raises(InputError, match="has no secondary node"):
             runner.standard(AllocationState(where.nodes, where.instances), wanted, None)
@@ -103,7 +103,7 @@ def test_nodes_are_lost_in_their_own_order() -> None:
     groups = tuple(Group(index, f"g{index}", f"u{index}") for index in range(2))
     where = merge(ClusterData(groups, tuple(nodes), (lonely, incomplete)))
     for reference in (True, False):
-        runner = make_allocator(SingleCandidates((0, 1, 2)), CapacityRules(), capacity_checks=True)
+        runner: Allocator = CompiledAllocator(SingleCandidates((0, 1, 2)), CapacityRules(), capacity_checks=True)
         runner = law_of(runner) if reference else runner
         state = AllocationState(where.nodes, where.instances)
         assert runner.standard(state, instance(512, 1024, 1, DiskTemplate.PLAIN), 1).placed == ()

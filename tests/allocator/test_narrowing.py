@@ -38,10 +38,10 @@ def _narrowed(where: Cluster, mode: EvacuationMode, monkeypatch: pytest.MonkeyPa
         return found
 
     monkeypatch.setattr(Narrowing, "narrow", narrow)
-    found = evacuate_nodes(where.nodes, where.instances, mode, list(where.instances), force=False)
+    found = evacuate_nodes(where, mode, list(where.instances), force=False)
     counts = list(tried)
     monkeypatch.setattr(engines, "engine_cluster", lambda *_: None)
-    assert found == evacuate_nodes(where.nodes, where.instances, mode, list(where.instances), force=False)
+    assert found == evacuate_nodes(where, mode, list(where.instances), force=False)
     assert all(number > 2 for number in tried[len(counts) :])
     return counts
 
@@ -81,9 +81,9 @@ def test_an_instance_named_twice_moves_again_by_its_old_record(
     template: DiskTemplate, mode: EvacuationMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where, twice = _cluster(template), [0, 1, 0, 1]
-    found = evacuate_nodes(where.nodes, where.instances, mode, twice, force=False)
+    found = evacuate_nodes(where, mode, twice, force=False)
     monkeypatch.setattr(engines, "engine_cluster", lambda *_: None)
-    assert found == evacuate_nodes(where.nodes, where.instances, mode, twice, force=False)
+    assert found == evacuate_nodes(where, mode, twice, force=False)
 
 
 def test_where_the_engine_cannot_answer_the_law_tries_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,6 +96,6 @@ def test_where_the_engine_cannot_answer_the_law_tries_all(monkeypatch: pytest.Mo
 
     with monkeypatch.context() as patched:
         patched.setattr(EngineCluster, "move", refuse)
-        found = evacuate_nodes(where.nodes, where.instances, EvacuationMode.ALL, wanted, force=False)
+        found = evacuate_nodes(where, EvacuationMode.ALL, wanted, force=False)
     assert asked == [0]  # it is not asked again
-    assert found == evacuate_nodes(where.nodes, where.instances, EvacuationMode.ALL, wanted, force=False)
+    assert found == evacuate_nodes(where, EvacuationMode.ALL, wanted, force=False)

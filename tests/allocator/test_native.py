@@ -145,7 +145,7 @@ def test_the_engine_follows_states_forward_and_back() -> None:
 
 LONG_RUN = """
 from gpolicy.allocator.repeated_allocation import AllocationState
-from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.cluster_data import Disk, Instance
@@ -157,7 +157,7 @@ rows = "\\n".join(f"n{place}|{10**6 + place}|0|{10**6 + place}|{10**9}|{10**9}|6
 where = merge(parse_cluster(f"g0|u0|preferred||\\n\\n{rows}\\n\\n\\n\\n"))
 candidates = candidate_nodes(where.groups, where.nodes, 1)
 wanted = Instance(-1, "new", 128, 1024, (Disk(1024, 1),), 1, InstanceStatus.RUNNING, DiskTemplate.PLAIN)
-run = make_allocator(candidates, CapacityRules(), capacity_checks=False)
+run = CompiledAllocator(candidates, CapacityRules(), capacity_checks=False)
 print("begin", flush=True)
 run.standard(AllocationState(where.nodes, where.instances), wanted, None)
 print("end", flush=True)

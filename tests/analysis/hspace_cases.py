@@ -45,4 +45,4 @@ def tiered(item: GroupCapacity) -> str:
 def hspace_text(data: ClusterData) -> str:
     """Return `data` as hspace would save it."""
     cluster = merge(data)
-    return format_cluster(cluster, cluster.nodes, cluster.instances)
+    return format_cluster(cluster)

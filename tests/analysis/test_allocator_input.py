@@ -143,7 +143,7 @@ def test_only_what_is_missing_is_named() -> None:
 
 def test_a_node_that_does_not_answer_is_not_guessed() -> None:
     loaded = load_state(from_rapi("exclusive"))
-    assert {group: item.reason for group, item in loaded.unknown.items()} == {"gold": "node4 does not answer"}
+    assert {group: item.reason for group, item in loaded.settled.unknown.items()} == {"gold": "node4 does not answer"}
 
 
 def test_a_cluster_without_volume_groups_has_no_disk_to_measure() -> None:

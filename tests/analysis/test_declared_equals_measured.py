@@ -35,7 +35,7 @@ def summed(state: ClusterState) -> ClusterState:
     }
     chosen = random.Random(len(instances))  # noqa: S311
     state = replace(state, instances=instances)
-    data = load_state(state).data
+    data = load_state(state).settled.data
     nodes = {}
     for item in data.nodes:
         node, had = state.nodes[item.name], state.nodes[item.name].resources
@@ -56,7 +56,7 @@ def declared(state: ClusterState) -> ClusterState:
     state = replace(state, cluster=replace(state.cluster, own=own), unreadable=())
     loaded = load_state(state)
     nodes: dict[str, LiveNode] = {}
-    for item in loaded.data.nodes:
+    for item in loaded.settled.data.nodes:
         node, facts = state.nodes[item.name], loaded.whole.cluster.nodes[item.index]
         used = sum(
             loaded.whole.cluster.instances[index].disk

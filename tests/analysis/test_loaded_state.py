@@ -33,7 +33,7 @@ def test_a_split_instance_counts_the_same_without_its_other_group() -> None:
     group = state.nodes["node2"].group
     known = load_state(state).groups[group]
     part = load_state(without_numbers(state, "node4"))
-    assert part.unknown.keys() == {state.nodes["node4"].group}
+    assert part.settled.unknown.keys() == {state.nodes["node4"].group}
     assert part.notes == ("instance inst2: its nodes are in two groups; counted on its primary only",)
     for cluster in (known, part.groups[group]):
         (split,) = (item for item in cluster.data.instances if item.name == "inst2")

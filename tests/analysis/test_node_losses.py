@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
-from gpolicy.allocator.instance_moves import failover_to
+from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import SingleCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, best_home, can_evacuate, is_redundant
@@ -104,7 +104,7 @@ def test_a_surely_absorbed_set_is_absorbed_by_the_simulation() -> None:
                 if not told.absorb(lost):
                     unsure += 1
                     continue
-                assert not lose(cluster.nodes, cluster.instances, lost).homeless
+                assert not lose(cluster.nodes, cluster.instances, lost, None, cpus=True).homeless
                 residents = {number for index in lost for number in cluster.nodes[index].primaries}
                 sure.update({cluster.instances[number].template.value for number in residents})
     assert unsure > 50
@@ -123,7 +123,7 @@ def lost_by_the_law(nodes: Mapping[int, Node], instances: Mapping[int, Instance]
             if home is None:
                 homeless.add(item.name)
             else:
-                moved = failover_to(state, item, home, force=True)
+                moved = apply_move(state, InstanceMove(MoveKind.FAILOVER_TO, item, home), force=True)
                 assert not isinstance(moved, FailReason)
                 state.update(moved.changed)
     copied = [item for item in residents if not item.template.movable_foreign]
@@ -153,7 +153,9 @@ def test_the_target_of_one_instance_decides_about_others(templates: str) -> None
         loaded_ = CountedCluster(group_data(cluster_data(state), 0), None).cluster
         for lost in loaded_.nodes:
             law = lost_by_the_law(loaded_.nodes, loaded_.instances, lost)
-            assert {item.instance for item in lose(loaded_.nodes, loaded_.instances, (lost,)).homeless} == law
+            assert {
+                item.instance for item in lose(loaded_.nodes, loaded_.instances, (lost,), None, cpus=True).homeless
+            } == law
             found.append(len(law))
     assert found.count(0) > 20
     assert len(found) - found.count(0) > 100

@@ -8,16 +8,16 @@ import pytest
 from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.dedicated_nodes import search_dedicated
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
-from gpolicy.allocator.group_choice import Wanted
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.allocator.requests import Wanted
 from gpolicy.analysis import place_search
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.spec_pairs import PairNames, find_pair
-from gpolicy.analysis.wanted_instance import PlaceRequest, of_size
+from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.htools_sources import simulated_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, RequestError
@@ -48,7 +48,7 @@ NAMES = PairNames(("full", "half", "quarter"), {"g": ("full", "half", "quarter")
 
 def of_pair(state: ClusterState, name: str) -> PlaceReport:
     pair, _ = find_pair(name, NAMES, state)
-    return place(state, of_size(PlaceRequest(), pair.min, exclusive=True), names=NAMES)
+    return place(state, of_spec(PlaceRequest(), pair.min, state, None), names=NAMES)
 
 
 def losses(report: PlaceReport) -> dict[str, tuple[tuple[int, ...] | None, int | None]]:
@@ -82,7 +82,7 @@ def test_another_size_changes_the_best_node() -> None:
     names = PairNames((), {"g": ("full", "three-quarter", "half", "quarter")})
     state = dedicated([1, 2], sizes)
     pair, _ = find_pair("quarter", names, state)
-    report = place(state, of_size(PlaceRequest(), pair.min, exclusive=True), names=names)
+    report = place(state, of_spec(PlaceRequest(), pair.min, state, None), names=names)
     assert [item.lost_allocations for item in report.candidates] == [(0, 0, 1, 1), (0, 1, 0, 1)]
     assert report.nodes == ("half1",)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
@@ -197,9 +197,9 @@ def test_capacity_under_the_measured_model_is_not_counted_again(monkeypatch: pyt
 
     def counted(*arguments: object, **options: object) -> Allocator:
         asked.append(arguments)
-        return make_allocator(*arguments, **options)  # type: ignore[arg-type]
+        return CompiledAllocator(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("gpolicy.allocator.extended.make_allocator", counted)
+    monkeypatch.setattr("gpolicy.allocator.extended.CompiledAllocator", counted)
     state = cluster(nodes={"a": hv("mem_node", 8000)})
     loaded = Sides(state, state).loaded
     capacity = capacity_change(loaded, silent)

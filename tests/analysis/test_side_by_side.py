@@ -59,7 +59,7 @@ import threading
 import time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would inherit that it is ignored
 from gpolicy.allocator.repeated_allocation import AllocationState
-from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.cluster_data import Disk, Instance
@@ -76,7 +76,7 @@ wanted = Instance(-1, "new", 128, 1024, (Disk(1024, 1),), 1, InstanceStatus.RUNN
 ended = []
 
 def job():
-    run = make_allocator(candidates, CapacityRules(), capacity_checks=False)
+    run = CompiledAllocator(candidates, CapacityRules(), capacity_checks=False)
     try:
         run.standard(AllocationState(where.nodes, where.instances), wanted, None)
     except library.EngineStoppedError:

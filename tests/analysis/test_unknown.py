@@ -54,7 +54,7 @@ def unknown(state: ClusterState) -> dict[str, str]:
 
 def check_others_are_the_same(state: ClusterState, left_out: str) -> None:
     known, part = load_state(cluster()), load_state(state)
-    assert part.unknown.keys() == {left_out}
+    assert part.settled.unknown.keys() == {left_out}
     assert part.groups.keys() == known.groups.keys() - {left_out}
     for name, counted in part.groups.items():
         assert counted.gives_the_same(known.groups[name])

@@ -87,7 +87,7 @@ def test_our_hail_reads_its_command_line_alike() -> None:
     for _ in range(2000):
         chosen = rng.sample(names, rng.randrange(1, 4))
         stored = {name: rng.choice([None, "", "yes", "5", "a,b", "0o7", "4G"]) for name in chosen}
-        ours, found = hail_parameters(stored), read_options("hail", HAIL_OPTIONS, "", ["file", *passed(stored)])
+        ours, found = hail_parameters(stored), read_options("hail", ["file", *passed(stored)])
         if isinstance(found, Stop):
             assert ours.failure
             continue

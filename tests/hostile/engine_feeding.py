@@ -16,13 +16,14 @@ from types import FrameType
 
 from gpolicy.allocator.balancing import Goal, Search, engine_search, law_search
 from gpolicy.allocator.balancing import balance as balance_nodes
-from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.cluster_data import DEFAULT_POLICY
+from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.dedicated_nodes import search_dedicated
 from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.allocator.ghc_numbers import DivisionError
-from gpolicy.allocator.group_choice import Wanted
+from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.native.library import (
     EngineStoppedError,
     Leaving,
@@ -38,6 +39,7 @@ from gpolicy.allocator.placement import Attempt, PairCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.allocator.requests import Wanted
 from gpolicy.cluster.process import after
 from gpolicy.errors import InputError
 from tests import sanitizers
@@ -212,7 +214,7 @@ def by_values(rng: random.Random) -> list[str]:
 
             def run(*, reference: bool) -> object:
                 checked = values.checked
-                runner = make_allocator(values.candidates, values.rules, capacity_checks=checked)
+                runner: Allocator = CompiledAllocator(values.candidates, values.rules, capacity_checks=checked)
                 if reference:
                     runner = Allocator(runner.engine, checked)
                 state = AllocationState(values.nodes, values.instances)
@@ -256,8 +258,9 @@ def _several(rng: random.Random, values: Values) -> list[int]:
 
 
 def _evacuate(values: Values, mode: EvacuationMode, wanted: list[int], *, law: bool) -> object:
+    cluster = Cluster({}, values.nodes, values.instances, (), DEFAULT_POLICY, "")
     with by_the_law() if law else contextlib.nullcontext():
-        found = evacuate_nodes(values.nodes, values.instances, mode, wanted, force=values.force)
+        found = evacuate_nodes(cluster, mode, wanted, force=values.force)
     return found.moved, found.failed
 
 

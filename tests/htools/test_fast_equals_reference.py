@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import Disk, Instance
-from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
@@ -31,7 +31,7 @@ from gpolicy.allocator.placement import (
     try_allocate,
 )
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
-from gpolicy.allocator.repeated_allocation import AllocationState
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.errors import InputError
 from gpolicy.htools.text_format import parse_cluster
 from tests.allocator.helpers import law_of
@@ -226,10 +226,10 @@ def test_evacuations(seed: int) -> None:
 
     def evacuated() -> object:
         try:
-            found = evacuate_nodes(where.nodes, where.instances, mode, wanted, force=force)
+            found = evacuate_nodes(where, mode, wanted, force=force)
         except InputError as error:
             return str(error)
-        return found.moved, found.failed, dict(found.nodes), dict(found.instances)
+        return found.moved, found.failed, dict(found.after.nodes), dict(found.after.instances)
 
     with by_the_law():
         law = evacuated()
@@ -248,7 +248,7 @@ def test_whole_runs(seed: int, checks: bool, each: bool, tiered: bool) -> None:
     limit = rng.choice([None, None, 3])
     results: list[AllocationState | str] = []
     for reference in (True, False):
-        runner = make_allocator(candidates, rules, capacity_checks=checks, each=each)
+        runner: Allocator = CompiledAllocator(candidates, rules, capacity_checks=checks, each=each)
         if reference:
             runner = law_of(runner)
         run = runner.tiered if tiered else runner.standard

@@ -9,7 +9,7 @@ import pytest
 
 from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.cluster_score import WEIGHTS
-from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.compiled_allocation import CompiledAllocator
 from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import merge
@@ -60,7 +60,7 @@ def test_engine_and_law_place_by_the_same_weights(first: int) -> None:
             None, is_redundant(where.nodes, where.instances, rules),
         )  # fmt: skip
         state = AllocationState(where.nodes, where.instances)
-        made = make_allocator(candidates, rules, capacity_checks=False)
+        made = CompiledAllocator(candidates, rules, capacity_checks=False)
         runs = [run.standard(state, wanted, 12) for run in (made, Allocator(made.engine, capacity_checks=False))]
         assert [item.primary for item in runs[0].placed] == [item.primary for item in runs[1].placed], seed
     assert placed > 0

@@ -27,7 +27,8 @@ OF_TAGS = {"exclusion", "exclusion-domain", "failure-domain", "migration"}
 def layout_of(state: ClusterState) -> Layout:
     loaded = load_state(state)
     cpus = {
-        group.index: loaded.groups[group.name].limits.cpus_after_failure is not False for group in loaded.data.groups
+        group.index: loaded.groups[group.name].limits.cpus_after_failure is not False
+        for group in loaded.settled.data.groups
     }
     return Layout(loaded.whole.cluster.nodes, loaded.whole.cluster.instances, cpus, frozenset())
 

@@ -46,7 +46,7 @@ class Leaving(IntEnum):
 
     PRIMARY = 0
     SECONDARY = 1
-    BOTH = 2
+    ALL = 2
 
 
 class Unlisted(IntFlag):
@@ -234,8 +234,6 @@ class NativeEngine:
             self._library.gpolicy_stop(self._handle, 0)
             arguments = *lost.buffer_info(), cpus, *targets.buffer_info()
             status = Status(self._library.gpolicy_lose(self._handle, *arguments))
-        if status is Status.OUT_OF_MEMORY:
-            raise MemoryError("not enough memory for the allocation")
         return status, targets.tolist()
 
     def _call(self, function: Callable[..., int], *arguments: object) -> Status:
@@ -276,7 +274,6 @@ class NativeEngine:
             _asked.discard(self)
         if not begun:
             self._lock.release()
-        if not begun or status is Status.OUT_OF_MEMORY:
             raise MemoryError("not enough memory for the allocation")
         if status is Status.STOPPED:
             raise EngineStoppedError
