@@ -9,19 +9,16 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from gpolicy.cluster.process import after
 from gpolicy.cluster.record import JOB_RUNS
-from gpolicy.cluster.sources import DESTINATIONS, open_master, open_rapi
+from gpolicy.cluster.sources import DESTINATIONS, SourceOptions, open_master, open_rapi
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.commands import Route
 from gpolicy.guessing import closest
 from gpolicy.plan.step import PlannedCommand
-
-if TYPE_CHECKING:
-    from gpolicy.cluster.sources import SourceOptions
 
 
 class JobResult(StrEnum):

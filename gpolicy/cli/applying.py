@@ -8,25 +8,31 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from gpolicy.apply.carrying import ApplyError
+from gpolicy.apply.command_runner import CommandRunner
+from gpolicy.apply.journal import Direction, History
+from gpolicy.apply.journal_file import clear_away, history_for, journal_path
+from gpolicy.apply.lock import local_lock, lock_directory, lock_name, remote_lock
+from gpolicy.apply.plan_run import Intention, PlanRun
+from gpolicy.apply.preconditions import can_be_carried, right_cluster
+from gpolicy.apply.runner import Patience, Runner, StopRequests, open_runner
+from gpolicy.apply.tasks import FinalLook, LeafDifference, path_text
 from gpolicy.cli.consent import can_ask, consent_lines, says_yes
 from gpolicy.cli.interrupts import Signals
 from gpolicy.cli.terminal import complain, wants_colour, working
+from gpolicy.cluster.master import SshMaster
+from gpolicy.cluster.sources import SourceOptions, read_state
+from gpolicy.cluster.state import ClusterState
 from gpolicy.colour import Painter, Tone
 from gpolicy.errors import ExitCode, UsageError
+from gpolicy.impact.declared_guards import measures_nodes
+from gpolicy.plan.plan import Plan, check_safe
+from gpolicy.plan.signature import Signers
+from gpolicy.plan.step import Procedure
 from gpolicy.printable import as_text
-
-if TYPE_CHECKING:
-    from gpolicy.apply.carrying import ApplyError
-    from gpolicy.apply.journal import Direction, History
-    from gpolicy.apply.plan_run import Intention
-    from gpolicy.apply.runner import Patience, Runner, StopRequests
-    from gpolicy.apply.tasks import FinalLook, LeafDifference
-    from gpolicy.cluster.sources import SourceOptions
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.plan.signature import Signers
-    from gpolicy.plan.step import Procedure
+from gpolicy.remedy.saved_remedy import read_procedure
+from gpolicy.report.values_text import value_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,18 +52,11 @@ class ApplyRequest:
     @property
     def journal_file(self) -> Path:
         """The journal: the given one, or the one beside the file."""
-        from gpolicy.apply.journal_file import journal_path  # noqa: PLC0415
-
         return self.journal or journal_path(self.plan)
 
 
 def apply(request: ApplyRequest) -> int:
     """Apply, resume or roll back a plan or remedy; return the exit code."""
-    from gpolicy.apply.carrying import ApplyError  # noqa: PLC0415
-    from gpolicy.apply.runner import StopRequests  # noqa: PLC0415
-    from gpolicy.plan.plan import Plan, check_safe  # noqa: PLC0415
-    from gpolicy.remedy.saved_remedy import read_procedure  # noqa: PLC0415
-
     if request.resume and request.rollback:
         raise UsageError("--resume and --rollback exclude one another")
     plan = read_procedure(request.plan, request.signers)
@@ -81,39 +80,16 @@ def apply(request: ApplyRequest) -> int:
 
 def runner_for(request: ApplyRequest, stop: StopRequests) -> Runner:
     """Return the runner of a request, without connecting."""
-    from gpolicy.apply.runner import open_runner  # noqa: PLC0415
-
-    return open_runner(request.destination, request.options, _patience(request), stop)
-
-
-def _patience(request: ApplyRequest) -> Patience:
-    from gpolicy.apply.runner import Patience  # noqa: PLC0415
-
-    return Patience(job=request.job_timeout)
-
-
-@dataclass(frozen=True, slots=True)
-class RunEnd:
-    """How a run ended: what the last look found; `direction` is None if the plan has no steps."""
-
-    direction: Direction | None
-    look: FinalLook | None = None
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code: without consent nothing was done."""
-        good = self.direction is None or (self.look is not None and self.look.good)
-        return int(ExitCode.FINE if good else ExitCode.FINDINGS)
+    return open_runner(request.destination, request.options, Patience(job=request.job_timeout), stop)
 
 
 def run_plan(
     request: ApplyRequest, plan: Procedure, runner: Runner, agree: Callable[[Intention], bool], stop: StopRequests
-) -> RunEnd:
-    """Run a plan under the locks of its cluster, if `agree` does. Raise ApplyError and others as PlanRun does."""
-    from gpolicy.apply.journal import Direction  # noqa: PLC0415
-    from gpolicy.apply.plan_run import PlanRun  # noqa: PLC0415
-    from gpolicy.apply.preconditions import can_be_carried, right_cluster  # noqa: PLC0415
+) -> FinalLook | None:
+    """Run a plan under the locks of its cluster, if `agree` does, and return what a look at the end shows.
 
+    Return None for a plan without steps, and without consent. Raise ApplyError and others as PlanRun does.
+    """
     journal = request.journal_file
     direction = Direction.ROLLBACK if request.rollback else Direction.APPLY
     can_be_carried(plan, runner, direction, _history(request, plan, journal))
@@ -121,7 +97,7 @@ def run_plan(
         first = runner.glance()
     right_cluster(plan, first)
     if not plan.steps:
-        return RunEnd(None)
+        return None
     with _locks(runner, first.name, first.cluster.identity.uuid) as lock_is_lost:
         history = _own_history(plan, _history(request, plan, journal), journal, runner)  # as it is under the lock
         state = read_for(request, plan, runner)
@@ -136,33 +112,28 @@ def run_plan(
             agree=agree,
             direction=direction,
             history=history,
-            patience=_patience(request),
+            patience=Patience(job=request.job_timeout),
             stop=stop,
             lock_is_lost=lock_is_lost,
             judging=lambda: working("judging the guards on the cluster as it is now"),
         )
-        return RunEnd(direction, run.go(state))
+        return run.go(state)
 
 
 def read_for(request: ApplyRequest, plan: Procedure, runner: Runner) -> ClusterState:
     """Return the state of the cluster, with what its nodes measure if a guard needs that."""
-    from gpolicy.apply.preconditions import measures_nodes  # noqa: PLC0415
-    from gpolicy.cluster.sources import read_state  # noqa: PLC0415
-
     with working(f"reading {request.destination}"):
-        return read_state(request.destination, request.options) if measures_nodes(plan) else runner.read()
+        if isinstance(plan, Plan) and measures_nodes(plan):
+            return read_state(request.destination, request.options)
+        return runner.read()
 
 
 def _history(request: ApplyRequest, plan: Procedure, journal: Path) -> History | None:
-    from gpolicy.apply.journal_file import history_for  # noqa: PLC0415
-
     return history_for(plan, journal, resume=request.resume, rollback=request.rollback)
 
 
 def _own_history(plan: Procedure, history: History | None, journal: Path, runner: Runner) -> History | None:
     """Return the history of this plan or remedy; rename the journal of another."""
-    from gpolicy.apply.journal_file import clear_away  # noqa: PLC0415
-
     if history is None or history.plan_digest == plan.digest:
         return history
     kept = clear_away(history, journal, runner, plan.noun)
@@ -173,10 +144,6 @@ def _own_history(plan: Procedure, history: History | None, journal: Path, runner
 @contextmanager
 def _locks(runner: Runner, cluster: str, uuid: str | None) -> Iterator[Callable[[], bool]]:
     """Hold the locks; yield a function that tells whether one of them was lost."""
-    from gpolicy.apply.command_runner import CommandRunner  # noqa: PLC0415
-    from gpolicy.apply.lock import local_lock, lock_directory, lock_name, remote_lock  # noqa: PLC0415
-    from gpolicy.cluster.master import SshMaster  # noqa: PLC0415
-
     name = lock_name(cluster, uuid)
     with ExitStack() as stack:
         what = f"apply to cluster {cluster}"
@@ -240,42 +207,34 @@ def _say(line: str) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), sys.stdout.fileno())
 
 
-def tell_end(request: ApplyRequest, plan: Procedure, ended: RunEnd) -> int:
-    """Report how a run ended, and return the exit code."""
-    if ended.direction is None:
+def tell_end(request: ApplyRequest, plan: Procedure, look: FinalLook | None) -> int:
+    """Report how a run ended, and return the exit code: without consent nothing was done."""
+    if not plan.steps:
         _say(f"nothing to do: the {plan.noun} has no steps")
-        return ended.exit_code
-    if ended.look is None:
+        return int(ExitCode.FINE)
+    if look is None:
         complain("nothing was done", None)
-        return ended.exit_code
-    back = ended.direction == "rollback"
-    for path in ended.look.unseen:
+        return int(ExitCode.FINDINGS)
+    for path in look.unseen:
         _say(f"  not seen: {path} cannot be read through {request.destination}; its job ended well")
-    if ended.look.good:
-        _say(
-            "taken back: the cluster is as it was before, as far as said above" if back else f"done: {plan.done_words}"
-        )
-        return ended.exit_code
-    _show_differences(ended.look.differences)
-    complain(
-        "all steps were taken back, but the cluster is not as it was"
-        if back
-        else "all steps ran, but not all is as planned",
-        f"make a fresh {plan.noun}; the journal is {request.journal_file}",
-    )
-    return ended.exit_code
+    if look.good:
+        back = "taken back: the cluster is as it was before, as far as said above"
+        _say(back if request.rollback else f"done: {plan.done_words}")
+        return int(ExitCode.FINE)
+    _show_differences(look.differences)
+    back = "all steps were taken back, but the cluster is not as it was"
+    said = back if request.rollback else "all steps ran, but not all is as planned"
+    complain(said, f"make a fresh {plan.noun}; the journal is {request.journal_file}")
+    return int(ExitCode.FINDINGS)
 
 
 def tell_error(request: ApplyRequest, error: ApplyError) -> None:
     """Report why a run ended before its time, and how to go on."""
     _show_differences(error.differences)
-    complain(error.message, error.hint or _way_on(request, request.journal_file))
+    complain(error.message, error.hint or _way_on(request))
 
 
 def _show_differences(differences: Sequence[LeafDifference]) -> None:
-    from gpolicy.apply.tasks import path_text  # noqa: PLC0415
-    from gpolicy.report.values_text import value_text  # noqa: PLC0415
-
     for item in differences:
         where = f"{item.object} {path_text(item.path)}".rstrip()
         with suppress(OSError, ValueError):
@@ -283,10 +242,10 @@ def _show_differences(differences: Sequence[LeafDifference]) -> None:
             sys.stderr.write(as_text([f"  {where}: expected {expected}, found {found}"]))
 
 
-def _way_on(request: ApplyRequest, journal: Path) -> str | None:
+def _way_on(request: ApplyRequest) -> str | None:
     """Return how to continue after an incomplete run."""
-    if not journal.exists():
+    if not request.journal_file.exists():
         return None
-    return f"continue with --{'rollback' if request.rollback else 'resume'}" + (
-        "" if request.rollback else ", undo what was done with --rollback, or make a fresh plan or remedy"
-    )
+    if request.rollback:
+        return "continue with --rollback"
+    return "continue with --resume, undo what was done with --rollback, or make a fresh plan or remedy"

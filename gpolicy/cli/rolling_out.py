@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.journal_file import set_aside
@@ -19,7 +18,7 @@ from gpolicy.cli.applying import ApplyRequest
 from gpolicy.cli.consent import can_ask, says_yes
 from gpolicy.cli.interrupts import Signals
 from gpolicy.cli.many_clusters import show_fleet
-from gpolicy.cli.options import signers_for
+from gpolicy.cli.options import RolledOutClusters, signers_for
 from gpolicy.cli.provenance import provenance_of
 from gpolicy.cli.rollout_hands import SideBySide
 from gpolicy.cli.rollout_members import ClusterPlan, Preview
@@ -28,10 +27,11 @@ from gpolicy.cli.terminal import complain
 from gpolicy.cluster.json_input import read_bytes
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
 from gpolicy.fleet.choosing import labelled_clusters
-from gpolicy.fleet.named_clusters import RolloutSettings, RolloutWave, waves_of
+from gpolicy.fleet.named_clusters import NamedCluster, RolloutSettings, RolloutWave, waves_of
 from gpolicy.opening import real_path
 from gpolicy.printable import as_text, count, some
 from gpolicy.report.fleet_report import worst_exit_code
+from gpolicy.report.forms import Display
 from gpolicy.report.rollout_answer import RolledOut, rollout_index, rollout_reports
 from gpolicy.rollout.rollout_journal import NAME, RolloutHistory, rollout_history
 from gpolicy.rollout.rollout_run import (
@@ -46,11 +46,6 @@ from gpolicy.rollout.rollout_run import (
     lost_journals,
     stage_of,
 )
-
-if TYPE_CHECKING:
-    from gpolicy.cli.options import RolledOutClusters
-    from gpolicy.fleet.named_clusters import NamedCluster
-    from gpolicy.report.forms import Display
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

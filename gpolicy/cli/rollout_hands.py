@@ -7,17 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from gpolicy.apply.journal import History
+from gpolicy.apply.runner import StopRequests
 from gpolicy.cli.many_clusters import ProgressLines
 from gpolicy.cli.rollout_members import ClusterPlan, Preview, carry, look, preview, preview_untouched
 from gpolicy.errors import ExitCode
 from gpolicy.fleet.workers import Failed, results_as_they_come
 from gpolicy.rollout.rollout_run import LookResult, RunResult
-
-if TYPE_CHECKING:
-    from gpolicy.apply.journal import History
-    from gpolicy.apply.runner import StopRequests
 
 _Result = TypeVar("_Result")
 

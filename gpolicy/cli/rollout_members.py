@@ -13,7 +13,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.journal import History, read_history
@@ -27,15 +27,12 @@ from gpolicy.cli.checking import checked_policy, reader_today
 from gpolicy.cli.consent import consent_lines
 from gpolicy.cli.interrupts import Signals
 from gpolicy.cli.terminal import complain
+from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import find_drift
 from gpolicy.errors import ExitCode, GpolicyError
-from gpolicy.plan.plan import check_safe, policy_digest
+from gpolicy.plan.plan import Plan, check_safe, policy_digest
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.rollout.rollout_run import LookResult, RunResult, look_at
-
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.plan.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,8 +139,8 @@ def carry(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests) -> R
             plan = member.read_plan()
             if not request.rollback:
                 check_safe(plan)
-            ended = run_plan(request, plan, runner_for(request, stop), partial(_agree, shown), stop)
-            code = tell_end(request, plan, ended)
+            look = run_plan(request, plan, runner_for(request, stop), partial(_agree, shown), stop)
+            code = tell_end(request, plan, look)
         except ApplyError as error:
             tell_error(request, error)
             return _outcome(error)

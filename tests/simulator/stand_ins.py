@@ -26,8 +26,8 @@ from types import SimpleNamespace
 from typing import Any, Final, Self
 
 import gpolicy.apply
+from gpolicy.cli import applying, rolling_out
 from gpolicy.cli import interrupts as cli_interrupts
-from gpolicy.cli import rolling_out
 from gpolicy.cli.targets import rollout_near
 from gpolicy.cluster import json_input, master, process, rapi, rapi_client
 from gpolicy.fleet import workers
@@ -249,7 +249,7 @@ def _single(current: Callable[[], Machine]) -> Iterator[tuple[Any, str, Any]]:
         return read_below(*arguments)
 
     yield journal_file, "read_below", read_journal
-    yield lock, "lock_directory", locks
+    yield applying, "lock_directory", locks
     yield lock, "_holder", holder
     yield rolling_out, "lock_directory", locks
     yield rolling_out, "rollout_near", lambda _: rollout_near(current().world.directory)
