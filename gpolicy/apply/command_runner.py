@@ -29,7 +29,7 @@ from gpolicy.apply.runner import (
 )
 from gpolicy.cluster.json_input import decode_text
 from gpolicy.cluster.master import LocalMaster, SshMaster, read_master_configuration
-from gpolicy.cluster.process import end, pieces, run, start
+from gpolicy.cluster.process import Output, end, pieces, run, start
 from gpolicy.cluster.record import job_number, shown
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UnreachableError
@@ -41,21 +41,14 @@ _MOST_ERRORS = 64 * 1024
 _TICK = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramEnd:
-    """How a program ended: its exit code, None if we stopped waiting; and the end of its standard error."""
-
-    code: int | None
-    errors: str
-
-
 def run_lines(
     argv: Sequence[str], environ: Mapping[str, str], seconds: float, stop: StopRequests, line: Callable[[str], None]
-) -> ProgramEnd:
+) -> Output | None:
     """Run `argv` and call `line` with each line of its output as it comes, its end included: one may be cut short.
 
-    When the time is up, or `stop` says at once, the program is ended; the job that it watches goes on in Ganeti. Raise
-    UnreachableError if it cannot be started.
+    Return its exit code and the end of its standard error. None if we stopped waiting: when the time is up, or `stop`
+    says at once, it is ended, and the job that it watches goes on in Ganeti. Raise UnreachableError if it cannot be
+    started.
     """
     process = start(argv, environ)
     until = time.monotonic() + seconds
@@ -77,9 +70,9 @@ def run_lines(
             tick = patience()
             with suppress(subprocess.TimeoutExpired):
                 process.wait(tick)
-        return ProgramEnd(process.poll(), errors.decode(errors="replace"))
+        return Output(process.wait(), b"", errors.decode(errors="replace"))
     except subprocess.TimeoutExpired:
-        return ProgramEnd(None, "")
+        return None
     finally:
         end(process, grace=2)
 
@@ -141,16 +134,16 @@ class CommandRunner:
 
         ended = self._run([program, verb, "--print-jobid", f"--reason={mark}", *rest], line)
         job = seen[0] if seen else None
-        if ended.code == 0:
+        if ended is not None and ended.code == 0:
             return JobOutcome(JobResult.SUCCESS, job=job)
         if job is None:
-            refused = ended.code == _USAGE or _REFUSAL in ended.errors
+            refused = ended is not None and (ended.code == _USAGE or _REFUSAL in ended.stderr)
             return JobOutcome(JobResult.FAILED if refused else JobResult.UNKNOWN, _text(ended))
         try:  # the job knows better than the command, which may have lost contact to it
             status = self._status(job)
         except (UnreachableError, InputError) as error:
             return JobOutcome(JobResult.UNKNOWN, error.message, job)
-        if ended.code is None:
+        if ended is None:
             return JobOutcome(JobResult.UNKNOWN, "", job, waiting=True)
         known = {JobStatus.PENDING: JobResult.UNKNOWN, JobStatus.SUCCESS: JobResult.SUCCESS}
         return JobOutcome(known.get(status, JobResult.FAILED), _text(ended), job)
@@ -203,14 +196,14 @@ class CommandRunner:
     def _environ(self) -> Mapping[str, str]:
         return {**self.master.environ, "LC_ALL": "C.UTF-8"}
 
-    def _run(self, argv: Sequence[str], line: Callable[[str], None]) -> ProgramEnd:
+    def _run(self, argv: Sequence[str], line: Callable[[str], None]) -> Output | None:
         return run_lines(self.master.argv(argv), self._environ, self.patience.job, self.stop, line)
 
     def _ask(self, argv: Sequence[str]) -> str:
         """Return the output of a query. Raise UnreachableError without an answer: the master may be down."""
         output = run(self.master.argv(argv), environ=self._environ, seconds=_SECONDS, limit=_LARGEST_LIST)
         if output.code:
-            raise UnreachableError(f"{argv[0]} {argv[1]} failed: {_text(ProgramEnd(output.code, output.stderr))}")
+            raise UnreachableError(f"{argv[0]} {argv[1]} failed: {_text(output)}")
         return decode_text(output.stdout, f"{argv[0]} {argv[1]}")
 
 
@@ -221,9 +214,9 @@ def _number(text: str) -> int:
     return number
 
 
-def _text(ended: ProgramEnd) -> str:
+def _text(ended: Output | None) -> str:
     """Return what a command complained about, in one line; its exit code if it said nothing."""
-    if ended.code is None:
+    if ended is None:
         return "we stopped waiting"
-    lines = (line.strip() for line in ended.errors.splitlines())
+    lines = (line.strip() for line in ended.stderr.splitlines())
     return " ".join(filter(None, lines))[:_LONGEST_TEXT] or f"exit code {ended.code}"

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
+from gpolicy import __version__
 from gpolicy.apply.journal import ChainEnd, Direction, History, event_line, is_before_begin, mark_start, read_history
 from gpolicy.apply.runner import JobStatus, Runner
 from gpolicy.errors import GpolicyError, InputError, RequestError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.opening import hidden_name, read_below, real_path, reason, sync_directory
 from gpolicy.plan.step import Procedure
+from gpolicy.printable import free_name
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _LARGEST = 64 * 1024**2
@@ -68,7 +71,9 @@ def journal_path(plan: Path) -> Path:
     return plan.with_name(f"{stem}.journal.jsonl")
 
 
-def begin_run(path: Path, end: ChainEnd | None, name: StrEnum, **fields: Value) -> JournalFile:
+def begin_run(
+    path: Path, end: ChainEnd | None, name: StrEnum, *, kind: str, format_version: str, **fields: Value
+) -> JournalFile:
     """Return a journal, with the first event of a run on disk. It goes on at `end`; None makes a new one, mode 0600.
 
     A new one appears under its name with that event, so no journal has less. Raise RequestError if the file is there
@@ -77,7 +82,8 @@ def begin_run(path: Path, end: ChainEnd | None, name: StrEnum, **fields: Value) 
     beside = path if end else path.with_name(hidden_name(path.name))
     journal = JournalFile(path, _opened(beside) if end else _created(beside, path), end or ChainEnd())
     try:
-        journal.write(name, **fields)
+        who: dict[str, Value] = {"pid": os.getpid(), "host": socket.gethostname()}
+        journal.write(name, kind=kind, format_version=format_version, gpolicy=__version__, **fields, **who)
         if not end:
             _take_place(path, beside)
     except BaseException:
@@ -146,12 +152,9 @@ def read_journal(path: Path) -> bytes | None:
 def set_aside(path: Path, plan_digest: str) -> Path:
     """Rename the journal of an earlier plan, and return the new name."""
     short = "".join(letter for letter in plan_digest.rpartition(":")[2][:12] if letter.isalnum()) or "earlier"
-    stem = path.name.removesuffix(".jsonl")
-    target = path.with_name(f"{stem}.{short}.jsonl")
-    number = 1
-    while target.exists() or target.is_symlink():
-        number += 1
-        target = path.with_name(f"{stem}.{short}-{number}.jsonl")
+    stem = f"{path.name.removesuffix('.jsonl')}.{short}"
+    name = free_name(stem, lambda name: os.path.lexists(path.with_name(f"{name}.jsonl")))
+    target = path.with_name(f"{name}.jsonl")
     try:
         path.rename(target)
     except OSError as error:

@@ -5,15 +5,12 @@ Each reads the cluster, compares the plan with it, runs its steps, and reads the
 
 from __future__ import annotations
 
-import os
 import secrets
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gpolicy import __version__
 from gpolicy.apply.carrying import Carrier, CarryingError, StoppedError, effect_name, told, written_serials
 from gpolicy.apply.journal import DISTRUSTED, FORMAT_VERSION, KIND, Direction, EventName, Fate, History, mark_start
 from gpolicy.apply.journal_file import JournalError, begin_run
@@ -234,7 +231,6 @@ class PlanRun(Carrier):
             EventName.BEGIN,
             kind=KIND,
             format_version=FORMAT_VERSION,
-            gpolicy=__version__,
             journal=self._journal_id,
             direction=self.direction.value,
             resumed=self.history is not None,
@@ -243,8 +239,6 @@ class PlanRun(Carrier):
             cluster=self.plan.cluster,
             destination=self.runner.destination,
             steps=len(self.plan.steps),
-            pid=os.getpid(),
-            host=socket.gethostname(),
         )
         try:
             yield

@@ -15,7 +15,7 @@ from gpolicy.apply.journal import Fate, StepAttempt
 from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Identity, Unreadable
 from gpolicy.ganeti.commands import Route
-from gpolicy.ganeti.parameter import Path, Value, Values
+from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.plan.change import NAME, TAGS
 from gpolicy.plan.effects import (
@@ -122,11 +122,14 @@ def compare_contents(
     """Return how objects differ, after the effects `done`; of one that is missing on one side, only that."""
     differences: list[LeafDifference] = []
     for name in names:
-        if name in expected and name in found:
-            leaves = leaf_differences(name, expected[name], found[name], gaps)
-            differences += [item for item in leaves if not filled_in(item, done)]
-        else:
-            differences.append(gone(name) if name in expected else appeared(name))
+        old, new = expected.get(name), found.get(name)
+        if old is None or new is None:
+            differences.append(gone(name) if new is None else appeared(name))
+            continue
+        for path in dict.fromkeys((*old, *new)):
+            item = LeafDifference(name, path, old.get(path), new.get(path))
+            if item.expected != item.found and shown_by(gaps, name, path) and not filled_in(item, done):
+                differences.append(item)
     return differences
 
 
@@ -138,17 +141,6 @@ def gone(name: str) -> LeafDifference:
 def appeared(name: str) -> LeafDifference:
     """Return the difference of an object that should not be there."""
     return LeafDifference(name, (), "not there", "there")
-
-
-def leaf_differences(
-    name: str, expected: Values, found: Values, gaps: Sequence[Unreadable] = ()
-) -> list[LeafDifference]:
-    """Return the leaves of one object that differ, as far as both were shown."""
-    return [
-        LeafDifference(name, path, expected.get(path), found.get(path))
-        for path in dict.fromkeys((*expected, *found))
-        if expected.get(path) != found.get(path) and shown_by(gaps, name, path)
-    ]
 
 
 def filled_in(difference: LeafDifference, effects: Iterable[Effect]) -> bool:
@@ -302,16 +294,11 @@ def forward(plan: Procedure) -> list[Task]:
 def backward(plan: Procedure, steps: Collection[str]) -> list[Task]:
     """Return the tasks that undo those of `steps`."""
     return [
-        Task(undo_key(step.id, number), step.id, f"undo step {step.id}: {step.title}", command)
+        Task(f"{step.id}-undo-{number}", step.id, f"undo step {step.id}: {step.title}", command)
         for step in ways_back(plan.steps)
         if step.id in steps
         for number, command in enumerate(step.inverse.commands, start=1)
     ]
-
-
-def undo_key(step: str, number: int) -> str:
-    """Return the key of the task that is the `number`th to undo a step."""
-    return f"{step}-undo-{number}"
 
 
 class Decision(StrEnum):

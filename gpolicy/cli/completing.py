@@ -22,7 +22,7 @@ from typer.main import get_command
 
 from gpolicy.cli.app import VERBS, app, summary
 from gpolicy.cli.options import STATE_VARIABLE
-from gpolicy.cluster.sources import FILE_SCHEMES, SCHEMES, SourceOptions, read_state
+from gpolicy.cluster.sources import DESTINATIONS, FILE_SCHEMES, SCHEMES, SourceOptions, read_state
 from gpolicy.report.forms import forms_of
 
 if TYPE_CHECKING:
@@ -257,8 +257,6 @@ def _labels(line: _Line, word: str) -> Choices:  # noqa: ARG001
 
 
 def _destination(line: _Line, word: str) -> Choices:  # noqa: ARG001
-    from gpolicy.cluster.sources import DESTINATIONS  # noqa: PLC0415
-
     return _address(word, DESTINATIONS)
 
 

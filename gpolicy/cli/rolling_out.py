@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -20,8 +20,7 @@ from gpolicy.cli.interrupts import Signals
 from gpolicy.cli.many_clusters import show_fleet
 from gpolicy.cli.options import RolledOutClusters, signers_for
 from gpolicy.cli.provenance import provenance_of
-from gpolicy.cli.rollout_hands import SideBySide
-from gpolicy.cli.rollout_members import ClusterPlan, Preview
+from gpolicy.cli.rollout_members import ClusterPlan, Preview, SideBySide
 from gpolicy.cli.targets import refuse_rapi_options, rollout_near, target_of
 from gpolicy.cli.terminal import complain
 from gpolicy.cluster.json_input import read_bytes
@@ -37,9 +36,6 @@ from gpolicy.rollout.rollout_journal import NAME, RolloutHistory, rollout_histor
 from gpolicy.rollout.rollout_run import (
     COMPLETE,
     REVERTED,
-    Action,
-    Carry,
-    LookResult,
     Member,
     PlanStage,
     RolloutRun,
@@ -167,7 +163,7 @@ def _run(rollout: _Rollout, hands: SideBySide, stop: SharedStopRequests, display
         members={name: Member(item.digest, _steps(item, previews.get(name))) for name, item in members.items()},
         hands=hands,
         journal_file=rollout.journal,
-        progressing=_Voice(),
+        say=_say,
         direction=rollout.direction,
         history=history,
         seconds=rollout.settings.pause,
@@ -302,25 +298,6 @@ def _notes(rollout: _Rollout, code: int) -> Iterator[str]:
             yield f"go on with `{command} --resume`, or take back what was done with `{command} --rollback`"
 
 
-class _Voice:
-    """Tells on standard error how far a roll-out is."""
-
-    def wave(self, action: Action, number: int, count: int) -> None:
-        """A wave begins, or the look at it."""
-        what = "wave" if isinstance(action, Carry) else "looking at wave"
-        names = action.clusters if isinstance(action, Carry) else action.wave.clusters
-        _say([f"{what} {number} of {count} ({action.wave.label}): {', '.join(names)}"])
-
-    def pausing(self, seconds: float) -> None:
-        """The roll-out waits before it looks at a wave."""
-        _say([f"waiting {seconds:g} s before the look at this wave"])
-
-    def looked(self, cluster: str, look: LookResult) -> None:
-        """A cluster was looked at."""
-        _say(f"{cluster}: {text}" for text in (look.troubles or ("all is well",)))
-        _say(f"{cluster}:   note: {text}" for text in look.notes)
-
-
-def _say(lines: Iterator[str] | Sequence[str]) -> None:
+def _say(lines: Iterable[str]) -> None:
     sys.stderr.write(as_text(lines))
     sys.stderr.flush()

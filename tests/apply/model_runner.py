@@ -34,11 +34,10 @@ from gpolicy.ganeti.commands import Route
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan
-from gpolicy.plan.plan_json import plan_text
 from gpolicy.plan.step import PlannedCommand, Procedure
 from gpolicy.policy.model import Policy
 from tests.apply.pretend_ganeti import Job, PretendGaneti
-from tests.plan.planned import policy_of
+from tests.plan.planned import plan_text, policy_of
 
 QUICK = Patience(
     first_pause=0.0, longest_pause=0.0, first_poll=0.0, longest_poll=0.0, job=5, contact=0.3, settle=0.01, look_again=0

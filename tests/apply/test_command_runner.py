@@ -198,6 +198,7 @@ def test_lines_come_while_the_program_runs(tmp_path: Path) -> None:
         times.append(time.monotonic())
 
     ended = run_lines(script, dict(os.environ), 20, StopRequests(), line)
+    assert ended is not None
     assert (ended.code, seen) == (0, ["one\n", "two"])
     assert times[1] - times[0] > 0.3
 
