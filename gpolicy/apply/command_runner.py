@@ -20,17 +20,16 @@ from gpolicy.apply.runner import (
     FailedJob,
     JobOutcome,
     JobResult,
-    JobStatus,
     MarkedJob,
     Patience,
     StopRequests,
     Watch,
-    job_status,
+    job_result,
 )
 from gpolicy.cluster.json_input import decode_text
 from gpolicy.cluster.master import LocalMaster, SshMaster, read_master_configuration
 from gpolicy.cluster.process import Output, end, pieces, run, start
-from gpolicy.cluster.record import job_number, shown
+from gpolicy.cluster.record import JOB_RUNS, job_number, shown
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.ganeti.commands import Route
@@ -145,14 +144,13 @@ class CommandRunner:
             return JobOutcome(JobResult.UNKNOWN, error.message, job)
         if ended is None:
             return JobOutcome(JobResult.UNKNOWN, "", job, waiting=True)
-        known = {JobStatus.PENDING: JobResult.UNKNOWN, JobStatus.SUCCESS: JobResult.SUCCESS}
-        return JobOutcome(known.get(status, JobResult.FAILED), _text(ended), job)
+        return JobOutcome(status or JobResult.FAILED, _text(ended), job)
 
     def marked_jobs(self, start: str) -> list[MarkedJob]:
         """Return the jobs whose marks begin with `start`."""
         mark = re.compile(re.escape(start) + "[A-Za-z0-9-]*")
         found = [
-            MarkedJob(_number(id_), known[0], job_status(word))
+            MarkedJob(_number(id_), known[0], word in JOB_RUNS)
             for id_, word, operations in self._jobs("ops")
             if (known := mark.search(operations))
         ]
@@ -174,23 +172,23 @@ class CommandRunner:
         text = ""
         while True:
             status = self._status(job)
-            if status is JobStatus.GONE:
+            if status is None:
                 return None
-            if status is JobStatus.SUCCESS:
+            if status is JobResult.SUCCESS:
                 return JobOutcome(JobResult.SUCCESS, job=job)
-            if status is JobStatus.FAILED and text:
+            if status is JobResult.FAILED and text:
                 return JobOutcome(JobResult.FAILED, text, job)
             if time.monotonic() >= until or self.stop.at_once:
                 return JobOutcome(JobResult.UNKNOWN, "", job, waiting=True)
             ended = self._run(["gnt-job", "watch", str(job)], lambda text: watch.message(text.rstrip("\n")))
-            text = _text(ended) or "the job failed"
+            text = _text(ended)
 
-    def _status(self, job: int) -> JobStatus:
+    def _status(self, job: int) -> JobResult | None:
         said = self._ask(["gnt-job", "list", *_COLUMNS, "id,status", str(job)])
         number, _, word = said.strip().partition("|")
         if number != str(job):
             raise InputError(f"gnt-job list: no answer about job {job}: {said[:80]!r}")
-        return job_status(word)
+        return job_result(word)
 
     @property
     def _environ(self) -> Mapping[str, str]:

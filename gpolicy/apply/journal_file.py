@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpolicy import __version__
 from gpolicy.apply.journal import ChainEnd, Direction, History, event_line, is_before_begin, mark_start, read_history
-from gpolicy.apply.runner import JobStatus, Runner
+from gpolicy.apply.runner import Runner
 from gpolicy.errors import GpolicyError, InputError, RequestError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.opening import hidden_name, read_below, real_path, reason, sync_directory
@@ -195,7 +195,7 @@ def nothing_begun(path: Path, *, resume: bool, hint: str) -> RequestError:
 def clear_away(history: History, path: Path, runner: Runner, noun: str) -> Path:
     """Rename the journal of an earlier plan or remedy (`noun`) and return its name, unless a job of it still runs."""
     for job in runner.marked_jobs(mark_start(history.plan_digest, history.id)):
-        if job.status is JobStatus.PENDING:
+        if job.pending:
             message = f"job {job.number} of an earlier {noun} ({path}) is still under way"
             raise GpolicyError(message, hint=f"wait for its end, then make a fresh {noun}")
     return set_aside(path, history.plan_digest)

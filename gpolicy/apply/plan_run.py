@@ -154,7 +154,7 @@ class PlanRun(Carrier):
                     did = [effect for effect in task.command.effects if effect_name(effect) in attempt.did]
                     settled.effects[task.key] = did
                 case Fate.BEGUN:
-                    self.progressing.note(f"step {task.key} ({task.title}) had begun: asking Ganeti what became of it")
+                    self.note(f"step {task.key} ({task.title}) had begun: asking Ganeti what became of it")
                     outcome = self.resolve(task, attempt.mark, attempt.job, JobOutcome(JobResult.UNKNOWN))
                     if self._was_done(task, outcome):
                         self.found_done(task)
@@ -200,7 +200,7 @@ class PlanRun(Carrier):
             why = "the cluster has changed since the last run; nothing was taken back"
             refuse_differences(mine, why, self.plan.noun)
             for item in differences:
-                self.progressing.note(f"changed by somebody else, and left alone: {told(item)}")
+                self.note(f"changed by somebody else, and left alone: {told(item)}")
             left = [
                 task
                 for task in undo

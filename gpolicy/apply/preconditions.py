@@ -7,7 +7,7 @@ from typing import Final
 
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.journal import Direction, History, mark_start
-from gpolicy.apply.runner import JobStatus, Runner
+from gpolicy.apply.runner import Runner
 from gpolicy.apply.tasks import (
     ClusterIdentity,
     LeafDifference,
@@ -104,7 +104,7 @@ def nothing_done(plan: Procedure, runner: Runner, state: ClusterState) -> tuple[
     differences, notes = compare_plan(plan, Sight.of(state, instances=plan.moves_instances), (), {})
     refuse_differences(differences, _CHANGED.format(plan.noun), plan.noun)
     for job in runner.marked_jobs(mark_start(plan.digest, "")):
-        if job.status is JobStatus.PENDING:
+        if job.pending:
             way = "continue with the journal of the run that began it (--resume, --journal FILE)"
             hint = f"{way}, or wait for its end and make a fresh {plan.noun}"
             raise RefusedError(f"job {job.number} of this {plan.noun} is under way; nothing was done", hint=hint)

@@ -15,20 +15,19 @@ from gpolicy.apply.runner import (
     FailedJob,
     JobOutcome,
     JobResult,
-    JobStatus,
     MarkedJob,
     Patience,
     Poll,
     StopRequests,
     Watch,
-    job_status,
+    job_result,
     pause,
     told_if_slow,
 )
 from gpolicy.cluster.json_input import parse_json
 from gpolicy.cluster.rapi import read_rapi, read_rapi_configuration
 from gpolicy.cluster.rapi_client import Client, NoAnswerError, NotFoundError, netloc, reason
-from gpolicy.cluster.record import Record, job_number, kind_of
+from gpolicy.cluster.record import JOB_RUNS, Record, job_number, kind_of
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.ganeti.commands import Route
@@ -93,7 +92,7 @@ class RapiRunner:
             if mark is not None:
                 if (number := job_number(job.fields.get("id"))) is None:
                     raise InputError(f"{job.where}: the job with the mark {mark} has no number")
-                found.append(MarkedJob(number, mark, job_status(job.text_or_none("status"))))
+                found.append(MarkedJob(number, mark, job.text_or_none("status") in JOB_RUNS))
         return sorted(found, key=lambda job: job.number)
 
     def failed_jobs(self, after: int) -> list[FailedJob]:
@@ -123,7 +122,7 @@ class RapiRunner:
                     found = self._job(job)
                 if found is None:
                     return None
-                status = job_status(found.text_or_none("status"))
+                status = job_result(found.text_or_none("status"))
                 failure = _failure(found)
                 shown = _tell(found, shown, watch)
             except (UnreachableError, InputError) as error:
@@ -135,11 +134,11 @@ class RapiRunner:
                 pause(self.patience.first_pause, self.stop)
                 continue
             lost_until = None
-            if status is JobStatus.GONE:
+            if status is None:
                 return None
-            if status is JobStatus.SUCCESS:
+            if status is JobResult.SUCCESS:
                 return JobOutcome(JobResult.SUCCESS, job=job)
-            if status is JobStatus.FAILED:
+            if status is JobResult.FAILED:
                 return JobOutcome(JobResult.FAILED, failure, job)
             if time.monotonic() >= until or self.stop.at_once:
                 return JobOutcome(JobResult.UNKNOWN, "", job, waiting=True)

@@ -42,35 +42,26 @@ class JobOutcome:
     waiting: bool = False
 
 
-class JobStatus(StrEnum):
-    """What Ganeti's queue says of a job."""
-
-    PENDING = "pending"
-    SUCCESS = "success"
-    FAILED = "failed"
-    GONE = "gone"  # archived: nobody knows any more
-
-
 FAILURE: Final = "error"
 """Ganeti's word for a job that failed."""
 
 
-def job_status(word: str | None) -> JobStatus:
-    """Return the status for Ganeti's own word."""
+def job_result(word: str | None) -> JobResult | None:
+    """Return the result for Ganeti's own word for the status of a job; None for an archived one: nobody knows."""
     if word in JOB_RUNS:
-        return JobStatus.PENDING
+        return JobResult.UNKNOWN
     if word == "success":
-        return JobStatus.SUCCESS
-    return JobStatus.FAILED if word in (FAILURE, "canceled") else JobStatus.GONE
+        return JobResult.SUCCESS
+    return JobResult.FAILED if word in (FAILURE, "canceled") else None
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedJob:
-    """A job that carries a mark in its reason."""
+    """A job that carries a mark in its reason; it is `pending` until it has ended."""
 
     number: int
     mark: str
-    status: JobStatus
+    pending: bool
 
 
 @dataclass(frozen=True, slots=True)

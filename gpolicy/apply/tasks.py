@@ -101,8 +101,9 @@ def compare_plan(
     `serials` are numbers that were seen after our own steps. They count only where a value that the plan touches
     cannot be read: Ganeti raises them on writes that change nothing, too.
     """
-    by_serial, notes = _by_serial(plan, sight, serials)
-    return [*compare_objects(plan, sight, done), *by_serial], notes
+    before = {name: serials.get(name, item.identity.serial_no) for name, item in plan.observed.items()}
+    found, notes = by_serial((effect for step in plan.steps for effect in step.command.effects), sight, before)
+    return [*compare_objects(plan, sight, done), *found], notes
 
 
 def compare_objects(plan: Procedure, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:
@@ -174,17 +175,25 @@ def _other_objects(plan: Procedure, sight: Sight, renamed: set[str]) -> list[Lea
     ]
 
 
-def _by_serial(plan: Procedure, sight: Sight, serials: Mapping[str, int]) -> tuple[list[LeafDifference], list[str]]:
-    """Return the objects whose serial number has to stand for values that cannot be read, and differs."""
+def by_serial(
+    effects: Iterable[Effect], sight: Sight, before: Mapping[str, int | None]
+) -> tuple[list[LeafDifference], list[str]]:
+    """Return the objects of `effects` whose serial number has to stand for values that cannot be read, and differs.
+
+    Own values are what a source may not show. `before` are the numbers to compare with. Return also, in words, what
+    could not be compared or is unchanged.
+    """
+    hidden: dict[str, list[Path]] = {}
+    for effect in effects:
+        if is_own_value(effect.path) and not sight.shows(effect.object, effect.path):
+            hidden.setdefault(effect.object, []).append(effect.path)
     found: list[LeafDifference] = []
     notes: list[str] = []
-    for name, hidden in hidden_leaves(effect for step in plan.steps for effect in step.command.effects).items():
-        paths = [path for path in hidden if not sight.shows(name, path)]
-        if not paths or name not in plan.observed:
+    for name, paths in hidden.items():
+        if name not in before:
             continue
         what = ", ".join(path_text(path) for path in paths[:3]) + (" and others" if len(paths) > 3 else "")
-        seen = serials.get(name, plan.observed[name].identity.serial_no)
-        now = sight.identities[name].serial_no if name in sight.identities else None
+        seen, now = before[name], sight.serials().get(name)
         if seen is None or now is None:
             notes.append(f"{name}: neither {what} nor a serial number can be read this way; assumed to be unchanged")
         elif seen != now:
@@ -192,15 +201,6 @@ def _by_serial(plan: Procedure, sight: Sight, serials: Mapping[str, int]) -> tup
         else:
             notes.append(f"{name}: {what} cannot be read this way; its serial number is unchanged")
     return found, notes
-
-
-def hidden_leaves(effects: Iterable[Effect]) -> dict[str, list[Path]]:
-    """Return the own values that effects change, by object: those that a source may not show."""
-    leaves: dict[str, list[Path]] = {}
-    for effect in effects:
-        if is_own_value(effect.path):
-            leaves.setdefault(effect.object, []).append(effect.path)
-    return leaves
 
 
 def elsewhere(plan: Plan, state: ClusterState) -> str | None:

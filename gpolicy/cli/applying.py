@@ -18,7 +18,6 @@ from gpolicy.apply.plan_run import Intention, PlanRun
 from gpolicy.apply.preconditions import can_be_carried, right_cluster
 from gpolicy.apply.runner import Patience, Runner, StopRequests, open_runner
 from gpolicy.apply.tasks import FinalLook, LeafDifference, path_text
-from gpolicy.cli.consent import can_ask, consent_lines, says_yes
 from gpolicy.cli.interrupts import Signals
 from gpolicy.cli.terminal import complain, wants_colour, working
 from gpolicy.cluster.master import SshMaster
@@ -27,10 +26,11 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.colour import Painter, Tone
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.impact.declared_guards import measures_nodes
+from gpolicy.plan.effects import effect_words
 from gpolicy.plan.plan import Plan, check_safe
 from gpolicy.plan.signature import Signers
 from gpolicy.plan.step import Procedure
-from gpolicy.printable import as_text
+from gpolicy.printable import as_text, count
 from gpolicy.remedy.saved_remedy import read_procedure
 from gpolicy.report.values_text import value_text
 
@@ -101,14 +101,13 @@ def run_plan(
     with _locks(runner, first.name, first.cluster.identity.uuid) as lock_is_lost:
         history = _own_history(plan, _history(request, plan, journal), journal, runner)  # as it is under the lock
         state = read_for(request, plan, runner)
-        voice = _Voice(Painter(wants_colour(sys.stdout)))
         for note in state.notes:
-            voice.note(note)
+            _say(f"  note: {note}")
         run = PlanRun(
             plan=plan,
             runner=runner,
             journal_file=journal,
-            progressing=voice,
+            say=_say,
             agree=agree,
             direction=direction,
             history=history,
@@ -157,6 +156,50 @@ def _locks(runner: Runner, cluster: str, uuid: str | None) -> Iterator[Callable[
             yield lambda: False  # the kernel keeps the lock on this machine until we end
 
 
+# --- consent ---------------------------------------------------------------------------------------------------------
+
+
+def consent_lines(plan: Procedure, destination: str, intention: Intention) -> Iterator[str]:
+    """Yield what a run is going to do: every step with its values, the guards, and what nobody can restore."""
+    back = intention.direction == "rollback"
+    verb = "move instances of" if plan.moves_instances else "change"
+    noun = plan.noun
+    what = f"roll back the {noun} for" if back else f"resume the {noun} for" if intention.skipped else verb
+    yield f"{count(len(intention.tasks), 'step')} to {what} cluster {plan.cluster} through {destination}"
+    signed = f"signed by {plan.signer}" if plan.signer is not None else "signature not asked for"
+    yield f"  {noun} {plan.digest}, {signed}"
+    yield from (f"  {word}" for word in plan.provenance.words(plan.source, plan.snapshot))
+    for title in intention.skipped:
+        yield f"   done  {title}"
+    for task in intention.tasks:
+        yield f"  {task.step:>5}. {task.title}"
+        yield from (f"         {effect_words(effect)}" for effect in task.command.effects)
+    declared = plan.declared_guards if isinstance(plan, Plan) else ()
+    limits = {guard.name.value: f" [{guard.measure} {guard.shown_limit}]" for guard in declared}
+    for guard in intention.guards:
+        about = limits.get(guard.name, "") + (" (allowed)" if guard.allowed else "")
+        yield f"  guard {guard.name}{about}: {guard.message}"
+    for item in plan.unreadable if isinstance(plan, Plan) and not back else ():
+        yield f"  not compared when the plan was made: {item.object} {'.'.join(item.path)}"
+    for lost in intention.lost:
+        yield f"  NOT RESTORED: {lost}"
+    for note in intention.notes:
+        yield f"  note: {note}"
+
+
+def can_ask() -> bool:
+    """Return whether somebody is there to be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def says_yes(*, back: bool) -> bool:
+    """Ask whether to do what was shown; return whether the answer is yes."""
+    verb = "Take it back" if back else "Do it"
+    sys.stderr.write(f"{verb}? Only yes is taken for a yes: ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip() == "yes"
+
+
 @dataclass(frozen=True, slots=True)
 class _Agreement:
     """Shows the steps and asks for consent."""
@@ -175,32 +218,10 @@ class _Agreement:
         return True
 
 
-@dataclass(slots=True)
-class _Voice:
-    """Reports progress. A closed terminal never stops the work."""
-
-    paint: Painter
-
-    def step(self, number: int, count: int, title: str) -> None:
-        _say(self.paint(Tone.STRONG, f"[{number}/{count}] {title}"))
-
-    def job(self, job: int) -> None:
-        _say(f"  job {job}")
-
-    def message(self, text: str) -> None:
-        _say(self.paint(Tone.CAREFUL, f"  {text}") if "WARNING" in text else f"  {text}")
-
-    def note(self, text: str) -> None:
-        _say(f"  note: {text}")
-
-    def ended(self, seconds: float, *, ran: bool) -> None:
-        _say(f"  done ({seconds:.1f} s)" if ran else "  was done already")
-
-
-def _say(line: str) -> None:
+def _say(line: str, tone: Tone = Tone.PLAIN) -> None:
     """Write a line. After a closed output nothing more is written; the work and the exit code are not affected."""
     try:
-        sys.stdout.write(as_text([line]))
+        sys.stdout.write(as_text([Painter(wants_colour(sys.stdout))(tone, line)]))
         sys.stdout.flush()
     except (OSError, ValueError):
         with suppress(OSError, ValueError):

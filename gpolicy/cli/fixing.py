@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from difflib import Match, SequenceMatcher
 
 from gpolicy.checking.checking import Checked
-from gpolicy.checking.fixing import CheckResult, FixedPolicy, fix_policy
+from gpolicy.checking.fixing import CheckResult, fix_policy
 from gpolicy.checking.repository import Checker, editable_files
 from gpolicy.cli.console import write_diff
 from gpolicy.cli.terminal import working
@@ -48,7 +48,10 @@ def diff(checker: Checker) -> int:
         write_diff(sys.stdout, unified_diff(file, run.original[file], fixed.texts[file]))
     if not fixed.texts:
         return int(ExitCode.FINE)
-    _say_how_many(fixed)
+    sys.stdout.flush()
+    files, left = count(len(fixed.texts), "file"), len(fixed.left.findings)
+    rest = f"{count(left, 'finding')} that it cannot fix would remain" if left else "none would remain"
+    sys.stderr.write(f"--fix would fix {count(len(fixed.fixed), 'finding')} in {files}; {rest}\n")
     return int(ExitCode.FINDINGS)
 
 
@@ -124,11 +127,3 @@ def _line(finding: Finding) -> str:
     place = f"{finding.span}: " if finding.span else ""
     what = finding.fix.message if finding.fix else ""
     return f"{place}fixed {finding.code} {finding.name}: {what}"
-
-
-def _say_how_many(fixed: FixedPolicy) -> None:
-    files = count(len(fixed.texts), "file")
-    sys.stdout.flush()
-    left = len(fixed.left.findings)
-    rest = f"{count(left, 'finding')} that it cannot fix would remain" if left else "none would remain"
-    sys.stderr.write(f"--fix would fix {count(len(fixed.fixed), 'finding')} in {files}; {rest}\n")

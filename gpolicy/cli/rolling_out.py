@@ -14,8 +14,7 @@ from gpolicy.apply.journal import Direction
 from gpolicy.apply.journal_file import set_aside
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name
 from gpolicy.apply.runner import SharedStopRequests
-from gpolicy.cli.applying import ApplyRequest
-from gpolicy.cli.consent import can_ask, says_yes
+from gpolicy.cli.applying import ApplyRequest, can_ask, says_yes
 from gpolicy.cli.interrupts import Signals
 from gpolicy.cli.many_clusters import show_fleet
 from gpolicy.cli.options import RolledOutClusters, signers_for
@@ -62,7 +61,6 @@ class _Rollout:
     """The clusters that have a plan, in waves; `without` are those that were chosen and have none."""
 
     request: RolloutRequest
-    clusters: Mapping[str, NamedCluster]
     waves: tuple[RolloutWave, ...]
     members: Mapping[str, ClusterPlan]
     settings: RolloutSettings
@@ -113,7 +111,6 @@ def _rollout(asked: RolledOutClusters, request: RolloutRequest) -> _Rollout:
         raise UsageError(f"{request.plans}: no plan of {some([item.name for item in chosen])}", hint=hint)
     return _Rollout(
         request=request,
-        clusters={cluster.name: cluster for cluster in planned},
         waves=waves_of(planned, settings),
         members={cluster.name: _member(cluster, request) for cluster in planned},
         settings=settings,
@@ -132,9 +129,8 @@ def _member(cluster: NamedCluster, request: RolloutRequest) -> ClusterPlan:
         raise InputError(f"{cluster.source}: the cluster {cluster.name} has no destination", hint=hint)
     target, plan = target_of(cluster, None, None, volumes=request.volumes), _plan_of(cluster, request)
     return ClusterPlan(
-        name=cluster.name,
+        cluster=cluster,
         digest=f"sha256:{hashlib.sha256(read_bytes(plan)).hexdigest()}",
-        policy=cluster.policy,
         request=ApplyRequest(
             plan=plan,
             destination=cluster.destination,
@@ -268,7 +264,7 @@ def _show(rollout: _Rollout, run: RolloutRun, display: Display) -> int:
     clusters = [
         RolledOut(
             name=name,
-            labels=rollout.clusters[name].labels,
+            labels=rollout.members[name].cluster.labels,
             wave=waves[name],
             stage=stages[name],
             plan=str(rollout.members[name].request.plan),
@@ -281,7 +277,7 @@ def _show(rollout: _Rollout, run: RolloutRun, display: Display) -> int:
     ]
     back = rollout.request.rollback
     reports = rollout_reports(clusters, back=back)
-    provenance = provenance_of([rollout.clusters[clusters[0].name].source])
+    provenance = provenance_of([rollout.members[clusters[0].name].cluster.source])
     notes = tuple(_notes(rollout, worst_exit_code(reports)))
     show_fleet(rollout_index(clusters, reports, provenance, notes, back=back), reports, display, "apply")
     return worst_exit_code(reports)

@@ -23,15 +23,15 @@ from gpolicy.apply.plan_run import Intention
 from gpolicy.apply.preconditions import RefusedError, nothing_done, right_cluster
 from gpolicy.apply.runner import StopRequests
 from gpolicy.checking.settings_tables import settings_of
-from gpolicy.cli.applying import ApplyRequest, read_for, run_plan, runner_for, tell_end, tell_error
+from gpolicy.cli.applying import ApplyRequest, consent_lines, read_for, run_plan, runner_for, tell_end, tell_error
 from gpolicy.cli.checking import checked_policy, reader_today
-from gpolicy.cli.consent import consent_lines
 from gpolicy.cli.interrupts import Signals
 from gpolicy.cli.many_clusters import ProgressLines
 from gpolicy.cli.terminal import complain
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import find_drift
 from gpolicy.errors import ExitCode, GpolicyError
+from gpolicy.fleet.named_clusters import NamedCluster
 from gpolicy.fleet.workers import Failed, results_as_they_come
 from gpolicy.plan.plan import Plan, check_safe, policy_digest
 from gpolicy.plan.plan_file import read_plan
@@ -42,15 +42,14 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPlan:
-    """A cluster with its plan. `request` is what is asked of all; `digest` that of the file when it was found.
+    """A cluster of the settings file with its plan.
 
-    `policy` is the policy that the settings file gives the cluster.
+    `request` is what is asked of all; `digest` that of the file when it was found.
     """
 
-    name: str
+    cluster: NamedCluster
     digest: str
     request: ApplyRequest
-    policy: Path | None
 
     def journal(self) -> History | None:
         """Return what the journal beside the plan says, also if it is another plan's. Raise InputError if damaged."""
@@ -139,7 +138,7 @@ def carry(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests) -> R
     """Run the plan, or take it back: no task but those that were `shown`. Each line says whose it is."""
     Signals(stop, silent=True).catch()
     request = member.run_request()
-    with _speaking_as(member.name):
+    with _speaking_as(member.cluster.name):
         try:
             plan = member.read_plan()
             if not request.rollback:
@@ -176,12 +175,12 @@ def look(member: ClusterPlan, told: AbstractSet[int]) -> LookResult:
 
 def _with_policy(member: ClusterPlan, plan: Plan, state: ClusterState, found: LookResult) -> LookResult:
     """Return a look with what differs from the policy as well, if the plan was made from just this policy."""
-    if member.policy is None:
+    if member.cluster.policy is None:
         return found
     if not plan.part.is_whole:
         return replace(found, notes=(*found.notes, "the plan is a part of the policy: the rest was not compared"))
     try:
-        policy = checked_policy(member.policy, state).policy
+        policy = checked_policy(member.cluster.policy, state).policy
     except GpolicyError as error:
         return replace(found, notes=(*found.notes, f"its policy was not compared: {error.message}"))
     if policy_digest(policy) != plan.policy_digest:

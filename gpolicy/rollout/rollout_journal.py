@@ -57,11 +57,11 @@ class RolloutHistory:
 
 def read_rollout(data: bytes, where: str) -> RolloutHistory:
     """Return the history in the content of a journal. Raise InputError, which begins with `where`, if it is not one."""
-    chain = read_chain(data, where, _right_format)
+    events, end = read_chain(data, where, _right_format)
     history = RolloutHistory(direction=Direction.APPLY, plans={})
-    for event in chain.events:
+    for event in events:
         history = _after(history, event)
-    return replace(history, end=chain.end)
+    return replace(history, end=end)
 
 
 def _after(history: RolloutHistory, event: Record) -> RolloutHistory:
