@@ -1,13 +1,16 @@
-"""`apply`: shows the steps, asks, and reports progress."""
+"""`apply`: shows the steps, asks, and reports progress; no signal ends a run between a step and its journal entry."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.command_runner import CommandRunner
@@ -18,7 +21,6 @@ from gpolicy.apply.plan_run import Intention, PlanRun
 from gpolicy.apply.preconditions import can_be_carried, right_cluster
 from gpolicy.apply.runner import Patience, Runner, StopRequests, open_runner
 from gpolicy.apply.tasks import FinalLook, LeafDifference, path_text
-from gpolicy.cli.interrupts import Signals
 from gpolicy.cli.terminal import complain, wants_colour, working
 from gpolicy.cluster.master import SshMaster
 from gpolicy.cluster.sources import SourceOptions, read_state
@@ -154,6 +156,35 @@ def _locks(runner: Runner, cluster: str, uuid: str | None) -> Iterator[Callable[
             yield lock.is_lost
         else:
             yield lambda: False  # the kernel keeps the lock on this machine until we end
+
+
+@dataclass(slots=True)
+class Signals:
+    """Let signals stop the run after the present step; a second one does not wait. A `silent` one says nothing."""
+
+    stop: StopRequests
+    silent: bool = False
+    before: dict[int, Any] = field(default_factory=dict)
+
+    def catch(self) -> None:
+        """Begin: from now on no signal ends the run."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays
+                self.before[number] = signal.signal(number, self._asked)
+
+    def release(self) -> None:
+        """Restore the old handlers of signals."""
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+        self.before.clear()
+
+    def _asked(self, _number: int, _frame: FrameType | None) -> None:
+        self.stop.ask()
+        if self.silent:
+            return
+        text = "stopping after the running step; interrupt again to stop waiting for it (its job goes on in Ganeti)"
+        with suppress(OSError, ValueError, RuntimeError):  # RuntimeError: in the middle of another line
+            complain("stopping at once" if self.stop.at_once else text, None)
 
 
 # --- consent ---------------------------------------------------------------------------------------------------------

@@ -14,8 +14,7 @@ from gpolicy.apply.journal import Direction
 from gpolicy.apply.journal_file import set_aside
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name
 from gpolicy.apply.runner import SharedStopRequests
-from gpolicy.cli.applying import ApplyRequest, can_ask, says_yes
-from gpolicy.cli.interrupts import Signals
+from gpolicy.cli.applying import ApplyRequest, Signals, can_ask, says_yes
 from gpolicy.cli.many_clusters import show_fleet
 from gpolicy.cli.options import RolledOutClusters, signers_for
 from gpolicy.cli.provenance import provenance_of
@@ -35,7 +34,6 @@ from gpolicy.rollout.rollout_journal import NAME, RolloutHistory, rollout_histor
 from gpolicy.rollout.rollout_run import (
     COMPLETE,
     REVERTED,
-    Member,
     PlanStage,
     RolloutRun,
     lost_journals,
@@ -66,10 +64,6 @@ class _Rollout:
     settings: RolloutSettings
     without: tuple[str, ...]
     choice: str  # the options that chose the clusters
-
-    @property
-    def direction(self) -> Direction:
-        return Direction.ROLLBACK if self.request.rollback else Direction.APPLY
 
     @property
     def journal(self) -> Path:
@@ -156,45 +150,39 @@ def _run(rollout: _Rollout, hands: SideBySide, stop: SharedStopRequests, display
     refused = {name: found.refusal for name, found in previews.items() if found.refusal is not None}
     run = RolloutRun(
         waves=rollout.waves,
-        members={name: Member(item.digest, _steps(item, previews.get(name))) for name, item in members.items()},
+        plans=digests,
+        steps={name: _steps(item, previews.get(name)) for name, item in members.items()},
         hands=hands,
         journal_file=rollout.journal,
         say=_say,
-        direction=rollout.direction,
+        direction=Direction.ROLLBACK if request.rollback else Direction.APPLY,
         history=history,
         seconds=rollout.settings.pause,
         stop=stop,
         outcomes=dict(refused),
     )
-    if not refused or request.rollback:
-        _say(_consent(rollout, previews, run.stages()))
-        hands.shown = {name: found.keys for name, found in previews.items()}
-        if any(hands.shown.values()) and not request.yes and not says_yes(back=request.rollback):
-            complain("nothing was done", None)
-            return int(ExitCode.FINDINGS)
-        if earlier is not None:
-            kept = set_aside(rollout.journal, next(iter(earlier.plans.values()), ""))
-            complain(f"{rollout.journal} was the journal of earlier plans; it is kept as {kept.name}", None)
-        failure = _go(run, Signals(stop))
-    else:
-        failure = None
+    if refused and not request.rollback:
         complain("nothing was done: not every cluster can be begun", None)
         _say(f"{name}: {line}" for name, found in previews.items() if found.refusal for line in found.lines)
-    code = _show(rollout, run, display)
-    if failure is not None:
-        raise failure
-    return code
-
-
-def _go(run: RolloutRun, signals: Signals) -> GpolicyError | None:
+        return _show(rollout, run, display)
+    _say(_consent(rollout, previews, run.stages()))
+    hands.shown = {name: found.keys for name, found in previews.items()}
+    if any(hands.shown.values()) and not request.yes and not says_yes(back=request.rollback):
+        complain("nothing was done", None)
+        return int(ExitCode.FINDINGS)
+    if earlier is not None:
+        kept = set_aside(rollout.journal, next(iter(earlier.plans.values()), ""))
+        complain(f"{rollout.journal} was the journal of earlier plans; it is kept as {kept.name}", None)
+    signals = Signals(stop)
     signals.catch()
     try:
         run.go()
-    except GpolicyError as error:
-        return error
+    except GpolicyError:
+        _show(rollout, run, display)
+        raise
     finally:
         signals.release()
-    return None
+    return _show(rollout, run, display)
 
 
 def _refuse_other_journals(rollout: _Rollout, history: RolloutHistory | None) -> None:

@@ -23,9 +23,17 @@ from gpolicy.apply.plan_run import Intention
 from gpolicy.apply.preconditions import RefusedError, nothing_done, right_cluster
 from gpolicy.apply.runner import StopRequests
 from gpolicy.checking.settings_tables import settings_of
-from gpolicy.cli.applying import ApplyRequest, consent_lines, read_for, run_plan, runner_for, tell_end, tell_error
+from gpolicy.cli.applying import (
+    ApplyRequest,
+    Signals,
+    consent_lines,
+    read_for,
+    run_plan,
+    runner_for,
+    tell_end,
+    tell_error,
+)
 from gpolicy.cli.checking import checked_policy, reader_today
-from gpolicy.cli.interrupts import Signals
 from gpolicy.cli.many_clusters import ProgressLines
 from gpolicy.cli.terminal import complain
 from gpolicy.cluster.state import ClusterState

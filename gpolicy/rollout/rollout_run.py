@@ -165,17 +165,9 @@ class Hands(Protocol):
         """LookResult at clusters; `told` are the failed jobs that earlier looks have told of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One cluster of a roll-out: the digest of its plan and the number of its steps."""
-
-    plan_digest: str
-    steps: int
-
-
 @dataclass(slots=True)
 class RolloutRun:
-    """One run of a roll-out of `members`, which are those of `waves`.
+    """One run of a roll-out of plans, whose digests and numbers of steps are known by cluster; all are in `waves`.
 
     `history` is what earlier runs did, None for the first. `seconds` is the pause before the look at a wave. `say` gets
     lines about the progress.
@@ -183,7 +175,8 @@ class RolloutRun:
     """
 
     waves: Sequence[RolloutWave]
-    members: Mapping[str, Member]
+    plans: Mapping[str, str]
+    steps: Mapping[str, int]
     hands: Hands
     journal_file: Path
     say: Callable[[Iterable[str]], None]
@@ -206,7 +199,7 @@ class RolloutRun:
 
     def stages(self) -> dict[str, PlanStage]:
         """Return how far each cluster is, as the journals on disk say."""
-        return {name: self._standing(name)[0] for name in self.members}
+        return {name: self._standing(name)[0] for name in self.plans}
 
     def _standing(self, cluster: str) -> tuple[PlanStage, str | None]:
         """Return how far a cluster is, and the identifier of its journal.
@@ -219,9 +212,9 @@ class RolloutRun:
             return PlanStage.UNKNOWN, None
         if history is None:
             gone = cluster in self._seen
-            return PlanStage.UNKNOWN if gone else stage_of(self.members[cluster].steps, None), None
+            return PlanStage.UNKNOWN if gone else stage_of(self.steps[cluster], None), None
         self._seen.add(cluster)
-        return stage_of(self.members[cluster].steps, history), history.id
+        return stage_of(self.steps[cluster], history), history.id
 
     @property
     def has_trouble(self) -> bool:
@@ -324,7 +317,7 @@ class RolloutRun:
             format_version=FORMAT_VERSION,
             direction=self.direction.value,
             resumed=known is not None,
-            plans={name: member.plan_digest for name, member in self.members.items()},
+            plans={**self.plans},
             waves=[{"label": wave.label, "clusters": list(wave.clusters)} for wave in self.waves],
         )
         try:

@@ -16,7 +16,7 @@ from gpolicy.errors import GpolicyError, InputError
 from gpolicy.fleet.named_clusters import RolloutWave
 from gpolicy.plan.plan import Plan
 from gpolicy.rollout.rollout_journal import RolloutHistory, read_rollout
-from gpolicy.rollout.rollout_run import LookResult, Member, RolloutRun, RunResult, look_at, lost_journals
+from gpolicy.rollout.rollout_run import LookResult, RolloutRun, RunResult, look_at, lost_journals
 from tests.apply.model_runner import KilledError, ModelRunner, MortalJournal, history, run
 from tests.apply.pretend_ganeti import PretendGaneti
 
@@ -100,7 +100,8 @@ class Fleet:
             assert lost_journals(known, {name: item.id if item else None for name, item in here.items()}) == []
         made = RolloutRun(
             waves=self.waves,
-            members={name: Member(one.plan.digest, len(one.plan.steps)) for name, one in self.clusters.items()},
+            plans={name: one.plan.digest for name, one in self.clusters.items()},
+            steps={name: len(one.plan.steps) for name, one in self.clusters.items()},
             hands=self,
             journal_file=self.whole,
             say=self.said.extend,

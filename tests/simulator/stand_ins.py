@@ -27,7 +27,6 @@ from typing import Any, Final, Self
 
 import gpolicy.apply
 from gpolicy.cli import applying, rolling_out
-from gpolicy.cli import interrupts as cli_interrupts
 from gpolicy.cli.targets import rollout_near
 from gpolicy.cluster import json_input, master, process, rapi, rapi_client
 from gpolicy.fleet import workers
@@ -275,7 +274,7 @@ def under_simulation(current: Callable[[], Machine], *, remembering: bool) -> It
             known = isinstance(value, type(os) | type) and value in library
             if known and not (module is rapi_client and value is socket):
                 put(module, name, library[value])
-    put(cli_interrupts, "signal", library[signal])
+    put(applying, "signal", library[signal])
     for module, name, value in (*_single(current), *(_remembering() if remembering else ())):
         put(module, name, value)
     try:

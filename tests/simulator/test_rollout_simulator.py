@@ -128,7 +128,7 @@ def back_at_once(steps: int, history: History | None) -> PlanStage:
 def read_or_end(self: RolloutRun, cluster: str) -> tuple[PlanStage, str | None]:
     """End the roll-out when one journal cannot be read."""
     history = self.hands.history(cluster)
-    return stage_of(self.members[cluster].steps, history), None if history is None else history.id
+    return stage_of(self.steps[cluster], history), None if history is None else history.id
 
 
 real_write = RolloutRun._write
