@@ -13,11 +13,8 @@ from typing import Final, Protocol
 
 from gpolicy.cluster.process import after
 from gpolicy.cluster.record import JOB_RUNS
-from gpolicy.cluster.sources import DESTINATIONS, SourceOptions, open_master, open_rapi
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import RequestError
 from gpolicy.ganeti.commands import Route
-from gpolicy.guessing import closest
 from gpolicy.plan.step import PlannedCommand
 
 
@@ -236,20 +233,3 @@ class SharedStopRequests(StopRequests):
     @property
     def _is_original(self) -> bool:
         return os.getpid() == self._original
-
-
-def open_runner(destination: str, options: SourceOptions, patience: Patience, stop: StopRequests) -> Runner:
-    """Return the runner for `destination`, without connecting. Raise RequestError for an invalid destination."""
-    scheme, _, rest = destination.partition(":")
-    if destination == "local:" or (scheme == "ssh" and rest.startswith("//")):
-        from gpolicy.apply.command_runner import CommandRunner  # noqa: PLC0415
-
-        return CommandRunner(open_master(destination, options), patience, stop)
-    if scheme == "rapi" and rest.startswith("//"):
-        from gpolicy.apply.rapi_runner import RapiRunner  # noqa: PLC0415
-
-        return RapiRunner(open_rapi(destination, options), options.rapi_insecure, patience, stop)
-    shown = f"{scheme[:20]!r}" if scheme else "this"  # the rest of a wrong address may hold a password
-    near = closest(scheme[:20], DESTINATIONS)
-    known = DESTINATIONS[near] if near else f"one of: {'; '.join(DESTINATIONS.values())}"
-    raise RequestError(f"a plan cannot be applied to {shown}", hint=f"write {known}")

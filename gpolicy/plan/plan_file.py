@@ -372,15 +372,16 @@ def _group_terms(written: Record) -> GroupTerms:
         limits.refuse("max_node_failures", f"a number from 0 to {MOST_NODE_FAILURES}")
     if ratio is not None and not 0 < ratio <= GREATEST_OVERSUBSCRIPTION:
         limits.refuse("oversubscription", f"a ratio above 0 and up to {GREATEST_OVERSUBSCRIPTION}")
-    for key in ("margin", "reserve"):
-        share = volumes.number_or_none(key)
-        if share is None or not 0 <= share < 1:
-            volumes.refuse(key, "a share below 1")
-    return GroupTerms(
+    terms = GroupTerms(
         limits=read_part(Limits, limits),
         volumes=read_part(VolumeTerms, volumes),
         promise=read_part(Promise, promise),
     )
+    for key in ("margin", "reserve"):
+        share = volumes.number_or_none(key)
+        if share is None or not 0 <= share < 1:
+            volumes.refuse(key, "a share below 1")
+    return terms
 
 
 def _term_values(written: Record, label: str) -> Values:

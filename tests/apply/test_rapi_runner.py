@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from gpolicy.apply import runner
-from gpolicy.apply.rapi_runner import RapiRunner
+from gpolicy.apply.job_runners import RapiRunner
 from gpolicy.apply.runner import FailedJob, JobOutcome, JobResult, Patience, StopRequests, Watch, passes
 from gpolicy.cluster.rapi_client import Client, NotFoundError
 from gpolicy.errors import UnreachableError

@@ -160,7 +160,7 @@ class Meddling(RolloutSimulation):
     """Nothing goes wrong but this: before each look somebody changes a value that the policy declares, not the plan."""
 
     def worker(self, number: int, job: partial[Any]) -> Worker:
-        name, ratio = job.args[0].name, ("ipolicy", "vcpu-ratio")
+        name, ratio = job.args[0].cluster.name, ("ipolicy", "vcpu-ratio")
         self.site = self.sites[name]
         planned = {(change.object, change.path) for change in self.site.scenario.plan.changes}
         declared = [
