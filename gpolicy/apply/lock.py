@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.cluster.master import SshMaster
-from gpolicy.cluster.process import run, start
+from gpolicy.cluster.process import end, run, start
 from gpolicy.errors import GpolicyError
 
 _HELD: Final = 75  # exit code of flock when somebody else has the lock
@@ -124,15 +124,9 @@ def remote_lock(master: SshMaster, name: str, what: str) -> Iterator[MastersLock
     try:
         yield _acquired(master, process, path, what)
     finally:
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
-        try:
-            process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        with suppress(OSError, subprocess.TimeoutExpired):
+            process.communicate(timeout=5)  # its input ends, and with that tee
+        end(process)
 
 
 def _acquired(master: SshMaster, process: subprocess.Popen[bytes], path: str, what: str) -> MastersLock:

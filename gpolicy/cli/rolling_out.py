@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -229,7 +229,8 @@ def _consent(rollout: _Rollout, previews: Mapping[str, Preview], stages: Mapping
     if rollout.without:
         yield f"no plan in {rollout.request.plans}, left out: {', '.join(rollout.without)}"
     for wave in reversed(rollout.waves) if back else rollout.waves:
-        yield f"wave {_number(rollout.waves, wave)}"
+        number = rollout.waves.index(wave) + 1
+        yield f"wave {number} of {len(rollout.waves)} ({wave.label}): {', '.join(wave.clusters)}"
         for name in wave.clusters:
             found = previews.get(name)
             if found is None:
@@ -240,10 +241,6 @@ def _consent(rollout: _Rollout, previews: Mapping[str, Preview], stages: Mapping
                 first, *more = found.lines
                 yield f"{name}: {first}"
                 yield from more
-
-
-def _number(waves: Sequence[RolloutWave], wave: RolloutWave) -> str:
-    return f"{waves.index(wave) + 1} of {len(waves)} ({wave.label}): {', '.join(wave.clusters)}"
 
 
 def _show(rollout: _Rollout, run: RolloutRun, display: Display) -> int:

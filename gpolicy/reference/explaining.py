@@ -142,7 +142,7 @@ def explain(word: str | None, verbs: Iterable[str] = (), terms: Mapping[str, str
         return f"{list_rules()}\n{_MORE}\n"
     if is_family(word) and (family := rules_named(word)[0]):
         return list_rules(family)
-    found = _meanings(word)
+    found = [*_of_rules(word), *_called(word, str.strip)] or [*_called(word, _same)]  # as written, then in any form
     concept = _concept(word, terms, found)
     if concept is not None:
         return plain([*concept, *(_addresses("As a key:", found) if found else [])])
@@ -239,11 +239,6 @@ def list_rules(rules: Iterable[RuleInfo] = CATALOGUE) -> str:
         lines = [f"  {info.code}  {info.name:<{width}}  {info.severity:<7}  {info.summary}" for info in members]
         blocks.append("\n".join([title, *lines]))
     return "\n\n".join(blocks) + "\n"
-
-
-def _meanings(word: str) -> list[Meaning]:
-    """Return what a word means as it is written; if that is nothing, in any case and with - for _."""
-    return [*_of_rules(word), *_called(word, str.strip)] or [*_called(word, _same)]
 
 
 def _called(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:
