@@ -170,7 +170,6 @@ class History:
 
     id: str
     plan_digest: str
-    cluster: str
     direction: Direction
     attempts: Mapping[str, StepAttempt] = field(default_factory=dict)
     marks: frozenset[str] = frozenset()
@@ -245,8 +244,7 @@ def _begun(history: History | None, event: Record) -> History:
     _right_format(event)
     direction = direction_of(event)
     if history is None:
-        id_, digest, cluster = event.name("journal"), event.text("plan_digest"), event.text("cluster")
-        return History(id=id_, plan_digest=digest, cluster=cluster, direction=direction)
+        return History(id=event.name("journal"), plan_digest=event.text("plan_digest"), direction=direction)
     if (event.text("plan_digest"), event.text("journal")) != (history.plan_digest, history.id):
         raise InputError(f"{event.where}: goes on with another plan than the journal began with")
     return replace(history, direction=direction, ended=None)

@@ -168,10 +168,8 @@ def history_for(plan: Procedure, path: Path, *, resume: bool, rollback: bool) ->
     Raise RequestError when the run that is asked for does not follow from it. A journal of another plan is not judged
     here: `History.plan_digest` differs.
     """
-    data = read_journal(path)
+    data = read_begun(path, resume=resume, rollback=rollback, hint="name the journal of its runs with --journal FILE")
     if data is None:
-        if resume or rollback:
-            raise nothing_begun(path, resume=resume, hint="name the journal of its runs with --journal FILE")
         return None
     history = read_history(data, str(path))
     if history.plan_digest != plan.digest:
@@ -185,11 +183,14 @@ def history_for(plan: Procedure, path: Path, *, resume: bool, rollback: bool) ->
     return history
 
 
-def nothing_begun(path: Path, *, resume: bool, hint: str) -> RequestError:
-    """Return the refusal to resume, or to roll back, what has no journal at `path`."""
-    what, first = ("resume", "apply without --resume, or ") if resume else ("roll back", "")
-    message = f"{path}: no journal of a run that has begun: there is nothing to {what}"
-    return RequestError(message, hint=f"{first}{hint}")
+def read_begun(path: Path, *, resume: bool, rollback: bool, hint: str) -> bytes | None:
+    """Return the content of a journal, None for a first run. Raise RequestError if there is none to go on with."""
+    data = read_journal(path)
+    if data is None and (resume or rollback):
+        what, first = ("resume", "apply without --resume, or ") if resume else ("roll back", "")
+        message = f"{path}: no journal of a run that has begun: there is nothing to {what}"
+        raise RequestError(message, hint=f"{first}{hint}")
+    return data
 
 
 def clear_away(history: History, path: Path, runner: Runner, noun: str) -> Path:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.apply.journal import BEGIN, ChainEnd, Direction, check_format, direction_of, read_chain
-from gpolicy.apply.journal_file import how_ended, nothing_begun, read_journal
+from gpolicy.apply.journal_file import how_ended, read_begun
 from gpolicy.cluster.record import Record
 from gpolicy.errors import RequestError
 
@@ -99,10 +99,8 @@ def rollout_history(path: Path, plans: Mapping[str, str], *, resume: bool, rollb
     Raise RequestError when the run that is asked for does not follow from it. A journal of other plans is not judged
     here: `RolloutHistory.is_of` says no.
     """
-    data = read_journal(path)
+    data = read_begun(path, resume=resume, rollback=rollback, hint="name the directory of the plans that were begun")
     if data is None:
-        if resume or rollback:
-            raise nothing_begun(path, resume=resume, hint="name the directory of the plans that were begun")
         return None
     history = read_rollout(data, str(path))
     if not history.is_of(plans):
