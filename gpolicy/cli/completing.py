@@ -256,10 +256,6 @@ def _labels(line: _Line, word: str) -> Choices:  # noqa: ARG001
     return _plain(dict.fromkeys(found), "label of clusters")
 
 
-def _destination(line: _Line, word: str) -> Choices:  # noqa: ARG001
-    return _address(word, DESTINATIONS)
-
-
 def _address(word: str, schemes: Mapping[str, str]) -> Choices:
     scheme, colon, _ = word.partition(":")
     if colon:
@@ -363,14 +359,10 @@ def _objects(line: _Line, word: str) -> Choices:
     yield from ((f"node/{name}", about) for name, about in _nodes(line, word))
 
 
-def _tests(line: _Line, word: str) -> Choices:  # noqa: ARG001
-    return _plain(_in_policy(line, "Test", "tests"), "test of the policy") if line.verb == "test" else ()
-
-
 _VALUES: Final[dict[str, Callable[[_Line, str], Choices]]] = {
     "state": _state,
     "label": _labels,
-    "to": _destination,
+    "to": lambda _line, word: _address(word, DESTINATIONS),
     "group": _groups,
     "allow": _guards,
     "template": _templates,
@@ -393,7 +385,9 @@ _VALUES: Final[dict[str, Callable[[_Line, str], Choices]]] = {
     "exclude": _objects,
     "word": _words,
     "request": _request,
-    "name": _tests,
+    "name": lambda line, _word: (
+        _plain(_in_policy(line, "Test", "tests"), "test of the policy") if line.verb == "test" else ()
+    ),
     "shell": lambda _line, _word: _plain(SHELLS),
 }
 """What completes the values of parameters, by the names of these. Other paths are files, other values are free."""
