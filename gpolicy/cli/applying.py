@@ -65,19 +65,28 @@ def apply(request: ApplyRequest) -> int:
     stop = StopRequests()
     signals = Signals(stop)
     runner = runner_for(request, stop)
+    if isinstance(plan, Plan) and not request.rollback:
+        check_safe(plan)
+    if not request.yes and not can_ask():
+        raise UsageError("there is no terminal to ask on", hint="give --yes to apply without being asked")
+
+    def agree(intention: Intention) -> bool:
+        """Show the steps and ask for consent."""
+        for line in consent_lines(plan, request.destination, intention):
+            _say(line)
+        if intention.tasks and not request.yes and not says_yes(back=request.rollback):
+            return False
+        signals.catch()
+        return True
+
     try:
-        if isinstance(plan, Plan) and not request.rollback:
-            check_safe(plan)
-        if not request.yes and not can_ask():
-            raise UsageError("there is no terminal to ask on", hint="give --yes to apply without being asked")
-        try:
-            ended = run_plan(request, plan, runner, _Agreement(plan, request.destination, request.yes, signals), stop)
-        finally:
-            signals.release()
-        return tell_end(request, plan, ended)
+        look = run_plan(request, plan, runner, agree, stop)
     except ApplyError as error:
         tell_error(request, error)
         return int(error.exit_code)
+    finally:
+        signals.release()
+    return tell_end(request, plan, look)
 
 
 def runner_for(request: ApplyRequest, stop: StopRequests) -> Runner:
@@ -229,24 +238,6 @@ def says_yes(*, back: bool) -> bool:
     sys.stderr.write(f"{verb}? Only yes is taken for a yes: ")
     sys.stderr.flush()
     return sys.stdin.readline().strip() == "yes"
-
-
-@dataclass(frozen=True, slots=True)
-class _Agreement:
-    """Shows the steps and asks for consent."""
-
-    plan: Procedure
-    destination: str
-    yes: bool
-    signals: Signals
-
-    def __call__(self, intention: Intention) -> bool:
-        for line in consent_lines(self.plan, self.destination, intention):
-            _say(line)
-        if intention.tasks and not self.yes and not says_yes(back=intention.direction == "rollback"):
-            return False
-        self.signals.catch()
-        return True
 
 
 def _say(line: str, tone: Tone = Tone.PLAIN) -> None:

@@ -52,7 +52,7 @@ from gpolicy.htools.hbal_commands import job_sets
 from gpolicy.printable import count, some
 from gpolicy.progress import Tell, silent
 from gpolicy.remedy.saved_remedy import AS_HAIL, Words, command_of
-from gpolicy.stopping import Stop, never
+from gpolicy.stopping import Stop
 from gpolicy.what_if.load import elsewhere, offline
 from gpolicy.what_if.supposing import matching, one_of
 
@@ -70,7 +70,7 @@ def find_evacuation(
     counts as offline. Raise RequestError for a request that makes no sense on this cluster, and GpolicyError if a group
     that it is about is not known.
     """
-    stop = stop or never()
+    stop = stop or Stop()
     report = _find(state, request, tell, stop)
     if report.group is None and request.mode is EvacuationMode.ALL and not request.targets and report.requests:
         reboot = _find(state, replace(request, mode=EvacuationMode.PRIMARY), tell, stop)

@@ -37,13 +37,6 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Paragraph:
-    """A paragraph."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class PageListing:
     """Lines shown as they are."""
 
@@ -67,7 +60,8 @@ class PageTable:
         return tuple(column for column in range(len(self.head)) if any(row[column] for row in self.rows))
 
 
-Block = Heading | Paragraph | PageListing | PageTable
+Block = Heading | str | PageListing | PageTable
+"""A text is a paragraph."""
 
 
 def plain(blocks: Iterable[Block]) -> str:
@@ -88,8 +82,8 @@ def _block(block: Block) -> str:
     match block:
         case Heading(title, _):
             return title
-        case Paragraph(text):
-            return filled(text)
+        case str():
+            return filled(block)
         case PageListing(text, _):
             return textwrap.indent(text.rstrip(), "    ")
         case PageTable():

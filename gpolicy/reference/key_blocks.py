@@ -24,7 +24,7 @@ from gpolicy.policy.conformance import Schema, example_document, filled, schema_
 from gpolicy.policy.patterns import INHERIT, PATTERNS, TAG_PATTERN
 from gpolicy.policy.scenario import REFUSALS
 from gpolicy.printable import listed
-from gpolicy.reference.blocks import Block, PageListing, PageTable, Paragraph
+from gpolicy.reference.blocks import Block, PageListing, PageTable
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, policy_keys, settings_keys
 
 _PATTERNS: Final = {
@@ -280,7 +280,7 @@ def key_type(key: Key) -> str:
 def key_blocks(places: tuple[Key, ...]) -> Iterator[Block]:
     """Yield what there is to say of a key that stands at these places."""
     key = places[0]
-    yield Paragraph(key.text)
+    yield key.text
     names = ", ".join(dict.fromkeys(place.name for place in places))
     facts = [("path", names)] if names != ".".join(key.words) else []
     facts += [("together with", key.condition)] if key.condition else []
@@ -289,10 +289,10 @@ def key_blocks(places: tuple[Key, ...]) -> Iterator[Block]:
     yield PageTable(("fact", "meaning"), tuple(facts))
     below = tuple(_below(key))
     if below:
-        yield Paragraph("Keys below it:")
+        yield "Keys below it:"
         yield PageTable(("key", "meaning"), tuple((item.path[-1], first_sentence(item.text)) for item in below))
     elif key.home != SETTINGS:
-        yield Paragraph("Example:")
+        yield "Example:"
         yield PageListing(example_listing(key), "yaml")
 
 
@@ -331,7 +331,7 @@ def releases(parameter: Parameter) -> str:
 
 def kind_blocks(kind: str) -> Iterator[Block]:
     """Yield what there is to say of a kind of document below its title."""
-    yield Paragraph(kind_summary(kind))
+    yield kind_summary(kind)
     yield PageListing(example_document(kind), "yaml")
     keys = [key for key in policy_keys(kind) if len(key.path) == 1 or (len(key.path) == 3 and key.path[1] == ITEM)]
     yield PageTable(("key", "meaning"), tuple((key.name, first_sentence(key.text)) for key in keys))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from gpolicy.reference.blocks import LINK, Block, Cell, Heading, Link, PageListing, PageTable, Paragraph
+from gpolicy.reference.blocks import LINK, Block, Cell, Heading, Link, PageListing, PageTable
 
 
 def markdown(blocks: Iterable[Block]) -> str:
@@ -36,8 +36,8 @@ def _block(block: Block) -> str:
     match block:
         case Heading(title, level):
             return f"{'#' * level} {prose(title)}"
-        case Paragraph(text):
-            return prose(text)
+        case str():
+            return prose(block)
         case PageListing(text, language):
             return f"```{language}\n{text.rstrip()}\n```"
         case PageTable():

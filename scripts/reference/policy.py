@@ -8,7 +8,7 @@ from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.ganeti.parameters import FAMILIES
 from gpolicy.policy.conformance import example_document, schema_of
 from gpolicy.policy.kinds import KINDS
-from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
+from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable
 from gpolicy.reference.key_blocks import TYPES, Named, example_text, kind_summary, type_words
 from gpolicy.reference.keys import NAME, SETTINGS, Key, keys_of, policy_keys, settings_keys
 from scripts.reference.markdown import anchor
@@ -28,7 +28,7 @@ _HEAD_KEYS = ("gpolicy", "kind", "description")
 def policy_page() -> Iterator[Block]:
     """Yield the page."""
     yield Heading("The policy language", 1)
-    yield Paragraph(
+    yield (
         "For authors of policies: every kind of document and every key. [Parameters of Ganeti](parameters.md) has the"
         " keys that Ganeti itself knows. `gpolicy explain KEY` shows the same on the terminal, and editors"
         " complete keys by the schemas ([editors](../guides/editors.md))."
@@ -44,7 +44,7 @@ def policy_page() -> Iterator[Block]:
 def language() -> Iterator[Block]:
     """Yield what is true of all kinds."""
     yield PageTable(("kind", "meaning"), tuple((Link(kind, f"#{anchor(kind)}"), kind_summary(kind)) for kind in KINDS))
-    yield Paragraph(
+    yield (
         "A policy is a directory of YAML files, or one file. A file holds any number of documents with lines `---`"
         " between them. All files below the directory count, except hidden ones. Every document begins with these keys:"
     )
@@ -54,7 +54,7 @@ def language() -> Iterator[Block]:
         ("key", "required", "meaning"),
         tuple((f"`{key.name}`", "yes" if key.required else "", texts.get(key.name, key.text)) for key in head),
     )
-    yield Paragraph(
+    yield (
         "A parameter that no document declares is not managed: gpolicy never touches it. On a group or a node set,"
         " `inherit` instead of a value removes the object's own value, so that the one of the level above applies."
     )
@@ -63,7 +63,7 @@ def language() -> Iterator[Block]:
 
 def kind_section(kind: str) -> Iterator[Block]:
     """Yield what there is to say of a kind below its title."""
-    yield Paragraph(kind_summary(kind))
+    yield kind_summary(kind)
     yield PageListing(example_document(kind), "yaml")
     schema = schema_of(kind)
     keys = list(keys_of(kind, schema, expand=False))
@@ -72,11 +72,11 @@ def kind_section(kind: str) -> Iterator[Block]:
     below = {"limits", "physical_volumes"} if kind == "NodeGroup" else set()
     yield from key_tables([key for key in own if not (len(key.path) > 1 and key.path[0] in below)])
     if below:
-        yield Paragraph("The keys of `limits` and `physical_volumes` are those of a [Cluster](policy.md#cluster).")
+        yield "The keys of `limits` and `physical_volumes` are those of a [Cluster](policy.md#cluster)."
     if parameters:
         families = [f"[`{name}`](parameters.md#{name})" for name in parameters if name in PARAMETER_FAMILIES]
         alone = ["[those of the cluster alone](parameters.md#parameters-of-the-cluster)"] * (kind == "Cluster")
-        yield Paragraph(f"Parameters of Ganeti: {', '.join([*alone, *families])}.")
+        yield f"Parameters of Ganeti: {', '.join([*alone, *families])}."
     for name in _used(own, schema):
         yield Heading(name, 3)
         yield from key_tables(list(keys_of(name, {**schema["definitions"][name], "definitions": {}}, expand=False)))
@@ -96,12 +96,12 @@ def _used(keys: Iterable[Key], schema: dict[str, dict[str, dict[str, object]]]) 
 
 def settings_section() -> Iterator[Block]:
     """Yield what there is to say of gpolicy.toml."""
-    yield Paragraph(
+    yield (
         "Settings of `gpolicy check` for everybody who works on the policy. The same tables may stand in"
         " pyproject.toml, below `tool.gpolicy`. [Check a policy](../guides/check.md) has examples."
     )
     yield from key_tables(list(settings_keys()))
-    yield Paragraph("Parameters of rules, in a table `[rules.NAME]`:")
+    yield "Parameters of rules, in a table `[rules.NAME]`:"
     yield PageTable(
         ("rule", "parameter", "default", "from", "to", "meaning"),
         tuple(
@@ -135,11 +135,11 @@ def key_tables(keys: list[Key], words: Named | None = None) -> Iterator[Block]:
         rows = _collapsed(tuple(_row(key, len(home), words) for key in group))
         name = group[0].name.removesuffix(group[0].path[-1]).rstrip(".").replace(NAME, "NAME")
         if rows in shown:
-            yield Paragraph(f"Keys of `{name}`: those of `{shown[rows]}`.")
+            yield f"Keys of `{name}`: those of `{shown[rows]}`."
             continue
         shown[rows] = name
         if home:
-            yield Paragraph(f"Keys of `{name}`:")
+            yield f"Keys of `{name}`:"
         yield PageTable(("key", "type", "required", "example", "meaning"), rows)
 
 

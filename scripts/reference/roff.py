@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from gpolicy.reference.blocks import LINK, Block, Cell, Heading, Link, PageListing, PageTable, Paragraph
+from gpolicy.reference.blocks import LINK, Block, Cell, Heading, Link, PageListing, PageTable
 
 
 def man_page(title: str, section: int, date: str, version: str, blocks: Iterable[Block]) -> str:
@@ -20,8 +20,8 @@ def _block(block: Block) -> str:
     match block:
         case Heading(title, level):
             return f".SH {_words(title.upper())}\n" if level == 2 else f".SS {_words(title)}\n"
-        case Paragraph(text):
-            return f".PP\n{_lines(text)}\n"
+        case str():
+            return f".PP\n{_lines(block)}\n"
         case PageListing(text, _):
             lines = "\n".join(_guarded(_literal(line)) for line in text.rstrip().splitlines())
             return f".PP\n.RS 4\n.nf\n{lines}\n.fi\n.RE\n"
