@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -146,7 +146,8 @@ def carry(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests) -> R
     """Run the plan, or take it back: no task but those that were `shown`. Each line says whose it is."""
     Signals(stop, silent=True).catch()
     request = member.run_request()
-    with _speaking_as(member.cluster.name):
+    speaker = _Speaker(member.cluster.name, sys.stderr)
+    with redirect_stdout(speaker), redirect_stderr(speaker):
         try:
             plan = member.read_plan()
             if not request.rollback:
@@ -223,14 +224,6 @@ class _Speaker(io.TextIOBase):
     def fileno(self) -> int:
         """Return the descriptor of the stream below."""
         return self._below.fileno()
-
-
-@contextmanager
-def _speaking_as(name: str) -> Iterator[None]:
-    """Write both outputs to standard error, each line with a name before it."""
-    speaker = _Speaker(name, sys.stderr)
-    with redirect_stdout(speaker), redirect_stderr(speaker):
-        yield
 
 
 @dataclass(slots=True)
