@@ -16,7 +16,7 @@ class StoppedError(Exception):
 
 
 class Stop:
-    """When a search ends: after `seconds`, after `steps` of its work, or never. `ended`: it is over for good."""
+    """When a search ends: after `seconds` from now, or after `steps` of its work. `ended`: it is over for good."""
 
     def __init__(self, seconds: float = math.inf, steps: float = math.inf) -> None:
         self._begun, self._seconds, self._steps, self._spent = time.monotonic(), seconds, steps, 0

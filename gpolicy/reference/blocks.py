@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-LINK: Final = r"\[([^\]\n]+)\]\([^()\s]+\.md[^()\s]*\)"
-"""A link to a page, in text: its words are the first group."""
 WIDTH: Final = 100
 """Columns that text fills."""
 

@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from gpolicy.reference.blocks import LINK, Block, Cell, Heading, Link, PageListing, PageTable
+from gpolicy.reference.blocks import Block, Cell, Heading, Link, PageListing, PageTable
+
+LINK = r"\[([^\]\n]+)\]\([^()\s]+\.md[^()\s]*\)"
+"""A link to a page, in text: its words are the first group."""
 
 
 def markdown(blocks: Iterable[Block]) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.ganeti.parameters import FAMILIES
+from gpolicy.ganeti.vocabulary import CPUS_PER_VCPU, FORMS, PATH
 from gpolicy.policy.conformance import example_document, schema_of
 from gpolicy.policy.kinds import KINDS
 from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable
-from gpolicy.reference.key_blocks import TYPES, Named, example_text, kind_summary, type_words
+from gpolicy.reference.key_blocks import WORD_LISTS, Named, example_value, flow, kind_summary, type_words
 from gpolicy.reference.keys import NAME, SETTINGS, Key, keys_of, policy_keys, settings_keys
 from scripts.reference.markdown import anchor
 
@@ -21,6 +22,23 @@ _MOST_ALIKE = 12
 
 PARAMETER_FAMILIES = FAMILIES | {"alloc_policy"}
 """Parameters with a section of their own."""
+
+_TYPES = (
+    ("size", "`4G`, `512`, `1.5T`", "MiB as a number, or a number with M, G or T (powers of 1024)."),
+    ("rate", "`60M`, `61440`", "KiB/s as a number, or a number with K, M or G."),
+    ("percentage", "`5%`", "A number and a percent sign, as text."),
+    ("day", "`2027-12-31`", "Year, month and day."),
+    ("name", "`gold`", "Text of at most 255 characters."),
+    ("tag", "`rack:r1`", "At most 128 letters, digits and . _ + * / : @ -"),
+    ("range of user IDs", '`"1000-1010"`, `2000`', "First and last ID as text, or one ID."),
+    ("path", "`/boot/vmlinuz`", f"{FORMS[PATH][0].upper()}{FORMS[PATH][1:].partition(' (')[0]}."),
+    ("CPU mask", "`0-3,8`", f"{FORMS[CPUS_PER_VCPU][0].upper()}{FORMS[CPUS_PER_VCPU][1:]}."),
+    *(
+        (name, f"`{words[0]}`", f"One of {', '.join(f'`{word}`' for word in words)}.")
+        for words, name in WORD_LISTS.items()
+    ),
+)
+"""The types that have a name: examples, and how a value is written."""
 
 _HEAD_KEYS = ("gpolicy", "kind", "description")
 
@@ -58,7 +76,7 @@ def language() -> Iterator[Block]:
         "A parameter that no document declares is not managed: gpolicy never touches it. On a group or a node set,"
         " `inherit` instead of a value removes the object's own value, so that the one of the level above applies."
     )
-    yield PageTable(("type", "examples", "how to write it"), TYPES)
+    yield PageTable(("type", "examples", "how to write it"), _TYPES)
 
 
 def kind_section(kind: str) -> Iterator[Block]:
@@ -151,7 +169,8 @@ def _collapsed(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]
 
 def _row(key: Key, depth: int, words: Named | None) -> tuple[str, ...]:
     name = ".".join(key.path[depth:]).replace(".[]", "[]").replace(f".{NAME}", ".NAME")
-    example = "" if words else example_text(key)
+    value = None if words else example_value(key)
+    example = "" if value is None else flow(value)
     text = f"With `{key.condition}`: {key.text[0].lower()}{key.text[1:]}" if key.condition else key.text
     required = "yes" if key.required else ""
     return f"`{name}`", type_words(key.schema, words or named), required, f"`{example}`" * bool(example), text

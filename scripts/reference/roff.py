@@ -6,7 +6,8 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from gpolicy.reference.blocks import LINK, Block, Cell, Heading, Link, PageListing, PageTable
+from gpolicy.reference.blocks import Block, Cell, Heading, Link, PageListing, PageTable
+from scripts.reference.markdown import LINK
 
 
 def man_page(title: str, section: int, date: str, version: str, blocks: Iterable[Block]) -> str:
