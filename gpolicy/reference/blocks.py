@@ -15,18 +15,6 @@ WIDTH: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """A word that leads to an anchor of this page, or to another one; `literal`: the word is code."""
-
-    word: str
-    target: str
-    literal: bool = True
-
-
-Cell = str | Link
-
-
-@dataclass(frozen=True, slots=True)
 class Heading:
     """A title; `level` 1 is that of the page. The anchor is made of the title, as GitHub makes it."""
 
@@ -50,7 +38,7 @@ class PageTable:
     """
 
     head: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[str, ...], ...]
     anchors: tuple[str, ...] = field(default=())
 
     def filled(self) -> tuple[int, ...]:
@@ -91,8 +79,7 @@ def _block(block: Block) -> str:
 def _table(table: PageTable) -> str:
     """Return rows with a column for each but the last cell, which fills what is left of the line."""
     columns = table.filled()
-    cells = [[row[column] for column in columns] for row in table.rows]
-    rows = [[cell.word if isinstance(cell, Link) else cell for cell in row] for row in cells]
+    rows = [[row[column] for column in columns] for row in table.rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(columns) - 1)]
     lines = []
     for row in rows:

@@ -12,9 +12,9 @@ from gpolicy.cli.app import VERBS, app
 from gpolicy.errors import EXIT_CODES
 from gpolicy.ganeti.htools_reading import Option as HtoolsOption
 from gpolicy.htools.program_options import PROGRAMS
-from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable
+from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
 from gpolicy.reference.explaining import VARIABLES
-from scripts.reference.markdown import anchor
+from scripts.reference.markdown import Link, anchor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpolicy.data import data_directory
-from gpolicy.reference.blocks import Block, Heading, Link, PageTable
+from gpolicy.reference.blocks import Block, Heading, PageTable
 from gpolicy.reference.key_blocks import type_words
 from gpolicy.reference.keys import Key, keys_of
 from gpolicy.report import capacity_prometheus, drift_prometheus
 from gpolicy.report.prometheus import MetricSet
-from scripts.reference.markdown import anchor
+from scripts.reference.markdown import Link, anchor
 from scripts.reference.policy import key_tables
 
 _TITLES = {

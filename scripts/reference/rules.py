@@ -8,9 +8,9 @@ from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.findings import RuleInfo, Severity
-from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable
+from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
 from gpolicy.reference.explaining import families, settings_text, state_need
-from scripts.reference.markdown import anchor
+from scripts.reference.markdown import Link, anchor
 
 _SEVERITIES: Final = {
     Severity.ERROR: (
@@ -69,7 +69,7 @@ def rules_page(rules: Iterable[RuleInfo] = CATALOGUE) -> Iterator[Block]:
             yield from _blocks(info)
 
 
-def _row(info: RuleInfo) -> tuple[Link | str, ...]:
+def _row(info: RuleInfo) -> tuple[str, ...]:
     return Link(info.code, f"#{anchor(_title(info))}", literal=False), _severity(info), info.summary
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from gpolicy.reference.blocks import Heading, Link, PageTable
-from scripts.reference.markdown import anchor, markdown
+from gpolicy.reference.blocks import Heading, PageTable
+from scripts.reference.markdown import Link, anchor, markdown
 
 
 def test_what_is_no_markup_is_escaped() -> None:
