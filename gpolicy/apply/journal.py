@@ -234,10 +234,7 @@ def check_format(event: Record, kind: str, version: str, what: str, refused: Col
 
 def direction_of(event: Record) -> Direction:
     """Return the direction of the run that an event begins."""
-    direction = event.text("direction")
-    if direction not in set(Direction):
-        raise InputError(f"{event.where}: there is no direction {direction[:20]!r}")
-    return Direction(direction)
+    return event.choice("direction", Direction)
 
 
 def _begun(history: History | None, event: Record) -> History:

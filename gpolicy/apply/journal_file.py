@@ -21,6 +21,7 @@ from gpolicy.printable import free_name
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _LARGEST = 64 * 1024**2
+_NEW = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class JournalError(GpolicyError):
@@ -80,27 +81,24 @@ def begin_run(
     already, InputError if one that goes on is not ours alone.
     """
     beside = path if end else path.with_name(hidden_name(path.name))
-    journal = JournalFile(path, _opened(beside) if end else _created(beside, path), end or ChainEnd())
     try:
-        who: dict[str, Value] = {"pid": os.getpid(), "host": socket.gethostname()}
-        journal.write(name, kind=kind, format_version=format_version, gpolicy=__version__, **fields, **who)
-        if not end:
-            _take_place(path, beside)
-    except BaseException:
-        journal.close()
-        raise
-    finally:
-        if not end:
-            with suppress(OSError):
-                beside.unlink()
-    return journal
-
-
-def _created(beside: Path, path: Path) -> int:
-    try:
-        return os.open(beside, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        journal = JournalFile(path, _opened(path) if end else os.open(beside, _NEW, 0o600), end or ChainEnd())
+        try:
+            who: dict[str, Value] = {"pid": os.getpid(), "host": socket.gethostname()}
+            journal.write(name, kind=kind, format_version=format_version, gpolicy=__version__, **fields, **who)
+            if not end:
+                _take_place(path, beside)
+        except BaseException:
+            journal.close()
+            raise
+        finally:
+            if not end:
+                with suppress(OSError):
+                    beside.unlink()
     except (OSError, ValueError) as error:
-        raise _cannot_create(path, error) from None
+        message = f"{str(path)!r}: the journal cannot be created: {reason(error)}"
+        raise JournalError(message, hint="name another: --journal FILE") from None
+    return journal
 
 
 def _take_place(path: Path, beside: Path) -> None:
@@ -111,13 +109,6 @@ def _take_place(path: Path, beside: Path) -> None:
         sync_directory(path.parent)
     except FileExistsError:
         raise RequestError(f"{path}: exists already") from None
-    except OSError as error:
-        raise _cannot_create(path, error) from None
-
-
-def _cannot_create(path: Path, error: OSError | ValueError) -> JournalError:
-    message = f"{str(path)!r}: the journal cannot be created: {reason(error)}"
-    return JournalError(message, hint="name another: --journal FILE")
 
 
 def _opened(path: Path) -> int:
