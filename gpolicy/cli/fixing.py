@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from difflib import Match, SequenceMatcher
+from io import StringIO
 
 from gpolicy.checking.checking import Checked
 from gpolicy.checking.fixing import CheckResult, fix_policy
@@ -78,7 +79,7 @@ class _Run:
 
 def unified_diff(file: str, before: str, after: str) -> Iterator[str]:
     """Yield the lines of a diff that `patch -p0` takes. Only a line feed ends a line here."""
-    old, new = _lines(before), _lines(after)
+    old, new = list(StringIO(before)), list(StringIO(after))
     header = f"--- {printable(file)}\n+++ {printable(file)}\n"
     for hunk in _SharedLines(None, old, new).get_grouped_opcodes():
         (_, first, _, second, _), (_, _, end, _, stop) = hunk[0], hunk[-1]
@@ -116,11 +117,6 @@ class _SharedLines(SequenceMatcher[str]):
                 if near:
                     return Match(number, min(near, key=lambda place: abs(place - expected)), 1)
         return super().find_longest_match(alo, ahi, blo, bhi)
-
-
-def _lines(text: str) -> list[str]:
-    lines = text.split("\n")
-    return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
 def _line(finding: Finding) -> str:
