@@ -214,8 +214,3 @@ def error_rule(code: str, name: str, stays: str = "") -> partial[RuleInfo]:
 def warning_rule(code: str, name: str) -> partial[RuleInfo]:
     """Begin the documentation of a rule that warns: call the result with the rest of it."""
     return partial(RuleInfo, code=code, name=name, severity=Severity.WARNING)
-
-
-def info_rule(code: str, name: str) -> partial[RuleInfo]:
-    """Begin the documentation of a rule that only informs: call the result with the rest of it."""
-    return partial(RuleInfo, code=code, name=name, severity=Severity.INFO)

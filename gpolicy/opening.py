@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from gpolicy.errors import GpolicyError, InputError
+from gpolicy.errors import GpolicyError
 from gpolicy.guessing import MOST_KNOWN, closest
 
 YAML_SUFFIXES: Final = (".yaml", ".yml")
@@ -306,9 +306,6 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-
-
 def _write(path: Path, data: bytes, mode: int) -> None:
     """Replace the file at `path` by `data` in one step. Symbolic links are not followed.
 
@@ -331,9 +328,3 @@ write_public: Final = partial(_write, mode=0o644)
 """For a file that a program of another user reads."""
 write_program: Final = partial(_write, mode=0o700)
 """For a program that only its owner may read and run."""
-
-
-def check_private(path: Path, descriptor: int) -> None:
-    """Raise InputError if others than the owner can read the open file, which holds a secret."""
-    if os.fstat(descriptor).st_mode & _OTHERS:
-        raise InputError(f"{path}: others can read this file with a password in it", hint=f"chmod 600 {path}")

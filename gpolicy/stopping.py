@@ -47,8 +47,3 @@ def after(seconds: float) -> Stop:
 def after_work(steps: int) -> Stop:
     """Return a stop after some work, which the search counts."""
     return Stop(steps=steps)
-
-
-def never() -> Stop:
-    """Return what stops nothing but Ctrl-C."""
-    return Stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.stopping import StoppedError, after, after_work, never, until_stopped
+from gpolicy.stopping import Stop, StoppedError, after, after_work, until_stopped
 
 
 def test_work_is_counted_and_a_share_of_it_is_over_earlier() -> None:
@@ -18,7 +18,7 @@ def test_work_is_counted_and_a_share_of_it_is_over_earlier() -> None:
 
 
 def test_the_clock_is_read_only_where_there_is_a_limit_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    late, none = after(60), never()
+    late, none = after(60), Stop()
     assert not late.is_over()
     monkeypatch.setattr("gpolicy.stopping.time.monotonic", lambda: float("inf"))
     assert late.is_over()
@@ -27,7 +27,7 @@ def test_the_clock_is_read_only_where_there_is_a_limit_of_time(monkeypatch: pyte
 
 
 def test_what_has_ended_stays_over() -> None:
-    stop = never()
+    stop = Stop()
     stop.ended = True
     with pytest.raises(StoppedError):
         stop.spend()

@@ -8,14 +8,13 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from gpolicy.apply.journal import EventName
 from gpolicy.apply.journal_file import JournalError, JournalFile
 from gpolicy.apply.runner import (
     JobOutcome,
     JobResult,
-    JobStatus,
     MarkedJob,
     Patience,
     Poll,
@@ -32,13 +31,14 @@ from gpolicy.apply.tasks import (
     LeafDifference,
     Sight,
     Task,
+    by_serial,
     compare_contents,
     decide_by_looking,
     effects_missing,
     effects_there,
-    hidden_leaves,
     seen_progress,
 )
+from gpolicy.colour import Tone
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError
 from gpolicy.plan.effects import Effect, carried_out, written
 from gpolicy.plan.step import Procedure
@@ -68,35 +68,17 @@ class StoppedError(CarryingError):
     """Somebody asked us to stop, or a job takes longer than we wait: nothing is wrong yet."""
 
 
-class Progressing(Protocol):
-    """Receives the progress of a run."""
-
-    def step(self, number: int, count: int, title: str) -> None:
-        """A step begins."""
-
-    def job(self, job: int) -> None:
-        """Its job has this number."""
-
-    def message(self, text: str) -> None:
-        """Ganeti says something about the job: a line of its log, a warning."""
-
-    def note(self, text: str) -> None:
-        """Something is worth knowing."""
-
-    def ended(self, seconds: float, *, ran: bool) -> None:
-        """The step is done; `ran` is false for one that was found done."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Carrier:
     """Carries tasks of `plan` out through `runner`. Without the lock (`lock_is_lost`) no further one begins.
 
+    `say` gets lines about the progress, with their tones.
     While the `journal` is open, `known` is the last look, and the marks of all jobs begin with `mark`.
     """
 
     plan: Procedure
     runner: Runner
-    progressing: Progressing
+    say: Callable[[str, Tone], None]
     patience: Patience = field(default_factory=Patience)
     stop: StopRequests = field(default_factory=StopRequests)
     lock_is_lost: Callable[[], bool] = lambda: False
@@ -110,7 +92,7 @@ class Carrier:
     def carry(self, tasks: Sequence[Task], *, first: int = 1, count: int | None = None) -> None:
         """Carry out `tasks`, which are numbers `first` … of `count`. Raise CarryingError at the first that fails."""
         for index, task in enumerate(tasks):
-            self.progressing.step(first + index, count or len(tasks), task.title)
+            self.say(f"[{first + index}/{count or len(tasks)}] {task.title}", Tone.STRONG)
             sight = self.glance()
             self._expect((), sight, tasks[index:])  # somebody else may have changed what is left to do
             self.known = sight
@@ -124,6 +106,14 @@ class Carrier:
         if self.lock_is_lost():
             so = f"step {task.key} ({task.title}) was not {'begun' if attempt == 1 else 'tried again'}"
             raise StoppedError(f"the lock on the master was lost (its connection has ended): {so}")
+
+    def note(self, text: str) -> None:
+        """Say what is worth knowing."""
+        self.say(f"  note: {text}", Tone.PLAIN)
+
+    def message(self, text: str) -> None:
+        """Say what Ganeti says about a job: a line of its log, a warning."""
+        self.say(f"  {text}", Tone.CAREFUL if "WARNING" in text else Tone.PLAIN)
 
     # --- one step --------------------------------------------------------------------------------------------------
 
@@ -146,7 +136,7 @@ class Carrier:
                 raise self._left_alone(task, outcome)  # what it stored may not be shown yet
             if not missing and (outcome.result is JobResult.SUCCESS or seen_progress(task.command.effects, sight)):
                 if outcome.result is not JobResult.SUCCESS:
-                    self.progressing.message(f"the job failed ({outcome.text}), but its changes are there")
+                    self.message(f"the job failed ({outcome.text}), but its changes are there")
                 self._done(task, left, self._promoting(task, sight, attempt), since=begun)
                 return
             self.found_failed(task, outcome, sight)
@@ -161,7 +151,7 @@ class Carrier:
                 ]
                 failed = f"step {task.key} ({task.title}) failed: {_why(outcome)}"
                 raise CarryingError(failed, differences=differences)
-            self.progressing.note(f"{outcome.text}: this is temporary, trying again in {rest:.0f} s")
+            self.note(f"{outcome.text}: this is temporary, trying again in {rest:.0f} s")
             pause(rest, self.stop)
             if self.stop.after_step:
                 raise StoppedError(f"stopped after an attempt at step {task.key}, as asked")
@@ -176,14 +166,14 @@ class Carrier:
         for attempt in range(attempts + 1, attempts + 1 + _PROMOTING_ATTEMPTS):
             if not (enlarged and sight.lacking_candidates) or self.stop.after_step or self.lock_is_lost():
                 break
-            self.progressing.note(f"the candidate pool lacks {count(sight.lacking_candidates, 'node')}: sent again")
+            self.note(f"the candidate pool lacks {count(sight.lacking_candidates, 'node')}: sent again")
             outcome = self._attempt(task, attempt)
             if outcome.result is not JobResult.SUCCESS:
-                self.progressing.note(f"it failed: {_why(outcome)}")
+                self.note(f"it failed: {_why(outcome)}")
             sight = self.look(task, outcome)
         if enlarged and sight.lacking_candidates:
             lacking = f"the candidate pool still lacks {count(sight.lacking_candidates, 'node')}"
-            self.progressing.note(f"{lacking}: send gnt-cluster modify -C with its size once more")
+            self.note(f"{lacking}: send gnt-cluster modify -C with its size once more")
         return sight
 
     def _attempt(self, task: Task, number: int) -> JobOutcome:
@@ -234,7 +224,7 @@ class Carrier:
                 so_far = outcome
             except (UnreachableError, InputError) as error:
                 so_far = JobOutcome(JobResult.UNKNOWN, error.message, job)
-                self.progressing.note(f"{error.message}; asking again")
+                self.note(f"{error.message}; asking again")
             if time.monotonic() >= until:
                 raise self._left_alone(task, so_far)
             poll.wait()
@@ -242,9 +232,9 @@ class Carrier:
     def await_jobs(self, jobs: Iterable[MarkedJob]) -> None:
         """Wait for those of `jobs` that have not ended: the jobs of requests that got no answer."""
         for job in jobs:
-            if job.status is JobStatus.PENDING:
-                self.progressing.note(f"job {job.number}, of a request that got no answer, came late: waiting for it")
-                ignored = Watch(lambda _: None, self.progressing.message, self.progressing.note)
+            if job.pending:
+                self.note(f"job {job.number}, of a request that got no answer, came late: waiting for it")
+                ignored = Watch(lambda _: None, self.message, self.note)
                 outcome = self._reaching(partial(self.runner.follow, job.number, ignored))
                 if outcome is not None and outcome.result is JobResult.UNKNOWN:
                     raise StoppedError(f"job {job.number}, of a request that got no answer, goes on in Ganeti")
@@ -262,7 +252,7 @@ class Carrier:
     def _watch(self, task: Task) -> Watch:
         def job(number: int) -> None:
             self.journal.write(EventName.JOB, step=task.key, job=number)
-            self.progressing.job(number)
+            self.say(f"  job {number}", Tone.PLAIN)
 
         def message(text: str) -> None:
             if self._silent:
@@ -270,9 +260,9 @@ class Carrier:
             self._silent = self.journal.is_long
             text = "the journal is too long for more messages" if self._silent else clipped(text, _LONGEST_MESSAGE)
             self.journal.write(EventName.MESSAGE, step=task.key, text=text)
-            self.progressing.message(text)
+            self.message(text)
 
-        return Watch(job, message, self.progressing.note)
+        return Watch(job, message, self.note)
 
     # --- looking ---------------------------------------------------------------------------------------------------
 
@@ -289,11 +279,11 @@ class Carrier:
         self.await_jobs(self.marked_jobs() if self._unanswered else ())
         for key in self._unanswered:
             what = "whether Ganeti accepted one of its requests is unknown; no job of it was found"
-            self.progressing.note(f"step {key}: {what}")
+            self.note(f"step {key}: {what}")
         return self.glance()
 
     def _asked(self, ask: Callable[[], _T]) -> _T:
-        with told_if_slow(self.progressing.note, self.runner.destination):
+        with told_if_slow(self.note, self.runner.destination):
             return ask()
 
     def _reaching(self, ask: Callable[[], _T]) -> _T:
@@ -308,7 +298,7 @@ class Carrier:
                     goes_on = "has begun: its job, if there is one, goes on in Ganeti"
                     begun = "".join(f"; step {key} ({title}) {goes_on}" for key, title in self._unanswered.items())
                     raise StoppedError(f"the cluster cannot be read: {error.message}{begun}") from None
-                self.progressing.note(f"{error.message}; asking again")
+                self.note(f"{error.message}; asking again")
             poll.wait()
 
     def look(self, task: Task, outcome: JobOutcome) -> Sight:
@@ -329,28 +319,18 @@ class Carrier:
         names = dict.fromkeys((*expected, *sight.contents))
         changed = compare_contents(names, expected, sight.contents, (*self.known.gaps, *sight.gaps), done)
         if not done:
-            changed += self._by_serial(left, sight)
+            effects = (effect for task in left for effect in task.command.effects)
+            changed += by_serial(effects, sight, self.known.serials())[0]
         ours = [item for item in changed if item.object in touched]
         for item in changed:
             if item not in ours:
-                self.progressing.note(f"also changed, not by this {self.plan.noun}: {told(item)}")
+                self.note(f"also changed, not by this {self.plan.noun}: {told(item)}")
         if ours:
             raise CarryingError(
                 "somebody else has changed objects that the remaining steps touch; those steps were not begun",
                 differences=ours,
                 hint=f"make a fresh {self.plan.noun}; the journal has what was done so far, and --rollback undoes it",
             )
-
-    def _by_serial(self, left: Sequence[Task], sight: Sight) -> list[LeafDifference]:
-        """Return objects whose values cannot be read and whose serial number has changed."""
-        before, after = self.known.serials(), sight.serials()
-        hidden = hidden_leaves(effect for task in left for effect in task.command.effects)
-        return [
-            LeafDifference(name, ("serial_no",), before[name], after[name])
-            for name, paths in hidden.items()
-            if name in before and name in after and before[name] != after[name]
-            and not all(sight.shows(name, path) for path in paths)
-        ]  # fmt: skip
 
     # --- the journal -----------------------------------------------------------------------------------------------
 
@@ -359,7 +339,7 @@ class Carrier:
         self._expect(task.command.effects, sight, left[1:])
         self.known = sight
         self.found_done(task, ran=True)
-        self.progressing.ended(time.monotonic() - since, ran=True)
+        self.say(f"  done ({time.monotonic() - since:.1f} s)", Tone.PLAIN)
 
     def found_done(self, task: Task, *, ran: bool = False) -> None:
         """Write into the journal that a step is done; `ran` is false if it was found done."""

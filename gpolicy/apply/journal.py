@@ -41,14 +41,6 @@ class ChainEnd:
     checksum: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """The events of a journal, at least one, and where it goes on."""
-
-    events: tuple[Record, ...]
-    end: ChainEnd
-
-
 def event_line(name: StrEnum, fields: Mapping[str, Value], before: str) -> tuple[bytes, str]:
     """Return an event as one line, and its checksum; `before` is that of the line before it, empty for the first."""
     text = json.dumps({"event": name.value, **fields}, ensure_ascii=True, allow_nan=False).encode()
@@ -60,8 +52,8 @@ def _checksum(text: bytes, before: str) -> str:
     return hashlib.sha256(before.encode() + text).hexdigest()
 
 
-def read_chain(data: bytes, where: str, right_format: Callable[[Record], None]) -> Chain:
-    """Return the events in the content of a journal.
+def read_chain(data: bytes, where: str, right_format: Callable[[Record], None]) -> tuple[list[Record], ChainEnd]:
+    """Return the events in the content of a journal, at least one, and where it goes on.
 
     Raise InputError, which begins with `where`, for one that is damaged, empty, or begins with another event than
     `BEGIN`; `right_format` raises it for a journal of another format.
@@ -95,7 +87,7 @@ def read_chain(data: bytes, where: str, right_format: Callable[[Record], None]) 
         raise InputError(f"{where}: holds no event of a journal", hint=DISTRUSTED)
     if events[0].fields.get("event") != BEGIN:
         raise InputError(f"{where}:1: a journal should begin with the event {BEGIN}")
-    return Chain(tuple(events), ChainEnd(ending, checksum))
+    return events, ChainEnd(ending, checksum)
 
 
 def is_before_begin(data: bytes) -> bool:
@@ -178,7 +170,6 @@ class History:
 
     id: str
     plan_digest: str
-    cluster: str
     direction: Direction
     attempts: Mapping[str, StepAttempt] = field(default_factory=dict)
     marks: frozenset[str] = frozenset()
@@ -195,9 +186,9 @@ def mark_start(plan_digest: str, journal: str) -> str:
 
 def read_history(data: bytes, where: str) -> History:
     """Return the history in the content of a journal. Raise InputError, which begins with `where`, if it is not one."""
-    chain = read_chain(data, where, _right_format)
+    events, end = read_chain(data, where, _right_format)
     history: History | None = None
-    for event in chain.events:  # the first one begins a run
+    for event in events:  # the first one begins a run
         name = event.text("event")
         if history is None or name == EventName.BEGIN:
             history = _begun(history, event)
@@ -206,7 +197,7 @@ def read_history(data: bytes, where: str) -> History:
         elif name != EventName.MESSAGE and name in set(EventName):  # a later 1.x may have more events
             history = _with_step(history, EventName(name), event)
     assert history is not None  # noqa: S101 (a chain has an event)
-    return replace(history, end=chain.end)
+    return replace(history, end=end)
 
 
 def _with_step(history: History, name: EventName, event: Record) -> History:
@@ -243,18 +234,14 @@ def check_format(event: Record, kind: str, version: str, what: str, refused: Col
 
 def direction_of(event: Record) -> Direction:
     """Return the direction of the run that an event begins."""
-    direction = event.text("direction")
-    if direction not in set(Direction):
-        raise InputError(f"{event.where}: there is no direction {direction[:20]!r}")
-    return Direction(direction)
+    return event.choice("direction", Direction)
 
 
 def _begun(history: History | None, event: Record) -> History:
     _right_format(event)
     direction = direction_of(event)
     if history is None:
-        id_, digest, cluster = event.name("journal"), event.text("plan_digest"), event.text("cluster")
-        return History(id=id_, plan_digest=digest, cluster=cluster, direction=direction)
+        return History(id=event.name("journal"), plan_digest=event.text("plan_digest"), direction=direction)
     if (event.text("plan_digest"), event.text("journal")) != (history.plan_digest, history.id):
         raise InputError(f"{event.where}: goes on with another plan than the journal began with")
     return replace(history, direction=direction, ended=None)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
+from gpolicy import __version__
 from gpolicy.apply.journal import ChainEnd, Direction, History, event_line, is_before_begin, mark_start, read_history
-from gpolicy.apply.runner import JobStatus, Runner
+from gpolicy.apply.runner import Runner
 from gpolicy.errors import GpolicyError, InputError, RequestError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.opening import hidden_name, read_below, real_path, reason, sync_directory
 from gpolicy.plan.step import Procedure
+from gpolicy.printable import free_name
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _LARGEST = 64 * 1024**2
+_NEW = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class JournalError(GpolicyError):
@@ -68,33 +72,33 @@ def journal_path(plan: Path) -> Path:
     return plan.with_name(f"{stem}.journal.jsonl")
 
 
-def begin_run(path: Path, end: ChainEnd | None, name: StrEnum, **fields: Value) -> JournalFile:
+def begin_run(
+    path: Path, end: ChainEnd | None, name: StrEnum, *, kind: str, format_version: str, **fields: Value
+) -> JournalFile:
     """Return a journal, with the first event of a run on disk. It goes on at `end`; None makes a new one, mode 0600.
 
     A new one appears under its name with that event, so no journal has less. Raise RequestError if the file is there
     already, InputError if one that goes on is not ours alone.
     """
     beside = path if end else path.with_name(hidden_name(path.name))
-    journal = JournalFile(path, _opened(beside) if end else _created(beside, path), end or ChainEnd())
     try:
-        journal.write(name, **fields)
-        if not end:
-            _take_place(path, beside)
-    except BaseException:
-        journal.close()
-        raise
-    finally:
-        if not end:
-            with suppress(OSError):
-                beside.unlink()
-    return journal
-
-
-def _created(beside: Path, path: Path) -> int:
-    try:
-        return os.open(beside, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        journal = JournalFile(path, _opened(path) if end else os.open(beside, _NEW, 0o600), end or ChainEnd())
+        try:
+            who: dict[str, Value] = {"pid": os.getpid(), "host": socket.gethostname()}
+            journal.write(name, kind=kind, format_version=format_version, gpolicy=__version__, **fields, **who)
+            if not end:
+                _take_place(path, beside)
+        except BaseException:
+            journal.close()
+            raise
+        finally:
+            if not end:
+                with suppress(OSError):
+                    beside.unlink()
     except (OSError, ValueError) as error:
-        raise _cannot_create(path, error) from None
+        message = f"{str(path)!r}: the journal cannot be created: {reason(error)}"
+        raise JournalError(message, hint="name another: --journal FILE") from None
+    return journal
 
 
 def _take_place(path: Path, beside: Path) -> None:
@@ -105,13 +109,6 @@ def _take_place(path: Path, beside: Path) -> None:
         sync_directory(path.parent)
     except FileExistsError:
         raise RequestError(f"{path}: exists already") from None
-    except OSError as error:
-        raise _cannot_create(path, error) from None
-
-
-def _cannot_create(path: Path, error: OSError | ValueError) -> JournalError:
-    message = f"{str(path)!r}: the journal cannot be created: {reason(error)}"
-    return JournalError(message, hint="name another: --journal FILE")
 
 
 def _opened(path: Path) -> int:
@@ -146,12 +143,9 @@ def read_journal(path: Path) -> bytes | None:
 def set_aside(path: Path, plan_digest: str) -> Path:
     """Rename the journal of an earlier plan, and return the new name."""
     short = "".join(letter for letter in plan_digest.rpartition(":")[2][:12] if letter.isalnum()) or "earlier"
-    stem = path.name.removesuffix(".jsonl")
-    target = path.with_name(f"{stem}.{short}.jsonl")
-    number = 1
-    while target.exists() or target.is_symlink():
-        number += 1
-        target = path.with_name(f"{stem}.{short}-{number}.jsonl")
+    stem = f"{path.name.removesuffix('.jsonl')}.{short}"
+    name = free_name(stem, lambda name: os.path.lexists(path.with_name(f"{name}.jsonl")))
+    target = path.with_name(f"{name}.jsonl")
     try:
         path.rename(target)
     except OSError as error:
@@ -165,10 +159,8 @@ def history_for(plan: Procedure, path: Path, *, resume: bool, rollback: bool) ->
     Raise RequestError when the run that is asked for does not follow from it. A journal of another plan is not judged
     here: `History.plan_digest` differs.
     """
-    data = read_journal(path)
+    data = read_begun(path, resume=resume, rollback=rollback, hint="name the journal of its runs with --journal FILE")
     if data is None:
-        if resume or rollback:
-            raise nothing_begun(path, resume=resume, hint="name the journal of its runs with --journal FILE")
         return None
     history = read_history(data, str(path))
     if history.plan_digest != plan.digest:
@@ -182,17 +174,20 @@ def history_for(plan: Procedure, path: Path, *, resume: bool, rollback: bool) ->
     return history
 
 
-def nothing_begun(path: Path, *, resume: bool, hint: str) -> RequestError:
-    """Return the refusal to resume, or to roll back, what has no journal at `path`."""
-    what, first = ("resume", "apply without --resume, or ") if resume else ("roll back", "")
-    message = f"{path}: no journal of a run that has begun: there is nothing to {what}"
-    return RequestError(message, hint=f"{first}{hint}")
+def read_begun(path: Path, *, resume: bool, rollback: bool, hint: str) -> bytes | None:
+    """Return the content of a journal, None for a first run. Raise RequestError if there is none to go on with."""
+    data = read_journal(path)
+    if data is None and (resume or rollback):
+        what, first = ("resume", "apply without --resume, or ") if resume else ("roll back", "")
+        message = f"{path}: no journal of a run that has begun: there is nothing to {what}"
+        raise RequestError(message, hint=f"{first}{hint}")
+    return data
 
 
 def clear_away(history: History, path: Path, runner: Runner, noun: str) -> Path:
     """Rename the journal of an earlier plan or remedy (`noun`) and return its name, unless a job of it still runs."""
     for job in runner.marked_jobs(mark_start(history.plan_digest, history.id)):
-        if job.status is JobStatus.PENDING:
+        if job.pending:
             message = f"job {job.number} of an earlier {noun} ({path}) is still under way"
             raise GpolicyError(message, hint=f"wait for its end, then make a fresh {noun}")
     return set_aside(path, history.plan_digest)

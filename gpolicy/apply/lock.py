@@ -22,16 +22,12 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.cluster.master import SshMaster
-from gpolicy.cluster.process import run, start
+from gpolicy.cluster.process import end, run, start
 from gpolicy.errors import GpolicyError
 
 _HELD: Final = 75  # exit code of flock when somebody else has the lock
 _SECONDS: Final = 30.0
 _LONGEST: Final = 300
-
-
-class LockedError(GpolicyError):
-    """Another apply is under way."""
 
 
 def lock_name(cluster: str, uuid: str | None) -> str:
@@ -53,7 +49,7 @@ def lock_directory(environ: Mapping[str, str]) -> Path:
 
 @contextmanager
 def local_lock(directory: Path, name: str, what: str) -> Iterator[None]:
-    """Hold the lock on this machine for `what`. Raise LockedError, which names the process, if another has it."""
+    """Hold the lock on this machine for `what`. Raise GpolicyError, which names the process, if another has it."""
     path = directory / name
     try:
         if not directory.is_dir():
@@ -84,9 +80,9 @@ def _holder() -> str:
     return f"process {os.getpid()} on {socket.gethostname()} since {time.strftime('%Y-%m-%d %H:%M:%S %z')}\n"
 
 
-def _locked(what: str, holder: str) -> LockedError:
+def _locked(what: str, holder: str) -> GpolicyError:
     who = " ".join(holder.split())[:_LONGEST] or "another process"
-    return LockedError(f"another {what} is under way: {who}", hint="wait for its end")
+    return GpolicyError(f"another {what} is under way: {who}", hint="wait for its end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +111,7 @@ def _said(process: subprocess.Popen[bytes], seconds: float) -> bytes | None:
 def remote_lock(master: SshMaster, name: str, what: str) -> Iterator[MastersLock]:
     """Hold the lock on the master for `what`, over a connection of its own; what is yielded tells whether it is lost.
 
-    `flock` holds it while `tee` runs, which notes who we are and ends when the connection does. Raise LockedError if
+    `flock` holds it while `tee` runs, which notes who we are and ends when the connection does. Raise GpolicyError if
     another holds it.
     """
     path = f"/run/{name}"
@@ -124,15 +120,9 @@ def remote_lock(master: SshMaster, name: str, what: str) -> Iterator[MastersLock
     try:
         yield _acquired(master, process, path, what)
     finally:
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
-        try:
-            process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        with suppress(OSError, subprocess.TimeoutExpired):
+            process.communicate(timeout=5)  # its input ends, and with that tee
+        end(process)
 
 
 def _acquired(master: SshMaster, process: subprocess.Popen[bytes], path: str, what: str) -> MastersLock:

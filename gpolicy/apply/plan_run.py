@@ -5,15 +5,12 @@ Each reads the cluster, compares the plan with it, runs its steps, and reads the
 
 from __future__ import annotations
 
-import os
 import secrets
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gpolicy import __version__
 from gpolicy.apply.carrying import Carrier, CarryingError, StoppedError, effect_name, told, written_serials
 from gpolicy.apply.journal import DISTRUSTED, FORMAT_VERSION, KIND, Direction, EventName, Fate, History, mark_start
 from gpolicy.apply.journal_file import JournalError, begin_run
@@ -157,7 +154,7 @@ class PlanRun(Carrier):
                     did = [effect for effect in task.command.effects if effect_name(effect) in attempt.did]
                     settled.effects[task.key] = did
                 case Fate.BEGUN:
-                    self.progressing.note(f"step {task.key} ({task.title}) had begun: asking Ganeti what became of it")
+                    self.note(f"step {task.key} ({task.title}) had begun: asking Ganeti what became of it")
                     outcome = self.resolve(task, attempt.mark, attempt.job, JobOutcome(JobResult.UNKNOWN))
                     if self._was_done(task, outcome):
                         self.found_done(task)
@@ -203,7 +200,7 @@ class PlanRun(Carrier):
             why = "the cluster has changed since the last run; nothing was taken back"
             refuse_differences(mine, why, self.plan.noun)
             for item in differences:
-                self.progressing.note(f"changed by somebody else, and left alone: {told(item)}")
+                self.note(f"changed by somebody else, and left alone: {told(item)}")
             left = [
                 task
                 for task in undo
@@ -234,7 +231,6 @@ class PlanRun(Carrier):
             EventName.BEGIN,
             kind=KIND,
             format_version=FORMAT_VERSION,
-            gpolicy=__version__,
             journal=self._journal_id,
             direction=self.direction.value,
             resumed=self.history is not None,
@@ -243,8 +239,6 @@ class PlanRun(Carrier):
             cluster=self.plan.cluster,
             destination=self.runner.destination,
             steps=len(self.plan.steps),
-            pid=os.getpid(),
-            host=socket.gethostname(),
         )
         try:
             yield

@@ -7,7 +7,7 @@ from typing import Final
 
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.journal import Direction, History, mark_start
-from gpolicy.apply.runner import JobStatus, Runner
+from gpolicy.apply.runner import Runner
 from gpolicy.apply.tasks import (
     ClusterIdentity,
     LeafDifference,
@@ -22,7 +22,6 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.releases import release_of
 from gpolicy.impact.declared_guards import judge_declared_again
-from gpolicy.impact.declared_guards import measures_nodes as plan_measures_nodes
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
 from gpolicy.plan.change import words
 from gpolicy.plan.effects import Effect
@@ -105,16 +104,11 @@ def nothing_done(plan: Procedure, runner: Runner, state: ClusterState) -> tuple[
     differences, notes = compare_plan(plan, Sight.of(state, instances=plan.moves_instances), (), {})
     refuse_differences(differences, _CHANGED.format(plan.noun), plan.noun)
     for job in runner.marked_jobs(mark_start(plan.digest, "")):
-        if job.status is JobStatus.PENDING:
+        if job.pending:
             way = "continue with the journal of the run that began it (--resume, --journal FILE)"
             hint = f"{way}, or wait for its end and make a fresh {plan.noun}"
             raise RefusedError(f"job {job.number} of this {plan.noun} is under way; nothing was done", hint=hint)
     return tuple(notes)
-
-
-def measures_nodes(plan: Procedure) -> bool:
-    """Return whether a guard of `plan` can be judged again only with what nodes measure."""
-    return isinstance(plan, Plan) and plan_measures_nodes(plan)
 
 
 def guards_now(plan: Plan, state: ClusterState, tell: Tell = silent, *, begun: bool = False) -> tuple[GuardResult, ...]:

@@ -9,19 +9,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from gpolicy.cluster.process import after
 from gpolicy.cluster.record import JOB_RUNS
-from gpolicy.cluster.sources import DESTINATIONS, open_master, open_rapi
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import RequestError
 from gpolicy.ganeti.commands import Route
-from gpolicy.guessing import closest
 from gpolicy.plan.step import PlannedCommand
-
-if TYPE_CHECKING:
-    from gpolicy.cluster.sources import SourceOptions
 
 
 class JobResult(StrEnum):
@@ -45,35 +39,26 @@ class JobOutcome:
     waiting: bool = False
 
 
-class JobStatus(StrEnum):
-    """What Ganeti's queue says of a job."""
-
-    PENDING = "pending"
-    SUCCESS = "success"
-    FAILED = "failed"
-    GONE = "gone"  # archived: nobody knows any more
-
-
 FAILURE: Final = "error"
 """Ganeti's word for a job that failed."""
 
 
-def job_status(word: str | None) -> JobStatus:
-    """Return the status for Ganeti's own word."""
+def job_result(word: str | None) -> JobResult | None:
+    """Return the result for Ganeti's own word for the status of a job; None for an archived one: nobody knows."""
     if word in JOB_RUNS:
-        return JobStatus.PENDING
+        return JobResult.UNKNOWN
     if word == "success":
-        return JobStatus.SUCCESS
-    return JobStatus.FAILED if word in (FAILURE, "canceled") else JobStatus.GONE
+        return JobResult.SUCCESS
+    return JobResult.FAILED if word in (FAILURE, "canceled") else None
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedJob:
-    """A job that carries a mark in its reason."""
+    """A job that carries a mark in its reason; it is `pending` until it has ended."""
 
     number: int
     mark: str
-    status: JobStatus
+    pending: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,20 +233,3 @@ class SharedStopRequests(StopRequests):
     @property
     def _is_original(self) -> bool:
         return os.getpid() == self._original
-
-
-def open_runner(destination: str, options: SourceOptions, patience: Patience, stop: StopRequests) -> Runner:
-    """Return the runner for `destination`, without connecting. Raise RequestError for an invalid destination."""
-    scheme, _, rest = destination.partition(":")
-    if destination == "local:" or (scheme == "ssh" and rest.startswith("//")):
-        from gpolicy.apply.command_runner import CommandRunner  # noqa: PLC0415
-
-        return CommandRunner(open_master(destination, options), patience, stop)
-    if scheme == "rapi" and rest.startswith("//"):
-        from gpolicy.apply.rapi_runner import RapiRunner  # noqa: PLC0415
-
-        return RapiRunner(open_rapi(destination, options), options.rapi_insecure, patience, stop)
-    shown = f"{scheme[:20]!r}" if scheme else "this"  # the rest of a wrong address may hold a password
-    near = closest(scheme[:20], DESTINATIONS)
-    known = DESTINATIONS[near] if near else f"one of: {'; '.join(DESTINATIONS.values())}"
-    raise RequestError(f"a plan cannot be applied to {shown}", hint=f"write {known}")

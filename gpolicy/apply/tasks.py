@@ -15,7 +15,7 @@ from gpolicy.apply.journal import Fate, StepAttempt
 from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Identity, Unreadable
 from gpolicy.ganeti.commands import Route
-from gpolicy.ganeti.parameter import Path, Value, Values
+from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.plan.change import NAME, TAGS
 from gpolicy.plan.effects import (
@@ -101,8 +101,9 @@ def compare_plan(
     `serials` are numbers that were seen after our own steps. They count only where a value that the plan touches
     cannot be read: Ganeti raises them on writes that change nothing, too.
     """
-    by_serial, notes = _by_serial(plan, sight, serials)
-    return [*compare_objects(plan, sight, done), *by_serial], notes
+    before = {name: serials.get(name, item.identity.serial_no) for name, item in plan.observed.items()}
+    found, notes = by_serial((effect for step in plan.steps for effect in step.command.effects), sight, before)
+    return [*compare_objects(plan, sight, done), *found], notes
 
 
 def compare_objects(plan: Procedure, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:
@@ -122,11 +123,14 @@ def compare_contents(
     """Return how objects differ, after the effects `done`; of one that is missing on one side, only that."""
     differences: list[LeafDifference] = []
     for name in names:
-        if name in expected and name in found:
-            leaves = leaf_differences(name, expected[name], found[name], gaps)
-            differences += [item for item in leaves if not filled_in(item, done)]
-        else:
-            differences.append(gone(name) if name in expected else appeared(name))
+        old, new = expected.get(name), found.get(name)
+        if old is None or new is None:
+            differences.append(gone(name) if new is None else appeared(name))
+            continue
+        for path in dict.fromkeys((*old, *new)):
+            item = LeafDifference(name, path, old.get(path), new.get(path))
+            if item.expected != item.found and shown_by(gaps, name, path) and not filled_in(item, done):
+                differences.append(item)
     return differences
 
 
@@ -138,17 +142,6 @@ def gone(name: str) -> LeafDifference:
 def appeared(name: str) -> LeafDifference:
     """Return the difference of an object that should not be there."""
     return LeafDifference(name, (), "not there", "there")
-
-
-def leaf_differences(
-    name: str, expected: Values, found: Values, gaps: Sequence[Unreadable] = ()
-) -> list[LeafDifference]:
-    """Return the leaves of one object that differ, as far as both were shown."""
-    return [
-        LeafDifference(name, path, expected.get(path), found.get(path))
-        for path in dict.fromkeys((*expected, *found))
-        if expected.get(path) != found.get(path) and shown_by(gaps, name, path)
-    ]
 
 
 def filled_in(difference: LeafDifference, effects: Iterable[Effect]) -> bool:
@@ -182,17 +175,25 @@ def _other_objects(plan: Procedure, sight: Sight, renamed: set[str]) -> list[Lea
     ]
 
 
-def _by_serial(plan: Procedure, sight: Sight, serials: Mapping[str, int]) -> tuple[list[LeafDifference], list[str]]:
-    """Return the objects whose serial number has to stand for values that cannot be read, and differs."""
+def by_serial(
+    effects: Iterable[Effect], sight: Sight, before: Mapping[str, int | None]
+) -> tuple[list[LeafDifference], list[str]]:
+    """Return the objects of `effects` whose serial number has to stand for values that cannot be read, and differs.
+
+    Own values are what a source may not show. `before` are the numbers to compare with. Return also, in words, what
+    could not be compared or is unchanged.
+    """
+    hidden: dict[str, list[Path]] = {}
+    for effect in effects:
+        if is_own_value(effect.path) and not sight.shows(effect.object, effect.path):
+            hidden.setdefault(effect.object, []).append(effect.path)
     found: list[LeafDifference] = []
     notes: list[str] = []
-    for name, hidden in hidden_leaves(effect for step in plan.steps for effect in step.command.effects).items():
-        paths = [path for path in hidden if not sight.shows(name, path)]
-        if not paths or name not in plan.observed:
+    for name, paths in hidden.items():
+        if name not in before:
             continue
         what = ", ".join(path_text(path) for path in paths[:3]) + (" and others" if len(paths) > 3 else "")
-        seen = serials.get(name, plan.observed[name].identity.serial_no)
-        now = sight.identities[name].serial_no if name in sight.identities else None
+        seen, now = before[name], sight.serials().get(name)
         if seen is None or now is None:
             notes.append(f"{name}: neither {what} nor a serial number can be read this way; assumed to be unchanged")
         elif seen != now:
@@ -200,15 +201,6 @@ def _by_serial(plan: Procedure, sight: Sight, serials: Mapping[str, int]) -> tup
         else:
             notes.append(f"{name}: {what} cannot be read this way; its serial number is unchanged")
     return found, notes
-
-
-def hidden_leaves(effects: Iterable[Effect]) -> dict[str, list[Path]]:
-    """Return the own values that effects change, by object: those that a source may not show."""
-    leaves: dict[str, list[Path]] = {}
-    for effect in effects:
-        if is_own_value(effect.path):
-            leaves.setdefault(effect.object, []).append(effect.path)
-    return leaves
 
 
 def elsewhere(plan: Plan, state: ClusterState) -> str | None:
@@ -302,16 +294,11 @@ def forward(plan: Procedure) -> list[Task]:
 def backward(plan: Procedure, steps: Collection[str]) -> list[Task]:
     """Return the tasks that undo those of `steps`."""
     return [
-        Task(undo_key(step.id, number), step.id, f"undo step {step.id}: {step.title}", command)
+        Task(f"{step.id}-undo-{number}", step.id, f"undo step {step.id}: {step.title}", command)
         for step in ways_back(plan.steps)
         if step.id in steps
         for number, command in enumerate(step.inverse.commands, start=1)
     ]
-
-
-def undo_key(step: str, number: int) -> str:
-    """Return the key of the task that is the `number`th to undo a step."""
-    return f"{step}-undo-{number}"
 
 
 class Decision(StrEnum):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpolicy.errors import InputError
-from gpolicy.findings import BASELINE, Accepted, Finding, Span, info_rule
+from gpolicy.findings import BASELINE, Accepted, Finding, RuleInfo, Severity, Span
 from gpolicy.opening import read_named, reason
 from gpolicy.policy.files import Boundary, boundary, relative_path
 from gpolicy.policy.source_file import Files, YamlMapping
@@ -24,7 +24,10 @@ FORMAT_VERSION: Final = "1.0"
 _MAX_BYTES: Final = 64 * 1024**2
 _MAX_COUNT: Final = 1_000_000
 
-BASELINE_STALE: Final = info_rule("GP915", "baseline-stale")(
+BASELINE_STALE: Final = RuleInfo(
+    code="GP915",
+    name="baseline-stale",
+    severity=Severity.INFO,
     summary="The baseline accepts a finding that no longer exists.",
     rationale="Remove fixed findings from the baseline, or the same mistake can come back unseen.",
 )

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from gpolicy.cli.pager import switch_pager
+from gpolicy.cli.terminal import switch_pager
 from gpolicy.cli.typer_defaults import with_typer_defaults
 from gpolicy.errors import UsageError
 from gpolicy.guessing import did_you_mean

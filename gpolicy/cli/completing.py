@@ -22,7 +22,7 @@ from typer.main import get_command
 
 from gpolicy.cli.app import VERBS, app, summary
 from gpolicy.cli.options import STATE_VARIABLE
-from gpolicy.cluster.sources import FILE_SCHEMES, SCHEMES, SourceOptions, read_state
+from gpolicy.cluster.sources import DESTINATIONS, FILE_SCHEMES, SCHEMES, SourceOptions, read_state
 from gpolicy.report.forms import forms_of
 
 if TYPE_CHECKING:
@@ -256,12 +256,6 @@ def _labels(line: _Line, word: str) -> Choices:  # noqa: ARG001
     return _plain(dict.fromkeys(found), "label of clusters")
 
 
-def _destination(line: _Line, word: str) -> Choices:  # noqa: ARG001
-    from gpolicy.cluster.sources import DESTINATIONS  # noqa: PLC0415
-
-    return _address(word, DESTINATIONS)
-
-
 def _address(word: str, schemes: Mapping[str, str]) -> Choices:
     scheme, colon, _ = word.partition(":")
     if colon:
@@ -365,14 +359,10 @@ def _objects(line: _Line, word: str) -> Choices:
     yield from ((f"node/{name}", about) for name, about in _nodes(line, word))
 
 
-def _tests(line: _Line, word: str) -> Choices:  # noqa: ARG001
-    return _plain(_in_policy(line, "Test", "tests"), "test of the policy") if line.verb == "test" else ()
-
-
 _VALUES: Final[dict[str, Callable[[_Line, str], Choices]]] = {
     "state": _state,
     "label": _labels,
-    "to": _destination,
+    "to": lambda _line, word: _address(word, DESTINATIONS),
     "group": _groups,
     "allow": _guards,
     "template": _templates,
@@ -395,7 +385,9 @@ _VALUES: Final[dict[str, Callable[[_Line, str], Choices]]] = {
     "exclude": _objects,
     "word": _words,
     "request": _request,
-    "name": _tests,
+    "name": lambda line, _word: (
+        _plain(_in_policy(line, "Test", "tests"), "test of the policy") if line.verb == "test" else ()
+    ),
     "shell": lambda _line, _word: _plain(SHELLS),
 }
 """What completes the values of parameters, by the names of these. Other paths are files, other values are free."""

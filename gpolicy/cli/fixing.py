@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from difflib import Match, SequenceMatcher
+from io import StringIO
 
 from gpolicy.checking.checking import Checked
-from gpolicy.checking.fixing import CheckResult, FixedPolicy, fix_policy
+from gpolicy.checking.fixing import CheckResult, fix_policy
 from gpolicy.checking.repository import Checker, editable_files
 from gpolicy.cli.console import write_diff
 from gpolicy.cli.terminal import working
@@ -47,7 +48,10 @@ def diff(checker: Checker) -> int:
         write_diff(sys.stdout, unified_diff(file, run.original[file], fixed.texts[file]))
     if not fixed.texts:
         return int(ExitCode.FINE)
-    _say_how_many(fixed)
+    sys.stdout.flush()
+    files, left = count(len(fixed.texts), "file"), len(fixed.left.findings)
+    rest = f"{count(left, 'finding')} that it cannot fix would remain" if left else "none would remain"
+    sys.stderr.write(f"--fix would fix {count(len(fixed.fixed), 'finding')} in {files}; {rest}\n")
     return int(ExitCode.FINDINGS)
 
 
@@ -74,7 +78,7 @@ class _Run:
 
 def unified_diff(file: str, before: str, after: str) -> Iterator[str]:
     """Yield the lines of a diff that `patch -p0` takes. Only a line feed ends a line here."""
-    old, new = _lines(before), _lines(after)
+    old, new = list(StringIO(before)), list(StringIO(after))
     header = f"--- {printable(file)}\n+++ {printable(file)}\n"
     for hunk in _SharedLines(None, old, new).get_grouped_opcodes():
         (_, first, _, second, _), (_, _, end, _, stop) = hunk[0], hunk[-1]
@@ -114,20 +118,7 @@ class _SharedLines(SequenceMatcher[str]):
         return super().find_longest_match(alo, ahi, blo, bhi)
 
 
-def _lines(text: str) -> list[str]:
-    lines = text.split("\n")
-    return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
-
-
 def _line(finding: Finding) -> str:
     place = f"{finding.span}: " if finding.span else ""
     what = finding.fix.message if finding.fix else ""
     return f"{place}fixed {finding.code} {finding.name}: {what}"
-
-
-def _say_how_many(fixed: FixedPolicy) -> None:
-    files = count(len(fixed.texts), "file")
-    sys.stdout.flush()
-    left = len(fixed.left.findings)
-    rest = f"{count(left, 'finding')} that it cannot fix would remain" if left else "none would remain"
-    sys.stderr.write(f"--fix would fix {count(len(fixed.fixed), 'finding')} in {files}; {rest}\n")

@@ -21,17 +21,16 @@ _STANDARD_INPUT = Path("-")
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """One file: its content as bytes and as text, and its new text."""
+    """One file: its content, and its new one."""
 
     path: Path
-    data: bytes
     text: str
     formatted: Formatted
     within: Boundary | None = None
 
     @property
     def changed(self) -> bool:
-        return self.formatted.text.encode() != self.data
+        return self.formatted.text != self.text
 
 
 def format_files(paths: list[Path], *, check: bool, diff: bool) -> int:
@@ -68,12 +67,11 @@ def _standard_input(*, check: bool, diff: bool) -> int:
     if diff:
         _write_diffs([item] if item.changed else [])
     elif not check:
-        data = item.formatted.text.encode() if item.changed else item.data
         if sys.stdout.isatty():
-            sys.stdout.write(data.decode())
+            sys.stdout.write(item.formatted.text)
         else:
             sys.stdout.flush()
-            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.write(item.formatted.text.encode())
     return int(ExitCode.FINDINGS if broken or ((check or diff) and item.changed) else ExitCode.FINE)
 
 
@@ -91,7 +89,7 @@ def _format(path: Path, data: bytes, within: Boundary | None = None) -> _Done:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise InputError(f"{_name(path)}: not UTF-8 text (byte {error.start})", hint="nothing was changed") from None
-    return _Done(path, data, text, format_text(text, _name(path)), within)
+    return _Done(path, text, format_text(text, _name(path)), within)
 
 
 def _name(path: Path) -> str:
@@ -121,7 +119,7 @@ def _write(changed: list[_Done]) -> list[_Done]:
         except OSError as error:
             complain(f"{item.path}: not formatted: {reason(error)}", None)
             continue
-        replacements.append(Replacement(item.path, item.data, item.formatted.text.encode(), target))
+        replacements.append(Replacement(item.path, item.text.encode(), item.formatted.text.encode(), target))
         written.append(item)
     replace_files(replacements)
     return written

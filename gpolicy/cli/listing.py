@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,34 +29,22 @@ _AT_ONCE = 16
 _MOST_TOLD = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
-    """What one cluster answered, and when; or why it did not."""
-
-    contact: Contact | None = None
-    error: str | None = None
-    at: str | None = None
-
-    @property
-    def read_at(self) -> str | None:
-        """When its state was read, None if that is not known."""
-        if self.contact is None or self.contact.taken_at is None:
-            return self.at
-        return self.contact.taken_at or None
+_Seen = Contact | Failed | None
+"""What one cluster answered, with the time when its state was read, or why it did not; None: it was not asked."""
 
 
 def clusters(path: Path | None, labels: Sequence[str], shown: Outputs, *, seconds: float, offline: bool) -> int:
     """List the clusters of the settings file; return the exit code."""
     named = all_clusters_near(path)
     targets = [target_of(cluster, None, None) for cluster in labelled_clusters(named, labels)]
-    seen = [_Seen()] * len(targets) if offline else _look(targets, seconds)
-    silent = [item for item in seen if item.error is not None]
+    seen = [None] * len(targets) if offline else _look(targets, seconds)
+    pairs = zip(targets, seen, strict=True)
+    silent = [f"{target.name}: {item.reason}" for target, item in pairs if isinstance(item, Failed)]
     mistake = next((_one_line(found) for found in settings_mistakes([path or Path()])), "")
     now = time.strftime(FORM, time.gmtime())
     verdict = count(len(targets), "cluster")
     if not offline:
         verdict += f", {len(silent)} of them without an answer" if silent else ", all answer"
-    silence = [f"{target.name}: {item.error}" for target, item in zip(targets, seen, strict=True) if item.error]
     verdict += "; the settings file has a mistake" if mistake else ""
     report = Report(
         exit_code=int(ExitCode.COULD_NOT_RUN if silent else ExitCode.FINE),
@@ -67,8 +55,8 @@ def clusters(path: Path | None, labels: Sequence[str], shown: Outputs, *, second
             verdict=verdict,
             tone=Tone.BAD if silent or mistake else Tone.GOOD,
             sections=(_section(targets, seen, now, offline=offline),),
-            next=(*silence, mistake)[:_MOST_TOLD],
-            notes=(*silence, mistake),
+            next=(*silent, mistake)[:_MOST_TOLD],
+            notes=(*silent, mistake),
             provenance=Provenance(made_at=now),
         ),
         own={"json": lambda: json_text(_data(targets, seen) | {"settings_mistake": mistake or None})},
@@ -80,21 +68,21 @@ def _one_line(found: Finding) -> str:
     return "; ".join(filter(None, (f"{found.span}: {found.message}", found.hint)))
 
 
-def _look(targets: Sequence[Target], seconds: float) -> list[_Seen]:
+def _look(targets: Sequence[Target], seconds: float) -> Sequence[_Seen]:
     progress = ProgressLines([target.name for target in targets], quiet=True)
     jobs = [partial(_seen, target, seconds) for target in targets]
     found = work_side_by_side(jobs, most=_AT_ONCE, seconds=seconds, watcher=progress.watcher)
     progress.close()
-    return [_Seen(error=item.reason) if isinstance(item, Failed) else item for item in found]
+    return found
 
 
-def _seen(target: Target, seconds: float) -> _Seen:
+def _seen(target: Target, seconds: float) -> Contact | Failed:
     """Ask one cluster for its configuration, in a process of its own."""
     try:
         found = contact(target.state or "", target.options_within(seconds))
     except (GpolicyError, OSError) as error:
-        return _Seen(error=error.message if isinstance(error, GpolicyError) else str(error))
-    return _Seen(contact=found, at=time.strftime(FORM, time.gmtime()))
+        return Failed(error.message if isinstance(error, GpolicyError) else str(error))
+    return found if found.taken_at is not None else replace(found, taken_at=time.strftime(FORM, time.gmtime()))
 
 
 def _section(targets: Sequence[Target], seen: Sequence[_Seen], now: str, *, offline: bool) -> Section:
@@ -106,7 +94,7 @@ def _section(targets: Sequence[Target], seen: Sequence[_Seen], now: str, *, offl
             *(_labels(target).get(key, NOTHING) for key in labels),
             _policy(target),
             Name(target.state or ""),
-            *(() if offline else _answer(item, now)),
+            *_answer(item, now),
         )
         for target, item in zip(targets, seen, strict=True)
     ]
@@ -131,10 +119,12 @@ def _policy(target: Target) -> Cell:
 
 
 def _answer(item: _Seen, now: str) -> tuple[str, ...]:
-    if item.contact is None:
+    if item is None:
+        return ()
+    if isinstance(item, Failed):
         return "no", NOTHING, NOTHING, NOTHING
-    age = age_words(item.read_at, now).removeprefix("state ").removeprefix("read ") if item.read_at else "not known"
-    return "yes", item.contact.name or NOTHING, item.contact.version or NOTHING, age
+    age = age_words(item.taken_at, now).removeprefix("state ").removeprefix("read ") if item.taken_at else "not known"
+    return "yes", item.name or NOTHING, item.version or NOTHING, age
 
 
 def _labels(target: Target) -> dict[str, str]:
@@ -151,10 +141,10 @@ def _data(targets: Sequence[Target], seen: Sequence[_Seen]) -> dict[str, Any]:
                 "policy": str(target.policy) if target.named and target.named.policy else None,
                 "state": target.state,
                 "destination": target.named.destination if target.named else None,
-                "cluster_name": (item.contact.name or None) if item.contact else None,
-                "software_version": item.contact.version if item.contact else None,
-                "state_read_at": item.read_at,
-                "error": item.error,
+                "cluster_name": (item.name or None) if isinstance(item, Contact) else None,
+                "software_version": item.version if isinstance(item, Contact) else None,
+                "state_read_at": (item.taken_at or None) if isinstance(item, Contact) else None,
+                "error": item.reason if isinstance(item, Failed) else None,
             }
             for target, item in zip(targets, seen, strict=True)
         ],

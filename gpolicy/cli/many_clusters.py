@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.cli.output import Report, display_on, report_text
-from gpolicy.cli.pager import write_long
 from gpolicy.cli.provenance import provenance_of
 from gpolicy.cli.targets import Target, Targets, Work
-from gpolicy.cli.terminal import StatusLine
+from gpolicy.cli.terminal import StatusLine, write_long
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.fleet.workers import Failed, Watcher, work_side_by_side
 from gpolicy.json_values import json_text

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpolicy.cli.many_clusters import reports_of
 from gpolicy.cli.output import show_errors
-from gpolicy.cli.pager import write_long
-from gpolicy.cli.terminal import complain
+from gpolicy.cli.terminal import complain, write_long
 from gpolicy.cluster.sources import SCHEMES
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.opening import file_to_write, read_below, write_public

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from gpolicy.cli.console import write_commands
-from gpolicy.cli.pager import write_long
-from gpolicy.cli.terminal import wants_colour
+from gpolicy.cli.terminal import wants_colour, write_long
 from gpolicy.errors import UsageError
 from gpolicy.opening import real_path
 from gpolicy.printable import as_text, count, some

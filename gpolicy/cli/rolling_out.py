@@ -5,52 +5,40 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.journal_file import set_aside
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name
 from gpolicy.apply.runner import SharedStopRequests
-from gpolicy.cli.applying import ApplyRequest
-from gpolicy.cli.consent import can_ask, says_yes
-from gpolicy.cli.interrupts import Signals
+from gpolicy.cli.applying import ApplyRequest, Signals, can_ask, says_yes
 from gpolicy.cli.many_clusters import show_fleet
-from gpolicy.cli.options import signers_for
+from gpolicy.cli.options import RolledOutClusters, signers_for
 from gpolicy.cli.provenance import provenance_of
-from gpolicy.cli.rollout_hands import SideBySide
-from gpolicy.cli.rollout_members import ClusterPlan, Preview
+from gpolicy.cli.rollout_members import ClusterPlan, Preview, SideBySide
 from gpolicy.cli.targets import refuse_rapi_options, rollout_near, target_of
 from gpolicy.cli.terminal import complain
 from gpolicy.cluster.json_input import read_bytes
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
 from gpolicy.fleet.choosing import labelled_clusters
-from gpolicy.fleet.named_clusters import RolloutSettings, RolloutWave, waves_of
+from gpolicy.fleet.named_clusters import NamedCluster, RolloutSettings, RolloutWave, waves_of
 from gpolicy.opening import real_path
 from gpolicy.printable import as_text, count, some
 from gpolicy.report.fleet_report import worst_exit_code
+from gpolicy.report.forms import Display
 from gpolicy.report.rollout_answer import RolledOut, rollout_index, rollout_reports
 from gpolicy.rollout.rollout_journal import NAME, RolloutHistory, rollout_history
 from gpolicy.rollout.rollout_run import (
     COMPLETE,
     REVERTED,
-    Action,
-    Carry,
-    LookResult,
-    Member,
     PlanStage,
     RolloutRun,
     lost_journals,
     stage_of,
 )
-
-if TYPE_CHECKING:
-    from gpolicy.cli.options import RolledOutClusters
-    from gpolicy.fleet.named_clusters import NamedCluster
-    from gpolicy.report.forms import Display
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,16 +59,11 @@ class _Rollout:
     """The clusters that have a plan, in waves; `without` are those that were chosen and have none."""
 
     request: RolloutRequest
-    clusters: Mapping[str, NamedCluster]
     waves: tuple[RolloutWave, ...]
     members: Mapping[str, ClusterPlan]
     settings: RolloutSettings
     without: tuple[str, ...]
     choice: str  # the options that chose the clusters
-
-    @property
-    def direction(self) -> Direction:
-        return Direction.ROLLBACK if self.request.rollback else Direction.APPLY
 
     @property
     def journal(self) -> Path:
@@ -122,7 +105,6 @@ def _rollout(asked: RolledOutClusters, request: RolloutRequest) -> _Rollout:
         raise UsageError(f"{request.plans}: no plan of {some([item.name for item in chosen])}", hint=hint)
     return _Rollout(
         request=request,
-        clusters={cluster.name: cluster for cluster in planned},
         waves=waves_of(planned, settings),
         members={cluster.name: _member(cluster, request) for cluster in planned},
         settings=settings,
@@ -141,9 +123,8 @@ def _member(cluster: NamedCluster, request: RolloutRequest) -> ClusterPlan:
         raise InputError(f"{cluster.source}: the cluster {cluster.name} has no destination", hint=hint)
     target, plan = target_of(cluster, None, None, volumes=request.volumes), _plan_of(cluster, request)
     return ClusterPlan(
-        name=cluster.name,
+        cluster=cluster,
         digest=f"sha256:{hashlib.sha256(read_bytes(plan)).hexdigest()}",
-        policy=cluster.policy,
         request=ApplyRequest(
             plan=plan,
             destination=cluster.destination,
@@ -169,45 +150,39 @@ def _run(rollout: _Rollout, hands: SideBySide, stop: SharedStopRequests, display
     refused = {name: found.refusal for name, found in previews.items() if found.refusal is not None}
     run = RolloutRun(
         waves=rollout.waves,
-        members={name: Member(item.digest, _steps(item, previews.get(name))) for name, item in members.items()},
+        plans=digests,
+        steps={name: _steps(item, previews.get(name)) for name, item in members.items()},
         hands=hands,
         journal_file=rollout.journal,
-        progressing=_Voice(),
-        direction=rollout.direction,
+        say=_say,
+        direction=Direction.ROLLBACK if request.rollback else Direction.APPLY,
         history=history,
         seconds=rollout.settings.pause,
         stop=stop,
         outcomes=dict(refused),
     )
-    if not refused or request.rollback:
-        _say(_consent(rollout, previews, run.stages()))
-        hands.shown = {name: found.keys for name, found in previews.items()}
-        if any(hands.shown.values()) and not request.yes and not says_yes(back=request.rollback):
-            complain("nothing was done", None)
-            return int(ExitCode.FINDINGS)
-        if earlier is not None:
-            kept = set_aside(rollout.journal, next(iter(earlier.plans.values()), ""))
-            complain(f"{rollout.journal} was the journal of earlier plans; it is kept as {kept.name}", None)
-        failure = _go(run, Signals(stop))
-    else:
-        failure = None
+    if refused and not request.rollback:
         complain("nothing was done: not every cluster can be begun", None)
         _say(f"{name}: {line}" for name, found in previews.items() if found.refusal for line in found.lines)
-    code = _show(rollout, run, display)
-    if failure is not None:
-        raise failure
-    return code
-
-
-def _go(run: RolloutRun, signals: Signals) -> GpolicyError | None:
+        return _show(rollout, run, display)
+    _say(_consent(rollout, previews, run.stages()))
+    hands.shown = {name: found.keys for name, found in previews.items()}
+    if any(hands.shown.values()) and not request.yes and not says_yes(back=request.rollback):
+        complain("nothing was done", None)
+        return int(ExitCode.FINDINGS)
+    if earlier is not None:
+        kept = set_aside(rollout.journal, next(iter(earlier.plans.values()), ""))
+        complain(f"{rollout.journal} was the journal of earlier plans; it is kept as {kept.name}", None)
+    signals = Signals(stop)
     signals.catch()
     try:
         run.go()
-    except GpolicyError as error:
-        return error
+    except GpolicyError:
+        _show(rollout, run, display)
+        raise
     finally:
         signals.release()
-    return None
+    return _show(rollout, run, display)
 
 
 def _refuse_other_journals(rollout: _Rollout, history: RolloutHistory | None) -> None:
@@ -254,7 +229,8 @@ def _consent(rollout: _Rollout, previews: Mapping[str, Preview], stages: Mapping
     if rollout.without:
         yield f"no plan in {rollout.request.plans}, left out: {', '.join(rollout.without)}"
     for wave in reversed(rollout.waves) if back else rollout.waves:
-        yield f"wave {_number(rollout.waves, wave)}"
+        number = rollout.waves.index(wave) + 1
+        yield f"wave {number} of {len(rollout.waves)} ({wave.label}): {', '.join(wave.clusters)}"
         for name in wave.clusters:
             found = previews.get(name)
             if found is None:
@@ -267,17 +243,13 @@ def _consent(rollout: _Rollout, previews: Mapping[str, Preview], stages: Mapping
                 yield from more
 
 
-def _number(waves: Sequence[RolloutWave], wave: RolloutWave) -> str:
-    return f"{waves.index(wave) + 1} of {len(waves)} ({wave.label}): {', '.join(wave.clusters)}"
-
-
 def _show(rollout: _Rollout, run: RolloutRun, display: Display) -> int:
     stages = run.stages()
     waves = {name: wave.label for wave in rollout.waves for name in wave.clusters}
     clusters = [
         RolledOut(
             name=name,
-            labels=rollout.clusters[name].labels,
+            labels=rollout.members[name].cluster.labels,
             wave=waves[name],
             stage=stages[name],
             plan=str(rollout.members[name].request.plan),
@@ -290,7 +262,7 @@ def _show(rollout: _Rollout, run: RolloutRun, display: Display) -> int:
     ]
     back = rollout.request.rollback
     reports = rollout_reports(clusters, back=back)
-    provenance = provenance_of([rollout.clusters[clusters[0].name].source])
+    provenance = provenance_of([rollout.members[clusters[0].name].cluster.source])
     notes = tuple(_notes(rollout, worst_exit_code(reports)))
     show_fleet(rollout_index(clusters, reports, provenance, notes, back=back), reports, display, "apply")
     return worst_exit_code(reports)
@@ -307,25 +279,6 @@ def _notes(rollout: _Rollout, code: int) -> Iterator[str]:
             yield f"go on with `{command} --resume`, or take back what was done with `{command} --rollback`"
 
 
-class _Voice:
-    """Tells on standard error how far a roll-out is."""
-
-    def wave(self, action: Action, number: int, count: int) -> None:
-        """A wave begins, or the look at it."""
-        what = "wave" if isinstance(action, Carry) else "looking at wave"
-        names = action.clusters if isinstance(action, Carry) else action.wave.clusters
-        _say([f"{what} {number} of {count} ({action.wave.label}): {', '.join(names)}"])
-
-    def pausing(self, seconds: float) -> None:
-        """The roll-out waits before it looks at a wave."""
-        _say([f"waiting {seconds:g} s before the look at this wave"])
-
-    def looked(self, cluster: str, look: LookResult) -> None:
-        """A cluster was looked at."""
-        _say(f"{cluster}: {text}" for text in (look.troubles or ("all is well",)))
-        _say(f"{cluster}:   note: {text}" for text in look.notes)
-
-
-def _say(lines: Iterator[str] | Sequence[str]) -> None:
+def _say(lines: Iterable[str]) -> None:
     sys.stderr.write(as_text(lines))
     sys.stderr.flush()

@@ -1,19 +1,20 @@
 """What a roll-out does with one of its clusters: show what is to be done, do it, look at the cluster afterwards.
 
-Each of these runs in a process of its own.
+Each of these runs in a process of its own, side by side with those of other clusters.
 """
 
 from __future__ import annotations
 
 import io
+import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO, TypeVar
 
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.journal import History, read_history
@@ -22,33 +23,41 @@ from gpolicy.apply.plan_run import Intention
 from gpolicy.apply.preconditions import RefusedError, nothing_done, right_cluster
 from gpolicy.apply.runner import StopRequests
 from gpolicy.checking.settings_tables import settings_for
-from gpolicy.cli.applying import ApplyRequest, read_for, run_plan, runner_for, tell_end, tell_error
+from gpolicy.cli.applying import (
+    ApplyRequest,
+    Signals,
+    consent_lines,
+    read_for,
+    run_plan,
+    runner_for,
+    tell_end,
+    tell_error,
+)
 from gpolicy.cli.checking import checked_policy, reader_today
-from gpolicy.cli.consent import consent_lines
-from gpolicy.cli.interrupts import Signals
+from gpolicy.cli.many_clusters import ProgressLines
 from gpolicy.cli.terminal import complain
+from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import find_drift
 from gpolicy.errors import ExitCode, GpolicyError
-from gpolicy.plan.plan import check_safe, policy_digest
+from gpolicy.fleet.named_clusters import NamedCluster
+from gpolicy.fleet.workers import Failed, results_as_they_come
+from gpolicy.plan.plan import Plan, check_safe, policy_digest
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.rollout.rollout_run import LookResult, RunResult, look_at
 
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.plan.plan import Plan
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPlan:
-    """A cluster with its plan. `request` is what is asked of all; `digest` that of the file when it was found.
+    """A cluster of the settings file with its plan.
 
-    `policy` is the policy that the settings file gives the cluster.
+    `request` is what is asked of all; `digest` that of the file when it was found.
     """
 
-    name: str
+    cluster: NamedCluster
     digest: str
     request: ApplyRequest
-    policy: Path | None
 
     def journal(self) -> History | None:
         """Return what the journal beside the plan says, also if it is another plan's. Raise InputError if damaged."""
@@ -137,13 +146,14 @@ def carry(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests) -> R
     """Run the plan, or take it back: no task but those that were `shown`. Each line says whose it is."""
     Signals(stop, silent=True).catch()
     request = member.run_request()
-    with _speaking_as(member.name):
+    speaker = _Speaker(member.cluster.name, sys.stderr)
+    with redirect_stdout(speaker), redirect_stderr(speaker):
         try:
             plan = member.read_plan()
             if not request.rollback:
                 check_safe(plan)
-            ended = run_plan(request, plan, runner_for(request, stop), partial(_agree, shown), stop)
-            code = tell_end(request, plan, ended)
+            look = run_plan(request, plan, runner_for(request, stop), partial(_agree, shown), stop)
+            code = tell_end(request, plan, look)
         except ApplyError as error:
             tell_error(request, error)
             return _outcome(error)
@@ -174,12 +184,12 @@ def look(member: ClusterPlan, told: AbstractSet[int]) -> LookResult:
 
 def _with_policy(member: ClusterPlan, plan: Plan, state: ClusterState, found: LookResult) -> LookResult:
     """Return a look with what differs from the policy as well, if the plan was made from just this policy."""
-    if member.policy is None:
+    if member.cluster.policy is None:
         return found
     if not plan.part.is_whole:
         return replace(found, notes=(*found.notes, "the plan is a part of the policy: the rest was not compared"))
     try:
-        policy = checked_policy(member.policy, state).policy
+        policy = checked_policy(member.cluster.policy, state).policy
     except GpolicyError as error:
         return replace(found, notes=(*found.notes, f"its policy was not compared: {error.message}"))
     if policy_digest(policy) != plan.policy_digest:
@@ -216,9 +226,65 @@ class _Speaker(io.TextIOBase):
         return self._below.fileno()
 
 
-@contextmanager
-def _speaking_as(name: str) -> Iterator[None]:
-    """Write both outputs to standard error, each line with a name before it."""
-    speaker = _Speaker(name, sys.stderr)
-    with redirect_stdout(speaker), redirect_stderr(speaker):
-        yield
+@dataclass(slots=True)
+class SideBySide:
+    """The hands of a roll-out. `most` plans are carried out at once, `readers` clusters read, each within `seconds`.
+
+    `shown` are the keys of the tasks that were consented to, by cluster.
+    """
+
+    members: Mapping[str, ClusterPlan]
+    stop: StopRequests
+    shown: Mapping[str, AbstractSet[str]]
+    most: int
+    readers: int
+    seconds: float
+
+    def history(self, cluster: str) -> History | None:
+        """Return what the journal of the cluster's plan says."""
+        return self.members[cluster].history()
+
+    def previews(self, clusters: Sequence[str], untouched: AbstractSet[str]) -> dict[str, Preview]:
+        """Return what is to be done with clusters; of the `untouched`, whether nothing was done indeed."""
+        jobs = [partial(preview_untouched if name in untouched else preview, self.members[name]) for name in clusters]
+        found = {}
+        for name, result in self._each(clusters, jobs, most=self.readers, seconds=self.seconds):
+            failed = RunResult(int(ExitCode.COULD_NOT_RUN), result.reason) if isinstance(result, Failed) else None
+            found[name] = Preview(refusal=failed) if isinstance(result, Failed) else result
+        return found
+
+    def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, RunResult]]:
+        """Run the plans of clusters, or take them back."""
+        jobs = [partial(carry, self.members[name], self.shown.get(name, frozenset()), self.stop) for name in clusters]
+        for name, result in self._each(clusters, jobs, most=self.most, seconds=math.inf, may_begin=may_begin):
+            yield name, RunResult(int(ExitCode.FINDINGS), result.reason) if isinstance(result, Failed) else result
+
+    def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, LookResult]]:
+        """LookResult at clusters."""
+        jobs = [partial(look, self.members[name], told.get(name, frozenset())) for name in clusters]
+        for name, result in self._each(clusters, jobs, most=self.readers, seconds=self.seconds):
+            yield name, LookResult((f"cannot be looked at: {result.reason}",)) if isinstance(result, Failed) else result
+
+    @staticmethod
+    def _each(
+        clusters: Sequence[str],
+        jobs: Sequence[Callable[[], _Result]],
+        *,
+        most: int,
+        seconds: float,
+        may_begin: Callable[[str], bool] = lambda _: True,
+    ) -> Iterator[tuple[str, _Result | Failed]]:
+        progress = ProgressLines(clusters, quiet=True)
+        results = results_as_they_come(
+            jobs,
+            most=most,
+            seconds=seconds,
+            watcher=progress.watcher,
+            may_begin=lambda number: may_begin(clusters[number]),
+        )
+        try:
+            for number, result in results:
+                progress.close()
+                yield clusters[number], result
+        finally:
+            progress.close()

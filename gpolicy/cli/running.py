@@ -87,7 +87,7 @@ def _run_verb(arguments: list[str]) -> int:
         return run_command_line(arguments)
     from contextlib import redirect_stdout  # noqa: PLC0415 - only what is needed
 
-    from gpolicy.cli.pager import write_long  # noqa: PLC0415
+    from gpolicy.cli.terminal import write_long  # noqa: PLC0415
 
     with redirect_stdout(io.StringIO()) as told:
         code = run_command_line(arguments)

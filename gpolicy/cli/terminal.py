@@ -1,4 +1,4 @@
-"""Output for a terminal: colour, errors, progress."""
+"""Output for a terminal: colour, errors, progress, and the user's pager for long text."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, TextIO
 
 from gpolicy.colour import Painter, Tone
 from gpolicy.findings import LONGEST_MESSAGE
-from gpolicy.printable import clipped, control, printable, wrapped
+from gpolicy.printable import clipped, control, height, printable, printable_text, terminal_text, wrapped
 
 _NAME: Final = "gpolicy:"
 _PATIENCE_SECONDS = 1.0
@@ -96,3 +96,58 @@ class StatusLine:
         self._shown = shown
         sys.stderr.write(f"{_ERASE}{shown}")
         sys.stderr.flush()
+
+
+# --- the pager -------------------------------------------------------------------------------------------------------
+
+_USUAL: Final = ("less", "-FRX")
+_OFF: Final[tuple[list[str], ...]] = (["cat"], [])
+
+_switched_off = False
+
+
+def switch_pager(*, off: bool) -> None:
+    """Say whether this command line asks for no pager (`--no-pager`)."""
+    global _switched_off  # noqa: PLW0603 (one command line, one terminal)
+    _switched_off = off
+
+
+def write_long(text: str) -> None:
+    """Write text to standard output; through a pager if that is a terminal with fewer lines."""
+    if not _switched_off and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        size = shutil.get_terminal_size()
+        if height(text, size.columns) >= size.lines and _paged(text):
+            return
+    sys.stdout.write(text)
+
+
+def _paged(text: str) -> bool:
+    """Show text in the pager; return False if there is none."""
+    from gpolicy.cluster.process import show_in_pager  # noqa: PLC0415 (only long text needs it)
+    from gpolicy.errors import UnreachableError  # noqa: PLC0415
+
+    try:
+        command = _pager_command(os.environ)
+        if command is None:
+            return False
+        sys.stdout.flush()
+        data = terminal_text(printable_text(text)).encode(sys.stdout.encoding or "utf-8", "backslashreplace")
+        show_in_pager(command, data, os.environ)
+    except (UnreachableError, ValueError) as error:
+        if _named_pager(os.environ) is not None:
+            complain(f"the pager: {error}", "set GPOLICY_PAGER to a program, or to nothing for none")
+        return False
+    return True
+
+
+def _named_pager(environ: Mapping[str, str]) -> str | None:
+    return environ.get("GPOLICY_PAGER", environ.get("PAGER"))
+
+
+def _pager_command(environ: Mapping[str, str]) -> list[str] | None:
+    """Return the pager as a program with arguments; None for none. Raise ValueError for an open quote."""
+    import shlex  # noqa: PLC0415 (only long text needs it)
+
+    named = _named_pager(environ)
+    words = list(_USUAL) if named is None else shlex.split(named)
+    return None if words in _OFF else words

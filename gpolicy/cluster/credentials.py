@@ -5,7 +5,9 @@ Nothing here ever prints a password: not in messages, not in `repr`, not in chai
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -14,7 +16,6 @@ from typing import Final
 
 from gpolicy.cluster.json_input import decode_text
 from gpolicy.errors import InputError, RequestError
-from gpolicy.opening import check_private
 
 USER_VARIABLE = "GPOLICY_RAPI_USER"
 PASSWORD_VARIABLE = "GPOLICY_RAPI_PASSWORD"  # noqa: S105 (the name of a variable)
@@ -106,7 +107,8 @@ def _checked(credentials: Credentials, where: str) -> Credentials:
 def _read_secret(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            check_private(path, file.fileno())
+            if os.fstat(file.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise InputError(f"{path}: others can read this file with a password in it", hint=f"chmod 600 {path}")
             return decode_text(file.read(_LARGEST_FILE), str(path))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None

@@ -180,7 +180,7 @@ _LONGEST: Final = 1024**2  # bytes of a file of the repository that is read here
 _HASH: Final = re.compile(rb"^\s*objectformat\s*=\s*\"?(sha1|sha256)\"?\s*$", re.IGNORECASE | re.MULTILINE)
 
 
-def ask_git(tree: Path, *words: str, seconds: float, limit: int) -> Output:
+def ask_git(tree: Path, *words: str, seconds: float = 60.0, limit: int = 64 * 1024**2) -> Output:
     """Return what git answers to `words`, run at the top of the work tree `tree`.
 
     Raise UnreachableError if the repository cannot be read, or git cannot be run, is too slow or says too much.

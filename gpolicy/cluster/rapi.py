@@ -7,7 +7,7 @@ list of nodes holds their measurements.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from gpolicy.cluster.assembly import (
@@ -68,32 +68,27 @@ class ChangedError(InputError):
     """The answers do not belong together: something changed between two of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """The documents of one cluster. `node_own` is the query of `NODE_OWN_FIELDS`, None for users without a password."""
+def state_of(
+    source: str, *, info: Value, groups: Value, nodes: Value, instances: Value, node_own: Value | None = None
+) -> ClusterState:
+    """Return the state that the documents of one cluster describe.
 
-    info: Value
-    groups: Value
-    nodes: Value
-    instances: Value
-    node_own: Value | None = None
-
-
-def state_of(answers: Answers, source: str) -> ClusterState:
-    """Return the state that `answers` describe. Raise InputError that begins with `source`, ChangedError among them."""
-    frame = _frame(answers.info, answers.groups, source)
+    `node_own` is the query of `NODE_OWN_FIELDS`, None for users without a password. Raise InputError that begins with
+    `source`, ChangedError among them.
+    """
+    frame = _frame(info, groups, source)
     by_uuid = {group.identity.uuid: group for group in frame.groups.values()}
-    node_own: dict[str, tuple[int, Values]] | None = None  # serial number and own parameters
-    if answers.node_own is not None:
+    own: dict[str, tuple[int, Values]] | None = None  # serial number and own parameters
+    if node_own is not None:
         where = f"{source}: /2/query/node"
-        rows = _rows(answers.node_own, NODE_OWN_FIELDS, where)
-        node_own = {row.name("name"): (row.whole("serial_no"), _node_values(row, where)) for row in rows}
-    nodes = [_node(record, by_uuid, node_own) for record in records_of(answers.nodes, f"{source}: /2/nodes")]
-    records = records_of(answers.instances, f"{source}: /2/instances")
+        rows = _rows(node_own, NODE_OWN_FIELDS, where)
+        own = {row.name("name"): (row.whole("serial_no"), _node_values(row, where)) for row in rows}
+    found = [_node(record, by_uuid, own) for record in records_of(nodes, f"{source}: /2/nodes")]
+    records = records_of(instances, f"{source}: /2/instances")
     placed = [record for record in records if _has_place(record)]
     state = replace(
         frame,
-        nodes=by_name(nodes, f"{source}: /2/nodes", in_order=True),
+        nodes=by_name(found, f"{source}: /2/nodes", in_order=True),
         instances=by_name(map(_instance, placed), f"{source}: /2/instances", in_order=True),
         unreadable=(*frame.unreadable, *(() if node_own is not None else (HIDDEN_OWN,))),
     )
@@ -299,7 +294,8 @@ def read_rapi(client: Client, *, insecure: bool = False) -> ClusterState:
         why = ""
         if first == last:
             try:
-                state = state_of(Answers(*first, nodes, instances, node_own), source)
+                answers = {"nodes": nodes, "instances": instances, "node_own": node_own}
+                state = state_of(source, info=first[0], groups=first[1], **answers)
             except ChangedError as error:
                 why = f" (at last: {error.message})"
             else:

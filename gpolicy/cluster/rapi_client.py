@@ -349,16 +349,3 @@ def parse_address(address: str) -> tuple[str, int]:
 def netloc(host: str, port: int) -> str:
     """Return host and port in the form of an address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def open_client(
-    address: str,
-    credentials: Credentials | None,
-    *,
-    ca_file: Path | None = None,
-    insecure: bool = False,
-    timeout: float = 60.0,
-) -> Client:
-    """Return a client of the server at `address` (`rapi://host[:port]`), without connecting."""
-    host, port = parse_address(address)
-    return Client(host, port, make_trust(ca_file=ca_file, insecure=insecure), credentials, timeout)

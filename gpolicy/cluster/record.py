@@ -43,21 +43,12 @@ def refuse_too_many_values(text: str, where: str) -> None:
         raise InputError(f"{where}: more than {MOST_VALUES:,} values; no cluster has so many")
 
 
+_KINDS: Final = {type(None): "null", int: "a number", float: "a number", str: "text", list: "a list", dict: "a mapping"}
+
+
 def kind_of(value: Value) -> str:
     """Return the name of a JSON value's type."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "text"
-        case list():
-            return "a list"
-        case dict():
-            return "a mapping"
+    return str(value).lower() if isinstance(value, bool) else _KINDS[type(value)]
 
 
 def job_number(value: Value) -> int | None:

@@ -154,15 +154,16 @@ def contact(src: str, options: SourceOptions) -> Contact:
 def open_rapi(address: str, options: SourceOptions) -> Client:
     """Return a client of the remote API at `rapi://…`, without connecting. Raise RequestError for another address."""
     from gpolicy.cluster.credentials import find_credentials, find_login  # noqa: PLC0415
-    from gpolicy.cluster.rapi_client import open_client, parse_address  # noqa: PLC0415
+    from gpolicy.cluster.rapi_client import Client, make_trust, parse_address  # noqa: PLC0415
 
-    host, _ = parse_address(address)
-    environ, insecure = _environ(options), options.rapi_insecure
+    host, port = parse_address(address)
+    environ = _environ(options)
     if options.login is not None:
         credentials = find_login(host, options.login, environ)
     else:
         credentials = find_credentials(host, file=options.rapi_credentials, environ=environ)
-    return open_client(address, credentials, ca_file=options.rapi_ca, insecure=insecure, timeout=options.timeout)
+    trust = make_trust(ca_file=options.rapi_ca, insecure=options.rapi_insecure)
+    return Client(host, port, trust, credentials, options.timeout)
 
 
 def open_master(address: str, options: SourceOptions) -> LocalMaster | SshMaster:

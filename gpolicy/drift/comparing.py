@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
@@ -15,6 +16,7 @@ from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.plan.change import Change, ChangeAction, NotCompared
 from gpolicy.plan.diff import diff
+from gpolicy.plan.effects import identities
 from gpolicy.plan.part import Key
 from gpolicy.policy.model import INHERIT, Policy, Waiver
 from gpolicy.resolve.desired import Desired
@@ -91,12 +93,12 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Se
     `policy` must have no errors and match the cluster: otherwise the comparison would be incomplete.
     """
     difference = diff(policy, state)
-    waivers = _DriftWaivers(policy, today)
+    waivers, writes = _DriftWaivers(policy, today), identities(state)
     found: list[Drift] = []
     accepted: list[AcceptedDrift] = []
     ignored = 0
     for change in difference.changes:
-        drift = _drift(change, state, difference.desired)
+        drift = _drift(change, writes, difference.desired)
         waiver = waivers.accepting(drift.object, drift.path, drift.span)
         if waiver is None and not settings.counts(DRIFT.finding("", drift.span)):
             ignored += 1
@@ -145,7 +147,7 @@ class _DriftWaivers:
         return sorted(found, key=Finding.sort_key)
 
 
-def _drift(change: Change, state: ClusterState, desired: Desired) -> Drift:
+def _drift(change: Change, writes: Mapping[str, Identity], desired: Desired) -> Drift:
     group = desired.groups.get(change.object_name or "") if change.level is Level.GROUP else None
     # a disk's `access` is set to what it is to inherit (T11)
     leaf = group.policy.leaves.get(change.path) if group else None
@@ -159,17 +161,6 @@ def _drift(change: Change, state: ClusterState, desired: Desired) -> Drift:
         found=change.before,
         effective_declared=change.effective_after,
         effective_found=change.effective_before,
-        since=_last_write(change, state, desired),
+        since=writes.get(f"group/{group.current or ''}" if group else change.object, UNKNOWN_SINCE),
         span=change.span,
     )
-
-
-def _last_write(change: Change, state: ClusterState, desired: Desired) -> Identity:
-    if change.level is Level.CLUSTER:
-        return state.cluster.identity
-    name = change.object_name or ""
-    if change.level is Level.NODE:
-        return state.nodes[name].identity if name in state.nodes else UNKNOWN_SINCE
-    group = desired.groups.get(name)
-    current = group.current if group else None
-    return state.groups[current].identity if current in state.groups else UNKNOWN_SINCE

@@ -54,7 +54,7 @@ from gpolicy.printable import count, some
 from gpolicy.progress import Tell, silent
 from gpolicy.remedy.moving import copied_by
 from gpolicy.remedy.saved_remedy import AS_HAIL, Words, command_of
-from gpolicy.stopping import Stop, never
+from gpolicy.stopping import Stop
 from gpolicy.what_if.load import elsewhere, offline
 from gpolicy.what_if.supposing import matching, one_of
 
@@ -72,7 +72,7 @@ def find_evacuation(
     counts as offline. Raise RequestError for a request that makes no sense on this cluster, and GpolicyError if a group
     that it is about is not known.
     """
-    stop = stop or never()
+    stop = stop or Stop()
 
     def other(cluster: ClusterState = state, **words: Any) -> OtherRequest:
         return _asked(cluster, replace(request, **words), tell, stop).outcome()

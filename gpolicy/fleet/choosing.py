@@ -21,8 +21,6 @@ from gpolicy.policy.model import Policy
 from gpolicy.policy.settings_file import settings_file
 
 _SHARD: Final = re.compile(r"([1-9][0-9]{0,4})/([1-9][0-9]{0,4})", re.ASCII)
-_SECONDS: Final = 60.0  # for one answer of git
-_LIMIT: Final = 64 * 1024**2  # bytes of an answer
 
 
 def labelled_clusters(clusters: Sequence[NamedCluster], wanted: Iterable[str]) -> list[NamedCluster]:
@@ -109,13 +107,9 @@ def texts_before(files: Iterable[str], reference: str) -> dict[str, str]:
         return {}
     commit = _parted(tree, reference)
     changed = _changed_files(tree, commit)
-    return {
-        name: ask_git(
-            tree, "cat-file", "blob", f"{commit}:{path.relative_to(tree).as_posix()}", seconds=_SECONDS, limit=_LIMIT
-        ).stdout.decode("utf-8", "replace")
-        for name, path in named.items()
-        if path in changed
-    }
+    blobs = {name: f"{commit}:{path.relative_to(tree).as_posix()}" for name, path in named.items() if path in changed}
+    found = {name: ask_git(tree, "cat-file", "blob", blob).stdout for name, blob in blobs.items()}
+    return {name: content.decode("utf-8", "replace") for name, content in found.items()}
 
 
 def _parted(tree: Path, reference: str) -> str:
@@ -135,7 +129,7 @@ def _changed_files(tree: Path, commit: str) -> frozenset[Path]:
 
 
 def _git(tree: Path, *words: str, what: str = "git does not answer") -> bytes:
-    answer = ask_git(tree, *words, seconds=_SECONDS, limit=_LIMIT)
+    answer = ask_git(tree, *words)
     if answer.code:
         reason = " ".join(answer.stderr.split())[:200]
         hint = "fetch it first: CI often has one commit only (fetch-depth: 0)"

@@ -18,7 +18,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from gpolicy.cluster.credentials import LOGIN
-from gpolicy.cluster.sources import FILE_SCHEMES, SCHEMES
+from gpolicy.cluster.sources import DESTINATIONS, FILE_SCHEMES, SCHEMES
 from gpolicy.errors import InputError, RequestError
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import real_path
@@ -42,8 +42,6 @@ NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 """A cluster's name: it is also the name of its files."""
 
 LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", re.ASCII)
-DESTINATIONS: Final = ("local", "ssh", "rapi")
-"""The schemes of addresses that `apply` can reach."""
 _MOST: Final = 10_000
 _NAME_LABEL: Final = "name"
 _RELATIVE: Final = "write it relative to this file"

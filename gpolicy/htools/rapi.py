@@ -20,7 +20,7 @@ from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, NodeDat
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.cluster.credentials import Credentials, find_credentials
 from gpolicy.cluster.json_input import parse_json, read_bytes
-from gpolicy.cluster.rapi import Answers, records_of, state_of
+from gpolicy.cluster.rapi import records_of, state_of
 from gpolicy.errors import GpolicyError, InputError, UnreachableError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.vocabulary import RAPI_READS
@@ -53,7 +53,7 @@ def read_rapi(address: str) -> ClusterData:
 
 def parse_rapi(answers: Mapping[str, Value], source: str) -> ClusterData:
     """Read a cluster from the answers to `RAPI_READS`. Raises GpolicyError."""
-    state = state_of(Answers(**answers), source)
+    state = state_of(source, **answers)
     info = Fields(f"{source}: ", Fields.of(answers["info"], source).fields)
     groups, nodes, instances = (
         [Fields(f"{record.where}: ", record.fields) for record in records_of(answers[kind], f"{source}: {kind}")]

@@ -24,7 +24,13 @@ from gpolicy.resolve.desired import other_cluster
 
 _ENABLED: Path = ("enabled_disk_templates",)
 _ALLOWED: Path = ("ipolicy", "disk-templates")
-_DIRECTORIES: dict[str, Path] = {"file": ("file_storage_dir",), "sharedfile": ("shared_file_storage_dir",)}
+_NEEDS: tuple[tuple[frozenset[str], Path, str], ...] = (
+    (frozenset({"plain", "drbd"}), ("volume_group_name",), "plain and drbd need a volume group"),
+    (frozenset({"drbd"}), ("drbd_usermode_helper",), "drbd needs a helper"),
+    (frozenset({"file"}), ("file_storage_dir",), "file needs a directory"),
+    (frozenset({"sharedfile"}), ("shared_file_storage_dir",), "sharedfile needs a directory"),
+)
+"""Disk templates, the value of the cluster that they need when they are enabled, and that in words."""
 _EXCLUSIVE: Path = ("ndparams", "exclusive_storage")
 
 
@@ -263,18 +269,10 @@ def _master_network(view: Outlook) -> Iterator[Objection]:
 
 def _storage_set_up(view: Outlook) -> Iterator[Objection]:
     enabled = set(words(view.cluster_after.get(_ENABLED)))
-    group_name = view.cluster_after.get(("volume_group_name",))
-    helper = view.cluster_after.get(("drbd_usermode_helper",))
-    touched = {change.path for change in view.changes if change.level is Level.CLUSTER}
-    lvm = bool(enabled & {"plain", "drbd"})
-    if touched & {_ENABLED, ("volume_group_name",)} and lvm and group_name == "":
-        text = "plain and drbd need a volume group: declare volume_group_name"
-        yield view.object_to(text, ("volume_group_name",), _ENABLED)
-    if touched & {_ENABLED, ("drbd_usermode_helper",)} and "drbd" in enabled and helper == "":
-        yield view.object_to("drbd needs a helper: declare drbd_usermode_helper", ("drbd_usermode_helper",), _ENABLED)
-    for template, path in _DIRECTORIES.items():
-        if touched & {_ENABLED, path} and template in enabled and view.cluster_after.get(path) == "":
-            yield view.object_to(f"{template} needs a directory: declare {path[0]}", path, _ENABLED)
+    for templates, path, need in _NEEDS:
+        touched = view.cluster_change(_ENABLED) or view.cluster_change(path)
+        if touched and templates & enabled and view.cluster_after.get(path) == "":
+            yield view.object_to(f"{need}: declare {path[0]}", path, _ENABLED)
 
 
 GUARDS: dict[str, Callable[[Outlook], Iterator[Objection]]] = {

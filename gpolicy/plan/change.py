@@ -234,11 +234,6 @@ def instances_with(state: ClusterState, template: str, level: Level, name: str |
     if level is Level.NODE:
         users = (item for item in users if item.primary_node == name)
     elif level is Level.GROUP:
-        users = (item for item in users if group_of(state, item.primary_node) == name)
+        members = {node.name for node in state.nodes_of(name or "")}
+        users = (item for item in users if item.primary_node in members)
     return sorted(item.name for item in users)
-
-
-def group_of(state: ClusterState, node: str) -> str | None:
-    """Return the group that a node is in now, None for an unknown node."""
-    known = state.nodes.get(node)
-    return known.group if known else None

@@ -148,8 +148,7 @@ class Progress(StrEnum):
 
     NOT_BEGUN = "not begun"
     DONE = "done"
-    PARTLY = "partly"
-    OTHER = "other"  # a leaf is neither what it was nor what it was to be
+    PARTLY = "partly"  # or a leaf is neither what it was nor what it was to be
 
 
 def assigned(name: str, before: Mapping[Path, Value], after: Mapping[Path, Value | Reset]) -> tuple[Effect, ...]:
@@ -220,10 +219,9 @@ def found(effect: Effect, contents: Contents) -> Value:
 def progress(effects: Iterable[Effect], contents: Contents) -> Progress:
     """Return how many of `effects` the state shows. Effects that change nothing do not count."""
     there = [(found(effect, contents), effect) for effect in effects if effect.before != effect.after]
-    if any(value not in (effect.before, effect.after) for value, effect in there):
-        return Progress.OTHER
-    left = sum(value == effect.before for value, effect in there)
-    return Progress.DONE if not left else Progress.NOT_BEGUN if left == len(there) else Progress.PARTLY
+    if all(value == effect.after for value, effect in there):
+        return Progress.DONE
+    return Progress.NOT_BEGUN if all(value == effect.before for value, effect in there) else Progress.PARTLY
 
 
 def carried_out(effects: Iterable[Effect], contents: Contents) -> Contents:

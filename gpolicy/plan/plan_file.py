@@ -23,7 +23,6 @@ from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import canonical
 from gpolicy.ganeti.releases import VERSIONS, is_release
-from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
 from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
 from gpolicy.plan.change import Change, ChangeAction, NotCompared, Objection, Risk
 from gpolicy.plan.effects import Effect, Observed, level_of
@@ -371,21 +370,16 @@ def _group_terms(written: Record) -> GroupTerms:
         limits.refuse("max_node_failures", f"a number from 0 to {MOST_NODE_FAILURES}")
     if ratio is not None and not 0 < ratio <= GREATEST_OVERSUBSCRIPTION:
         limits.refuse("oversubscription", f"a ratio above 0 and up to {GREATEST_OVERSUBSCRIPTION}")
-    shares = {key: _share(volumes, key, default) for key, default in (("margin", MARGIN), ("reserve", RESERVED))}
-    return GroupTerms(
+    terms = GroupTerms(
         limits=read_part(Limits, limits),
-        volumes=read_part(VolumeTerms, volumes, **shares),
+        volumes=read_part(VolumeTerms, volumes),
         promise=read_part(Promise, promise),
     )
-
-
-def _share(written: Record, key: str, default: float) -> float:
-    if key not in written.fields:
-        return default
-    share = written.number_or_none(key)
-    if share is None or not 0 <= share < 1:
-        written.refuse(key, "a share below 1")
-    return share
+    for key in ("margin", "reserve"):
+        share = volumes.number_or_none(key)
+        if share is None or not 0 <= share < 1:
+            volumes.refuse(key, "a share below 1")
+    return terms
 
 
 def _term_values(written: Record, label: str) -> Values:

@@ -13,7 +13,7 @@ from gpolicy.cluster.terms import Terms
 from gpolicy.findings import Finding
 from gpolicy.ganeti.commands import RapiCall
 from gpolicy.json_shape import ANYTHING, COUNT, NOT_EMPTY, TEXTS, Key, Many, Maybe, Shape, version_key
-from gpolicy.json_values import json_text, plain
+from gpolicy.json_values import plain
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import Change, NotCompared
 from gpolicy.plan.effects import Effect, Observed
@@ -260,8 +260,3 @@ def terms_data(terms: Terms) -> dict[str, Any]:
 def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the plan in the form of the contract. `impact` is what `gpolicy.report.impact_json` makes, if known."""
     return {**PLAN_FIRST(plan), "impact": dict(impact or {}), **PLAN_LAST(plan)}
-
-
-def plan_text(plan: Plan, impact: Mapping[str, Any] | None = None) -> str:
-    """Return the JSON text of a plan, with its impact if known."""
-    return json_text(plan_as_json(plan, impact))

@@ -48,7 +48,7 @@ def keep_post(asked: PostRequest, environ: Mapping[str, str]) -> str:
         except OSError as error:
             raise InputError(f"standard output: {error.strerror}") from None
         return f"the comment {marker(asked.name)} is printed, not written"
-    return f"the comment {marker(asked.name)} {post(posts, asked.name, text, begin=not asked.only_update).value}"
+    return f"the comment {marker(asked.name)} {post(posts, asked.name, text, begin=not asked.only_update)}"
 
 
 def _issue(service: Service, asked: PostRequest, environ: Mapping[str, str]) -> str:
@@ -58,7 +58,7 @@ def _issue(service: Service, asked: PostRequest, environ: Mapping[str, str]) -> 
     text = _texts(asked.files)
     posts = service.issues(environ)
     _refuse_long(text, name, service.longest)
-    return f"the issue {marker(name)} {post(posts, name, text, title=name, close=code == ExitCode.FINE).value}"
+    return f"the issue {marker(name)} {post(posts, name, text, title=name, close=code == ExitCode.FINE)}"
 
 
 def _texts(files: Iterable[Path]) -> str:

@@ -11,7 +11,6 @@ import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import partial
 from http.client import HTTPException
 from pathlib import Path
@@ -40,15 +39,6 @@ class NotAllowedError(Exception):
     """The token does not allow the request, such as that of a pull request from a fork."""
 
 
-@dataclass(frozen=True, slots=True)
-class PostedText:
-    """A comment or an issue: its number, its text, and whether the owner of our token wrote it."""
-
-    number: int
-    text: str
-    ours: bool
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posts:
     """The comments of one request, or the issues of one repository.
@@ -69,8 +59,11 @@ class Posts:
     keys: tuple[str, str] = ("id", "body")
     closing: Mapping[str, str] = field(default_factory=dict)
 
-    def all(self) -> Iterator[PostedText]:
-        """Yield them, oldest first. Raise NotAllowedError or InputError. GitHub lists requests among its issues."""
+    def ours(self) -> Iterator[tuple[int, str]]:
+        """Yield number and text of those that the owner of our token wrote, oldest first.
+
+        Raise NotAllowedError or InputError. GitHub lists requests among its issues.
+        """
         items = (item for item in self.api.pages(self.listed) if "pull_request" not in item)
         (author, identity), mine = self.author, self.mine(self.api)
         for item in itertools.islice(items, _MOST):
@@ -78,8 +71,8 @@ class Posts:
             if not isinstance(number, int):
                 raise InputError(f"{self.called} without a number")
             wrote = item.get(author)
-            ours = isinstance(wrote, dict) and mine is not None and wrote.get(identity) == mine
-            yield PostedText(number, str(item.get(self.keys[1]) or ""), ours)
+            if isinstance(wrote, dict) and mine is not None and wrote.get(identity) == mine:
+                yield number, str(item.get(self.keys[1]) or "")
 
     def create(self, text: str, title: str = "") -> None:
         """Write a new one, an issue with its title. Raise NotAllowedError."""
@@ -88,16 +81,6 @@ class Posts:
     def update(self, number: int, text: str, *, close: bool) -> None:
         """Replace a text, and close the issue if asked to. Raise NotAllowedError."""
         self.api.ask(self.method, f"{self.one}/{number}", {self.keys[1]: text, **(self.closing if close else {})})
-
-
-class Posted(Enum):
-    """The result of posting a text."""
-
-    UPDATED = "updated"
-    UNCHANGED = "is unchanged"
-    CREATED = "written"
-    CLOSED = "closed"
-    NONE = "is not needed"
 
 
 def marker(name: str) -> str:
@@ -110,23 +93,24 @@ def whole_text(name: str, text: str) -> str:
     return f"{marker(name)}\n{text}"
 
 
-def post(posts: Posts, name: str, text: str, *, title: str = "", begin: bool = True, close: bool = False) -> Posted:
-    """Make `text` the comment or issue called `name`; without `begin` only if there is one. Raise NotAllowedError.
+def post(posts: Posts, name: str, text: str, *, title: str = "", begin: bool = True, close: bool = False) -> str:
+    """Make `text` the comment or issue called `name`; without `begin` only if there is one. Return what became of it.
 
     Only a text of our own is replaced: another user could write one with our marker first and change it later. An issue
-    that was closed stays closed: what is new gets a new one.
+    that was closed stays closed: what is new gets a new one. Raise NotAllowedError.
     """
     whole = whole_text(name, text)
-    known = next((item for item in posts.all() if item.ours and item.text.startswith(marker(name))), None)
+    known = next(((number, said) for number, said in posts.ours() if said.startswith(marker(name))), None)
     if known is None:
         if close or not begin:
-            return Posted.NONE
+            return "is not needed"
         posts.create(whole, title)
-        return Posted.CREATED
-    if not close and known.text.replace("\r\n", "\n").rstrip() == whole.rstrip():  # services change ends of lines
-        return Posted.UNCHANGED
-    posts.update(known.number, whole, close=close)
-    return Posted.CLOSED if close else Posted.UPDATED
+        return "written"
+    number, said = known
+    if not close and said.replace("\r\n", "\n").rstrip() == whole.rstrip():  # services change ends of lines
+        return "is unchanged"
+    posts.update(number, whole, close=close)
+    return "closed" if close else "updated"
 
 
 _LARGEST: Final = 32 * 1024**2

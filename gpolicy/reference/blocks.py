@@ -10,22 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-LINK: Final = r"\[([^\]\n]+)\]\([^()\s]+\.md[^()\s]*\)"
-"""A link to a page, in text: its words are the first group."""
 WIDTH: Final = 100
 """Columns that text fills."""
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A word that leads to an anchor of this page, or to another one; `literal`: the word is code."""
-
-    word: str
-    target: str
-    literal: bool = True
-
-
-Cell = str | Link
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +20,6 @@ class Heading:
 
     title: str
     level: int = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Paragraph:
-    """A paragraph."""
-
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +38,7 @@ class PageTable:
     """
 
     head: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[str, ...], ...]
     anchors: tuple[str, ...] = field(default=())
 
     def filled(self) -> tuple[int, ...]:
@@ -67,7 +46,8 @@ class PageTable:
         return tuple(column for column in range(len(self.head)) if any(row[column] for row in self.rows))
 
 
-Block = Heading | Paragraph | PageListing | PageTable
+Block = Heading | str | PageListing | PageTable
+"""A text is a paragraph."""
 
 
 def plain(blocks: Iterable[Block]) -> str:
@@ -88,8 +68,8 @@ def _block(block: Block) -> str:
     match block:
         case Heading(title, _):
             return title
-        case Paragraph(text):
-            return filled(text)
+        case str():
+            return filled(block)
         case PageListing(text, _):
             return textwrap.indent(text.rstrip(), "    ")
         case PageTable():
@@ -99,8 +79,7 @@ def _block(block: Block) -> str:
 def _table(table: PageTable) -> str:
     """Return rows with a column for each but the last cell, which fills what is left of the line."""
     columns = table.filled()
-    cells = [[row[column] for column in columns] for row in table.rows]
-    rows = [[cell.word if isinstance(cell, Link) else cell for cell in row] for row in cells]
+    rows = [[row[column] for column in columns] for row in table.rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(columns) - 1)]
     lines = []
     for row in rows:

@@ -20,7 +20,7 @@ from gpolicy.findings import RuleInfo
 from gpolicy.guessing import closest
 from gpolicy.policy.kinds import BUILT_IN, KINDS, Guard, HouseRule
 from gpolicy.policy.model import Declared, Leaf, Policy
-from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph, plain
+from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, plain
 from gpolicy.reference.key_blocks import first_sentence, key_blocks, key_type, kind_blocks, kind_summary
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, all_keys
 
@@ -86,20 +86,20 @@ _NO_OVERRIDE: Final = "Nothing overrides it: Ganeti would refuse the step half-w
 
 def rule_blocks(info: RuleInfo) -> Iterator[Block]:
     """Yield what there is to say of a rule below its title."""
-    yield Paragraph(info.summary)
-    yield Paragraph(info.rationale)
+    yield info.summary
+    yield info.rationale
     if need := state_need(info):
-        yield Paragraph(need)
+        yield need
     if info.source != "gpolicy":
-        yield Paragraph(f"Source: {info.source}.")
+        yield f"Source: {info.source}."
     if info.fix:
-        yield Paragraph(f"`check --fix`: {info.fix}")
+        yield f"`check --fix`: {info.fix}"
     if info.parameters:
-        yield Paragraph("Parameters, in gpolicy.toml:")
+        yield "Parameters, in gpolicy.toml:"
         yield PageListing(settings_text(info), "toml")
     for title, example in (("Bad:", info.bad), ("Good:", info.good)):
         if example:
-            yield Paragraph(title)
+            yield title
             yield PageListing(example, "yaml")
 
 
@@ -142,7 +142,7 @@ def explain(word: str | None, verbs: Iterable[str] = (), terms: Mapping[str, str
         return f"{list_rules()}\n{_MORE}\n"
     if is_family(word) and (family := rules_named(word)[0]):
         return list_rules(family)
-    found = _meanings(word)
+    found = [*_of_rules(word), *_called(word, str.strip)] or [*_called(word, _same)]  # as written, then in any form
     concept = _concept(word, terms, found)
     if concept is not None:
         return plain([*concept, *(_addresses("As a key:", found) if found else [])])
@@ -158,7 +158,7 @@ def _addresses(title: str, found: Iterable[Meaning]) -> list[Block]:
     for item in found:
         rows.setdefault((item.address, item.sort), []).append(first_sentence(item.summary))
     table = PageTable(("name", "sort", "meaning"), tuple((*key, " ".join(said)) for key, said in rows.items()))
-    return [Paragraph(title), table]
+    return [title, table]
 
 
 def _concept(word: str, terms: Mapping[str, str], found: Iterable[Meaning]) -> list[Block] | None:
@@ -166,7 +166,7 @@ def _concept(word: str, terms: Mapping[str, str], found: Iterable[Meaning]) -> l
     term = next((term for term in terms if fnmatchcase(_same(word), _same(term))), None)
     if term is None or not all(item.sort.startswith("key") and item.address != word for item in found):
         return None
-    return [Heading(f"{term} (in reports)"), Paragraph(terms[term])]
+    return [Heading(f"{term} (in reports)"), terms[term]]
 
 
 def explain_guard(guard: Guard) -> str:
@@ -174,14 +174,14 @@ def explain_guard(guard: Guard) -> str:
     where = str(guard.name.span)
     key = f"Guards.guards.{guard.measure}"
     blocks: list[Block] = [Heading(f"{guard.name.value} (guard of this policy)")]
-    blocks += [Paragraph(item.summary) for item in _of_keys(key, _same)]
+    blocks += [item.summary for item in _of_keys(key, _same)]
     facts = (
         ("limit", f"{guard.measure} {guard.shown_limit}"),
         ("written at", where),
         ("more", f"gpolicy explain {key}"),
     )
     override = f"`gpolicy plan --allow {guard.name.value}` overrides it."
-    return plain([*blocks, PageTable(("fact", "meaning"), facts), Paragraph(override)])
+    return plain([*blocks, PageTable(("fact", "meaning"), facts), override])
 
 
 def specs_of(policy: Policy) -> Iterator[tuple[str, Declared, Leaf]]:
@@ -197,7 +197,7 @@ def explain_spec(name: str, policies: Iterable[Policy]) -> str:
     """Return what there is to say of the sizes of this name that policies declare."""
     blocks: list[Block] = [
         Heading(f"{name} (size of this policy)"),
-        Paragraph("A minimum and a maximum. Each instance of the object must lie in one of its sizes."),
+        "A minimum and a maximum. Each instance of the object must lie in one of its sizes.",
     ]
     known = (spec for policy in policies for spec in specs_of(policy))
     for declared, leaf in ((declared, leaf) for called, declared, leaf in known if called == name):
@@ -211,7 +211,7 @@ def explain_spec(name: str, policies: Iterable[Policy]) -> str:
         f"`gpolicy capacity PATH --state SRC` counts how many fit at its largest, `gpolicy place {name} -p PATH --state"
         f" SRC` says where the next one goes at its smallest ({name}:max: largest). More: `gpolicy explain size`."
     )
-    return plain([*blocks, Paragraph(more)])
+    return plain([*blocks, more])
 
 
 def explain_house_rule(rule: HouseRule) -> str:
@@ -222,10 +222,10 @@ def explain_house_rule(rule: HouseRule) -> str:
     return plain(
         [
             Heading(f"{rule.word} (house rule, {rule.severity})"),
-            Paragraph(rule.message),
+            rule.message,
             PageTable(("fact", "meaning"), facts),
             PageListing(rule.document.written(()).rstrip(), "yaml"),
-            *([Paragraph(_accepting(info))] if info else []),
+            *([_accepting(info)] if info else []),
         ]
     )
 
@@ -241,11 +241,6 @@ def list_rules(rules: Iterable[RuleInfo] = CATALOGUE) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _meanings(word: str) -> list[Meaning]:
-    """Return what a word means as it is written; if that is nothing, in any case and with - for _."""
-    return [*_of_rules(word), *_called(word, str.strip)] or [*_called(word, _same)]
-
-
 def _called(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:
     """Yield what has this name, where `form` gives the form in which names are compared."""
     yield from (meaning for meaning in _single_words() if form(meaning.address) == form(word))
@@ -255,7 +250,7 @@ def _called(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:
 def _of_rules(word: str) -> Iterator[Meaning]:
     info, _ = find_rule(word, guess=False)
     if info is not None:
-        accepting = Paragraph(_accepting(info))
+        accepting = _accepting(info)
         yield Meaning(
             f"{info.code} {info.name}", str(info.severity), info.summary, lambda: [*rule_blocks(info), accepting]
         )
@@ -289,7 +284,7 @@ def _single_words() -> Iterator[Meaning]:
 
 
 def _said(name: str, sort: str, *texts: str) -> Meaning:
-    return Meaning(name, sort, texts[0], lambda: map(Paragraph, texts))
+    return Meaning(name, sort, texts[0], lambda: texts)
 
 
 def _of_keys(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:

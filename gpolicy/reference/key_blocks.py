@@ -24,7 +24,7 @@ from gpolicy.policy.conformance import Schema, example_document, filled, schema_
 from gpolicy.policy.patterns import INHERIT, PATTERNS, TAG_PATTERN
 from gpolicy.policy.scenario import REFUSALS
 from gpolicy.printable import listed
-from gpolicy.reference.blocks import Block, PageListing, PageTable, Paragraph
+from gpolicy.reference.blocks import Block, PageListing, PageTable
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, policy_keys, settings_keys
 
 _PATTERNS: Final = {
@@ -36,12 +36,13 @@ _PATTERNS: Final = {
     PATH_URL_OR_NOTHING: 'path, URL or empty (`""`)',
     CPUS_PER_VCPU: "CPU mask",
 }
-_WORD_LISTS: Final = {
+WORD_LISTS: Final = {
     REFUSALS: "binding resource",
     SCORE_COMPONENTS: "component of the cluster score",
     DISK_TEMPLATES: "disk template",
     HYPERVISORS: "hypervisor",
 }
+"""Lists of words that have a name together."""
 _TYPES: Final = {
     "boolean": "true or false",
     "integer": "whole number",
@@ -51,22 +52,6 @@ _TYPES: Final = {
     "array": "list",
     "string": "text",
 }
-TYPES: Final = (
-    ("size", "`4G`, `512`, `1.5T`", "MiB as a number, or a number with M, G or T (powers of 1024)."),
-    ("rate", "`60M`, `61440`", "KiB/s as a number, or a number with K, M or G."),
-    ("percentage", "`5%`", "A number and a percent sign, as text."),
-    ("day", "`2027-12-31`", "Year, month and day."),
-    ("name", "`gold`", "Text of at most 255 characters."),
-    ("tag", "`rack:r1`", "At most 128 letters, digits and . _ + * / : @ -"),
-    ("range of user IDs", '`"1000-1010"`, `2000`', "First and last ID as text, or one ID."),
-    ("path", "`/boot/vmlinuz`", f"{FORMS[PATH][0].upper()}{FORMS[PATH][1:].partition(' (')[0]}."),
-    ("CPU mask", "`0-3,8`", f"{FORMS[CPUS_PER_VCPU][0].upper()}{FORMS[CPUS_PER_VCPU][1:]}."),
-    *(
-        (name, f"`{words[0]}`", f"One of {', '.join(f'`{word}`' for word in words)}.")
-        for words, name in _WORD_LISTS.items()
-    ),
-)
-"""The types that have a name: examples, and how a value is written."""
 Named = Callable[[str], str]
 """From the name of a definition to the words for it."""
 _BY_NAME: Final[dict[str, Any]] = {
@@ -143,7 +128,7 @@ def type_words(schema: Schema, named: Named = str) -> str:
     if "const" in schema:
         return f"`{as_word(schema['const'])}`"
     if "enum" in schema:
-        if words := _WORD_LISTS.get(tuple(schema["enum"])):
+        if words := WORD_LISTS.get(tuple(schema["enum"])):
             return words
         return listed([f"`{as_word(word)}`" if word != "" else 'empty (`""`)' for word in schema["enum"]], "or")
     branches = [branch for key in ("anyOf", "oneOf", "allOf") for branch in schema.get(key, ())]
@@ -251,12 +236,6 @@ def _of_form(schema: Schema) -> Any:
     return None
 
 
-def example_text(key: Key) -> str:
-    """Return the value on one line, as YAML has it; nothing where there is no example."""
-    value = example_value(key)
-    return "" if value is None else flow(value)
-
-
 def flow(value: Any) -> str:
     """Return a value on one line of YAML."""
     text: str = yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False, allow_unicode=True)
@@ -280,7 +259,7 @@ def key_type(key: Key) -> str:
 def key_blocks(places: tuple[Key, ...]) -> Iterator[Block]:
     """Yield what there is to say of a key that stands at these places."""
     key = places[0]
-    yield Paragraph(key.text)
+    yield key.text
     names = ", ".join(dict.fromkeys(place.name for place in places))
     facts = [("path", names)] if names != ".".join(key.words) else []
     facts += [("together with", key.condition)] if key.condition else []
@@ -289,10 +268,10 @@ def key_blocks(places: tuple[Key, ...]) -> Iterator[Block]:
     yield PageTable(("fact", "meaning"), tuple(facts))
     below = tuple(_below(key))
     if below:
-        yield Paragraph("Keys below it:")
+        yield "Keys below it:"
         yield PageTable(("key", "meaning"), tuple((item.path[-1], first_sentence(item.text)) for item in below))
     elif key.home != SETTINGS:
-        yield Paragraph("Example:")
+        yield "Example:"
         yield PageListing(example_listing(key), "yaml")
 
 
@@ -331,7 +310,7 @@ def releases(parameter: Parameter) -> str:
 
 def kind_blocks(kind: str) -> Iterator[Block]:
     """Yield what there is to say of a kind of document below its title."""
-    yield Paragraph(kind_summary(kind))
+    yield kind_summary(kind)
     yield PageListing(example_document(kind), "yaml")
     keys = [key for key in policy_keys(kind) if len(key.path) == 1 or (len(key.path) == 3 and key.path[1] == ITEM)]
     yield PageTable(("key", "meaning"), tuple((key.name, first_sentence(key.text)) for key in keys))

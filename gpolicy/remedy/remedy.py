@@ -32,7 +32,7 @@ from gpolicy.remedy.legal_sizes import SizeCure, size_cure
 from gpolicy.remedy.moving import Movers, copied_by, why_fixed
 from gpolicy.remedy.saved_remedy import Move
 from gpolicy.remedy.search import Moves, Search
-from gpolicy.stopping import Stop, never
+from gpolicy.stopping import Stop
 
 DEFAULT_RATE: Final = 60
 """MiB a second: Ganeti's own `resync-rate` of DRBD."""
@@ -148,7 +148,7 @@ def find_remedy(
     loaded, movers, before = beginning.loaded, beginning.movers, beginning.before
     start = before.layout
     grounds = basis_notes(loaded.settled, loaded.whole.cluster, declared=True) if declared else []
-    search = Search(start, movers, stop or never(), tell)
+    search = Search(start, movers, stop or Stop(), tell)
     found = search.find(before)
     measured = {item.name: item.status for item in loaded.settled.data.instances}
     done = [_as_measured(step, measured[step.instance.name]) for step in found.steps]

@@ -78,7 +78,7 @@ def _journal(path: Path) -> tuple[Answer, Callable[[], str]]:
     data = read_journal(path)
     if data is None:
         raise InputError(f"{path}: no journal of a run that has begun")
-    events = read_chain(data, str(path), _right_format).events
+    events, _ = read_chain(data, str(path), _right_format)
     begun = [event for event in events if event.fields["event"] == BEGIN]
     outcome = events[-1].text_or_none("outcome") if events[-1].fields["event"] == EventName.END else None
     rows = [tuple(row) for row in _rows(events)]

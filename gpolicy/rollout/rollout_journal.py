@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.apply.journal import BEGIN, ChainEnd, Direction, check_format, direction_of, read_chain
-from gpolicy.apply.journal_file import how_ended, nothing_begun, read_journal
+from gpolicy.apply.journal_file import how_ended, read_begun
 from gpolicy.cluster.record import Record
 from gpolicy.errors import RequestError
 
@@ -57,11 +57,11 @@ class RolloutHistory:
 
 def read_rollout(data: bytes, where: str) -> RolloutHistory:
     """Return the history in the content of a journal. Raise InputError, which begins with `where`, if it is not one."""
-    chain = read_chain(data, where, _right_format)
+    events, end = read_chain(data, where, _right_format)
     history = RolloutHistory(direction=Direction.APPLY, plans={})
-    for event in chain.events:
+    for event in events:
         history = _after(history, event)
-    return replace(history, end=chain.end)
+    return replace(history, end=end)
 
 
 def _after(history: RolloutHistory, event: Record) -> RolloutHistory:
@@ -99,10 +99,8 @@ def rollout_history(path: Path, plans: Mapping[str, str], *, resume: bool, rollb
     Raise RequestError when the run that is asked for does not follow from it. A journal of other plans is not judged
     here: `RolloutHistory.is_of` says no.
     """
-    data = read_journal(path)
+    data = read_begun(path, resume=resume, rollback=rollback, hint="name the directory of the plans that were begun")
     if data is None:
-        if resume or rollback:
-            raise nothing_begun(path, resume=resume, hint="name the directory of the plans that were begun")
         return None
     history = read_rollout(data, str(path))
     if not history.is_of(plans):

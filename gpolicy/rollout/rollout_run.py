@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -13,7 +11,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from gpolicy import __version__
 from gpolicy.apply.journal import Direction, History, mark_start
 from gpolicy.apply.journal_file import JournalError, JournalFile, begin_run
 from gpolicy.apply.preconditions import RefusedError, guards_now, right_cluster
@@ -168,40 +165,21 @@ class Hands(Protocol):
         """LookResult at clusters; `told` are the failed jobs that earlier looks have told of."""
 
 
-class RolloutProgress(Protocol):
-    """Receives the progress of a roll-out."""
-
-    def wave(self, action: Action, number: int, count: int) -> None:
-        """A wave begins, or the look at it."""
-
-    def pausing(self, seconds: float) -> None:
-        """The roll-out waits before it looks at a wave."""
-
-    def looked(self, cluster: str, look: LookResult) -> None:
-        """A cluster was looked at."""
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One cluster of a roll-out: the digest of its plan and the number of its steps."""
-
-    plan_digest: str
-    steps: int
-
-
 @dataclass(slots=True)
 class RolloutRun:
-    """One run of a roll-out of `members`, which are those of `waves`.
+    """One run of a roll-out of plans, whose digests and numbers of steps are known by cluster; all are in `waves`.
 
-    `history` is what earlier runs did, None for the first. `seconds` is the pause before the look at a wave.
+    `history` is what earlier runs did, None for the first. `seconds` is the pause before the look at a wave. `say` gets
+    lines about the progress.
     Afterwards `outcomes` and `looks` say what came of each cluster that this run came to.
     """
 
     waves: Sequence[RolloutWave]
-    members: Mapping[str, Member]
+    plans: Mapping[str, str]
+    steps: Mapping[str, int]
     hands: Hands
     journal_file: Path
-    progressing: RolloutProgress
+    say: Callable[[Iterable[str]], None]
     direction: Direction = Direction.APPLY
     history: RolloutHistory | None = None
     seconds: float = 0.0
@@ -221,7 +199,7 @@ class RolloutRun:
 
     def stages(self) -> dict[str, PlanStage]:
         """Return how far each cluster is, as the journals on disk say."""
-        return {name: self._standing(name)[0] for name in self.members}
+        return {name: self._standing(name)[0] for name in self.plans}
 
     def _standing(self, cluster: str) -> tuple[PlanStage, str | None]:
         """Return how far a cluster is, and the identifier of its journal.
@@ -234,9 +212,9 @@ class RolloutRun:
             return PlanStage.UNKNOWN, None
         if history is None:
             gone = cluster in self._seen
-            return PlanStage.UNKNOWN if gone else stage_of(self.members[cluster].steps, None), None
+            return PlanStage.UNKNOWN if gone else stage_of(self.steps[cluster], None), None
         self._seen.add(cluster)
-        return stage_of(self.members[cluster].steps, history), history.id
+        return stage_of(self.steps[cluster], history), history.id
 
     @property
     def has_trouble(self) -> bool:
@@ -259,7 +237,7 @@ class RolloutRun:
                 unseen.update(action.clusters)
                 continue
             if self.seconds and not unseen.isdisjoint(action.wave.clusters):
-                self.progressing.pausing(self.seconds)
+                self.say([f"waiting {self.seconds:g} s before the look at this wave"])
                 for _ in range(int(self.seconds * 5) + 1):  # a first request to stop ends the pause: nothing runs
                     if self.stop.after_step:
                         return
@@ -279,7 +257,10 @@ class RolloutRun:
             self._carry(journal, action, REVERTED, may_go_on=lambda: True)
 
     def _tell(self, action: Action) -> None:
-        self.progressing.wave(action, self.waves.index(action.wave) + 1, len(self.waves))
+        what = "wave" if isinstance(action, Carry) else "looking at wave"
+        names = action.clusters if isinstance(action, Carry) else action.wave.clusters
+        number = self.waves.index(action.wave) + 1
+        self.say([f"{what} {number} of {len(self.waves)} ({action.wave.label}): {', '.join(names)}"])
 
     def _carry(
         self, journal: JournalFile, action: Carry, wanted: AbstractSet[PlanStage], *, may_go_on: Callable[[], bool]
@@ -306,7 +287,8 @@ class RolloutRun:
         told = {} if self.history is None else self.history.failed_jobs
         for cluster, look in self.hands.look(wave.clusters, told):
             self.looks[cluster] = look
-            self.progressing.looked(cluster, look)
+            self.say(f"{cluster}: {text}" for text in (look.troubles or ("all is well",)))
+            self.say(f"{cluster}:   note: {text}" for text in look.notes)
             found: dict[str, Value] = {"troubles": [*look.troubles], "failed_jobs": [*look.failed_jobs]}
             self._write(journal, RolloutEvent.LOOKED, cluster=cluster, **found)
         if self._lost:
@@ -333,13 +315,10 @@ class RolloutRun:
             RolloutEvent.BEGIN,
             kind=KIND,
             format_version=FORMAT_VERSION,
-            gpolicy=__version__,
             direction=self.direction.value,
             resumed=known is not None,
-            plans={name: member.plan_digest for name, member in self.members.items()},
+            plans={**self.plans},
             waves=[{"label": wave.label, "clusters": list(wave.clusters)} for wave in self.waves],
-            pid=os.getpid(),
-            host=socket.gethostname(),
         )
         try:
             yield journal

@@ -26,7 +26,7 @@ from gpolicy.errors import ArgumentError, GpolicyError, RequestError, about
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.parameters import fill
 from gpolicy.progress import Tell, silent
-from gpolicy.stopping import Stop, never
+from gpolicy.stopping import Stop
 from gpolicy.suggest.document import declared_values, document
 from gpolicy.suggest.grounds import Grounds, emptied
 from gpolicy.suggest.mixes import RealMix, count_mix, needs_of, under_policy
@@ -68,7 +68,7 @@ def suggest(
     size fits.
     """
     _check(state, request, group)
-    stop, observed = stop or never(), state
+    stop, observed = stop or Stop(), state
     loaded = load_state(limited(state, limits), group=group)
     settled, state = loaded.settled, loaded.settled.state
     data = with_configured_resources(as_hail_reads(state, settled.data), settled.resources)

@@ -30,7 +30,7 @@ from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario, Siz
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
 from gpolicy.progress import silent
-from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, group_with_nodes, instance_of, known_name
+from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, instance_of, known_name
 
 
 def check_place(policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:
@@ -273,7 +273,11 @@ def _only_group(state: ClusterState, scenario: Scenario, named: Located[str] | N
     Raise CannotRunError where none has: there is no cluster for `what`.
     """
     if named is not None:
-        return group_with_nodes(named, state)
+        name = known_name(named, state.groups, "group")
+        if not state.nodes_of(name):
+            hint = "simulate some, or promise hardware and name its nodes"
+            raise CannotRunError(f"group {name} has no nodes", named.span, hint=hint)
+        return name
     used = {node.group for node in state.nodes.values()}
     if not used:
         hint = "say `on: {simulate: …}`, or write `hardware` and `nodes` of the groups"

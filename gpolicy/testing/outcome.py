@@ -49,15 +49,6 @@ def known_name(named: Located[str], objects: Mapping[str, object], what: str) ->
     return named.value
 
 
-def group_with_nodes(named: Located[str], state: ClusterState) -> str:
-    """Return the name if it is of a group with nodes. Raise CannotRunError otherwise."""
-    name = known_name(named, state.groups, "group")
-    if not state.nodes_of(name):
-        hint = "simulate some, or promise hardware and name its nodes"
-        raise CannotRunError(f"group {name} has no nodes", named.span, hint=hint)
-    return name
-
-
 @dataclass(frozen=True, slots=True)
 class Check:
     """One expectation: the expected and the found value, in words. `detail` tells more about the found one."""

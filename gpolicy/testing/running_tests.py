@@ -66,8 +66,8 @@ class Stages:
         if stage.simulated:
             source = f"test {name!r}"
             return self._once(f"stage {id(stage)}", lambda: simulated_cluster(self._policy, stage.simulated, source))
-        if stage.snapshot is not None:
-            return self._once(stage.snapshot.value, lambda: self._read(stage.snapshot))
+        if (snapshot := stage.snapshot) is not None:
+            return self._once(snapshot.value, lambda: self._read(snapshot))
         if self._given is not None:
             given = self._given
             return self._once("", lambda: self._under_policy(given, None))
@@ -78,16 +78,14 @@ class Stages:
             self._known[key] = make()
         return self._known[key]
 
-    def _read(self, snapshot: Located[str] | None) -> ClusterState:
-        assert snapshot is not None  # noqa: S101 (asked by the caller)
+    def _read(self, snapshot: Located[str]) -> ClusterState:
         try:
             home = boundary(self._policy.root or Path()).home
             data = read_below(home, real_path(snapshot.value), LARGEST_SNAPSHOT)
-            state = parse_snapshot(data, snapshot.value)
         except OSError as error:
             raise CannotRunError(f"{snapshot.value}: {reason(error)}", snapshot.span) from None
-        except GpolicyError as error:
-            raise CannotRunError(error.message, snapshot.span, hint=error.hint) from None
+        with errors_at(snapshot.span):
+            state = parse_snapshot(data, snapshot.value)
         return self._under_policy(state, snapshot)
 
     def _under_policy(self, state: ClusterState, snapshot: Located[str] | None) -> ClusterState:
@@ -114,15 +112,12 @@ def edited(policy: Policy, state: ClusterState, edit: StageEdit) -> ClusterState
             return replace(state, instances={**state.instances, instance.name: changed})
         if edit.node is not None:
             return _changed_node(state, known_name(edit.node, state.nodes, "node"), edit)
-        try:
-            what_if = WhatIf(
-                more=() if edit.more is None else (read_more(edit.more.value),),
-                upgrades=() if edit.upgrade is None else (read_upgrade(edit.upgrade.value),),
-                lost=() if edit.lost is None else (edit.lost.value,),
-            )
-            return suppose(state, what_if, pair_names(policy, state))
-        except GpolicyError as error:  # options there are keys here
-            raise CannotRunError(error.message, edit.span, hint=error.hint) from None
+        what_if = WhatIf(
+            more=() if edit.more is None else (read_more(edit.more.value),),
+            upgrades=() if edit.upgrade is None else (read_upgrade(edit.upgrade.value),),
+            lost=() if edit.lost is None else (edit.lost.value,),
+        )
+        return suppose(state, what_if, pair_names(policy, state))
 
 
 def _changed_node(state: ClusterState, name: str, edit: StageEdit) -> ClusterState:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from gpolicy.analysis.spec_pairs import pair_names
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import NO_LIMITS, Limits
+from gpolicy.cluster.terms import NO_LIMITS, Limits, limits_in_force, with_limits
 from gpolicy.findings import Finding, Severity
 from gpolicy.impact.comparison import Sides
+from gpolicy.impact.declared_guards import extent_of, failures_asked, with_declared_guards
+from gpolicy.impact.impact import Impact, impact
+from gpolicy.plan.built_in_guards import check_allowed
 from gpolicy.plan.part import WHOLE, Part
+from gpolicy.plan.plan import Plan, make_plan, refused_plan
+from gpolicy.plan.projection import before_and_after, projected
+from gpolicy.policy.model import Policy
 from gpolicy.progress import Working, quietly
 from gpolicy.resolve.desired import OTHER_CLUSTER
 from gpolicy.use_cases.policies import CheckedPolicy
-
-if TYPE_CHECKING:
-    from gpolicy.impact.impact import Impact
-    from gpolicy.plan.plan import Plan
-    from gpolicy.policy.model import Policy
-    from gpolicy.what_if.supposing import WhatIf
+from gpolicy.what_if.supposing import WhatIf, suppose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +64,6 @@ def plan_change(
 
     For example, `plan_change(checked, state).plan.safe` says whether all guards pass.
     """
-    from gpolicy.analysis.spec_pairs import pair_names  # noqa: PLC0415
-    from gpolicy.cluster.terms import with_limits  # noqa: PLC0415
-    from gpolicy.impact.declared_guards import extent_of, with_declared_guards  # noqa: PLC0415
-    from gpolicy.plan.built_in_guards import check_allowed  # noqa: PLC0415
-    from gpolicy.plan.plan import make_plan, refused_plan  # noqa: PLC0415
-    from gpolicy.plan.projection import before_and_after, projected  # noqa: PLC0415
-    from gpolicy.what_if.supposing import suppose  # noqa: PLC0415
-
     policy = checked.policy
     if any(error.code != OTHER_CLUSTER.code for error in checked.errors):  # that one is a guard's
         refused = refused_plan(policy, state, list(checked.errors))
@@ -98,10 +91,6 @@ def plan_change(
 
 
 def _impact(policy: Policy, sides: Sides, asked: Limits, working: Working) -> Impact:
-    from gpolicy.cluster.terms import limits_in_force  # noqa: PLC0415
-    from gpolicy.impact.declared_guards import failures_asked  # noqa: PLC0415
-    from gpolicy.impact.impact import impact  # noqa: PLC0415
-
     failures = max(asked.max_node_failures or 1, failures_asked(policy.guards))
     hardware = {group.name: group.hardware for group in policy.groups.values() if group.hardware}
     with working("working out what the changes do") as tell:

@@ -23,7 +23,7 @@ from gpolicy.cluster.terms import Limits, limited, limits_in_force
 from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.printable import some
 from gpolicy.progress import Tell, silent
-from gpolicy.stopping import Stop, never, until_stopped
+from gpolicy.stopping import Stop, until_stopped
 from gpolicy.what_if.supposing import one_of
 
 
@@ -131,7 +131,7 @@ def count_until_full(
     count, or the `stop` or Ctrl-C does. Instances that the policy does not allow are left out. Raise RequestError for a
     group without instances.
     """
-    stop = stop or never()
+    stop = stop or Stop()
     room, basis = room_of(limited(state, limits), group)
     sizes = Counter(map(_size_alone, room.counted.data.instances))
     allowed = {size: number for size, number in sizes.items() if _is_allowed(room, size)}

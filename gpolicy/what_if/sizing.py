@@ -27,7 +27,7 @@ from gpolicy.cluster.terms import Limits, limited, limits_in_force
 from gpolicy.errors import ArgumentError, GpolicyError, RequestError
 from gpolicy.printable import count, some
 from gpolicy.progress import Tell, silent
-from gpolicy.stopping import Stop, StoppedError, never, until_stopped
+from gpolicy.stopping import Stop, StoppedError, until_stopped
 from gpolicy.what_if.filling import FillingGroup, only_group, room_of
 from gpolicy.what_if.load import nodes_like
 from gpolicy.what_if.supposing import MOST_NODES, More, matching, one_of, spec_instance
@@ -143,7 +143,7 @@ def find_size(
     kinds = tuple(replace(kind, like=one_of("like", kind.like, state.nodes, "node")) for kind in offers)
     if len({kind.like for kind in kinds}) < len(kinds):
         raise ArgumentError("like names a node twice", hint="name each kind of nodes once")
-    stop = stop or never()
+    stop = stop or Stop()
     counts = Counter[More]()
     for more in request.wanted:
         counts[replace(more, count=1)] += more.count

@@ -12,9 +12,9 @@ from gpolicy.cli.app import VERBS, app
 from gpolicy.errors import EXIT_CODES
 from gpolicy.ganeti.htools_reading import Option as HtoolsOption
 from gpolicy.htools.program_options import PROGRAMS
-from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
+from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
 from gpolicy.reference.explaining import VARIABLES
-from scripts.reference.markdown import anchor
+from scripts.reference.markdown import Link, anchor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +114,7 @@ def verb_blocks(verb: Verb, level: int) -> Iterator[Block]:
     yield PageListing(verb.usage)
     if level == 2:
         yield Heading("Description")
-    yield from map(Paragraph, verb.paragraphs)
+    yield from verb.paragraphs
     for title, words in (("Arguments", verb.arguments), ("Options", verb.options)):
         if words and level == 2:
             yield Heading(title)
@@ -149,22 +149,22 @@ def commands_page() -> Iterator[Block]:
     """Yield docs/reference/commands.md."""
     known = verbs()
     yield Heading("Commands", 1)
-    yield Paragraph(
+    yield (
         "For everybody who types or scripts gpolicy: every verb with its options, the exit codes, and the"
         " environment variables."
     )
-    yield from map(Paragraph, introduction())
+    yield from introduction()
     yield PageTable(
         ("verb", "what it does"),
         tuple((Link(verb.command, f"#{anchor(verb.command)}"), f"{verb.summary}.") for verb in known),
     )
-    yield Paragraph("Options of gpolicy itself; `--help` is an option of every verb, too:")
+    yield "Options of gpolicy itself; `--help` is an option of every verb, too:"
     yield _words_table("option", global_options())
     for verb in known:
         yield Heading(verb.command, 2)
         yield from verb_blocks(verb, 3)
     yield Heading("Exit codes", 2)
     yield exit_codes()
-    yield Paragraph("`gpolicy htools` ends with the exit codes of hspace, hail and hbal.")
+    yield "`gpolicy htools` ends with the exit codes of hspace, hail and hbal."
     yield Heading("Environment variables", 2)
     yield environment()

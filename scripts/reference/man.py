@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gpolicy import __version__
 from gpolicy.policy.kinds import KINDS
-from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph
+from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
 from gpolicy.reference.keys import SETTINGS
 from scripts.reference.commands import Verb, environment, exit_codes, global_options, introduction, verb_blocks, verbs
 from scripts.reference.parameters import parameter_sections
@@ -29,11 +29,11 @@ def man_pages(date: str) -> dict[str, str]:
 
 def _overview(known: list[Verb]) -> Iterator[Block]:
     yield Heading("Name")
-    yield Paragraph("gpolicy - policy as code for Ganeti clusters")
+    yield "gpolicy - policy as code for Ganeti clusters"
     yield Heading("Synopsis")
     yield PageListing("gpolicy [OPTIONS] VERB [ARGS]...")
     yield Heading("Description")
-    yield from map(Paragraph, introduction())
+    yield from introduction()
     yield Heading("Verbs")
     yield PageTable(("verb", "meaning"), tuple((f"`gpolicy-{verb.name}`(1)", f"{verb.summary}.") for verb in known))
     yield Heading("Options")
@@ -50,7 +50,7 @@ def _of_verb(verb: Verb) -> Iterator[Block]:
     name = f"gpolicy-{verb.name}"
     summary = verb.summary[0].lower() + verb.summary[1:]
     yield Heading("Name")
-    yield Paragraph(f"{name} - {summary}")
+    yield f"{name} - {summary}"
     yield from verb_blocks(verb, 2)
     if verb.name != "htools":  # it ends as the programs do
         yield Heading("Exit status")
@@ -60,7 +60,7 @@ def _of_verb(verb: Verb) -> Iterator[Block]:
 
 def _of_language() -> Iterator[Block]:
     yield Heading("Name")
-    yield Paragraph("gpolicy-policy - the language of policies for Ganeti clusters, and gpolicy.toml")
+    yield "gpolicy-policy - the language of policies for Ganeti clusters, and gpolicy.toml"
     yield Heading("Description")
     yield from language()
     for kind in KINDS:
@@ -74,7 +74,7 @@ def _of_language() -> Iterator[Block]:
 
 def _see_also(pages: list[str]) -> Iterator[Block]:
     yield Heading("See also")
-    yield Paragraph(", ".join(pages))
+    yield ", ".join(pages)
 
 
 def main(directory: Path) -> None:

@@ -5,8 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from html import escape
+from typing import Self
 
-from gpolicy.reference.blocks import LINK, Block, Cell, Heading, Link, PageListing, PageTable, Paragraph
+from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
+
+LINK = r"\[([^\]\n]+)\]\([^()\s]+\.md[^()\s]*\)"
+"""A link to a page, in text: its words are the first group."""
+
+
+class Link(str):
+    """A word in a cell that leads to an anchor of this page, or to another one; `literal`: the word is code."""
+
+    __slots__ = ("literal", "target")
+    target: str
+    literal: bool
+
+    def __new__(cls, word: str, target: str, *, literal: bool = True) -> Self:
+        """Return the word with where it leads."""
+        link = super().__new__(cls, word)
+        link.target, link.literal = target, literal
+        return link
 
 
 def markdown(blocks: Iterable[Block]) -> str:
@@ -36,8 +54,8 @@ def _block(block: Block) -> str:
     match block:
         case Heading(title, level):
             return f"{'#' * level} {prose(title)}"
-        case Paragraph(text):
-            return prose(text)
+        case str():
+            return prose(block)
         case PageListing(text, language):
             return f"```{language}\n{text.rstrip()}\n```"
         case PageTable():
@@ -54,9 +72,9 @@ def _table(table: PageTable) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: str) -> str:
     if isinstance(cell, Link):
-        return f"[{f'`{cell.word}`' if cell.literal else prose(cell.word)}]({cell.target})"
+        return f"[{f'`{cell}`' if cell.literal else prose(cell)}]({cell.target})"
     parts = cell.split("`")
     for place, part in enumerate(parts):
         if place % 2 == 0:

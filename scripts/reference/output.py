@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpolicy.data import data_directory
-from gpolicy.reference.blocks import Block, Heading, Link, PageTable, Paragraph
+from gpolicy.reference.blocks import Block, Heading, PageTable
 from gpolicy.reference.key_blocks import type_words
 from gpolicy.reference.keys import Key, keys_of
 from gpolicy.report import capacity_prometheus, drift_prometheus
 from gpolicy.report.prometheus import MetricSet
-from scripts.reference.markdown import anchor
+from scripts.reference.markdown import Link, anchor
 from scripts.reference.policy import key_tables
 
 _TITLES = {
@@ -37,7 +37,7 @@ def output_page() -> Iterator[Block]:
     """Yield the page."""
     schemas = output_schemas()
     yield Heading("JSON output", 1)
-    yield Paragraph(
+    yield (
         "For authors of scripts and dashboards: every key of every JSON that gpolicy writes, and at the end [all"
         " metrics](output.md#metrics-of-gpolicy-capacity). The schemas lie in `schemas/output/`. Readers must ignore"
         " keys that they do not know; [what stays the same](stability.md) says when a `format_version` changes. Sizes"
@@ -52,13 +52,13 @@ def output_page() -> Iterator[Block]:
     )
     for name, schema in schemas.items():
         yield Heading(_title(name))
-        yield Paragraph(schema["description"])
+        yield schema["description"]
         yield from _tables(name, schema)
         for definition in schema.get("definitions", {}):
             if definition_keys(name, schema, definition):
                 yield Heading(_subtitle(name, definition), 3)
                 if text := schema["definitions"][definition].get("description"):
-                    yield Paragraph(text)
+                    yield text
                 yield from _tables(name, schema, definition)
     for verb, metrics in METRIC_SETS.items():
         yield Heading(f"Metrics of gpolicy {verb}")
@@ -67,7 +67,7 @@ def output_page() -> Iterator[Block]:
 
 def _metrics(metrics: MetricSet) -> Iterator[Block]:
     first, second = metrics.identity
-    yield Paragraph(
+    yield (
         f"All are gauges, and have the label `{first}`; `{second}` where it was asked for. [The guide](../guides/"
         "monitoring.md) says how to use them."
     )

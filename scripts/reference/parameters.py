@@ -13,7 +13,7 @@ from gpolicy.ganeti.parameter import Level, Parameter
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.policy.conformance import schema_of
-from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph
+from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
 from gpolicy.reference.key_blocks import default_words, example_value, key_type, releases
 from gpolicy.reference.keys import ITEM, Key, keys_of, policy_keys
 from scripts.reference.policy import key_tables
@@ -30,7 +30,7 @@ def _keys() -> dict[tuple[str, ...], Key]:
 def parameters_page() -> Iterator[Block]:
     """Yield the page."""
     yield Heading("Parameters of Ganeti", 1)
-    yield Paragraph(
+    yield (
         "For authors of policies: every parameter that a policy can declare, with Ganeti's default, when a change takes"
         " effect, and which releases know it. [The policy language](policy.md) has all other keys, and the types."
     )
@@ -39,7 +39,7 @@ def parameters_page() -> Iterator[Block]:
 
 def parameter_sections() -> Iterator[Block]:
     """Yield a section for each family of parameters; those of the cluster without a family stand in one."""
-    yield Paragraph(
+    yield (
         f"Known releases are {', '.join(VERSIONS)}; where none is named, all of them have the parameter. Ganeti"
         " also takes numbers outside of a sensible range; `gpolicy check` warns of them (GP152). The word `root` marks"
         " values that root on the nodes runs as a program or opens as a file: who may set them, is root."
@@ -50,7 +50,7 @@ def parameter_sections() -> Iterator[Block]:
     for family, members in groupby((item for item in PARAMETERS if item not in alone), key=lambda item: item.family):
         yield Heading(family)
         if family != "alloc_policy":
-            yield Paragraph(_keys()[family,].text)
+            yield _keys()[family,].text
         yield from _family(family, list(members))
 
 
@@ -77,7 +77,7 @@ def _section(members: list[Parameter]) -> Iterator[Block]:
     effect = _common(str(item.takes_effect) for item in members)
     shared = [f"Set on: {levels}."] * bool(levels) + [members[0].takes_effect.sentence] * bool(effect)
     if shared:
-        yield Paragraph(" ".join(shared))
+        yield " ".join(shared)
     rows = tuple(
         (
             f"`{_shown(item)}`",

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.ganeti.parameters import FAMILIES
+from gpolicy.ganeti.vocabulary import CPUS_PER_VCPU, FORMS, PATH
 from gpolicy.policy.conformance import example_document, schema_of
 from gpolicy.policy.kinds import KINDS
-from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
-from gpolicy.reference.key_blocks import TYPES, Named, example_text, kind_summary, type_words
+from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
+from gpolicy.reference.key_blocks import WORD_LISTS, Named, example_value, flow, kind_summary, type_words
 from gpolicy.reference.keys import NAME, SETTINGS, Key, keys_of, policy_keys, settings_keys
-from scripts.reference.markdown import anchor
+from scripts.reference.markdown import Link, anchor
 
 _OWN_SECTION = 3
 """So many keys below a key get a table of their own."""
@@ -22,13 +23,30 @@ _MOST_ALIKE = 12
 PARAMETER_FAMILIES = FAMILIES | {"alloc_policy"}
 """Parameters with a section of their own."""
 
+_TYPES = (
+    ("size", "`4G`, `512`, `1.5T`", "MiB as a number, or a number with M, G or T (powers of 1024)."),
+    ("rate", "`60M`, `61440`", "KiB/s as a number, or a number with K, M or G."),
+    ("percentage", "`5%`", "A number and a percent sign, as text."),
+    ("day", "`2027-12-31`", "Year, month and day."),
+    ("name", "`gold`", "Text of at most 255 characters."),
+    ("tag", "`rack:r1`", "At most 128 letters, digits and . _ + * / : @ -"),
+    ("range of user IDs", '`"1000-1010"`, `2000`', "First and last ID as text, or one ID."),
+    ("path", "`/boot/vmlinuz`", f"{FORMS[PATH][0].upper()}{FORMS[PATH][1:].partition(' (')[0]}."),
+    ("CPU mask", "`0-3,8`", f"{FORMS[CPUS_PER_VCPU][0].upper()}{FORMS[CPUS_PER_VCPU][1:]}."),
+    *(
+        (name, f"`{words[0]}`", f"One of {', '.join(f'`{word}`' for word in words)}.")
+        for words, name in WORD_LISTS.items()
+    ),
+)
+"""The types that have a name: examples, and how a value is written."""
+
 _HEAD_KEYS = ("gpolicy", "kind", "description")
 
 
 def policy_page() -> Iterator[Block]:
     """Yield the page."""
     yield Heading("The policy language", 1)
-    yield Paragraph(
+    yield (
         "For authors of policies: every kind of document and every key. [Parameters of Ganeti](parameters.md) has the"
         " keys that Ganeti itself knows. `gpolicy explain KEY` shows the same on the terminal, and editors"
         " complete keys by the schemas ([editors](../guides/editors.md))."
@@ -44,7 +62,7 @@ def policy_page() -> Iterator[Block]:
 def language() -> Iterator[Block]:
     """Yield what is true of all kinds."""
     yield PageTable(("kind", "meaning"), tuple((Link(kind, f"#{anchor(kind)}"), kind_summary(kind)) for kind in KINDS))
-    yield Paragraph(
+    yield (
         "A policy is a directory of YAML files, or one file. A file holds any number of documents with lines `---`"
         " between them. All files below the directory count, except hidden ones. Every document begins with these keys:"
     )
@@ -54,16 +72,16 @@ def language() -> Iterator[Block]:
         ("key", "required", "meaning"),
         tuple((f"`{key.name}`", "yes" if key.required else "", texts.get(key.name, key.text)) for key in head),
     )
-    yield Paragraph(
+    yield (
         "A parameter that no document declares is not managed: gpolicy never touches it. On a group or a node set,"
         " `inherit` instead of a value removes the object's own value, so that the one of the level above applies."
     )
-    yield PageTable(("type", "examples", "how to write it"), TYPES)
+    yield PageTable(("type", "examples", "how to write it"), _TYPES)
 
 
 def kind_section(kind: str) -> Iterator[Block]:
     """Yield what there is to say of a kind below its title."""
-    yield Paragraph(kind_summary(kind))
+    yield kind_summary(kind)
     yield PageListing(example_document(kind), "yaml")
     schema = schema_of(kind)
     keys = list(keys_of(kind, schema, expand=False))
@@ -72,11 +90,11 @@ def kind_section(kind: str) -> Iterator[Block]:
     below = {"limits", "physical_volumes"} if kind == "NodeGroup" else set()
     yield from key_tables([key for key in own if not (len(key.path) > 1 and key.path[0] in below)])
     if below:
-        yield Paragraph("The keys of `limits` and `physical_volumes` are those of a [Cluster](policy.md#cluster).")
+        yield "The keys of `limits` and `physical_volumes` are those of a [Cluster](policy.md#cluster)."
     if parameters:
         families = [f"[`{name}`](parameters.md#{name})" for name in parameters if name in PARAMETER_FAMILIES]
         alone = ["[those of the cluster alone](parameters.md#parameters-of-the-cluster)"] * (kind == "Cluster")
-        yield Paragraph(f"Parameters of Ganeti: {', '.join([*alone, *families])}.")
+        yield f"Parameters of Ganeti: {', '.join([*alone, *families])}."
     for name in _used(own, schema):
         yield Heading(name, 3)
         yield from key_tables(list(keys_of(name, {**schema["definitions"][name], "definitions": {}}, expand=False)))
@@ -96,12 +114,12 @@ def _used(keys: Iterable[Key], schema: dict[str, dict[str, dict[str, object]]]) 
 
 def settings_section() -> Iterator[Block]:
     """Yield what there is to say of gpolicy.toml."""
-    yield Paragraph(
+    yield (
         "Settings of `gpolicy check` for everybody who works on the policy. The same tables may stand in"
         " pyproject.toml, below `tool.gpolicy`. [Check a policy](../guides/check.md) has examples."
     )
     yield from key_tables(list(settings_keys()))
-    yield Paragraph("Parameters of rules, in a table `[rules.NAME]`:")
+    yield "Parameters of rules, in a table `[rules.NAME]`:"
     yield PageTable(
         ("rule", "parameter", "default", "from", "to", "meaning"),
         tuple(
@@ -135,11 +153,11 @@ def key_tables(keys: list[Key], words: Named | None = None) -> Iterator[Block]:
         rows = _collapsed(tuple(_row(key, len(home), words) for key in group))
         name = group[0].name.removesuffix(group[0].path[-1]).rstrip(".").replace(NAME, "NAME")
         if rows in shown:
-            yield Paragraph(f"Keys of `{name}`: those of `{shown[rows]}`.")
+            yield f"Keys of `{name}`: those of `{shown[rows]}`."
             continue
         shown[rows] = name
         if home:
-            yield Paragraph(f"Keys of `{name}`:")
+            yield f"Keys of `{name}`:"
         yield PageTable(("key", "type", "required", "example", "meaning"), rows)
 
 
@@ -151,7 +169,8 @@ def _collapsed(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]
 
 def _row(key: Key, depth: int, words: Named | None) -> tuple[str, ...]:
     name = ".".join(key.path[depth:]).replace(".[]", "[]").replace(f".{NAME}", ".NAME")
-    example = "" if words else example_text(key)
+    value = None if words else example_value(key)
+    example = "" if value is None else flow(value)
     text = f"With `{key.condition}`: {key.text[0].lower()}{key.text[1:]}" if key.condition else key.text
     required = "yes" if key.required else ""
     return f"`{name}`", type_words(key.schema, words or named), required, f"`{example}`" * bool(example), text

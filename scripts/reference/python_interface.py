@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterator
 
 import gpolicy
-from gpolicy.reference.blocks import Block, Heading, PageListing, Paragraph
+from gpolicy.reference.blocks import Block, Heading, PageListing
 
 _ABOUT = (
     "For those who use gpolicy from Python. `import gpolicy` gives these names and no others; each is imported when it"
@@ -24,7 +24,7 @@ def python_page() -> list[Block]:
     values = {name: item for name, item in public.items() if name not in functions}
     return [
         Heading("Python", 1),
-        Paragraph(_ABOUT),
+        _ABOUT,
         Heading("Functions"),
         *(block for name, item in functions.items() for block in _described(name, item)),
         Heading("Values"),
@@ -39,7 +39,7 @@ def _described(name: str, item: object) -> Iterator[Block]:
     elif dataclasses.is_dataclass(item):
         fields = [field for field in dataclasses.fields(item) if not field.name.startswith("_")]
         yield PageListing("\n".join(f"{field.name}: {field.type}" for field in fields), "python")
-    yield from (Paragraph(part) for part in (inspect.getdoc(item) or "").split("\n\n"))
+    yield from (inspect.getdoc(item) or "").split("\n\n")
 
 
 def _signature(function: object) -> str:

@@ -6,7 +6,8 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from gpolicy.reference.blocks import LINK, Block, Cell, Heading, Link, PageListing, PageTable, Paragraph
+from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
+from scripts.reference.markdown import LINK, Link
 
 
 def man_page(title: str, section: int, date: str, version: str, blocks: Iterable[Block]) -> str:
@@ -20,8 +21,8 @@ def _block(block: Block) -> str:
     match block:
         case Heading(title, level):
             return f".SH {_words(title.upper())}\n" if level == 2 else f".SS {_words(title)}\n"
-        case Paragraph(text):
-            return f".PP\n{_lines(text)}\n"
+        case str():
+            return f".PP\n{_lines(block)}\n"
         case PageListing(text, _):
             lines = "\n".join(_guarded(_literal(line)) for line in text.rstrip().splitlines())
             return f".PP\n.RS 4\n.nf\n{lines}\n.fi\n.RE\n"
@@ -29,7 +30,7 @@ def _block(block: Block) -> str:
             return "".join(_row(block, row) for row in block.rows)
 
 
-def _row(table: PageTable, row: tuple[Cell, ...]) -> str:
+def _row(table: PageTable, row: tuple[str, ...]) -> str:
     facts = [
         f"{table.head[column].capitalize()}: {_text(row[column]).rstrip('.')}."
         for column in table.filled()[1:-1]
@@ -38,9 +39,9 @@ def _row(table: PageTable, row: tuple[Cell, ...]) -> str:
     return f".TP\n{_guarded(_words(_text(row[0])))}\n{_lines(' '.join([_text(row[-1]), *facts]))}\n"
 
 
-def _text(cell: Cell) -> str:
+def _text(cell: str) -> str:
     if isinstance(cell, Link):
-        return f"`{cell.word}`" if cell.literal else cell.word
+        return f"`{cell}`" if cell.literal else cell
     return cell
 
 

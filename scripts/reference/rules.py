@@ -8,9 +8,9 @@ from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.findings import RuleInfo, Severity
-from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
+from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
 from gpolicy.reference.explaining import families, settings_text, state_need
-from scripts.reference.markdown import anchor
+from scripts.reference.markdown import Link, anchor
 
 _SEVERITIES: Final = {
     Severity.ERROR: (
@@ -40,7 +40,7 @@ def rules_page(rules: Iterable[RuleInfo] = CATALOGUE) -> Iterator[Block]:
     known = list(rules)
     by_family = list(families(known))
     yield Heading("Rules", 1)
-    yield Paragraph(
+    yield (
         "For everybody who has a finding: what each rule of `gpolicy check` means, and how to fix what it finds."
         " In the examples, `-` marks what the rule finds, and `+` what it does not; `gpolicy explain CODE` shows whole"
         " policies. [Check a policy](../guides/check.md) says how to choose rules, to accept findings, and to change"
@@ -69,7 +69,7 @@ def rules_page(rules: Iterable[RuleInfo] = CATALOGUE) -> Iterator[Block]:
             yield from _blocks(info)
 
 
-def _row(info: RuleInfo) -> tuple[Link | str, ...]:
+def _row(info: RuleInfo) -> tuple[str, ...]:
     return Link(info.code, f"#{anchor(_title(info))}", literal=False), _severity(info), info.summary
 
 
@@ -84,7 +84,7 @@ def _title(info: RuleInfo) -> str:
 def _blocks(info: RuleInfo) -> Iterator[Block]:
     fix = f" `check --fix`: {info.fix}" if info.fix else ""
     need = state_need(info)
-    yield Paragraph(f"{info.rationale}{f' {need}' if need else ''}{fix}")
+    yield f"{info.rationale}{f' {need}' if need else ''}{fix}"
     if info.parameters:
         yield PageListing(settings_text(info), "toml")
     if info.bad and info.good:

@@ -25,20 +25,20 @@ from gpolicy.apply.runner import (
     Patience,
     StopRequests,
     Watch,
-    job_status,
 )
 from gpolicy.apply.tasks import FinalLook
+from gpolicy.cluster.record import JOB_RUNS
 from gpolicy.cluster.state import ClusterState, Unreadable
+from gpolicy.colour import Tone
 from gpolicy.errors import UnreachableError
 from gpolicy.ganeti.commands import Route
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan
-from gpolicy.plan.plan_json import plan_text
 from gpolicy.plan.step import PlannedCommand, Procedure
 from gpolicy.policy.model import Policy
 from tests.apply.pretend_ganeti import Job, PretendGaneti
-from tests.plan.planned import policy_of
+from tests.plan.planned import plan_text, policy_of
 
 QUICK = Patience(
     first_pause=0.0, longest_pause=0.0, first_poll=0.0, longest_poll=0.0, job=5, contact=0.3, settle=0.01, look_again=0
@@ -103,7 +103,7 @@ class ModelRunner:
 
     def marked_jobs(self, start: str) -> list[MarkedJob]:
         found = [job for job in self.ganeti.jobs if job.mark.startswith(start) and job.status != "archived"]
-        return [MarkedJob(job.number, job.mark, job_status(job.status)) for job in found]
+        return [MarkedJob(job.number, job.mark, job.status in JOB_RUNS) for job in found]
 
     def failed_jobs(self, after: int) -> list[FailedJob]:
         return [FailedJob(job.number, "OP") for job in self.ganeti.jobs if job.number > after and job.status == FAILURE]
@@ -112,11 +112,10 @@ class ModelRunner:
         found = self._job(job)
         if found.status == "archived":
             return None
-        status = job_status(found.status)
         for line in found.log:
             watch.message(line)
         text = "" if found.result is None else f"{found.result[0]}: {', '.join(map(str, found.result[1]))}"
-        return JobOutcome(JobResult.SUCCESS if status == "success" else JobResult.FAILED, text, job)
+        return JobOutcome(JobResult.SUCCESS if found.status == "success" else JobResult.FAILED, text, job)
 
     def _job(self, number: int) -> Job:
         job = self.ganeti.job(number)
@@ -126,24 +125,12 @@ class ModelRunner:
 
 @dataclass
 class Quiet:
-    """Records all events."""
+    """Records what is said, without what tells a note from other lines."""
 
     said: list[str] = field(default_factory=list)
 
-    def step(self, number: int, count: int, title: str) -> None:
-        self.said.append(f"[{number}/{count}] {title}")
-
-    def job(self, job: int) -> None:
-        self.said.append(f"job {job}")
-
-    def message(self, text: str) -> None:
-        self.said.append(text)
-
-    def note(self, text: str) -> None:
-        self.said.append(text)
-
-    def ended(self, seconds: float, *, ran: bool) -> None:
-        self.said.append(f"done {ran} {seconds >= 0}")
+    def __call__(self, text: str, _: Tone) -> None:
+        self.said.append(text.strip().removeprefix("note: "))
 
 
 class MortalJournal(JournalFile):
@@ -217,7 +204,7 @@ def run(
     direction: Direction = Direction.APPLY,
     agree: Callable[[Intention], bool] = lambda _: True,
     stop: StopRequests | None = None,
-    progressing: Quiet | None = None,
+    say: Quiet | None = None,
     lock_is_lost: Callable[[], bool] = lambda: False,
 ) -> FinalLook | None:
     """PlanRun a plan: the first time, or further, as the journal says."""
@@ -225,7 +212,7 @@ def run(
         plan=plan,
         runner=runner,
         journal_file=journal,
-        progressing=progressing or Quiet(),
+        say=say or Quiet(),
         agree=agree,
         direction=direction,
         history=history(journal),

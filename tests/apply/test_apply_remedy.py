@@ -144,7 +144,7 @@ def test_what_a_failed_move_has_not_done_is_taken_back_from_there(tmp_path: Path
     with pytest.raises(CarryingError, match=r"step 3 \(set 2: mirror .* failed: OpExecError: Can't replace disks"):
         run(remedy, runner, tmp_path / "journal")
     said = Quiet()
-    run(remedy, runner, tmp_path / "journal", direction=Direction.ROLLBACK, progressing=said)
+    run(remedy, runner, tmp_path / "journal", direction=Direction.ROLLBACK, say=said)
     assert next(line for line in said.said if line.startswith("[")).startswith("[1/2] undo step 2: set 1: migrate ")
     assert ganeti.content() == before
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.apply.command_runner import CommandRunner, run_lines
-from gpolicy.apply.runner import JobOutcome, JobResult, JobStatus, MarkedJob, Patience, StopRequests, Watch
+from gpolicy.apply.job_runners import CommandRunner, run_lines
+from gpolicy.apply.runner import JobOutcome, JobResult, MarkedJob, Patience, StopRequests, Watch
 from gpolicy.cluster.master import LocalMaster, parse_ssh_address
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.plan.step import PlannedCommand
@@ -141,10 +141,10 @@ echo "16|error|[{'reason': []}]"; echo "17|success|[{'reason': [['gnt:user', 'ma
 """,
     )
     assert bench.runner().marked_jobs("mark-1") == [
-        MarkedJob(17, "mark-1-2", JobStatus.SUCCESS),
-        MarkedJob(18, "mark-1-3", JobStatus.PENDING),
+        MarkedJob(17, "mark-1-2", False),
+        MarkedJob(18, "mark-1-3", True),
     ]
-    assert bench.runner().marked_jobs("mark-1-3") == [MarkedJob(18, "mark-1-3", JobStatus.PENDING)]
+    assert bench.runner().marked_jobs("mark-1-3") == [MarkedJob(18, "mark-1-3", True)]
     assert bench.runner().marked_jobs("mark-2") == []
     bench.program("gnt-job", "#!/bin/sh\necho 'no master' >&2\nexit 1\n")
     with pytest.raises(UnreachableError, match="gnt-job list failed: no master"):
@@ -198,6 +198,7 @@ def test_lines_come_while_the_program_runs(tmp_path: Path) -> None:
         times.append(time.monotonic())
 
     ended = run_lines(script, dict(os.environ), 20, StopRequests(), line)
+    assert ended is not None
     assert (ended.code, seen) == (0, ["one\n", "two"])
     assert times[1] - times[0] > 0.3
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.apply.lock import LockedError, MastersLock, local_lock, lock_directory, lock_name, remote_lock
+from gpolicy.apply.lock import MastersLock, local_lock, lock_directory, lock_name, remote_lock
 from gpolicy.cluster.master import parse_ssh_address
 from gpolicy.errors import GpolicyError
 from tests.cli.command_line import ROOT
@@ -28,7 +28,7 @@ def test_a_second_run_learns_who_holds_the_lock(tmp_path: Path) -> None:
     with local_lock(tmp_path, NAME, "cluster"):
         assert (tmp_path / NAME).stat().st_mode & 0o777 == 0o600
         with (
-            pytest.raises(LockedError, match=rf"cluster is under way: process {os.getpid()} on "),
+            pytest.raises(GpolicyError, match=rf"cluster is under way: process {os.getpid()} on "),
             local_lock(tmp_path, NAME, "cluster"),
         ):
             pass
@@ -46,7 +46,7 @@ def test_the_lock_ends_with_its_process(tmp_path: Path) -> None:
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(LockedError, match=f"process {holder.pid}"), local_lock(tmp_path, NAME, "cluster"):
+        with pytest.raises(GpolicyError, match=f"process {holder.pid}"), local_lock(tmp_path, NAME, "cluster"):
             pass
         holder.kill()
         holder.wait()
@@ -84,12 +84,12 @@ def test_the_lock_on_the_master(tmp_path: Path) -> None:
             while not Path("/run", name).read_text():  # `tee` answers before it writes
                 time.sleep(0.01)
             with (
-                pytest.raises(LockedError, match=f"process {os.getpid()} on "),
+                pytest.raises(GpolicyError, match=f"process {os.getpid()} on "),
                 local_lock(Path("/run"), name, "cluster"),
             ):
                 pass
             Path("/run", name).write_text("process 1 on another machine\n")
-            with pytest.raises(LockedError, match="process 1 on another"), remote_lock(master, name, "cluster"):
+            with pytest.raises(GpolicyError, match="process 1 on another"), remote_lock(master, name, "cluster"):
                 pass
         with local_lock(Path("/run"), name, "cluster"), remote_lock(master, name, "cluster") as lock:
             assert lock.note is None  # the master is this machine: one lock, and it is ours

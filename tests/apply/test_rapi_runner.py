@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from gpolicy.apply import runner
-from gpolicy.apply.rapi_runner import RapiRunner
-from gpolicy.apply.runner import FailedJob, JobOutcome, JobResult, JobStatus, Patience, StopRequests, Watch, passes
+from gpolicy.apply.job_runners import RapiRunner
+from gpolicy.apply.runner import FailedJob, JobOutcome, JobResult, Patience, StopRequests, Watch, passes
 from gpolicy.cluster.rapi_client import Client, NotFoundError
 from gpolicy.errors import UnreachableError
 
@@ -119,8 +119,8 @@ def test_jobs_are_found_by_their_marks() -> None:
     mine = ["gnt:client", "gpolicy:a:1", 17]
     answer = [listed("12", ["x", "other"], mine, status="error"), listed(3, mine), listed(4, ["short"], "odd", [])]
     listing = RapiRunner(cast(Client, _Answers(answer)))
-    found = [(job.number, job.mark, job.status) for job in listing.marked_jobs("gpolicy:a")]
-    assert found == [(3, "gpolicy:a:1", JobStatus.PENDING), (12, "gpolicy:a:1", JobStatus.FAILED)]
+    found = [(job.number, job.mark, job.pending) for job in listing.marked_jobs("gpolicy:a")]
+    assert found == [(3, "gpolicy:a:1", True), (12, "gpolicy:a:1", False)]
     assert listing.failed_jobs(3) == [FailedJob(12, "OP, B")]
     assert listing.failed_jobs(12) == []
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.apply.command_runner import CommandRunner
-from gpolicy.apply.rapi_runner import RapiRunner
-from gpolicy.apply.runner import Patience, Runner, StopRequests, open_runner
+from gpolicy.apply.job_runners import CommandRunner, RapiRunner, open_runner
+from gpolicy.apply.runner import Patience, Runner, StopRequests
 from gpolicy.cluster.sources import SourceOptions
 from gpolicy.errors import RequestError
 

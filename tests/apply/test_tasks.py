@@ -20,7 +20,6 @@ from gpolicy.apply.tasks import (
     judge_restored,
     left_of,
     path_text,
-    undo_key,
 )
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState, Identity, Unreadable
 from gpolicy.ganeti.commands import RapiCall, Route
@@ -74,7 +73,6 @@ def test_the_way_of_a_command() -> None:
     assert not _task(("gnt-group", "modify")).carried_by(Route.RAPI)
     assert not _task(None, RapiCall("PUT", "/2/x", None)).carried_by(Route.ARGV)
     assert not _task(None).repeatable
-    assert undo_key("3", 2) == "3-undo-2"
 
 
 @pytest.mark.parametrize(("fate", "left"), [(Fate.DONE, ["2"]), (Fate.BEGUN, ["1", "2"]), (Fate.FAILED, ["1", "2"])])

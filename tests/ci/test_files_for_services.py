@@ -61,11 +61,23 @@ def test_init_writes_the_workflow_of_the_page_and_says_what_to_set(service: str,
     assert written == template.replace("path: policies", "path: policies/ham")
     lines = dict(re.findall(r"^  line (\d+): (.*)$", done.stdout, re.MULTILINE))
     assert len(lines) == template.count("# set: ")
-    assert all(written.splitlines()[int(number) - 1].endswith(f"# set: {text}") for number, text in lines.items())
+    rows = ["", *written.splitlines()]
+    for number, text in lines.items():  # a comment alone is about the line below
+        assert any(row.endswith(f"# set: {text}") for row in rows[int(number) - 1 : int(number) + 1])
+        assert not rows[int(number)].startswith(" ") or not rows[int(number)].lstrip().startswith("#")
     again = gpolicy("init", "policies/other", "--ci", service, cwd=tmp_path)
     assert again.returncode == 3
     assert f"{name}: exists already" in again.stderr
     assert not (tmp_path / "policies" / "other").exists()
+
+
+def test_beside_settings_that_name_clusters_the_workflow_plans_them_all(tmp_path: Path) -> None:
+    repository(tmp_path, {"gpolicy.toml": '[clusters.ham]\nstate = "rapi://ham.example.org"\n'})
+    for service, file in (("github", ".github/workflows/policy.yml"), ("gitlab", ".gitlab-ci.yml")):
+        gpolicy("init", ".", "--ci", service, cwd=tmp_path)
+        text = (tmp_path / file).read_text(encoding="utf-8")
+        assert re.search(r'path: "\."\n +clusters: all\n', text)
+        assert "state:" not in text
 
 
 def test_init_leaves_a_policy_as_it_is(tmp_path: Path) -> None:

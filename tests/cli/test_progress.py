@@ -16,7 +16,7 @@ from gpolicy.checking import repository
 from gpolicy.cli import formatting, terminal
 from gpolicy.cli.running import run
 from gpolicy.drift import comparing
-from gpolicy.plan import plan
+from gpolicy.use_cases import changes
 from tests.cli.command_line import STATE, policy
 
 
@@ -48,7 +48,7 @@ COMPARING = "comparing the policy with the cluster …"
         (["show"], repository, "check_by_settings", "checking {policy} …"),
         (["test"], repository, "check_by_settings", "checking {policy} …"),
         (["plan", "--state", STATE], repository, "check_by_settings", "checking {policy} …"),
-        (["plan", "--state", STATE], plan, "make_plan", COMPARING),
+        (["plan", "--state", STATE], changes, "make_plan", COMPARING),
         (["drift", "--state", STATE], comparing, "find_drift", COMPARING),
         (["fmt", "--check"], formatting, "format_text", "formatting: {policy} …"),
     ],

@@ -13,6 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from gpolicy.cluster.credentials import Credentials
+from gpolicy.cluster.rapi_client import Client, make_trust, parse_address
 from tests.cluster import recorded
 
 UNAUTHORIZED = {"code": 401, "message": "Unauthorized", "explain": "No permission -- see authorization schemes"}
@@ -43,6 +45,18 @@ def answers(cluster: str) -> dict[str, Any]:
     if recorded.path(cluster, "rapi-query-node.json").exists():
         parts["/2/query/node?fields=name,serial_no,custom_ndparams"] = recorded.load(cluster, "rapi-query-node.json")
     return parts
+
+
+def open_client(
+    address: str,
+    credentials: Credentials | None,
+    *,
+    ca_file: Path | None = None,
+    insecure: bool = False,
+    timeout: float = 60.0,
+) -> Client:
+    """Return a client of the server at an address, without connecting."""
+    return Client(*parse_address(address), make_trust(ca_file=ca_file, insecure=insecure), credentials, timeout)
 
 
 def send(handler: BaseHTTPRequestHandler, status: int, body: bytes, **headers: str) -> None:

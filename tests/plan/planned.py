@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Unreadable
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.parameters import fill
+from gpolicy.json_values import json_text
 from gpolicy.plan.change import Change
 from gpolicy.plan.plan import Plan, make_plan
+from gpolicy.plan.plan_json import plan_as_json
 from gpolicy.plan.step import Step
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
@@ -96,6 +100,11 @@ def with_group_tags(state: ClusterState, name: str, *tags: str) -> ClusterState:
 
 def plan_for(state: ClusterState, *documents: str, allow: tuple[str, ...] = ()) -> Plan:
     return make_plan(policy_of(*documents), state, allowed=frozenset(allow))
+
+
+def plan_text(plan: Plan, impact: Mapping[str, Any] | None = None) -> str:
+    """Return the content of the file of a plan."""
+    return json_text(plan_as_json(plan, impact))
 
 
 def change(plan: Plan, obj: str, path: str) -> Change:

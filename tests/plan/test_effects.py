@@ -94,8 +94,8 @@ def test_a_rename_is_seen_where_one_name_is_there(there: Contents, value: Value)
         (2, "y", Progress.DONE),
         (2, "x", Progress.PARTLY),
         (1, "y", Progress.PARTLY),
-        (3, "y", Progress.OTHER),
-        (3, "x", Progress.OTHER),
+        (3, "y", Progress.PARTLY),
+        (3, "x", Progress.PARTLY),
     ],
 )
 def test_progress(first: Value, second: Value, expected: Progress) -> None:

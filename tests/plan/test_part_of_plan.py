@@ -14,9 +14,8 @@ from gpolicy.errors import InputError, RequestError
 from gpolicy.plan.part import Part, key_of
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan
-from gpolicy.plan.plan_json import plan_text
 from gpolicy.policy.model import Policy
-from tests.plan.planned import cluster, policy_of
+from tests.plan.planned import cluster, plan_text, policy_of
 from tests.plan.test_plan_laws import RISKS, carried_out, cases, law, loaded, plan_of
 from tests.strategies import GeneratedPolicy
 

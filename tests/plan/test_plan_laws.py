@@ -15,12 +15,12 @@ from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
 from gpolicy.plan.plan import Plan, make_plan
-from gpolicy.plan.plan_json import plan_text
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from tests.ganeti.real_ganeti import needs_ganeti, real_ganeti
 from tests.laws import FEW
 from tests.plan.ganeti_model import ModelCluster, Tree, rapi_job, tools_job
+from tests.plan.planned import plan_text
 from tests.strategies import HOSTILE_NAMES, OWNED, PLAIN_NAMES, GeneratedPolicy, adopted, cluster_states, policies
 
 RISKS = frozenset({"disks-stay", "exclusive-storage", "master-network"})

@@ -11,10 +11,9 @@ import pytest
 
 from gpolicy.errors import InputError
 from gpolicy.plan.plan_file import read_plan
-from gpolicy.plan.plan_json import plan_text
 from gpolicy.plan.signature import Signers
 from tests.cli.command_line import gpolicy
-from tests.plan.planned import cluster, plan_for
+from tests.plan.planned import cluster, plan_for, plan_text
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen here (openssh-client)")
 CI = "ci@example.org"

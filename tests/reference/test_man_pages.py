@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cli.app import VERBS
-from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph
+from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
 from scripts.reference.commands import verbs
 from scripts.reference.man import man_pages
 from scripts.reference.roff import man_page
@@ -27,7 +27,7 @@ def test_every_verb_has_a_page_that_names_its_options() -> None:
 def test_text_cannot_become_a_request_or_an_escape() -> None:
     blocks: list[Block] = [
         Heading("Name"),
-        Paragraph(".so /etc/passwd"),
+        ".so /etc/passwd",
         PageListing("'\\n"),
         PageTable(("a", "b"), ((".B", "\\*x …"),)),
     ]

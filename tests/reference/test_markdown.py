@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from gpolicy.reference.blocks import Heading, Link, PageTable, Paragraph
-from scripts.reference.markdown import anchor, markdown
+from gpolicy.reference.blocks import Heading, PageTable
+from scripts.reference.markdown import Link, anchor, markdown
 
 
 def test_what_is_no_markup_is_escaped() -> None:
-    assert markdown([Paragraph("a *b* [c](d) <e> `<f>_*`")]) == "a \\*b\\* \\[c\\](d) \\<e\\> `<f>_*`\n"
+    assert markdown(["a *b* [c](d) <e> `<f>_*`"]) == "a \\*b\\* \\[c\\](d) \\<e\\> `<f>_*`\n"
 
 
 def test_a_bar_does_not_end_a_cell() -> None:

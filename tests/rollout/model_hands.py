@@ -16,7 +16,7 @@ from gpolicy.errors import GpolicyError, InputError
 from gpolicy.fleet.named_clusters import RolloutWave
 from gpolicy.plan.plan import Plan
 from gpolicy.rollout.rollout_journal import RolloutHistory, read_rollout
-from gpolicy.rollout.rollout_run import Action, LookResult, Member, RolloutRun, RunResult, look_at, lost_journals
+from gpolicy.rollout.rollout_run import LookResult, RolloutRun, RunResult, look_at, lost_journals
 from tests.apply.model_runner import KilledError, ModelRunner, MortalJournal, history, run
 from tests.apply.pretend_ganeti import PretendGaneti
 
@@ -31,22 +31,6 @@ class OneCluster:
 
 
 @dataclass
-class Told:
-    """Records the progress of a roll-out."""
-
-    said: list[str] = field(default_factory=list)
-
-    def wave(self, action: Action, number: int, count: int) -> None:
-        self.said.append(f"{type(action).__name__} {action.wave.label} {number}/{count}")
-
-    def pausing(self, seconds: float) -> None:
-        self.said.append(f"pause {seconds}")
-
-    def looked(self, cluster: str, look: LookResult) -> None:
-        self.said.append(f"{cluster} {look.troubles}")
-
-
-@dataclass
 class Fleet:
     """Several clusters and a directory of journals. With `child_dies`, a kill hits the process of one cluster only."""
 
@@ -58,6 +42,7 @@ class Fleet:
     seconds: float = 0.0
     stop: StopRequests = field(default_factory=StopRequests)
     begun: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)  # the progress of the present roll-out
     between: Callable[[str], None] = lambda _: None  # called with the cluster before its look
 
     def journal(self, cluster: str) -> Path:
@@ -108,17 +93,18 @@ class Fleet:
 
     def roll(self, direction: Direction = Direction.APPLY) -> RolloutRun:
         """Run the roll-out once, the first time or further, as its journal says; return the run."""
-        self.direction = direction
+        self.direction, self.said = direction, []
         known = self.whole_history()
         if known is not None:
             here = {name: self.history(name) for name in self.clusters}
             assert lost_journals(known, {name: item.id if item else None for name, item in here.items()}) == []
         made = RolloutRun(
             waves=self.waves,
-            members={name: Member(one.plan.digest, len(one.plan.steps)) for name, one in self.clusters.items()},
+            plans={name: one.plan.digest for name, one in self.clusters.items()},
+            steps={name: len(one.plan.steps) for name, one in self.clusters.items()},
             hands=self,
             journal_file=self.whole,
-            progressing=Told(),
+            say=self.said.extend,
             direction=direction,
             history=known,
             seconds=self.seconds,

@@ -21,7 +21,6 @@ from gpolicy.rollout.rollout_run import (
     Carry,
     Look,
     PlanStage,
-    RolloutRun,
     lost_journals,
     next_back,
     next_forward,
@@ -35,7 +34,7 @@ from tests.apply.model_runner import (  # noqa: F401 (mortal is a fixture)
 )
 from tests.apply.pretend_ganeti import PretendGaneti, fails, then
 from tests.laws import examples
-from tests.rollout.model_hands import Fleet, OneCluster, Told
+from tests.rollout.model_hands import Fleet, OneCluster
 
 POLICIES = {
     "ham": (
@@ -97,18 +96,18 @@ def steps(made: Fleet) -> dict[str, list[object]]:
     return {name: [step.command.rapi for step in item.plan.steps] for name, item in made.clusters.items()}
 
 
-def said(run: RolloutRun) -> list[str]:
-    assert isinstance(run.progressing, Told)
-    return run.progressing.said
-
-
 def test_waves_come_one_after_another_and_each_is_looked_at(tmp_path: Path) -> None:
     made = fleet(tmp_path)
     run = made.roll()
-    assert said(run) == [
-        "Carry stage=canary 1/2", "Look stage=canary 1/2", "ham ()",
-        "Carry name=* 2/2", "Look name=* 2/2", "ber ()", "cam ()",
-    ]  # fmt: skip
+    assert made.said == [
+        "wave 1 of 2 (stage=canary): ham",
+        "looking at wave 1 of 2 (stage=canary): ham",
+        "ham: all is well",
+        "wave 2 of 2 (name=*): ber, cam",
+        "looking at wave 2 of 2 (name=*): ber, cam",
+        "ber: all is well",
+        "cam: all is well",
+    ]
     assert jobs(made) == steps(made)
     assert set(run.stages().values()) == {PlanStage.DONE}
     assert not run.has_trouble
@@ -127,7 +126,7 @@ def test_a_failure_stops_the_roll_out_and_it_goes_on_later(tmp_path: Path) -> No
     assert made.begun == ["ham", "ber"]
     assert not made.clusters["cam"].ganeti.jobs
     again = made.roll()
-    assert said(again)[0] == "Look stage=canary 1/2"
+    assert made.said[0] == "looking at wave 1 of 2 (stage=canary): ham"
     assert set(again.stages().values()) == {PlanStage.DONE}
     assert made.begun == ["ham", "ber", "ber", "cam"]
 
@@ -224,8 +223,7 @@ def test_a_pause_ends_at_the_first_request_to_stop(tmp_path: Path) -> None:
     for pauses in (2, 0):  # the one that was cut short, and that of the next wave; then all have been looked at
         run = made.roll()
         assert not run.has_trouble
-        assert isinstance(run.progressing, Told)
-        assert run.progressing.said.count("pause 0.01") == pauses
+        assert made.said.count("waiting 0.01 s before the look at this wave") == pauses
 
 
 def test_no_cluster_begins_when_the_journal_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ class Worker:
     def __init__(self, world: RolloutSimulation, number: int, job: partial[Any]) -> None:
         self.world, self.number, self.kind = world, number, job.func.__name__
         parent = world.machine.process
-        self.process = world.new_process(parent.machine, job.args[0].name, parent)
+        self.process = world.new_process(parent.machine, job.args[0].cluster.name, parent)
         world.machine.fork(self.process)
         own = [copy(item) if isinstance(item, SharedStopRequests) else item for item in job.args]
         self._job = partial(job.func, *own)

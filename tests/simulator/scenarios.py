@@ -16,10 +16,10 @@ from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import fill
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan
-from gpolicy.plan.plan_json import plan_text
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Inherit, Policy
 from tests.plan.ganeti_model import ModelCluster
+from tests.plan.planned import plan_text
 from tests.simulator.ganeti_configuration import config_data, instance_of
 from tests.strategies import ALLOWED, ENABLED, base_cluster, document, yaml_text
 

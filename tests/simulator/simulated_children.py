@@ -89,8 +89,10 @@ class Child:
             self.clock.advance(min(left, due) + 1e-6)
         return self.code
 
-    def kill(self) -> None:
-        self.end(-9)
+    def communicate(self, timeout: float) -> None:
+        """End its input, and wait for its end."""
+        self.stdin.close()
+        self.wait(timeout)
 
 
 class LockChild(Child):

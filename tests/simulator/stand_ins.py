@@ -26,8 +26,7 @@ from types import SimpleNamespace
 from typing import Any, Final, Self
 
 import gpolicy.apply
-from gpolicy.cli import interrupts as cli_interrupts
-from gpolicy.cli import rolling_out
+from gpolicy.cli import applying, rolling_out
 from gpolicy.cli.targets import rollout_near
 from gpolicy.cluster import json_input, master, process, rapi, rapi_client
 from gpolicy.fleet import workers
@@ -249,7 +248,7 @@ def _single(current: Callable[[], Machine]) -> Iterator[tuple[Any, str, Any]]:
         return read_below(*arguments)
 
     yield journal_file, "read_below", read_journal
-    yield lock, "lock_directory", locks
+    yield applying, "lock_directory", locks
     yield lock, "_holder", holder
     yield rolling_out, "lock_directory", locks
     yield rolling_out, "rollout_near", lambda _: rollout_near(current().world.directory)
@@ -275,7 +274,7 @@ def under_simulation(current: Callable[[], Machine], *, remembering: bool) -> It
             known = isinstance(value, type(os) | type) and value in library
             if known and not (module is rapi_client and value is socket):
                 put(module, name, library[value])
-    put(cli_interrupts, "signal", library[signal])
+    put(applying, "signal", library[signal])
     for module, name, value in (*_single(current), *(_remembering() if remembering else ())):
         put(module, name, value)
     try:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from gpolicy.apply.journal import Chain, ChainEnd, Direction, History
+from gpolicy.apply.journal import ChainEnd, Direction, History
 from gpolicy.apply.runner import SharedStopRequests
 from gpolicy.cli import rolling_out, rollout_members
 from gpolicy.cluster.record import Record
@@ -108,7 +108,7 @@ def forget_beginnings(self: RolloutRun, file: Any, event: RolloutEvent, **fields
     return event is RolloutEvent.BEGUN or real_write(self, file, event, **fields)
 
 
-def believe_every_line(data: bytes, where: str, _: object) -> Chain:
+def believe_every_line(data: bytes, where: str, _: object) -> tuple[list[Record], ChainEnd]:
     """Read what can be read of a journal."""
     events = []
     for line in data.splitlines():
@@ -116,7 +116,7 @@ def believe_every_line(data: bytes, where: str, _: object) -> Chain:
             events.append(Record.of(json.loads(line), where))
         except ValueError:
             continue
-    return Chain(tuple(events), ChainEnd())
+    return events, ChainEnd()
 
 
 def back_at_once(steps: int, history: History | None) -> PlanStage:
@@ -128,7 +128,7 @@ def back_at_once(steps: int, history: History | None) -> PlanStage:
 def read_or_end(self: RolloutRun, cluster: str) -> tuple[PlanStage, str | None]:
     """End the roll-out when one journal cannot be read."""
     history = self.hands.history(cluster)
-    return stage_of(self.members[cluster].steps, history), None if history is None else history.id
+    return stage_of(self.steps[cluster], history), None if history is None else history.id
 
 
 real_write = RolloutRun._write
@@ -160,7 +160,7 @@ class Meddling(RolloutSimulation):
     """Nothing goes wrong but this: before each look somebody changes a value that the policy declares, not the plan."""
 
     def worker(self, number: int, job: partial[Any]) -> Worker:
-        name, ratio = job.args[0].name, ("ipolicy", "vcpu-ratio")
+        name, ratio = job.args[0].cluster.name, ("ipolicy", "vcpu-ratio")
         self.site = self.sites[name]
         planned = {(change.object, change.path) for change in self.site.scenario.plan.changes}
         declared = [

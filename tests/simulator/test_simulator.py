@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import pytest
 
-from gpolicy.apply import plan_run, rapi_runner
+from gpolicy.apply import job_runners, plan_run
 from gpolicy.apply.carrying import Carrier
+from gpolicy.apply.job_runners import RapiRunner
 from gpolicy.apply.plan_run import Intention
-from gpolicy.apply.rapi_runner import RapiRunner
 from gpolicy.apply.runner import JobOutcome, JobResult, Watch
 from gpolicy.apply.tasks import ClusterIdentity, FinalLook
 from gpolicy.cli import applying as cli_applying
@@ -131,9 +131,9 @@ BROKEN: Final[dict[str, tuple[Any, str, Callable[..., Any], str, int]]] = {
     "stops": (Carrier, "_may_begin", refuse_nothing, "was begun after", 21),
     "looks": (Carrier, "_expect", refuse_nothing, "is begun although", 29),
     "identity": (ClusterIdentity, "other", refuse_nothing, "goes to another cluster", 79),
-    "statuses": (rapi_runner.RapiRunner, "run", believe_statuses, "under way", 16),
-    "requests": (rapi_runner.RapiRunner, "run", ask_for_more, "which it does not say", 0),
-    "marks": (rapi_runner.RapiRunner, "run", send_twice, "a second time", 0),
+    "statuses": (job_runners.RapiRunner, "run", believe_statuses, "under way", 16),
+    "requests": (job_runners.RapiRunner, "run", ask_for_more, "which it does not say", 0),
+    "marks": (job_runners.RapiRunner, "run", send_twice, "a second time", 0),
     "consent": (cli_applying, "consent_lines", say_nothing, "was not shown in the consent", 0),
     "applied": (plan_run, "judge_outcome", all_is_well, "exit code 0, and", 36),
     "restored": (plan_run, "judge_restored", all_is_well, "taken back, and", 24),

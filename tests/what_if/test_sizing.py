@@ -19,7 +19,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, RequestError
 from gpolicy.report.size_answer import full_answer, size_answer
-from gpolicy.stopping import after, never
+from gpolicy.stopping import Stop, after
 from gpolicy.what_if import sizing
 from gpolicy.what_if.filling import count_until_full, room_of
 from gpolicy.what_if.load import Amount, nodes_like, upgraded
@@ -153,7 +153,7 @@ def test_a_run_in_parts_is_the_run_at_once(state: ClusterState) -> None:
     _, instance = spec_instance(state, read_wanted("1x 1"), "default", PairNames())
     for number in (1, 7, 1000):
         whole = room.place(room.counted.initial, instance, number)
-        parts = room.place_by_parts(room.counted.initial, instance, number, never())
+        parts = room.place_by_parts(room.counted.initial, instance, number, Stop())
         assert parts.placed == whole.placed
         assert room.binding(parts, instance) == room.binding(whole, instance)
 

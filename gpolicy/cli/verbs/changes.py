@@ -265,7 +265,7 @@ def render(
 ) -> int:
     """Write a plan, or moves, as a shell script of gnt-* commands."""
     from gpolicy.cli.output import check_no_file_is_lost  # noqa: PLC0415
-    from gpolicy.cli.pager import write_long  # noqa: PLC0415
+    from gpolicy.cli.terminal import write_long  # noqa: PLC0415
     from gpolicy.opening import write_program  # noqa: PLC0415
     from gpolicy.plan.plan import Plan  # noqa: PLC0415
     from gpolicy.remedy.commands import moves_script  # noqa: PLC0415

@@ -300,7 +300,7 @@ def schema(
     output: OldOutput = None,
 ) -> int:
     """Show the JSON Schema of a kind of document, for editors."""
-    from gpolicy.cli.pager import write_long  # noqa: PLC0415
+    from gpolicy.cli.terminal import write_long  # noqa: PLC0415
     from gpolicy.data import data_directory  # noqa: PLC0415
     from gpolicy.opening import write_public  # noqa: PLC0415
     from gpolicy.policy.conformance import (  # noqa: PLC0415
@@ -351,7 +351,7 @@ def explain(
     A name with several meanings lists them. `gpolicy explain NodeGroup.nodes` names a key of one kind.
     """
     from gpolicy.cli.app import VERBS  # noqa: PLC0415 (it imports this module)
-    from gpolicy.cli.pager import write_long  # noqa: PLC0415
+    from gpolicy.cli.terminal import write_long  # noqa: PLC0415
     from gpolicy.guessing import closest  # noqa: PLC0415
     from gpolicy.reference import explaining  # noqa: PLC0415 (other verbs need no rules)
     from gpolicy.report.glossary import WORDS  # noqa: PLC0415
