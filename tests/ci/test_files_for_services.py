@@ -72,7 +72,8 @@ def test_init_writes_the_workflow_of_the_page_and_says_what_to_set(service: str,
 
 
 def test_beside_settings_that_name_clusters_the_workflow_plans_them_all(tmp_path: Path) -> None:
-    repository(tmp_path, {"gpolicy.toml": '[clusters.ham]\nstate = "rapi://ham.example.org"\n'})
+    settings, policy = '[clusters.ham]\nstate = "rapi://ham.example.org"\n', "gpolicy: v1\nkind: NodeGroup\nname: a\n"
+    repository(tmp_path, {"gpolicy.toml": settings, "ham/a.yaml": policy})
     for service, file in (("github", ".github/workflows/policy.yml"), ("gitlab", ".gitlab-ci.yml")):
         gpolicy("init", ".", "--ci", service, cwd=tmp_path)
         text = (tmp_path / file).read_text(encoding="utf-8")
