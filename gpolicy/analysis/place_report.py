@@ -105,6 +105,7 @@ class PlaceReport(StateReport):
     candidates: tuple[Candidate, ...] = ()
     objections: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
     instead: tuple[Instead, ...] | None = None
     size: str = ""
 
@@ -359,8 +360,7 @@ def unknown_volumes(
     unknown = [name for name in nodes if name in exclusive and name not in volumes]
     if not unknown or not instance.disks:
         return []
-    what = f"the size of the physical volumes of {' and '.join(unknown)} is not known"
-    return [f"{what}, so the spindles of the disks are not checked; Ganeti checks them when it creates the disks"]
+    return [f"spindles not checked: the size of the physical volumes of {' and '.join(unknown)} is not known"]
 
 
 def left_out(pairs: int, listed: int) -> Iterator[str]:

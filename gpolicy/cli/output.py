@@ -77,7 +77,8 @@ def show_report(
     if report.errors:
         show_errors(report.errors, report.files)
     if display.form == "text" and not display.quiet:
-        sys.stdout.write(as_text(report.following))
+        wrote = [f"wrote {', '.join(str(file) for _, file in also)}"] if also and report.answer is not None else []
+        sys.stdout.write(as_text([*wrote, *report.following]))
     return report.exit_code
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.errors import ArgumentError, InputError, RequestError
 from gpolicy.guessing import closest
-from gpolicy.provenance import FORM, is_time
 
 if TYPE_CHECKING:
     from gpolicy.cluster.master import LocalMaster, SshMaster
@@ -138,17 +136,8 @@ def contact(src: str, options: SourceOptions) -> Contact:
 
         state = read_master_configuration(open_master(src, options))
         return Contact(state.name, state.software_version)
-    state = read_state(src, options)
-    scheme, _, file = src.partition(":")
-    if state.snapshot is not None:
-        taken_at = state.snapshot.taken_at or ""
-    else:
-        try:  # a file may be of any year
-            written = "" if scheme == "sim" else time.strftime(FORM, time.gmtime(Path(file).stat().st_mtime))
-        except (OSError, OverflowError, ValueError):
-            written = ""
-        taken_at = written if is_time(written) else ""
-    return Contact(state.name, state.software_version, taken_at)
+    state = read_state(src, options)  # the time of another file says when it was copied
+    return Contact(state.name, state.software_version, (state.snapshot and state.snapshot.taken_at) or "")
 
 
 def open_rapi(address: str, options: SourceOptions) -> Client:

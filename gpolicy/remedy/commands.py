@@ -87,7 +87,7 @@ def downtime(step: Balanced, state: ClusterState) -> str:
     return "stops and starts again (always_failover)" if observed.always_failover else ""
 
 
-def moves_script(remedy: SavedRemedy, again: str) -> str:
+def moves_script(remedy: SavedRemedy, again: str = "") -> str:
     """Return the script that carries moves on the cluster in `state` out in job sets, and undoes them with `--back`.
 
     It looks first whether what they suppose holds, as far as commands of Ganeti show it in a line. `again` is the

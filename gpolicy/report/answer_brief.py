@@ -242,7 +242,7 @@ class _Writer:
         """Return a text without the cluster's own domain behind names."""
         if not self.domain or self.domain not in text:
             return text
-        words = text.split(" ")
+        words = text.replace(f"{self.domain},", ",").split(" ")
         return " ".join(_without(word, self.domain) for word in words)
 
     def wrapped(self, text: str, indent: str = "") -> list[str]:

@@ -54,8 +54,8 @@ def place_answer(report: PlaceReport) -> Answer:
     smaller = any(not words.startswith("without ") for words in others)
     if others:
         goes += f"; it would fit {others[0]}" if others[0].startswith("without ") else f"; {others[0]} would fit"
-    elif not report.ok and any((item.detail or "").startswith(UNKNOWN_SPINDLES) for item in report.candidates):
-        goes += ", as each disk needs a number of spindles on exclusive storage: write disk=SIZE:SPINDLES"
+    if not (report.ok or smaller) and any(UNKNOWN_SPINDLES in (item.detail or "") for item in report.candidates):
+        goes += "; each disk needs a number of spindles on exclusive storage: write disk=SIZE:SPINDLES"
     if report.ok and report.objections:
         goes += f", says hail, but Ganeti would refuse it: {report.objections[0]}"
     possible = [item for item in report.candidates if item.ok]
@@ -64,7 +64,7 @@ def place_answer(report: PlaceReport) -> Answer:
     return Answer(
         verb="place",
         title="Where an instance goes on cluster",
-        **about(report),
+        **about(report) | {"unknown": (*report.not_known, *report.unchecked)},
         verdict=f"{supposing(report.what_if)}{what} {goes}",
         tone=Tone.GOOD if report.accepted else Tone.BAD,
         figures=(
@@ -145,7 +145,8 @@ def _refused(items: Sequence[Candidate], *, several: bool, brief: int) -> Iterat
         named = f" [{', '.join(htools)}]" if htools else ""
         title = f"{reason} ({len(found):,}): {found[0].explanation or ''}{named}"
         first = 0 if several else 1
-        rows = [(Name(group), detail, tuple(nodes))[first:] for (detail, group), nodes in alike.items()]
+        most_first = sorted(alike.items(), key=lambda pair: -len(pair[1]))
+        rows = [(Name(group), detail, tuple(nodes))[first:] for (detail, group), nodes in most_first]
         headings = ("group", "figures", "nodes")[first:]
         yield Table(title, "rows", headings, rows, weight=Weight.DETAIL, most=3, last_apart=True, brief=brief)
         brief = 0
@@ -285,7 +286,7 @@ PLACE_DOCUMENT: Final = Document(
         notes=Key(
             "Nodes that were not tried, and what Ganeti would say although hail does not.",
             TEXTS,
-            lambda report: [*report.objections, *report.parameters, *report.notes],
+            lambda report: [*report.objections, *report.unchecked, *report.parameters, *report.notes],
         ),
     ),
 )

@@ -292,13 +292,13 @@ def _redundancy(impact: Impact, section: Section) -> Figure:
     now, then = (min((one.survives for one in side if one and one.nodes), default=0) for side in sides)
     value = count(then, "node") if now == then else f"{now} → {count(then, 'node')}"
     parts = [f"of each {'known ' if section.unknown else ''}group may fail", section.summary]
-    detail = "; ".join(reversed(parts) if section.worse else parts)
     unmirrored, split = (sum(getattr(item, what) for item in sides[1] if item) for what in ("unmirrored", "split"))
-    if unmirrored:
-        detail += f"; {count(unmirrored, 'instance')} without a mirror cannot fail over"
     if split:
         verb = "counts" if split == 1 else "count"
-        detail += f"; {count(split, 'instance')} with the mirror in another group {verb} as if without"
+        parts.insert(1, f"{count(split, 'instance')} with the mirror in another group {verb} as if without")
+    if unmirrored:
+        parts.insert(1, f"{count(unmirrored, 'instance')} without a mirror cannot fail over")
+    detail = "; ".join((section.summary, *parts[:-1]) if section.worse else parts)
     return Figure("node failures", value, detail, _tone(section), section.key)
 
 

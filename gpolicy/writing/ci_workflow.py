@@ -28,7 +28,7 @@ def workflow_file(service: str, policy: Path) -> Path:
         raise RequestError(f"there is no CI service `{service}`", hint=hint)
     file = (work_tree(real_path(policy)) or real_path(Path())) / _PLACES[service]
     if file.exists():
-        hint = f"gpolicy overwrites nothing: add to it what {data_directory('templates')}/workflow.{service}.yml shows"
+        hint = "gpolicy overwrites nothing: move it away, or add to it what docs/guides/ci.md shows"
         raise RequestError(f"{relpath(file)}: exists already", hint=hint)
     return file
 

@@ -173,12 +173,7 @@ def test_place_takes_the_nodes_whose_volumes_are_large_enough() -> None:
 def test_unknown_volumes_refuse_nothing_and_are_told() -> None:
     report = asked(cluster(volumes=None), 20060, 1)
     assert report.ok
-    assert report.notes == (
-        (
-            "the size of the physical volumes of n1 is not known, so the spindles of the disks are not checked;"
-            " Ganeti checks them when it creates the disks"
-        ),
-    )
+    assert report.unchecked == ("spindles not checked: the size of the physical volumes of n1 is not known",)
 
 
 SHARED = [f"n{number}|65536|0|65536|100000|100000|16|N|u|8||N|0|0|1.0" for number in range(2)]

@@ -59,7 +59,8 @@ def test_one_run_writes_several_forms(tmp_path: Path) -> None:
     words = [word for form, name in names.items() for word in ("--output", f"{form}={tmp_path / name}")]
     done = gpolicy("check", file, *words, "--output", "text")
     assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout == gpolicy("check", file).stdout
+    wrote = f"wrote {', '.join(str(tmp_path / name) for name in names.values())}\n"
+    assert done.stdout == gpolicy("check", file).stdout + wrote
     for form, name in names.items():
         alone = gpolicy("check", file, "--format", form)
         if form != "markdown":  # which says when it was made

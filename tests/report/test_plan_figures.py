@@ -68,7 +68,7 @@ def test_instances_that_redundancy_says_nothing_of(unmirrored: int, split: int, 
     impact = _redundancy((1, 1), unmirrored=unmirrored, split=split)
     summary = impact_section(impact).sections
     (section,) = (item for item in summary if item.key == "redundancy")
-    assert _figures(impact)["node failures"].detail == f"of each group may fail; {section.summary}{said}"
+    assert _figures(impact)["node failures"].detail == f"of each group may fail{said}; {section.summary}"
 
 
 def test_conflicts_of_location_name_their_cure() -> None:

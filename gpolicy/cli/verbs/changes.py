@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from shlex import quote
+from time import time
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -130,10 +131,14 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     given = policy_path(path, policy)
     exit_code, base = detailed_exitcode, base_of(clusters.changed_since)
     work = partial(_planned, request=request, save=save, script=script, detailed_exitcode=exit_code, base=base)
-    targets = targets_of(clusters, given, volumes=physical_volumes)
+    targets, begun = targets_of(clusters, given, volumes=physical_volumes), time()
     code = run_on(seen_together(targets), work, outputs, verb="plan")
     if targets.several and save is not None:
-        sys.stderr.write(as_text([f"the plans are in {save}, a file for each cluster that has one"]))
+        plans = [file for target in targets.targets if (file := target.output(save)) and file.exists()]
+        old = [file.name for file in plans if file.stat().st_mtime < begun - 1]
+        of_old = [f"not made by this run: {some(old)}"] if old else []
+        following = [f"next: gpolicy apply {quote(str(save))} --all"] if len(plans) > len(old) else []
+        sys.stderr.write(as_text([f"wrote {count(len(plans) - len(old), 'plan')} to {save}", *of_old, *following]))
     return code
 
 
@@ -279,7 +284,7 @@ def render(
         case SavedRemedy() if rollback:
             raise UsageError("the script of moves leads back itself", hint="leave --rollback out; run it with --back")
         case SavedRemedy():
-            text = moves_script(plan, "gpolicy remedy --state local:")
+            text = moves_script(plan)
         case Plan():
             text = render_script(plan, rollback=rollback)
     if output is None:

@@ -264,7 +264,8 @@ class _Files:
             file, hours = quote(str(self.save)), ceil(slowest * 2 / 3600)
             patience = f" --job-timeout {hours * 3600}" if hours > 1 else ""  # twice the slowest, where it is long
             following.append(f"wrote {self.save}: gpolicy show {file} shows it again")
-            following.append(f"next{when}: gpolicy apply {file} --to DST{patience}")
+            if saved().steps:
+                following.append(f"next{when}: gpolicy apply {file} --to DST{patience}")
         if self.script is not None:
             again = join(("gpolicy", *self.again, "--state", "local:"))
             write_program(self.script, moves_script(saved(), again).encode())
