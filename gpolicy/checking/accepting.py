@@ -67,7 +67,7 @@ WAIVER_UNUSED: Final = warning_rule("GP902", "waiver-unused")(
 WAIVER_UNKNOWN_RULE: Final = error_rule("GP903", "waiver-unknown-rule")(
     summary="A waiver names a rule that does not exist.",
     rationale="It can never accept anything. Most likely the name is misspelt.",
-    bad=_GROUP + _waiver("spec-overlaps", "2099-12-31"),
+    bad=_EXCLUSIVE + _waiver("dedicated-vcpu-ratios", "2099-12-31"),
     good=_WAIVED,
 )
 WAIVER_NOT_POSSIBLE: Final = error_rule("GP904", "waiver-not-possible")(
@@ -195,7 +195,7 @@ SUPPRESSION_MALFORMED: Final = warning_rule("GP912", "suppression-malformed")(
 SUPPRESSION_UNKNOWN_RULE: Final = warning_rule("GP913", "suppression-unknown-rule")(
     summary="A comment accepts findings of a rule that does not exist.",
     rationale="It can never accept anything. Most likely the name is misspelt.",
-    bad=f"{_BAD}  # gpolicy: ignore[spec-overlaps]\n",
+    bad=_GOOD.replace("dedicated-vcpu-ratio]", "dedicated-vcpu-ratios]"),
     good=_GOOD,
 )
 SUPPRESSION_NOT_POSSIBLE: Final = warning_rule("GP914", "suppression-not-possible")(
@@ -211,7 +211,7 @@ RulesNamed = Callable[..., tuple[tuple[RuleInfo, ...], str]]
 
 _LINE, _FILE = "ignore", "ignore-file"
 _WORDS: Final = re.compile(
-    r"\#[ \t]*+gpolicy(?:(?P<colon>:)|[ \t]*+:?)[ \t]*+(?P<word>ignore[\w-]*+|[\w-]++(?=[ \t]*+\[))[ \t]*+"
+    r"(?<!\S)\#[ \t]*+gpolicy(?:(?P<colon>:)|[ \t]*+:?)[ \t]*+(?P<word>ignore[\w-]*+|[\w-]++(?=[ \t]*+\[))[ \t]*+"
     r"(?:\[(?P<rules>[^]\n\r]*+)(?P<end>\])?)?",
     re.IGNORECASE,
 )
@@ -290,7 +290,8 @@ class Suppressions:
     def _read(self, file: SourceFile) -> None:
         first_value = min((document.mark[0] for document in file.documents if document.root is not None), default=0)
         lines_about = _lines_about(file)
-        for found in _words_in_comments(file):
+        found_in = (_WORDS.finditer(file.text, comment.start, comment.stop) for comment in file.comments)
+        for found in chain.from_iterable(found_in):
             span = file.span(*found.span())
             word = found["word"].lower()
             if not found["colon"]:
@@ -346,13 +347,6 @@ class Suppressions:
         else:  # the line holds nothing else
             place = file.span(start, file.offset(comment.span.line + 1, 1))
         return Fix("remove the comment", (Edit(place, ""),))
-
-
-def _words_in_comments(file: SourceFile) -> Iterator[re.Match[str]]:
-    for comment in file.comments:
-        for found in _WORDS.finditer(file.text, comment.start, comment.stop):
-            if not found.start() or file.text[found.start() - 1].isspace():
-                yield found
 
 
 def _what_is_wrong(word: str, found: re.Match[str]) -> tuple[str, str]:

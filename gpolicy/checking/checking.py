@@ -17,7 +17,7 @@ from gpolicy.checking.context import NO_FORECAST, Context, Forecast
 from gpolicy.checking.rule import Fleet, Hit, When
 from gpolicy.checking.settings import DEFAULT, Settings, idle_globs
 from gpolicy.cluster.state import ClusterState
-from gpolicy.findings import HOUSE, HOUSE_CODE, WAIVER, Accepted, Finding, Span, by_place
+from gpolicy.findings import HOUSE, HOUSE_CODE, WAIVER, Accepted, Finding, Severity, Span, by_place
 from gpolicy.ganeti.releases import release_of
 from gpolicy.policy.model import Policy
 
@@ -107,7 +107,11 @@ class Examination:
         about = [*sieve.waivers.findings, *sieve.suppressions.findings, *idle_globs(settings, policy)]
         if is_whole:
             labels = [item.label for item in policy.objects]
-            about += [*sieve.waivers.unused(ran, labels, policy.paths), *sieve.suppressions.unused(ran)]
+            idle = [*sieve.waivers.unused(ran, labels, policy.paths), *sieve.suppressions.unused(ran)]
+            if any(item.severity is Severity.ERROR for item in sieve.kept):
+                hint = "correct the errors first: they may hide what it accepts"
+                idle = [replace(item, fix=None, hint=hint) if item.fix else item for item in idle]
+            about += idle
         found = by_place((*map(settings.with_severity, sieve.kept), *counting(about)))
         if baseline is not None:
             found, old, met = baseline.split(found, policy.files, ACCEPTABLE)

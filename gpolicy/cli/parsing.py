@@ -19,7 +19,7 @@ from gpolicy.guessing import closest, did_you_mean
 _CommandLineError: type[Exception] = typer.BadParameter.__bases__[0].__bases__[0]
 _TOO_MANY: Final = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((?P<words>.*)\)", re.DOTALL)
 _BEFORE_VERBS: Final = ("--no-pager", "--version")
-_KEY: Final = re.compile(r"\b([a-z-]++)=")
+_KEY: Final = re.compile(r"(?<![a-z-])([a-z-]++)=")
 _OTHERWISE: Final = {
     "--strict": "write `--fail-on warning`",
     "--cluster": "write `--state NAME`, or `--label name=NAME`",

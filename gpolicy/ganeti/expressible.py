@@ -185,7 +185,7 @@ def _check_string(parameter: Parameter, path: Path, value: Value, level: Level) 
     if not text and not parameter.can_be_empty:
         _fail(path, value, "it cannot be empty", "write a value")
     if path == ("mac_prefix",) and not _MAC_PREFIX.fullmatch(text):
-        _fail(path, value, "it is not a prefix as Ganeti stores it", "write three octets in lower case, aa:00:00")
+        _fail(path, value, "it is not a prefix as Ganeti stores it", "write three lower-case octets, such as aa:00:00")
     if path in {("install_image",), ("zeroing_image",)} and not _IMAGE.match(text):
         reason = "an image is an absolute path or an http or ftp URL, and cannot be emptied again"
         _fail(path, value, reason, "write a path or URL, or leave it out of the policy")

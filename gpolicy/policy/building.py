@@ -135,7 +135,7 @@ class Builder(DocumentReader):
         if not (value.isascii() and value.isprintable()):
             bad = next(letter for letter in value if not (letter.isascii() and letter.isprintable()))
             message = f"{place_name(pointer)} contains {bad!a}, which is not printable ASCII"
-            hint = "remove it: Ganeti stores it, and every later job fails"
+            hint = "remove this character: with it, every later job of Ganeti fails"
             self.report(NOT_PLAIN_TEXT.finding(message, self.at(pointer), hint=hint))
         return value
 

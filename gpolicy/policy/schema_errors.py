@@ -283,7 +283,7 @@ class _Fault:
                 message = f"{place} has {count(len(instance), 'entry', 'entries')}, it may have {limit}"
             case "minItems" | "minLength" | "minProperties":
                 message = f"{place} is empty"
-                hint = hint or ("" if self._is_required() else "leave it out if it is not to be managed")
+                hint = hint or ("" if self._is_required() else "leave it out, or fill it")
             case "uniqueItems":
                 double = first_double(instance)
                 span = self._document.value_span((*self._pointer, double))

@@ -107,7 +107,7 @@ def _check(state: ClusterState, request: SuggestRequest, group: str | None) -> N
     if request.template is not None:
         wanted_template(request.template, enabled_templates(state))
     if request.vcpu_ratio is not None and not 0 < request.vcpu_ratio < 10_000:
-        raise RequestError(f"a vcpu-ratio of {request.vcpu_ratio:g} makes no sense", hint="write a number above 0")
+        raise RequestError(f"a vcpu-ratio of {request.vcpu_ratio:g} makes no sense", hint="write one from 0.1 to 100")
     if not 0 <= request.margin <= _MOST_MARGIN:
         raise RequestError(f"a margin of {request.margin:g} % is out of range", hint=f"0 to {_MOST_MARGIN:g}")
     if request.volume is not None and request.volume < 1:

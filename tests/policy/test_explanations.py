@@ -47,7 +47,7 @@ SPEC = "memory-size: 1G, cpu-count: 1, disk-size: 1G, disk-count: 1, nic-count: 
             "all six parameters",
         ),
         ('tags: [a, "a b"]\n', (4, 11), 'tags[2] cannot be "a b": expected only the letters', ""),
-        ("renamed_from: ''\n", (4, 15), "renamed_from is empty", "leave it out if it is not to be managed"),
+        ("renamed_from: ''\n", (4, 15), "renamed_from is empty", "leave it out, or fill it"),
         ("nodes: [n1, n1]\n", (4, 13), 'names "n1" twice', ""),
         ("nodes: [null]\n", (4, 9), "nodes[1] has no value", "write the value, or remove the item"),
         ("ndparams: {ssh_port: *nope}\n", (4, 22), "the alias `*nope` has no anchor", ""),
@@ -128,7 +128,7 @@ WAIVER = "gpolicy: v1\nkind: Waiver\nwaivers:\n  - {rule: GP201, where: cluster,
         (f'{CLUSTER}uid_pool: ["20-10"]\n', "uid_pool[1]: the range 20-10 ends before it begins", ""),
         (f"{CLUSTER}uid_pool: [4294967296]\n", "uid_pool[1] goes up to 4294967296", "the highest is 4294967295"),
         (f'{CLUSTER}tags: ["x"]\nenabled_disk_templates: [plain, lvm]\n', "enabled_disk_templates[2] cannot be", ""),
-        (f'{GROUP}nodes: [a, "b\\x07"]\n', "nodes[2] contains", "remove it"),
+        (f'{GROUP}nodes: [a, "b\\x07"]\n', "nodes[2] contains", "remove this character"),
     ],
 )
 def test_how_places_and_forms_are_named(text: str, message: str, hint: str, tmp_path: Path) -> None:

@@ -63,11 +63,7 @@ FIXES: Final[list[tuple[str, str, str | None]]] = [
         f"{SPECS}    - name: large\n      {LARGE}    - {SMALL}",
     ),
     (f"{SPECS}    - name: a\n      {SMALL}    - name: b\n      {SMALL}", "GP204", None),
-    (
-        f"{SPECS}    - {SMALL.replace('nic-count: 1, spindle-use: 12', 'nic-count: 9, spindle-use: 12')}",
-        "GP214",
-        f"{SPECS}    - {SMALL.replace('nic-count: 1, spindle-use: 12', 'nic-count: 8, spindle-use: 12')}",
-    ),
+    (f"{SPECS}    - {SMALL.replace('nic-count: 1, spindle-use: 12', 'nic-count: 40, spindle-use: 12')}", "GP214", None),
     (f"{EXCLUSIVE}ipolicy: {{spindle-ratio: 32}}  # or is exclusive_storage the slip?\n", "GP409", None),
     (f"{GROUP}renamed_from: gold  # or is the name the slip?\n", "GP608", None),
     (

@@ -86,7 +86,7 @@ def _needs(context: Context, path: Path, templates: tuple[str, ...], what: str) 
     in_use = [template for template in templates if enabled and template in enabled.texts]
     if enabled and in_use and leaf is not None and leaf.value == "":
         message = f"{' and '.join(in_use)} cannot be enabled without {what}"
-        hint = f"write {path[0]}, or disable {' and '.join(in_use)}"
+        hint = f"declare {path[0]}, or disable {' and '.join(in_use)}"
         yield hit("cluster", message, leaf.span, hint, see(enabled.span, "enabled here"))
 
 
@@ -107,7 +107,7 @@ def parameters_of_disabled_template(context: Context) -> Iterator[Hit]:
         lacks = other in enabled.texts and context.cluster_leaf(_DIRECTORIES[other]) is None
         if leaf is not None and leaf.value and template not in enabled.texts and lacks:
             message = f"{template} is not enabled, so {path[0]} has no effect, and {other} has no directory"
-            yield hit("cluster", message, leaf.span, f"write {_DIRECTORIES[other][0]}")
+            yield hit("cluster", message, leaf.span, f"declare {_DIRECTORIES[other][0]}, or enable {template}")
     for declared in context.cluster_and_groups:
         own = [leaf for leaf in context.leaves(declared).values() if _is_set(leaf, declared)]
         first = {leaf.path[1]: leaf for leaf in reversed(own)}
@@ -198,7 +198,7 @@ def default_template_not_allowed(context: Context) -> Iterator[Hit]:
         yield hit("cluster", message, enabled.at(0), f"begin with {usable[0]}")
     elif allowed is not None and first not in texts(allowed):
         message = f"{first} is the default template of new instances (it is enabled first), but not allowed"
-        hint = f"begin enabled_disk_templates with one of {', '.join(texts(allowed))}"
+        hint = f"allow {first}, or begin enabled_disk_templates with one of {', '.join(texts(allowed))}"
         related = see(allowed.span, "allowed here")
         yield hit("cluster", message, enabled.at(0), hint, related, missing=f"{first} in {allowed.span}")
 
@@ -235,7 +235,7 @@ def template_never_allowed(context: Context) -> Iterator[Hit]:
     for index, template in enumerate(texts(enabled)):
         if template not in used:
             message = f"{template} is enabled, but no instance policy allows it"
-            yield hit("cluster", message, enabled.at(index), "allow it somewhere, or do not enable it")
+            yield hit("cluster", message, enabled.at(index), "remove it here, or allow it in an instance policy")
 
 
 @warning("GP310", "Ganeti 3.0, checks of instances")(

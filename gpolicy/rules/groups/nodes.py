@@ -235,7 +235,7 @@ def pattern_unlikely(context: Context) -> Iterator[Hit]:
                 message = f"{entry.value} adds nothing: {wider} in the same list matches it"
                 yield hit(declared, message, entry.span, "remove it, or correct the pattern")
             if reason:
-                hint = "write * for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
+                hint = "* is for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
                 ends = r"\[([0-9a-z])-([0-9a-z])\]"
                 turned = re.sub(ends, lambda match: f"[{'-'.join(sorted(match.groups()))}]", entry.value)
                 can_fix = turned != entry.value and not unlikely(turned)

@@ -120,16 +120,14 @@ def _impossible(context: Context, guard: Guard) -> str:
     return next(filter(None, (_unreachable(context, group, guard) for group in _asked(context, guard))), "")
 
 
-def _mirrored(failures: str) -> str:
-    text = _guards(f"name: survive, group: gold, node_failures: {failures}").replace("[n1, n2]", "[n1, n2, n3]")
-    return text.replace("ipolicy:\n", "ipolicy:\n  disk-templates: [drbd]\n")
+_MIRRORED: Final = _guards("name: survive, group: gold, node_failures: …").replace("[n1, n2]", "[n1, n2, n3]")
 
 
 @information("GP808", "Resource model, max_node_failures; DRBD", When.MORE_WITH_STATE)(
     summary="A guard asks a group with DRBD disks to survive the loss of two nodes or more.",
     rationale="A DRBD disk has two copies. The guard makes sure that there is room for what is left: an instance"
     " whose two nodes are lost does not count, though its data is gone. Failure domains keep the copies apart.",
-    **show(_mirrored("…"), bad="2", good="1"),
+    **show(_MIRRORED.replace("ipolicy:\n", "ipolicy:\n  disk-templates: [drbd]\n"), bad="2", good="1"),
 )
 def guard_beyond_mirrors(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
@@ -250,7 +248,7 @@ def guard_covered(context: Context) -> Iterator[Hit]:
         if stricter is not None and not copied(guard.span, stricter.span if is_twin else None):
             message = f"guard {guard.name.value} never decides: {stricter.name.value} is at least as strict"
             related = see(stricter.span, f"{stricter.name.value} is here")
-            yield hit(_label(guard), message, guard.span, "remove it, or correct what it measures", related)
+            yield hit(_label(guard), message, guard.span, "correct what it measures, or remove the guard", related)
 
 
 def _about(guard: Guard) -> tuple[object, ...]:

@@ -205,7 +205,7 @@ def test_without_hardware(context: Context) -> Iterator[Hit]:
         asked = [groups[name] for name in named]
         slips = any(unlikely(node.value) for group in asked for node in group.nodes or ())
         if asked and not slips and not any(_enough(group) for group in asked):
-            hint = "write `on: {simulate: …}`, or the hardware and the nodes of the group"
+            hint = "say in `on` what to simulate, or declare the hardware and the nodes of the group"
             missing = f"hardware of {sorted(group.name for group in asked)}"
             yield hit(_label(scenario), f"no cluster to run on: {_lacks(asked)}", scenario.span, hint, missing=missing)
 

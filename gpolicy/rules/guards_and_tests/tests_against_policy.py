@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.checking.in_force import of_cluster
@@ -16,9 +16,6 @@ from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
 from gpolicy.rules.shared import GROUP, bounds, show, sizes_of
-
-if TYPE_CHECKING:
-    from gpolicy.testing.outcome import Outcome
 
 _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\nipolicy: {{disk-templates: [plain]}}\n"
@@ -206,18 +203,14 @@ def _name(part: SimulatedGroup) -> str:
 )
 def test_never_passes(context: Context) -> Iterator[Hit]:
     for outcome in context.forecast.outcomes(context.policy) if context.policy.scenarios else ():
-        if not outcome.ok:
-            yield _failure(outcome)
-
-
-def _failure(outcome: Outcome) -> Hit:
-    if outcome.error is not None:
-        message = f"the test cannot run: {outcome.error}"
-        return hit(f"test/{outcome.name}", message, outcome.place or outcome.span, outcome.hint or "")
-    wrong = outcome.failures[0]
-    why = f" ({wrong.detail})" if wrong.detail else ""
-    message = f"the test fails: {wrong.title} is {wrong.found}{why}, but {wrong.expected} is expected"
-    return hit(f"test/{outcome.name}", message, wrong.span, "correct the question, or what is expected")
+        if outcome.error is not None:
+            message = f"the test cannot run: {outcome.error}"
+            yield hit(f"test/{outcome.name}", message, outcome.place or outcome.span, outcome.hint or "")
+        for wrong in outcome.failures[:1]:
+            why = f" ({wrong.detail})" if wrong.detail else ""
+            message = f"the test fails: {wrong.title} is {wrong.found}{why}, but {wrong.expected} is expected"
+            hint = "correct the policy; if it is as it should be, correct the test"
+            yield hit(f"test/{outcome.name}", message, wrong.span, hint)
 
 
 @warning("GP820", "gpolicy test", When.WHOLE)(
@@ -238,4 +231,4 @@ def test_never_fails(context: Context) -> Iterator[Hit]:
     edits = any(scenario.stage.edits for scenario in context.policy.scenarios)
     for scenario, edit in context.forecast.idle_edits(context.policy) if edits else ():
         message = "this edit leaves the cluster of the test as it was"
-        yield hit(f"test/{scenario.name.value}", message, edit.span, "remove it, or correct what it names")
+        yield hit(f"test/{scenario.name.value}", message, edit.span, "correct what it names, or remove the edit")

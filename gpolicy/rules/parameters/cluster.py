@@ -105,17 +105,17 @@ def _reach(pattern: str, groups: set[str]) -> tuple[str, str]:
     odd = re.search(r"(?<!\\)[\s,:;@=]|/$|\\[rntfv]", re.sub(r"\[[^][]*\]|\{[^{}]*\}|\(\?.", "", pattern))
     if odd:
         return f"matches no volume: none has {odd[0]!r} there in its name", "write one expression an entry: vg/lv"
+    names = "name the volumes that are not Ganeti's, such as vg/(root|swap)"
     if re.search(r"/[*?]", pattern):
-        hint = f"write {re.sub('/[*]', '/.*', pattern)}" if "/*" in pattern else "write . for any letter"
+        hint = f"write {pattern.replace('/*', '/.*')}" if "/*" in pattern else "write . for any letter"
+        hint = names if pattern.endswith("/*") else hint
         return "is a glob: as a regular expression it matches no volume", hint
     if re.fullmatch(r"[\w./+-]++[*]", pattern) and pattern[-2:-1] not in (".", "/", "+"):
         return f"is a glob: as a regular expression it repeats {pattern[-2]!r}", f"write {pattern[:-1]}.*"
     if _lacks_group(pattern, groups):
-        hint = f"write the volume group first: vg/{pattern}"
-        return "names no volume group, but must match the whole name vg/lv", hint
+        return "names no volume group, but must match the whole name vg/lv", f"write the group first: vg/{pattern}"
     if any(_covers(pattern, f"{group}/0a1b2c3d-4e5f-4071-8293-a4b5c6d7e8f9.disk0") for group in groups):
-        hint = "name the volumes that are not Ganeti's, such as vg/(root|swap)"
-        return "also matches the volumes of instances: lost ones are never reported", hint
+        return "also matches the volumes of instances: lost ones are never reported", names
     return "", ""
 
 

@@ -19,7 +19,7 @@ from gpolicy.ganeti.vocabulary import FLAGS, OPTIONS
 from gpolicy.guessing import surely_meant
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, Leaf
-from gpolicy.rules.shared import CLUSTER, RANGES, conflict, show
+from gpolicy.rules.shared import CLUSTER, RANGES, conflict, default_of, show
 
 _SOURCE: Final = "Resource model, Disk parameters"
 BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
@@ -55,7 +55,7 @@ def dynamic_resync_without_plan(context: Context) -> Iterator[Hit]:
     for declared, (dynamic, plan) in together(context, _path("dynamic-resync"), _path("c-plan-ahead")):
         if dynamic.value is True and plan.value == 0:
             message = "c-plan-ahead 0 turns off the controller that dynamic-resync turns on"
-            hint = "write c-plan-ahead in tenths of a second (DRBD's default is 20), or dynamic-resync: false"
+            hint = "write 20 (tenths of a second), or write dynamic-resync: false, and leave c-plan-ahead out"
             yield conflict(context, declared, message, hint, plan, dynamic)
 
 
@@ -66,9 +66,10 @@ def dynamic_resync_without_plan(context: Context) -> Iterator[Hit]:
 )
 def resync_rates_reversed(context: Context) -> Iterator[Hit]:
     for declared, (low, high) in together(context, _path("c-min-rate"), _path("c-max-rate")):
-        if low.number > high.number:
+        if low.number > high.number:  # a resync never needs a GiB a second
             message = f"c-min-rate {low.value} KiB/s is above c-max-rate {high.value} KiB/s"
             hint = "swap the two" if low.leaf and high.leaf else "declare both"
+            hint = f"Did you mean `{low.number / (1 << 20):g}M`?" if low.number >= 1 << 20 else hint
             yield conflict(context, declared, message, hint, low, high)
 
 
@@ -134,7 +135,7 @@ def drbd_protocol(context: Context) -> Iterator[Hit]:
         if leaf.value not in ("A", "B", "C"):
             meant = str(leaf.value).upper()
             is_case = meant in ("A", "B", "C")
-            hint = f"Did you mean `{meant}`?" if is_case else "write A, B or C"
+            hint = f"Did you mean `{meant}`?" if is_case else "write C or B"
             fix = edits.replace_word(context.policy, leaf.span, str(leaf.value), meant) if is_case else None
             yield hit(declared, f"DRBD has no protocol {leaf.value!r}", leaf.span, hint, fix=fix)
 
@@ -149,7 +150,7 @@ def drbd_range(context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_path(name)):
             if not low <= number(leaf) <= high:
                 message = f"{name} is {leaf.value}: DRBD takes {low} to {high} ({unit})"
-                yield hit(declared, message, leaf.span, f"write a number from {low} to {high}")
+                yield hit(declared, message, leaf.span, f"write one of them, such as {default_of(context, leaf.path)}")
 
 
 @warning("GP132", f"{_SOURCE}; drbdsetup(8), write ordering method none")(
@@ -239,22 +240,27 @@ def drbd_custom_form(context: Context) -> Iterator[Hit]:
             yield hit(custom.declared, message, custom.leaf.span, f"Did you mean `--{custom.words[0]}`?")
 
 
-@warning("GP135", _CUSTOM_SOURCE)(
+@warning("GP135", _CUSTOM_SOURCE, When.MORE_WITH_STATE)(
     summary="disk-custom or net-custom sets an option that Ganeti sets itself.",
     rationale="Ganeti writes the option, mostly from a parameter, and appends the custom text. drbdsetup gets both; the"
-    " later one wins, or drbdsetup refuses the command. Plans, reports and `gnt-cluster info` show the other value.",
-    bad=_custom('disk-custom: "--c-max-rate=100M"', "c-max-rate: 60M"),
-    good=_custom('disk-custom: "--al-extents=1237"', "c-max-rate: 100M"),
+    " later one wins, or drbdsetup refuses the command. Plans, reports and `gnt-cluster info` show the other value. It"
+    " writes the c-* options only with dynamic-resync, and resync-rate only without.",
+    bad=_custom('disk-custom: "--c-max-rate=100M"', "dynamic-resync: true"),
+    good=_custom('disk-custom: "--c-plan-ahead=0"', "dynamic-resync: false"),
 )
 def drbd_custom_contradicts(context: Context) -> Iterator[Hit]:
     for custom in _strings(context):
+        dynamic, given = in_force(context, custom.declared, _path("dynamic-resync")), dict(custom.values)
         for option in (option for option in dict.fromkeys(custom.options) if option in _OF_GANETI):
             own = _OF_GANETI[option]
+            if own in RANGES and (dynamic is None or dynamic.value is not (own in _DYNAMIC)):
+                continue  # with DRBD 8.4, --c-plan-ahead=0 is how dynamic-resync: false gets its fixed rate
             leaf = context.effective(custom.declared, ("diskparams", "drbd", own))
             related = (Related(leaf.span, f"{own} is here"),) if leaf else ()
-            message = f"{custom.leaf.path[-1]} sets --{option}, which Ganeti sets itself"
-            message += f" from {own}" if own else ""
-            hint = f"set {own}, and remove --{option}" if own else f"remove --{option}"
+            whence = f" from {own}" if own else ""
+            message = f"{custom.leaf.path[-1]} sets --{option}, which Ganeti sets itself{whence}"
+            better = f"write {own}: {given.get(option)}" if own in (*RANGES, "protocol") else f"set {own}"
+            hint = f"{better} instead, and remove --{option}" if own else f"remove --{option}"
             yield hit(custom.declared, message, custom.leaf.span, hint, related)
 
 

@@ -40,8 +40,8 @@ _TEXT_FORMS: Final[dict[Path, Form]] = {
     kvm("root_path"): _ROOT,
     kvm("kernel_args"): _ARGUMENTS,
     ("hvparams", "xen-pvm", "kernel_args"): _ARGUMENTS,
-    kvm("cpu_type"): Form(r"((?!\d+\.)[A-Za-z0-9][\w.+-]*(,[+-]?[\w.-]+(=[^,\s]+)?)*,?)?", "a CPU model, such as host"),
-    kvm("machine_version"): Form(r"([A-Za-z][\w.+-]+(,[\w.-]+=[^,\s]*)*,?)?", "a machine type, such as pc-q35-7.2"),
+    kvm("cpu_type"): Form(r"((?!\d+\.)[A-Za-z0-9][\w.+-]*(,[+-]?[\w.-]+(=[^,\s]+)?)*,?)?", "a model such as host,+vmx"),
+    kvm("machine_version"): Form(r"([A-Za-z][\w.+-]+(,[\w.-]+=[^,\s]*)*,?)?", "a machine type, such as pc-i440fx-7.2"),
     ("hvparams", "xen-pvm", "root_path"): _XEN_ROOT,
     ("hvparams", "xen-pvm", "blockdev_prefix"): _DISK_PREFIX,
     ("hvparams", "xen-hvm", "blockdev_prefix"): _DISK_PREFIX,
@@ -110,6 +110,8 @@ def capability_unknown(context: Context) -> Iterator[Hit]:
         unknown = [word for word in words if word not in known]
         if unknown:
             hint = did_you_mean(unknown[0], known, f"write known words, with {between!r} between them")
+            separated = re.sub("[ ,;:]+", between, str(leaf.value))
+            hint = f"Did you mean `{separated}`?" if known.issuperset(separated.split(between)) else hint
             message = f"{leaf.path[-1]}: there is no capability {some([repr(word) for word in unknown], 5)}"
             yield hit(declared, message, leaf.span, hint)
 
@@ -203,7 +205,7 @@ def _unlike(written: str, words: _Words) -> str:
     family = sorted(name for name in words.known if name.startswith(f"{word}-") and "-v" not in name)
     near = surely_meant(word, words.known) or ("host" if is_one_slip(word, "host") else None)
     if near is None and (family or re.fullmatch(r"pc-.*\.[0-9]+[a-z]+|pc-(i440fx|q35)[0-9.]+", word)):
-        return f"write one of {', '.join(family)}" if family else "write a version as QEMU has it, such as 7.2"
+        return f"write one of {', '.join(family)}" if family else "write a type such as pc-i440fx-7.2"
     return f"Did you mean `{near}`?" if near is not None else ""
 
 

@@ -6,6 +6,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, ENABLED_TEMPLATES, Context, number
@@ -25,19 +26,17 @@ from gpolicy.rules.shared import CLUSTER, GROUP, bounds, show
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "::0"})  # noqa: S104 (what is warned of)
 _OF_KVM: Final = (
-    dict.fromkeys(("m", "smp"), "a backend parameter (maxmem, vcpus)")
-    | dict.fromkeys(("name", "uuid", "pidfile", "daemonize", "monitor", "qmp", "S", "D", "incoming"), "nothing else")
-    | {"vnc": "vnc_bind_address", "spice": "spice_bind", "cpu": "cpu_type", "boot": "boot_order", "k": "keymap"}
+    dict.fromkeys(("m", "smp", "name", "uuid", "pidfile", "daemonize", "monitor", "qmp", "S", "D", "incoming"), "")
+    | {"vnc": "vnc_bind_address", "spice": "spice_bind", "cpu": "cpu_type: …", "boot": "boot_order", "k": "keymap: …"}
     | dict.fromkeys(("machine", "M"), "machine_version")
-    | dict.fromkeys(("enable-kvm", "no-kvm", "disable-kvm"), "kvm_flag")
-    | {"kernel": "kernel_path", "initrd": "initrd_path", "append": "kernel_args", "runas": "security_model"}
-    | dict.fromkeys(("mem-path", "mem-prealloc"), "mem_path")
-    | {"no-acpi": "acpi", "no-reboot": "reboot_behavior", "serial": "serial_console", "localtime": "use_localtime"}
-    | {"chroot": "use_chroot", "cdrom": "cdrom_image_path", "fda": "floppy_image_path"}
-    | {word: word for word in ("vga", "soundhw")}
+    | {"enable-kvm": "kvm_flag: enabled", "no-kvm": "kvm_flag: disabled", "disable-kvm": "kvm_flag: disabled"}
+    | {"kernel": "kernel_path: …", "initrd": "initrd_path: …", "append": "kernel_args", "runas": "security_model"}
+    | {"mem-path": "mem_path: …", "mem-prealloc": "mem_path", "no-acpi": "acpi: false", "serial": "serial_console"}
+    | {"no-reboot": "reboot_behavior: exit", "localtime": "use_localtime: true", "chroot": "use_chroot: true"}
+    | {"cdrom": "cdrom_image_path: …", "fda": "floppy_image_path: …", "vga": "vga: …", "soundhw": "soundhw: …"}
     | dict.fromkeys(("display", "nographic"), "vnc_bind_address or spice_bind")
 )
-"""Options of KVM that Ganeti itself writes, and the parameter that it takes them from."""
+"""Options of KVM that Ganeti writes: always, or by a parameter; with its value if that says the same (…: the word)."""
 _KVM_OPTIONS: Final = frozenset(_OF_KVM) | {
     *("accel", "action", "add-fd", "audio", "audiodev", "blockdev", "bios", "chardev", "compat", "cpu", "d"),
     *("debugcon", "device", "drive", "enable-fips", "fsdev", "full-screen", "fw_cfg", "gdb", "global", "hda"),
@@ -55,6 +54,7 @@ _MOST_DIGITS: Final = 6
 _CPU_RANGE: Final = re.compile(rf" *([0-9]{{1,{_MOST_DIGITS}}})(?:-([0-9]{{1,{_MOST_DIGITS}}}))? *")
 _UP_TO_4: Final = "ipolicy:\n  minmax:\n    - name: small\n      " + bounds("1G 8G", "1 4", "10G 90G")
 _ON_IDE: Final = 4
+_IDE: Final = f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  kvm: {{disk_type: ide}}\n{_UP_TO_4}"
 _REAL_DEVICES: Final = frozenset({"scsi-block", "scsi-generic", "scsi-cd"})
 _WITH_DEVICES: Final = frozenset({"blockdev", "ext", "diskless"})
 _RESCUE: Final = re.compile(r"single|emergency|rescue|[1S]|init=/.*sh")
@@ -80,24 +80,30 @@ def console_open(context: Context) -> Iterator[Hit]:
         if leaf.value in _EVERY_ADDRESS and (password is None or password.value == ""):
             message = f"{leaf.path[-1]} {leaf.value} opens consoles to every network, and {name} is "
             message += "empty" if password is not None else "not declared"
-            yield hit(declared, message, leaf.span, f"write {name}, or the address 127.0.0.1")
+            yield hit(declared, message, leaf.span, f"write 127.0.0.1, or declare {name}")
 
 
 @warning("GP178", "Ganeti 3.0.2 and 3.1, how they start instances; gnt-instance(8)")(
     summary="kvm_extra has an option that Ganeti writes itself, or a misspelt one, or is no list of options.",
     rationale="Ganeti appends kvm_extra to its own command. Up to 3.0 it splits it at each blank: quotes are not"
     " removed, and two blanks make an empty argument. From 3.1 on it splits it as a shell does. KVM gets an option"
-    " twice; the later one wins, or KVM refuses to start. Capacity and `gnt-instance info` show the other value.",
+    " twice; the later one wins, or KVM refuses to start. With no value of the parameter the option works,"
+    " but capacity and `gnt-instance info` show the other value. Backend parameters give -m and -smp.",
     **show(f'{CLUSTER}hvparams:\n  kvm: {{kvm_extra: "…"}}\n', bad="-m 4096", good="-no-hpet -watchdog i6300esb"),
 )
 def kvm_extra(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(kvm("kvm_extra")):
         words, mistake = _split(str(leaf.value), context.version)
-        options = [word.lstrip("-") for word in words if word.startswith("-")]
-        for option in dict.fromkeys(option for option in options if option in _OF_KVM):
-            message = f"kvm_extra has -{option}, which Ganeti writes itself"
-            yield hit(declared, message, leaf.span, f"Ganeti takes it from {_OF_KVM[option]}: remove -{option}")
-        for option in dict.fromkeys(options):
+        given = {word.lstrip("-"): behind for word, behind in pairwise([*words, ""]) if word.startswith("-")}
+        for option, behind in given.items():
+            if option in _OF_KVM:
+                value = "" if behind.startswith("-") else behind
+                own = _OF_KVM[option].replace("…", value) if value else _OF_KVM[option].removesuffix(": …")
+                what = f"-{option} {value}".strip()
+                whose = f"{own.partition(':')[0]} is for" if own else "Ganeti writes itself"
+                message = f"kvm_extra has -{option}, which {whose}"
+                hint = f"{'write' if ': ' in own else 'set'} {own} instead, and remove {what}"
+                yield hit(declared, message, leaf.span, hint if own else f"remove {what}")
             near = None if option in _KVM_OPTIONS else surely_meant(option, _KVM_OPTIONS)
             if near is not None:
                 message = f"kvm_extra has -{option}, which QEMU does not know"
@@ -137,7 +143,7 @@ def cpu_mask_unlikely(context: Context) -> Iterator[Hit]:
         if has and numbers and max(numbers) >= has:
             message = f"{leaf.dotted} names CPU {max(numbers)}, but nodes of group {group} have {has}: 0 to {has - 1}"
             related = see(span, "the hardware is promised here")
-            yield hit(declared, message, leaf.span, f"write at most {has - 1}", related)
+            yield hit(declared, message, leaf.span, f"write CPUs that there are, such as 0-{has - 1}", related)
         elif (masks := str(leaf.value).count(":") + 1) > 1 and (other := _other_cpus(context, masks)):
             message = f"{leaf.dotted} has masks for {masks} virtual CPUs, but instances have {other}"
             yield hit(declared, message, leaf.span, "write one mask for all, such as 0-7")
@@ -204,9 +210,7 @@ def kvm_topology(context: Context) -> Iterator[Hit]:
     summary="A size allows more disks than the type of disks of KVM can have.",
     rationale="QEMU's machines have two IDE channels with two devices each. An instance with more disks does not"
     " start.",
-    bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  kvm: {{disk_type: ide}}\n"
-    + _UP_TO_4.replace("disk-count: 1,", "disk-count: 6,"),
-    good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  kvm: {{disk_type: ide}}\n{_UP_TO_4}",
+    **show(_IDE.replace("disk-count: 1,", "disk-count: …,"), bad="6", good="1"),
 )
 def disks_beyond_bus(context: Context) -> Iterator[Hit]:
     leaf, hypervisors = context.cluster_leaf(kvm("disk_type")), of_cluster(context, ENABLED_HYPERVISORS)
@@ -303,7 +307,7 @@ def bind_address_unlikely(context: Context) -> Iterator[Hit]:
         if not text or path or leaf.path == _OF_XEN or ip_version(text) or _may_be_interface(text):
             continue
         message = f"{leaf.path[-1]} is {text!r}, which is neither an IP address nor an interface"
-        yield hit(declared, message, leaf.span, "write an address (127.0.0.1, ::1) or an interface (lo)")
+        yield hit(declared, message, leaf.span, "write an address, such as 127.0.0.1, or an interface, such as lo")
 
 
 def _may_be_interface(text: str) -> bool:

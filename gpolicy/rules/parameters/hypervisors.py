@@ -20,7 +20,6 @@ from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import PARAMETERS, as_word, kvm, parameter_at
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS
-from gpolicy.policy.model import ClusterPolicy
 from gpolicy.rules.shared import CLUSTER, conflict, default_of, show
 
 if TYPE_CHECKING:
@@ -339,17 +338,12 @@ def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
         hypervisors = {path[1] for path in paths if path[0] == "hvparams"}
         if item.by_default and used.isdisjoint(hypervisors):
             continue
-        first, second = in_force(context, declared, paths[0]), _second(context, declared, item, paths[1])
+        first, second = (in_force(context, declared, path) for path in paths)
+        shows_them = any(own[0] == "hvparams" for own in context.observed.cluster.own)  # a text of htools does not
+        if is_default := second is None and item.by_default and not shows_them:
+            second = InForce(paths[1], default_of(context, paths[1]))
         is_own = context.own(declared, paths[0]) is not None or not item.by_default
         if first is not None and second is not None and is_own and item.wrong(first.value, second.value):
             place, related, note = places(context, declared, first, second)
-            known = in_force(context, declared, paths[1]) is not None
-            note = note if known else f", by Ganeti's default of {paths[1][-1]}"
+            note = note if not is_default else f", by Ganeti's default of {paths[1][-1]}"
             yield hit(declared, f"{item.message}{note}", place, item.hint, related)
-
-
-def _second(context: Context, declared: ClusterPolicy, item: _Mismatch, path: Path) -> InForce | None:
-    """Return the value of the second parameter; a text state of htools shows none of hypervisors."""
-    value = in_force(context, declared, path)
-    shows_them = any(own[0] == "hvparams" for own in context.observed.cluster.own)
-    return InForce(path, default_of(context, path)) if value is None and item.by_default and not shows_them else value

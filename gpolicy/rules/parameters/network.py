@@ -41,7 +41,7 @@ def mac_prefix_multicast(context: Context) -> Iterator[Hit]:
         first = re.match(r"[0-9a-f]{2}(?=:)", str(leaf.value))
         if first and int(first[0], 16) & 1:
             message = f"addresses that start with {first[0]} are multicast: no interface can have one"
-            yield hit(declared, message, leaf.span, "write an even first octet, such as aa or 52")
+            yield hit(declared, message, leaf.span, "write an even first octet, such as aa:00:00")
 
 
 @error("GP162", "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command", stays=REFUSED)(
@@ -81,7 +81,7 @@ def vlan_form(context: Context) -> Iterator[Hit]:
         numbers = [int(digits) for digits in re.findall("[0-9]{1,9}", text)]
         formed = re.fullmatch(r"\.?[0-9]{1,4}|(\.[0-9]{1,4})?(:[0-9]{1,4})+", text)
         if text and not (formed and all(1 <= number <= 4094 for number in numbers)):
-            hint = 'write "n" for an access port, ":n:m" for a trunk, ".n:m" for both; 1 to 4094'
+            hint = 'write "100" for an access port, or write ":100:200" for a trunk, or write ".100:200" for both'
             yield hit(declared, f"vlan is {text!r}, which is not a VLAN setting", leaf.span, hint)
 
 
@@ -232,7 +232,7 @@ def ovs_incomplete(context: Context) -> Iterator[Hit]:
         own_switch = context.own(declared, OVS)
         if own_switch is not None and context.state is None and not context.declares(OVS_LINK):
             message = "the Open vSwitch bridge has no interface: ovs_link is not declared"
-            yield hit(declared, message, own_switch.span, "write ovs_link")
+            yield hit(declared, message, own_switch.span, "declare ovs_link")
     for declared, (name, link) in together(context, OVS_NAME, OVS_LINK):
         if name.value == link.value != "":
             message = f"the bridge and the interface that it uses are both {name.value}"

@@ -54,7 +54,7 @@ def hypervisor_not_enabled(context: Context) -> Iterator[Hit]:
                 source = "the policy" if enabled.leaf else "the cluster"
                 message = f"{family} describes {hypervisor}, which {source} does not enable"
                 span = leaf.document.key_span(leaf.pointer[:2])
-                hint = f"enabled: {', '.join(enabled.texts)}"
+                hint = f"correct the name: {', '.join(enabled.texts)} is enabled"
                 yield hit(declared, message, span, hint, related, missing=f"enabled {hypervisor}")
 
 
@@ -115,8 +115,7 @@ def state_not_counted(context: Context) -> Iterator[Hit]:
                 yield hit(declared, message, span)
             if prefix[0] == "disk_state" and group and prefix[2] != group:
                 message = f"the figures of {prefix[2]} are ignored: capacity counts the volume group {group} only"
-                is_there = (*prefix[:2], group) in _records(context, declared)
-                yield hit(declared, message, span, "" if is_there else f"Did you mean `{group}`?")
+                yield hit(declared, message, span)
 
 
 def _records(context: Context, declared: Declared) -> dict[Path, Leaf]:

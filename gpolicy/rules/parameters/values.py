@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, SPINDLE_COUNT, Context, number
 from gpolicy.checking.in_force import in_force, of_cluster, places, together
-from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.checking.rule import Hit, Same, When, error, hit, information, see, warning
 from gpolicy.findings import NO_PLAN, REFUSED, Fix
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
 from gpolicy.ganeti.parameter import Level, Path, Type
@@ -33,7 +33,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.printable import count as in_words
 from gpolicy.printable import listed
-from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, STRIPES, conflict, is_access, show
+from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, STRIPES, conflict, default_of, is_access, show
 
 _ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
 NO_DEVICE: Final = frozenset({"scsi", "sd", "mtd", "pflash"})
@@ -131,7 +131,9 @@ def not_expressible(context: Context) -> Iterator[Hit]:
                 checked(leaf.path, value, declared.level, version=context.version)
             except InexpressibleError as error:
                 fix = _lower_case(context, leaf) if leaf.path == ("mac_prefix",) else None
-                yield hit(declared, f"{leaf.dotted}: {error.reason}", leaf.span, error.hint or "", fix=fix)
+                meant = fix.edits[0].text.strip("\"'") if fix else ""
+                hint = f"Did you mean `{meant}`?" if meant else error.hint or ""
+                yield hit(declared, f"{leaf.dotted}: {error.reason}", leaf.span, hint, fix=fix)
 
 
 def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
@@ -151,7 +153,7 @@ def port_range(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_SSH, _GLUSTER):
         if not 1 <= number(leaf) <= 65535:
             message = f"{leaf.dotted} is {leaf.value}, which is not a TCP port"
-            yield hit(declared, message, leaf.span, "write a port from 1 to 65535")
+            yield hit(declared, message, leaf.span, f"write a port, such as {default_of(context, leaf.path)}")
 
 
 @error("GP107", "Resource model, Node parameters and Disk parameters; Ganeti 3.0 does not check it")(
@@ -171,6 +173,7 @@ def count_below_one(context: Context) -> Iterator[Hit]:
     rationale="The value is an override: when the cluster's value changes, the group keeps its own. That may be"
     " intended; `inherit` follows the cluster.",
     **show(f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="4", good="inherit"),
+    better=((Same.PLACE, ("GP406",)),),
 )
 def override_repeats_cluster(context: Context) -> Iterator[Hit]:
     for group in context.groups:
@@ -179,7 +182,7 @@ def override_repeats_cluster(context: Context) -> Iterator[Hit]:
             if above is not None and above.value == leaf.value:
                 message = f"{leaf.dotted} equals the cluster's value, but will not follow it"
                 related = see(above.span, "the cluster's value")
-                yield hit(group, message, leaf.span, "write inherit to follow it", related)
+                yield hit(group, message, leaf.span, "write inherit to follow it, or the value that is meant", related)
 
 
 @warning("GP138", "Ganeti's constants, releases 2.15 to 3.1", When.WHOLE)(
@@ -344,7 +347,7 @@ def uid_pool_too_small(context: Context) -> Iterator[Hit]:
         where = "uid_pool has" if is_said else "the policy declares no uid_pool, which has"
         message = f"security_model pool needs a user ID for each instance of a node, {needed} or more,"
         message += f" but {where} {has}"
-        hint = "write as many IDs as a node has instances: uid_pool: [20000-20099]"
+        hint = "write uid_pool: [20000-20099], or as many IDs as a node has instances"
         yield hit(cluster, message, own[0].span if place is None else place, hint, related)
 
 

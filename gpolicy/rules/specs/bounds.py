@@ -13,7 +13,6 @@ from gpolicy.findings import REFUSED, Related, RuleParameter
 from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
 from gpolicy.ganeti.parameters import spec_distance
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
-from gpolicy.policy import edits
 from gpolicy.policy.model import Leaf
 from gpolicy.printable import count
 from gpolicy.rules.shared import (
@@ -90,24 +89,21 @@ def spec_min_above_ceiling(context: Context) -> Iterator[Hit]:
             least = pair.minimum[name]
             if pair.possible and least > most:
                 message = f"{pair.title} allows no instance: it requires at least {least} {_WORDS[name]}"
-                yield hit(declared, message, pair.at("min", name), f"an instance can have {most}: write {most} or less")
+                yield hit(declared, message, pair.at("min", name), f"an instance can have {most}: lower the size")
 
 
 @warning("GP214", _SOURCE)(
     summary="A size's maximum is above 16 disks or 8 network interfaces.",
     rationale="Ganeti accepts the bound, but no instance reaches it: 16 disks and 8 interfaces are its own limits.",
     **show(f"{_MIN}      max:{_MAX.replace('nic-count: 1', 'nic-count: …')}", bad="9", good="8"),
-    fix="Writes Ganeti's own limit. The size allows the same instances as before.",
 )
 def spec_max_above_ceiling(context: Context) -> Iterator[Hit]:
     for declared, pair in context.each_pair():
         for name, most in CEILINGS.items():
             if pair.minimum[name] <= most < pair.maximum[name]:
                 message = f"{pair.title}: no instance has {pair.maximum[name]} {_WORDS[name]}"
-                hint = f"write {most}, which is Ganeti's own limit"
-                leaf, place = pair.leaf, (*pair.leaf.pointer, pair.index, "max", name)
-                edit = edits.replace_value(leaf.document, place, str(most))
-                yield hit(declared, message, pair.at("max", name), hint, fix=edits.fix(f"write {most}", edit))
+                hint = f"write {most} or less: Ganeti's own limit is {most}"
+                yield hit(declared, message, pair.at("max", name), hint)
 
 
 @warning("GP220", f"{SIZES}; Ganeti 3.0 does not check it")(

@@ -380,7 +380,8 @@ def tag_almost_another(context: Context) -> Iterator[Hit]:
         if tag.level is not Level.NODE or not of_domain:  # else GP522
             shown = f"{near}…" if near.endswith(":") else near
             message = f"the tag {tag.text} is almost {shown}, which others of the policy have"
-            yield hit(tag.label, message, tag.span, f"Did you mean `{near}`?")
+            right = tag.text.replace(f"{prefix}:", near, 1) if near.endswith(":") else near
+            yield hit(tag.label, message, tag.span, f"Did you mean `{right}`?")
 
 
 def _prefix(text: str) -> str:

@@ -62,8 +62,8 @@ def htools_tag_unknown(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
         begin, meant = _misspelt_family(tag)
         if begin:
-            hint = f"Did you mean `{meant}:`?" if meant else f"known: {', '.join(_FAMILIES)}"
             right = meant + tag.text[len(begin) :]
+            hint = f"Did you mean `{right}`?" if meant else f"known: {', '.join(_FAMILIES)}"
             is_new = bool(meant) and (tag.label, right) not in there  # a list may not name it twice
             fix = edits.replace_word(context.policy, tag.span, tag.text, right) if is_new else None
             yield hit(tag.label, f"no tool reads tags {begin}:…", tag.span, hint, fix=fix)
@@ -115,7 +115,7 @@ def tag_without_suffix(context: Context) -> Iterator[Hit]:
     summary="The policy declares a tag of a tool, or owns a prefix that covers such tags.",
     rationale="harep keeps the state of its repairs in tags …autorepair:pending: and …result:, and hsqueeze marks"
     " nodes on standby with htools:standby:auto. Setting or removing these tags breaks what is running.",
-    bad="gpolicy: v1\nkind: NodeSet\nname: spare\nnodes: [node9.example.org]\ntags: [htools:standby:auto]\n",
+    bad="gpolicy: v1\nkind: NodeSet\nname: spare\nnodes: [node9.example.org]\ntags: [spare, htools:standby:auto]\n",
     good="gpolicy: v1\nkind: NodeSet\nname: spare\nnodes: [node9.example.org]\ntags: [htools:standby:by-hand]\n",
     fix="Removes the tag, unless it is the only one of its list.",
 )
@@ -224,7 +224,7 @@ def tag_raw_prefix(context: Context) -> Iterator[Hit]:
         is_read = tag.level is Level.CLUSTER  # else GP509
         if is_read and tag.family in _RAW and not tag.typed and tag.suffix[-1:] not in ("", ":"):
             message = f"{tag.text} matches every instance tag that starts with {tag.suffix!r}"
-            hint = f"write {tag.text}: for tags {tag.suffix}:…, or use `raw` in TagRules for the bare prefix"
+            hint = f'write "{tag.text}:" for tags {tag.suffix}:…, or use `raw` in TagRules for the bare prefix'
             yield hit(tag.label, message, tag.span, hint)
 
 
@@ -307,4 +307,4 @@ def owned_prefix_reach(context: Context) -> Iterator[Hit]:
                 yield hit("cluster", message, owned.span, "own families: iextags, nlocation, …")
             elif not prefix.endswith(":") and not is_of_tool(owned.value):
                 message = f"owning {prefix} removes every tag that starts with it, such as {prefix}x:…"
-                yield hit("cluster", message, owned.span, f"write {prefix}: with a colon")
+                yield hit("cluster", message, owned.span, f'write "{prefix}:" with a colon')

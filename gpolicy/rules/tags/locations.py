@@ -281,7 +281,7 @@ def owned_prefix_idle(context: Context) -> Iterator[Hit]:
                 meant = prefixes.meant(prefix.rstrip(":"))
                 if meant:
                     message = f"no tag starts with `{prefix}`; did you mean `{meant}:`?"
-                    yield hit("cluster", message, owned.span, f"write {meant}:")
+                    yield hit("cluster", message, owned.span, f'write "{meant}:"')
                 elif left and Level.NODE in levels:
                     message = f"no tag starts with `{prefix}`, and the tags {left}:… of a domain are not owned"
                     yield hit("cluster", message, owned.span, f"did you mean {left}:? Or own both")

@@ -30,6 +30,7 @@ from gpolicy.rules.tags.domains import (
     in_two,
     known_node_tags,
     may_receive,
+    misspelt_domains,
     observed,
     sides,
     suffixes,
@@ -60,7 +61,7 @@ def _rules(allow: str) -> str:
 def allowmigration_form(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
         if tag.family == "allowmigration" and tag.suffix and len(sides(tag)) != 2:
-            hint = "or write it in a TagRules document: migration.allow: [{from: …, to: …}]"
+            hint = "declare it in a TagRules document: migration.allow: [{from: …, to: …}]"
             yield hit(tag.label, f"{tag.suffix!r} is not FROM::TO with exactly one ::", tag.span, hint)
 
 
@@ -125,6 +126,8 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
             if context.state is not None or close or is_said or others:
                 hint = f"tag the nodes {domain}:…{''.join(f', or name {name}, which they have' for name in others)}"
                 hint = f"Did you mean `{close}`?" if close else hint
+                if close and context.state is None and domain not in misspelt_domains(context):  # as GP522 says
+                    hint = f"correct the domain, or the tags {close}:…"
                 yield hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint)
     migration = domains(context, "migration")
     for tag in exceptions(context):
