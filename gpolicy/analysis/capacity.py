@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
+from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
@@ -34,7 +35,7 @@ from gpolicy.analysis.policy_limits import OF_HTOOLS, Cure, PolicyLimit, declare
 from gpolicy.analysis.shown_score import Score, other_weights, score_of
 from gpolicy.analysis.side_by_side import each_cluster, side_by_side
 from gpolicy.analysis.spec_pairs import PairNames, pair_title
-from gpolicy.analysis.volume_resources import smallest_volumes, unknown_volumes, what_if_shares
+from gpolicy.analysis.volume_resources import groups_of_unknown_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
@@ -170,7 +171,7 @@ class CapacityReport(StateReport):
     `cluster` is None for a request of one group, and where a group is not known or groups have different limits.
 
     `what_if` says what is counted otherwise than by Ganeti on request, `policy_limits` what other values of the policy
-    would give where its numbers limit (on request).
+    would give where its numbers limit (on request). Of the groups `unchecked`, no spindles are checked.
     """
 
     groups: tuple[GroupCapacity, ...]
@@ -178,6 +179,13 @@ class CapacityReport(StateReport):
     notes: tuple[str, ...] = ()
     metadata: tuple[MetadataRoom, ...] = ()
     policy_limits: tuple[PolicyLimit, ...] = ()
+    unchecked: tuple[str, ...] = ()
+
+
+_UNCHECKED: Final = (
+    "the size of its physical volumes is not known, so the spindles of disks are not checked; read them (gpolicy"
+    " snapshot --physical-volumes), or write pv_size and pv_count in the group's hardware"
+)
 
 
 def capacity(  # noqa: PLR0913 (each is a choice of its own)
@@ -208,7 +216,8 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     for item in loaded.settled.data.groups:
         if group in (None, item.name):
             notes += map(loaded_state.counted_on_primary, loaded_state.split_instances(loaded.settled.data, item.index))
-    notes += unknown_volumes(state, smallest_volumes(state), group)
+    unchecked = [name for name in groups_of_unknown_volumes(state, group) if name not in loaded.settled.unknown]
+    notes += [f"group {name}: {_UNCHECKED}" for name in unchecked]
     notes += what_if_shares(state, group)
     called = names or PairNames()
     chosen = {name: cluster for name, cluster in loaded.groups.items() if group in (None, name)}
@@ -252,6 +261,7 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
         snapshot=state.snapshot,
         metadata=metadata,
         policy_limits=tuple(numbers),
+        unchecked=tuple(unchecked),
         limits=in_force,
         what_if=(*state.supposed, *other_weights(weights)),
         unknown=unknown,

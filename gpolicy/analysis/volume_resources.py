@@ -38,8 +38,9 @@ def smallest_volumes(state: ClusterState) -> dict[str, VolumeSize]:
     return {name: size for name, size in found.items() if size is not None}
 
 
-def unknown_volumes(state: ClusterState, volumes: Mapping[str, VolumeSize], group: str | None = None) -> list[str]:
-    """Return a note on each group (or on `group`) with exclusive storage where the size of volumes is not known."""
+def groups_of_unknown_volumes(state: ClusterState, group: str | None = None) -> list[str]:
+    """Return the groups (or `group` alone) with exclusive storage where the size of volumes is not known."""
+    volumes = smallest_volumes(state)
     groups = dict.fromkeys(
         node.group
         for node in state.nodes.values()
@@ -49,11 +50,7 @@ def unknown_volumes(state: ClusterState, volumes: Mapping[str, VolumeSize], grou
         and group in (None, node.group)
         and state.has_exclusive_storage(node)
     )
-    return [
-        f"group {name}: the size of its physical volumes is not known, so the spindles of disks are not checked; read"
-        " them (gpolicy snapshot --physical-volumes), or write pv_size and pv_count in the group's hardware"
-        for name in groups
-    ]
+    return list(groups)
 
 
 def what_if_shares(state: ClusterState, group: str | None = None) -> list[str]:

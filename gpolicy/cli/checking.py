@@ -317,7 +317,7 @@ def _write_baseline(checked: list[Checked], path: Path, request: CheckRequest) -
     replace_files([Replacement(path, None, baseline.text.encode())])
     what = "1 finding is" if baseline.count == 1 else f"{baseline.count} findings are"
     named = any(item.settings.baseline and real_path(item.settings.baseline) == real_path(path) for item in checked)
-    to_name = f'next: write baseline = "{path.name}" under [check] in gpolicy.toml, or say --baseline {path}'
+    to_name = f'next: baseline = "{path.name}" under [check] in gpolicy.toml, or --baseline {path}'
     sys.stderr.write(as_text([f"{path}: {what} accepted by it", *([] if named else [to_name])]))
     return show_report(_report(baseline.left, request), request.shown.display)
 

@@ -13,7 +13,7 @@ from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.shown_score import Score
 from gpolicy.colour import Tone
-from gpolicy.printable import count
+from gpolicy.printable import count, named
 from gpolicy.report.answer import (
     NOTHING,
     Answer,
@@ -61,7 +61,7 @@ def capacity_answer(
     return Answer(
         verb="capacity",
         title="What fits on cluster",
-        **about(report),
+        **about(report) | {"unknown": (*report.not_known, *_unchecked(report))},
         title_end="beside what runs there",
         tone=Tone.CAREFUL if any(item and item.refusal for item in (*report.groups, report.cluster)) else Tone.PLAIN,
         verdict=f"{verdict[0].upper()}{verdict[1:]}",
@@ -80,6 +80,11 @@ def capacity_answer(
         ),
         notes=(*report.notes, *(f"without what is supposed: {text}" for text in (before.not_known if before else ()))),
     )
+
+
+def _unchecked(report: CapacityReport) -> Iterator[str]:
+    if report.unchecked:
+        yield f"spindles not checked in {named('group', report.unchecked)}"
 
 
 def told_of(report: CapacityReport) -> list[GroupCapacity]:

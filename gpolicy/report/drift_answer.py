@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.analysis.spec_pairs import MINMAX
-from gpolicy.cluster.state import Identity
+from gpolicy.cluster.state import Identity, describe_source
 from gpolicy.colour import Tone
 from gpolicy.drift.comparing import AcceptedDrift, Drift, DriftReport
 from gpolicy.drift.unit_writer import How
@@ -19,7 +19,7 @@ from gpolicy.policy.source_file import Files
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Findings, Line, Section, Style, Weight
 from gpolicy.report.findings_json import findings_data
-from gpolicy.report.values_text import not_compared, pair_lines, value_text
+from gpolicy.report.values_text import not_compared, pair_lines, unseen, value_text
 
 if TYPE_CHECKING:
     from gpolicy.drift.comparing import DriftReport
@@ -35,13 +35,12 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
     `sources` are its files, to show the lines that findings are about. With `wrote`, which says what was written into
     the policy, `report` is what is left.
     """
-    summary = _summary(report)
-    none = f"None: the cluster is as declared, as far as this source shows. {summary}"
+    summary, source = _summary(report), describe_source(report.source, report.snapshot)
+    none = "None: the cluster is as declared"
     if report.accepted:
         ends = sorted(str(item.waiver.until) for item in report.accepted)
         none = f"{count(len(ends), 'difference')}, accepted until {ends[0]}"
         none += " and later" if ends[-1] != ends[0] else ""
-        none += f"; {len(report.unreadable)} not compared" if report.unreadable else ""
     if wrote is not None:
         summary = f"{count(len(wrote.written), 'value')} written; left: {summary}"
     tone = Tone.BAD if report.drift else Tone.GOOD
@@ -51,6 +50,7 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
         name=report.cluster or report.source,
         title_end="from its policy",
         verdict=summary if report.drift or wrote is not None else none,
+        unknown=unseen(len(report.unreadable)),
         tone=tone,
         figures=(
             Figure("differences", f"{len(report.drift):,}", tone=tone, about="drift"),
@@ -60,7 +60,7 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
             Figure("findings", f"{len(report.findings):,}", about="findings"),
         ),
         basis=report.grounds,
-        looked_at=(f"compared: {of} with {count(report.compared, 'object')} of {report.source}",),
+        looked_at=(f"compared: {of} with {count(report.compared, 'object')} of {source}",),
         sections=(
             *(() if wrote is None else _wrote(wrote)),
             Section("findings", "Findings", [Findings(report.findings, sources)]),
@@ -186,8 +186,6 @@ def _summary(report: DriftReport) -> str:
     parts = [count(len(report.drift), "difference")]
     if report.accepted:
         parts.append(f"{len(report.accepted)} accepted")
-    if report.unreadable:
-        parts.append(f"{len(report.unreadable)} not compared")
     return ", ".join(parts)
 
 

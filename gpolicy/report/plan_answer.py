@@ -51,7 +51,6 @@ from gpolicy.report.plan_words import (
     change_words,
     full_verdict,
     guard_verdict,
-    not_compared,
     pair_changes,
     tag_changes,
     worst_first,
@@ -94,6 +93,7 @@ def plan_answer(
     groups = "groups" if len(unmanaged) > 1 else "group"
     entries = Entries("guard", list(map(_guard, worst_first(plan.guards))))
     left_out = [Entry(f"{item.object} {'.'.join(item.path)} ({item.action})", mark="?") for item in plan.left_out]
+    figures = plan_figures(plan, known or Impact(), sections) if compared else _warned(plan)
     specs, nodes, domains = _pictures(plan, known, sides) if sides and plan.changes else ([], [], [])
     guards = Section("guards", "Guards", [entries], weight=Weight.CHANGED if plan.safe else Weight.WORSE)
     return Answer(
@@ -102,10 +102,10 @@ def plan_answer(
         name=plan.cluster or plan.source,
         title_end=f"(Ganeti {plan.version})" if not unknown else f"(Ganeti {running}, judged by {plan.version})",
         verdict=supposing(what_if) + full_verdict(plan, known, sections),
-        unknown=(*(unknown_in(known, sections) if compared else ()), *not_compared(plan)),
+        unknown=(*(unknown_in(known, sections) if compared else ()), *values_text.unseen(len(plan.unreadable))),
         tone=Tone.BAD if not plan.safe else Tone.CAREFUL if worse else Tone.GOOD,
         amount=amount(plan) if plan.changes else "",
-        figures=(*(plan_figures(plan, known or Impact(), sections) if compared else ()), *accepted_figure(accepted)),
+        figures=(*figures, *accepted_figure(accepted)),
         looked_at=(
             f"policy: {of}" if of else "",
             f"not managed: {groups} {some(unmanaged, 4)}, which no document declares" if unmanaged else "",
@@ -261,6 +261,12 @@ def _tone(section: Section) -> Tone:
     return Tone.CAREFUL if section.unknown and tone is not Tone.BAD else tone
 
 
+def _warned(plan: Plan) -> tuple[Figure, ...]:
+    """Return the figure of warnings, where nothing changes; none where there are none."""
+    warnings = sum(item.severity is Severity.WARNING for item in plan.findings)
+    return (Figure("warnings", f"{warnings:,}", "gpolicy check shows them", Tone.CAREFUL, "findings"),) * bool(warnings)
+
+
 def _changes_figure(plan: Plan) -> Figure:
     detail = [f"in {count(len(plan.steps), 'step')} on {count(len({item.object for item in plan.changes}), 'object')}"]
     warnings = sum(item.severity is not Severity.ERROR for item in plan.findings)
@@ -297,7 +303,7 @@ def _redundancy(impact: Impact, section: Section) -> Figure:
         verb = "counts" if split == 1 else "count"
         parts.insert(1, f"{count(split, 'instance')} with the mirror in another group {verb} as if without")
     if unmirrored:
-        parts.insert(1, f"{count(unmirrored, 'instance')} without a mirror cannot fail over")
+        parts.insert(1, f"{unmirrored:,} without a mirror {'stays' if unmirrored == 1 else 'stay'} down")
     detail = "; ".join((section.summary, *parts[:-1]) if section.worse else parts)
     return Figure("node failures", value, detail, _tone(section), section.key)
 

@@ -30,13 +30,6 @@ def nothing_to_do(plan: Plan) -> str:
     return "" if plan.changes else same
 
 
-def not_compared(plan: Plan) -> tuple[str, ...]:
-    """Return the sentence on values that the source of the state does not show."""
-    number = len(plan.unreadable)
-    verb = "was" if number == 1 else "were"
-    return (f"{count(number, 'value')} {verb} not compared",) if number else ()
-
-
 def verdict(plan: Plan) -> str:
     """Return in a few words whether the plan may be carried out."""
     failed = sum(not guard.ok for guard in plan.guards)

@@ -10,7 +10,7 @@ from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import amount_text
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.plan.change import NotCompared
-from gpolicy.printable import clipped, printable
+from gpolicy.printable import clipped, count, printable
 from gpolicy.report.answer import Entries, Entry, Section, Weight
 
 _SHORT: Final = {
@@ -66,6 +66,12 @@ def _pair(pair: Value) -> str:
 def _range(name: str, low: Value, high: Value) -> str:
     texts = [exact_size(item) if name in SPEC_SIZES and isinstance(item, int) else str(item) for item in (low, high)]
     return texts[0] if texts[0] == texts[1] else "..".join(texts)
+
+
+def unseen(number: int) -> tuple[str, ...]:
+    """Return the sentence on so many values that the source of the state does not show; nothing of none."""
+    verb = "was" if number == 1 else "were"
+    return (f"{count(number, 'value')} {verb} not compared",) if number else ()
 
 
 def not_compared(values: Iterable[NotCompared], wanted: str) -> Section:

@@ -221,7 +221,7 @@ def test_an_old_policy_begins_with_a_baseline(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
         "baseline.json: 2 findings are accepted by it",
-        'next: write baseline = "baseline.json" under [check] in gpolicy.toml, or say --baseline baseline.json',
+        'next: baseline = "baseline.json" under [check] in gpolicy.toml, or --baseline baseline.json',
     ]
     data = json.loads((tmp_path / "baseline.json").read_text())
     schema = json.loads((ROOT / "schemas/output/baseline.json").read_text())

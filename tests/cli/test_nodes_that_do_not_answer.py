@@ -235,7 +235,7 @@ def test_the_table_of_many_clusters_names_it(dead: str, tmp_path: Path) -> None:
     )
     done = gpolicy("capacity", "--all", "--details", cwd=tmp_path)
     assert done.returncode == 0
-    assert first_line(done) == "1 is known in part: ber; 1 is fine"
+    assert first_line(done) == "2 are known in part: ber, ham"  # no volume of ham was measured
     row = next(line for line in done.stdout.splitlines() if line.startswith("  ber "))
     assert DEFAULT in row
     done = gpolicy("plan", "--all", "--format", "markdown", cwd=tmp_path)
@@ -248,10 +248,26 @@ def test_a_disk_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     resources = document["nodes"][NODE]["resources"] | {"disk_total": None, "disk_free": None}
     done = gpolicy("capacity", "--state", changed(tmp_path, node2={"resources": resources}), "--details")
     assert done.returncode == 0
-    assert first_line(done).endswith(f"; not known for group default: {NODE} shows no disk")
+    assert f"; not known for group default: {NODE} shows no disk; spindles not checked in" in first_line(done)
 
 
 def test_without_the_impact_a_plan_is_not_green(tmp_path: Path) -> None:
     made = policy(tmp_path)
     done = gpolicy("plan", made, "--state", f"snapshot:{SNAPSHOT}", "--no-impact", "--format", "markdown")
     assert "⚠ **Can be applied; what the changes do was not looked at**" in done.stdout
+
+
+def test_what_needs_no_cluster_is_checked_where_the_cluster_is_silent(tmp_path: Path) -> None:
+    made = Path(policy(tmp_path))
+    (tmp_path / "gpolicy.toml").write_text(
+        f'[clusters.ber]\npolicy = "{made.name}"\nstate = "snapshot:{tmp_path}/none.json"\n', encoding="utf-8"
+    )
+    done = gpolicy("check", "--all", cwd=tmp_path)
+    assert (done.returncode, first_line(done)) == (3, "1 could not be looked at: ber")
+    assert "; the cluster was not read: " in " ".join(done.stdout.split())
+    (made / "wrong.yaml").write_text(
+        "gpolicy: v1\nkind: NodeGroup\nname: wrong\nipolicy: {minmx: 3}\n", encoding="utf-8"
+    )
+    done = gpolicy("check", "--all", cwd=tmp_path)
+    assert (done.returncode, first_line(done)) == (1, "1 has a problem: ber")
+    assert "1 error" in done.stdout

@@ -58,9 +58,9 @@ def test_redundancy_is_that_of_the_weakest_group(sides: list[tuple[int, int]], v
     ("unmirrored", "split", "said"),
     [
         (0, 0, ""),
-        (1, 0, "; 1 instance without a mirror cannot fail over"),
+        (1, 0, "; 1 without a mirror stays down"),
         (0, 1, "; 1 instance with the mirror in another group counts as if without"),
-        (2, 0, "; 2 instances without a mirror cannot fail over"),
+        (2, 0, "; 2 without a mirror stay down"),
         (0, 3, "; 3 instances with the mirror in another group count as if without"),
     ],
 )
