@@ -253,7 +253,8 @@ def drbd_custom_contradicts(context: Context) -> Iterator[Hit]:
         dynamic, given = in_force(context, custom.declared, _path("dynamic-resync")), dict(custom.values)
         for option in (option for option in dict.fromkeys(custom.options) if option in _OF_GANETI):
             own = _OF_GANETI[option]
-            if own in RANGES and (dynamic is None or dynamic.value is not (own in _DYNAMIC)):
+            is_dynamic = dynamic is not None and dynamic.value is True  # Ganeti's default is false
+            if own in RANGES and is_dynamic is not (own in _DYNAMIC):
                 continue  # with DRBD 8.4, --c-plan-ahead=0 is how dynamic-resync: false gets its fixed rate
             leaf = context.effective(custom.declared, ("diskparams", "drbd", own))
             related = (Related(leaf.span, f"{own} is here"),) if leaf else ()
