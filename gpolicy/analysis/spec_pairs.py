@@ -122,7 +122,7 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
         more = f"; and in {count(len(there) - _MOST_SHOWN, 'more group')} others" if len(there) > _MOST_SHOWN else ""
         hint = f"the sizes are, in group {'; in group '.join(there[:_MOST_SHOWN])}{more}" if there else None
         if hint and not named:
-            hint += ". A size gets its name in a policy (name: half, beside min and max): say which with --policy PATH"
+            hint += ". None has a name: a policy gives one (name: half, beside min and max), --policy PATH names it"
         elsewhere = [item for item in state.groups if name in names.of(item, _count(state, item))] if group else []
         if elsewhere:
             hint = f"group {', '.join(elsewhere)} has it; {hint}"

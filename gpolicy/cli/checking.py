@@ -319,6 +319,8 @@ def _write_baseline(checked: list[Checked], path: Path, request: CheckRequest) -
     named = any(item.settings.baseline and real_path(item.settings.baseline) == real_path(path) for item in checked)
     to_name = f'next: baseline = "{path.name}" under [check] in gpolicy.toml, or --baseline {path}'
     sys.stderr.write(as_text([f"{path}: {what} accepted by it", *([] if named else [to_name])]))
+    if request.shown.display.form == "text" and not any(item.findings for item in baseline.left):
+        return int(ExitCode.FINE)
     return show_report(_report(baseline.left, request), request.shown.display)
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.errors import UnreachableError
-from gpolicy.opening import real_path, work_tree
+from gpolicy.opening import SETTINGS_NAME, YAML_SUFFIXES, real_path, work_tree
+from gpolicy.policy.files import has_policy
 from gpolicy.provenance import FORM, Asked, Provenance
 
 _SECONDS: Final = 5.0
@@ -29,12 +30,21 @@ def provenance_of(files: Iterable[str | Path]) -> Provenance:
     commit = _COMMIT.search(answer)
     if tree is None or commit is None:
         return Provenance(made_at)
-    dirty, asked = any(line and not line.startswith(b"#") for line in answer.splitlines()), _asked_in_ci(os.environ)
+    dirty, asked = any(_is_of_policy(line, tree) for line in answer.splitlines()), _asked_in_ci(os.environ)
     if asked is None and not dirty:
         last = _git(tree, "log", "-1", "--no-show-signature", "--format=%an%x00%s").decode(errors="replace")
         author, end, subject = last.rstrip("\n").partition("\0")
         asked = (author, subject, "") if end else None
     return Provenance(made_at, commit[1].decode(), dirty, asked)
+
+
+def _is_of_policy(line: bytes, tree: Path) -> bool:
+    """Return whether a line of git's status tells of a change: of what git does not know, only files of a policy do."""
+    if not line.startswith(b"? "):
+        return bool(line) and not line.startswith(b"#")
+    path = tree / os.fsdecode(line[2:])  # git quotes odd names: these count
+    is_data = path.is_file() and path.suffix not in YAML_SUFFIXES and path.name != SETTINGS_NAME
+    return not is_data and not (path.is_dir() and not has_policy(path))
 
 
 def _asked_in_ci(environ: Mapping[str, str]) -> Asked | None:

@@ -87,7 +87,7 @@ def test_a_group_that_was_not_tried_is_named_once(form: str) -> None:
             ["half"],
             "in group dedicated: size 1 (memory 61G to 250G, disk 1T to 12T); in group default, spare: size 1 (memory",
         ),
-        (["half"], "A size gets its name in a policy (name: half, beside min and max): say which with --policy PATH"),
+        (["half"], "None has a name: a policy gives one (name: half, beside min and max), --policy PATH names it"),
         (["half", "group=default"], "'half' in group default\n  the sizes are, in group default: size 1 (memory"),
         (
             ["half", "--policy", POLICY, "group=default"],

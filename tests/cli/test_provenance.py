@@ -107,6 +107,10 @@ def test_changes_elsewhere_in_the_repository_do_not_count(policy: Path) -> None:
     git(policy, "add", ".")
     git(policy, "commit", "-qm", "two")
     (policy / "plan.md").touch()
+    (policy / "plans").mkdir()
+    (policy / "plans" / "plan.json").touch()  # what gpolicy writes is no change of the policy
+    assert provenance_of([policy]).dirty is False
+    (policy / "plans" / "b.yaml").touch()
     assert provenance_of([inner / "a.yaml"]).dirty is False
     assert provenance_of([policy]).dirty is True
 
