@@ -118,6 +118,9 @@ def _sentences(report: CapacityReport, old: _Old | None) -> Iterator[str]:
     templates = {item.template for item in (*report.groups, *told)}
     named = len(templates) > 1 or DiskTemplate.DISKLESS in templates
     taken = [_taken(item, old.get(item.group) if old else None, named=named) for item in filled[:_MOST_TOLD]]
+    alone = max(report.groups, key=lambda item: item.tiered_fit.fits, default=None)
+    if alone and filled == [report.cluster] and alone.tiered_fit.fits > filled[0].tiered_fit.fits:
+        taken = [f"{taken[0]} ({_place(alone)} alone {alone.tiered_fit.fits:,})"]  # see `explain (cluster)`
     taken += [f"and {count(len(filled) - _MOST_TOLD, 'more group')}"] if len(filled) > _MOST_TOLD else []
     said += ["; ".join(taken)] if taken else []
     said[:1] = [f"{supposing(report.what_if)}{text}" for text in said[:1]]
