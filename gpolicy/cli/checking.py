@@ -130,8 +130,7 @@ def _check_one(target: Target, request: CheckRequest) -> Report:
     if silent is None or report.answer is None:
         return report
     answer = replace(report.answer(), unknown=(f"the cluster was not read: {silent.message}",))
-    code = report.exit_code or int(ExitCode.COULD_NOT_RUN)
-    return replace(report, exit_code=code, answer=lambda: answer)
+    return replace(report, exit_code=int(ExitCode.COULD_NOT_RUN), answer=lambda: answer)
 
 
 _Checked = TypeVar("_Checked", "Checked", CheckedPolicy)

@@ -177,7 +177,7 @@ def _totals(reports: Sequence[ClusterReport]) -> tuple[Figure, ...]:
 def fleet_text(index: Answer, reports: Sequence[ClusterReport], display: Display) -> str:
     """Return the table as text, then, with details, each cluster that has more to say than its verdict."""
     if not display.details:
-        more = "" if display.quiet or all(item.is_quiet for item in reports) else f"{_DETAILS}\n"
+        more = "" if display.quiet or index.notes or all(item.is_quiet for item in reports) else f"{_DETAILS}\n"
         return f"{render(index, display)}{more}"
     parts = [answer_text.render(index, display)]
     for item in reports:

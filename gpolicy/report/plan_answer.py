@@ -124,8 +124,8 @@ def plan_answer(
             Section(
                 "left-out", f"Left out of this part: {count(len(left_out), 'change')}", [Entries("change", left_out)]
             ),
-            values_text.not_compared(plan.unreadable, "wanted"),
             *((effects,) if effects else ()),
+            values_text.not_compared(plan.unreadable, "wanted"),
             Section("memory", MEMORY, nodes),
             Section("domains", "Failure domains", domains),
             _steps(plan),
@@ -279,7 +279,8 @@ def _violations(impact: Impact, section: Section) -> Figure:
     change = impact.violations or ViolationChange()
     newly = len(change.newly) + len(change.nodes_newly)
     tone = Tone.BAD if newly else Tone.CAREFUL if section.weight is Weight.WORSE else _tone(section)
-    return Figure("newly violating", f"{newly:,}", section.worse or section.summary, tone, section.key)
+    value = "?" if not newly and section.unknown else f"{newly:,}"
+    return Figure("newly violating", value, section.worse or section.summary, tone, section.key)
 
 
 def _capacity(impact: Impact, section: Section, *, in_verdict: bool) -> Figure:

@@ -269,5 +269,5 @@ def test_what_needs_no_cluster_is_checked_where_the_cluster_is_silent(tmp_path: 
         "gpolicy: v1\nkind: NodeGroup\nname: wrong\nipolicy: {minmx: 3}\n", encoding="utf-8"
     )
     done = gpolicy("check", "--all", cwd=tmp_path)
-    assert (done.returncode, first_line(done)) == (1, "1 has a problem: ber")
+    assert (done.returncode, first_line(done)) == (3, "1 could not be looked at: ber")
     assert "1 error" in done.stdout

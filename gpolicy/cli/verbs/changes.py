@@ -138,7 +138,8 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         old = [file.name for file in plans if file.stat().st_mtime < begun - 1]
         of_old = [f"not made by this run: {some(old)}"] if old else []
         following = [f"next: gpolicy apply {quote(str(save))} --all"] if len(plans) > len(old) else []
-        sys.stderr.write(as_text([f"wrote {count(len(plans) - len(old), 'plan')} to {save}", *of_old, *following]))
+        made = f"wrote {count(len(plans) - len(old), 'plan')} of {count(len(targets.targets), 'cluster')} to {save}"
+        sys.stderr.write(as_text([made, *of_old, *following]))
     return code
 
 
