@@ -15,7 +15,7 @@ from gpolicy.cluster.sources import SCHEMES, SourceOptions
 from gpolicy.errors import ArgumentError, UsageError
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.printable import as_text
-from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, Display, forms_of
+from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, SUFFIXES, Display, forms_of
 
 if TYPE_CHECKING:
     from gpolicy.cluster.terms import Limits
@@ -185,7 +185,7 @@ class Shown:
 
     def _display(self, verb: str, form: str, *, every: bool = False) -> Display:
         if form not in forms_of(verb):
-            near = {"md": "markdown", "htm": "html"}.get(form)
+            near = SUFFIXES.get(f".{form}")
             hint = f"Did you mean `{near}`?" if near else did_you_mean_one_of(form, "formats", forms_of(verb))
             raise UsageError(f"unknown format {form!r}", hint=hint)
         if self.budget is not None and self.budget < LEAST_BUDGET:

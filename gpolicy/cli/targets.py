@@ -18,6 +18,7 @@ from gpolicy.errors import ArgumentError, InputError, UsageError
 from gpolicy.ganeti.releases import RELEASE_VARIABLE, check_release
 from gpolicy.opening import real_path
 from gpolicy.printable import as_text, some
+from gpolicy.report.forms import SUFFIXES
 from gpolicy.use_cases.policies import PolicyError
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 _SAVING: Final = ("plan", "remedy", "suggest", "evacuate")  # verbs with --save, which was --output
 _WROTE_REPORTS: Final = ("capacity", "drift")
-_REPORTS: Final = {".html": "html", ".htm": "html", ".md": "markdown"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Target:
         Raise UsageError if one file is given that is called like a report.
         """
         if given is None or not self.several:
-            form = None if given is None else _REPORTS.get(given.suffix.lower())
+            form = None if given is None else SUFFIXES.get(given.suffix.lower())
             if form is not None:
                 hint = f"for the report write `--output {form}={given}`"
                 raise UsageError(f"{given}: what is written there is no report", hint=hint)
@@ -168,7 +168,7 @@ def report_file(shown: Outputs, verb: str) -> Path | None:
     if not shown.old or verb in _SAVING:
         return None
     form, file = shown.display.form, shown.old[0]
-    by_suffix = {".html": "html", ".md": "markdown", ".json": "json"}.get(file.suffix, form)
+    by_suffix = "json" if file.suffix == ".json" else SUFFIXES.get(file.suffix.lower(), form)
     if verb not in _WROTE_REPORTS or len(shown.old) > 1:
         hint = f"--output {by_suffix}={file} writes the report to a file"
         raise UsageError(f"--output {file}: no form is given", hint=hint)

@@ -25,6 +25,9 @@ ANSWER_FORMS: Final = {
 }
 """The modules that render an answer."""
 
+SUFFIXES: Final = {".html": "html", ".htm": "html", ".md": "markdown"}
+"""The forms that files of these names have."""
+
 OWN_FORMS: Final = {
     "check": ("github", "sarif", "junit", "gitlab"),
     "plan": ("github",),

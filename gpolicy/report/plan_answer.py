@@ -264,7 +264,8 @@ def _tone(section: Section) -> Tone:
 def _warned(plan: Plan) -> tuple[Figure, ...]:
     """Return the figure of warnings, where nothing changes; none where there are none."""
     warnings = sum(item.severity is Severity.WARNING for item in plan.findings)
-    return (Figure("warnings", f"{warnings:,}", "gpolicy check shows them", Tone.CAREFUL, "findings"),) * bool(warnings)
+    figure = Figure("warnings", f"{warnings:,}", "gpolicy check shows them", Tone.CAREFUL, "findings")
+    return (figure,) if warnings else ()
 
 
 def _changes_figure(plan: Plan) -> Figure:
