@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from typing import Final
@@ -91,6 +91,7 @@ class Finding:
     """One problem, with the code and name of its rule.
 
     `missing` is the name that nothing has, with its kind (`group gold`): all references to it are one problem.
+    `consequences` are other findings that most likely only follow from this one; they have none themselves.
     """
 
     code: str
@@ -102,6 +103,12 @@ class Finding:
     related: tuple[Related, ...] = ()
     fix: Fix | None = None
     missing: str = ""
+    consequences: tuple[Finding, ...] = field(default=(), compare=False)
+
+    @property
+    def places(self) -> tuple[Related, ...]:
+        """The other places of the finding, with those of its consequences."""
+        return (*self.related, *(Related(item.span, item.message) for item in self.consequences if item.span))
 
     def sort_key(self) -> tuple[object, ...]:
         """Order by place, then worst first."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date
+from typing import Final
 
+from gpolicy.checking.catalogue import asked_codes
 from gpolicy.checking.checking import Examination
 from gpolicy.checking.context import NO_FORECAST, Forecast
 from gpolicy.checking.rule import Hit
-from gpolicy.checking.settings import DEFAULT, Settings
+from gpolicy.checking.settings import Settings
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding
 from gpolicy.policy.model import Policy
+
+EVERY_RULE: Final = Settings(asked=asked_codes(["ALL"]))
 
 
 def find_mistakes(
@@ -19,7 +23,7 @@ def find_mistakes(
     *,
     today: date,
     state: ClusterState | None = None,
-    settings: Settings = DEFAULT,
+    settings: Settings = EVERY_RULE,
     fleet: Iterable[Hit] = (),
     forecast: Forecast = NO_FORECAST,
 ) -> list[Finding]:

@@ -41,7 +41,9 @@ FAMILIES: Final = {
 }
 """What the rules of a range of codes are about."""
 EVERY_RULE: Final = "GP"
-_FAMILY: Final = re.compile(r"GP[0-9]{0,2}", re.IGNORECASE)
+ALL: Final = "ALL"
+"""The word for every rule, those included that are off otherwise."""
+_FAMILY: Final = re.compile(r"GP[0-9]{0,2}|ALL", re.IGNORECASE)
 _HOUSE_RULE: Final = re.compile(f"{HOUSE}{RULE_NAME[1:-1]}")
 _LIKE_A_CODE: Final = re.compile(r"gp[0-9oil]+")
 _DIGITS: Final = str.maketrans("oil", "011")
@@ -141,7 +143,8 @@ def rules_named(
 ) -> tuple[tuple[RuleInfo, ...], str]:
     """Return the rules that a word names, in order; or none and a hint (see `find_rule`)."""
     wanted = word.strip()
-    family = tuple(info for info in CATALOGUE if info.code.startswith(wanted.upper())) if is_family(word) else ()
+    begins = EVERY_RULE if wanted.upper() == ALL else wanted.upper()
+    family = tuple(info for info in CATALOGUE if info.code.startswith(begins)) if is_family(word) else ()
     if family or (is_family(word) and f"{HOUSE}{wanted.lower()}" not in (house_rules or ())):
         return family, "" if family else "`gpolicy explain` lists all rules"
     info, hint = find_rule(wanted, guess=guess, house_rules=house_rules)
@@ -172,6 +175,12 @@ def ignored_codes(select: Iterable[str] | None, ignore: Iterable[str]) -> frozen
         return ignored.get(key, ignored.get(shared, 0)) >= chosen
 
     return frozenset(key for key in keys if is_ignored(key))
+
+
+def asked_codes(words: Iterable[str]) -> frozenset[str]:
+    """Return the codes of the rules that words name one by one, or with ALL."""
+    named = (word for word in words if not is_family(word) or word.strip().upper() == ALL)
+    return frozenset(info.code for word in named for info in rules_named(word)[0])
 
 
 def house_rules_kept(select: Iterable[str] | None, ignored: frozenset[str]) -> frozenset[str]:
@@ -206,5 +215,5 @@ def _precision(words: Iterable[str]) -> dict[str, int]:
 def _precision_of(word: str) -> int:
     """Return how precise a word is: the number of letters of a family, 5 for one rule, 6 for one house rule."""
     if is_family(word):
-        return len(word.strip())
+        return len(EVERY_RULE if word.strip().upper() == ALL else word.strip())
     return 6 if word.strip().lower().startswith(HOUSE) else 5

@@ -12,7 +12,7 @@ from typing import Final
 from gpolicy.checking.accepting import Suppressions, Waivers, refusal
 from gpolicy.checking.baseline import Baseline
 from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule, rules_named
-from gpolicy.checking.consequences import is_said_better, without_consequences
+from gpolicy.checking.consequences import folded, is_said_better
 from gpolicy.checking.context import NO_FORECAST, Context, Forecast
 from gpolicy.checking.rule import Fleet, Hit, When
 from gpolicy.checking.settings import DEFAULT, Settings, idle_globs
@@ -69,7 +69,7 @@ class Examination:
         sieve = _Sieve.of(context)
         found = self._with_idle(context, sieve, self._run_rules(context, sieve))
         if not self.to_accept:
-            found = without_consequences(found, settings)  # of what is accepted nothing follows
+            found = folded(found, context)  # of what is accepted nothing follows
         accepted = sorted(sieve.accepted, key=lambda item: item.finding.sort_key())
         return Checked(self.policy, settings, found, accepted)
 
@@ -82,6 +82,7 @@ class Examination:
             is_silent = When.LAST in rule.when and any(map(rule.silent_after.silences, sieve.kept))
             unfit = (When.STATE if context.state is None else When.NO_STATE) in rule.when
             unfit = unfit or (When.WHOLE in rule.when and not context.whole)
+            unfit = unfit or (When.ASKED in rule.when and rule.info.code not in context.settings.asked)
             if said_elsewhere or is_silent or unfit or not context.settings.can_count(rule.info):
                 continue
             code = rule.info.code

@@ -1,88 +1,149 @@
-"""One mistake, one finding.
+"""One mistake, one finding: what most likely only follows from another finding is folded under that one.
 
-What only follows from a number, a text or a switch that is most likely wrong is left out, and what another rule says
-more exactly; all references to one missing name are one finding. Rules say as data what their findings explain, after
-which they are silent, and which say the same better (`Rule`).
+A finding follows from one at its own place, or at a place that it compares with; a test that fails follows from a wrong
+value of the policy; all references to one missing name are one finding. Rules say as data which of their findings
+explain others, after which they are silent, and which say the same better (`Rule`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from gpolicy.checking.catalogue import RULES
 from gpolicy.checking.context import Context
-from gpolicy.checking.rule import Explains, Hit, Rule, Same
-from gpolicy.checking.settings import Settings
-from gpolicy.findings import BASE_FILE, Finding, Related, Severity, Span
-from gpolicy.printable import count
+from gpolicy.checking.pairs import JUDGES, pair_around
+from gpolicy.checking.rule import Hit, Rule, Same
+from gpolicy.findings import BASE_FILE, Finding, Severity, Span
 
 _EXPLAINS: Final = {rule.info.code: rule.explains for rule in RULES if rule.explains is not None}
 """How the findings of some rules explain others, by code."""
-_ORDER: Final = {code: explains.order for code, explains in _EXPLAINS.items() if explains.order is not None}
-_FOLLOWING: Final = ("GP1", "GP2", "GP4", "GP6", *(rule.info.code for rule in RULES if rule.follows))
-"""Families of rules whose findings may follow from a cause, and rules of others that say so of themselves."""
-_UNREAD: Final = ("GP012", "GP016")  # rules whose findings are at a value that does not hold what was meant
+_RESULTS: Final = frozenset(rule.info.code for rule in RULES if rule.follows)
+"""Rules whose findings are results: of a test, or of a plan. They follow from any wrong value."""
+_VALUES: Final = ("GP1", "GP2", "GP3", "GP4", "GP5", "GP6")
 _USING: Final = "GP8"  # the family of guards and tests, which use what others declare
 _TAGS: Final = "GP5"  # the family that knows more of a tag than that it is mistyped
-_ByPlace = dict[Span | None, Finding]
-_ByName = dict[tuple[Span | None, str], Finding]
-MOST_PLACES: Final = 50
-"""The greatest number of places that one finding shows; the others are counted."""
+_ALONE: Final = "GP9"  # the family of waivers and house rules, each of which stands for itself
+_BREAKS: Final = ("GP002", "GP003")  # after these the rest of a file may mean something else
+_LAST: Final = 99
+_MOST_AT_ONE_PLACE: Final = 8  # findings that are looked at for a cause
 
 
-def without_consequences(found: Sequence[Finding], settings: Settings) -> list[Finding]:
-    """Return the findings without those that follow from another one: at its place, at one that it names, or by name.
+def folded(found: Sequence[Finding], context: Context) -> list[Finding]:
+    """Return the findings that stand for themselves, each with those that only follow from it.
 
-    What fails a check fails it still: a cause is as severe as the worst of what follows from it, and then names that.
-    But where the settings say how severe one of the two is, the worst stays beside the cause.
-    A cause at the very place of an error, or of what is said of a tag, says less, and is left out itself.
-    So is whatever else is said of a value that could not be read.
+    What fails a check fails it still: a cause is as severe as the worst of what follows from it. But where the settings
+    say how severe one of the two is, the worst stays beside the cause.
     """
-    unread = {finding.span for finding in found if finding.code in _UNREAD and finding.span is not None}
-    found = [finding for finding in found if finding.code in _UNREAD or finding.span not in unread]
-    causes = _causes_by_place(found)
-    better = {finding.span for finding in found if finding.severity is Severity.ERROR or finding.code.startswith(_TAGS)}
-    named: _ByName = {
-        (related.span, related.message): finding
-        for finding in found
-        if _explains(finding).one_by_one
-        for related in finding.related
-    }
-    left_out: set[Finding] = set()
+    settings = context.settings
+    causes = _Causes(found, sorted({pair.span for _, pair in context.each_pair()}))
     following: dict[Finding, list[Finding]] = defaultdict(list)
     for finding in found:
-        cause = _first_cause(finding, causes, named)
-        if cause is not None:
-            following[cause].append(finding)
-        elif finding.code in _ORDER and finding.severity is not Severity.ERROR and finding.span in better:
-            left_out.add(finding)
-    raised: dict[Finding, Finding] = {}
-    for cause, same in following.items():
-        worst = min(same, key=lambda finding: finding.severity.rank)
-        left_out.update(same)
-        if worst.severity.rank < cause.severity.rank:
-            if cause in left_out or settings.severity_of(cause) or settings.severity_of(worst):
-                left_out.remove(worst)
-            else:
-                bad = (item for item in same if item.severity is worst.severity)
-                more = (Related(item.span, item.message) for item in bad if item.span)
-                places = [place for place in more if place not in cause.related][:MOST_PLACES]
-                raised[cause] = replace(cause, severity=worst.severity, related=(*cause.related, *places))
-    return [raised.get(finding, finding) for finding in found if finding not in left_out]
+        first = causes.first(finding)
+        if first is not finding:
+            following[first].append(finding)
+    result = []
+    for cause in (finding for finding in found if causes.first(finding) is finding):
+        same = following[cause]
+        worst = min((cause, *same), key=lambda item: item.severity.rank)
+        if worst.severity is not cause.severity and (settings.severity_of(cause) or settings.severity_of(worst)):
+            same.remove(worst)
+            result.append(worst)
+            worst = cause
+        result.append(_with(replace(cause, severity=worst.severity), same))
+    return result
 
 
-def _causes_by_place(found: Iterable[Finding]) -> _ByPlace:
-    """Return the findings that explain others at their place, or at one that they name: the first in order of each."""
-    causes: _ByPlace = {}
-    for finding in sorted((item for item in found if item.code in _ORDER), key=lambda item: _ORDER[item.code]):
+class _Causes:
+    """From which of the others each finding follows."""
+
+    def __init__(self, found: Sequence[Finding], pairs: Sequence[Span]) -> None:
+        self._pairs = pairs
+        self._told = {(item.span, item.message): finding for finding in found for item in finding.consequences}
+        wrong = [item for item in found if item.code not in _RESULTS and _is_wrong(item)]
+        self._worst = min(wrong, key=lambda item: item.severity.rank, default=None)
+        at: dict[object, list[Finding]] = defaultdict(list)
+        for finding in found:
+            for place in {*self._places(finding), *_explained(finding)}:
+                at[place].append(finding)
+        self._breaks = {item.span.file: item for item in reversed(found) if item.span and item.code in _BREAKS}
+        self._at = {place: sorted(several, key=_rank)[:_MOST_AT_ONE_PLACE] for place, several in at.items()}
+
+    def first(self, finding: Finding) -> Finding:
+        """Return the finding that another one follows from in the end; itself if it stands for itself."""
+        seen = [finding]
+        while (cause := self._cause(seen[-1])) is not None:
+            if cause in seen:  # a circle
+                return min(seen[seen.index(cause) :], key=_rank)
+            seen.append(cause)
+        return seen[-1]
+
+    def _cause(self, finding: Finding) -> Finding | None:
+        told = self._told.get((finding.span, finding.message))
+        if told is not None:
+            return told
+        broken = self._breaks.get(finding.span.file) if finding.span and finding.code.startswith("GP01") else None
+        if broken is not None and broken.sort_key() < finding.sort_key():
+            return broken
+        rank = _rank(finding)
+        here = (other for place in self._places(finding) for other in self._at[place] if _rank(other) < rank)
+        compared = (other for related in finding.related for other in self._at.get(related.span, ()))
+        there = (item for item in compared if item.code in _EXPLAINS and not self._is_compared_by(finding, item))
+        causes = [other for other in (*here, *there) if other is not finding and _is_cause(other, finding)]
+        if not causes and finding.code in _RESULTS:
+            return self._worst
+        return min(causes, key=_rank, default=None)
+
+    def _places(self, finding: Finding) -> Iterator[object]:
+        """Yield where a finding is: its place, and the pair whose sizes it compares with a node, as one thing."""
         if finding.span is not None:
-            about = (related.span for related in finding.related) if _explains(finding).also_related else ()
-            for span in (finding.span, *about):
-                causes.setdefault(span, finding)
-    return causes
+            yield finding.span
+            pair = pair_around(finding.span, self._pairs) if finding.code in JUDGES else None
+            if pair is not None:
+                yield "pair", pair
+
+    @staticmethod
+    def _is_compared_by(finding: Finding, other: Finding) -> bool:
+        return finding.span in {other.span, *(item.span for item in other.related)}
+
+
+def _explained(finding: Finding) -> Iterable[Span]:
+    """Return the places beside its own at which a finding explains others."""
+    explains = _EXPLAINS.get(finding.code)
+    return (item.span for item in finding.related) if explains is not None and explains.also_related else ()
+
+
+def _is_cause(other: Finding, finding: Finding) -> bool:
+    """Return whether one may follow from the other: what one rule says twice of one place are two things."""
+    if (other.code, other.span) == (finding.code, finding.span) or _ALONE in (other.code[:3], finding.code[:3]):
+        return False
+    return other.severity is not Severity.INFO
+
+
+def _is_wrong(finding: Finding) -> bool:
+    """Return whether a value of the policy is wrong, or most likely is."""
+    is_likely = finding.severity is Severity.WARNING and finding.code.startswith(_VALUES)
+    return is_likely or (finding.severity is Severity.ERROR and not finding.code.startswith(_ALONE))
+
+
+def _rank(finding: Finding) -> tuple[object, ...]:
+    """Return a key by which a cause comes before what follows from it: what compares two values comes last."""
+    explains = _EXPLAINS.get(finding.code)
+    compares = finding.related != () and explains is None
+    order = explains.order if explains is not None else _LAST
+    rank = finding.severity.rank
+    return compares, rank, not finding.code.startswith(_TAGS), order, finding.code, finding.sort_key()
+
+
+def _with(finding: Finding, following: Iterable[Finding]) -> Finding:
+    """Return a finding with more that follows from it."""
+    more = [*finding.consequences, *(each for item in following for each in (item, *item.consequences))]
+    if not more:
+        return finding
+    alone = {item.sort_key(): replace(item, consequences=()) for item in more}
+    return replace(finding, consequences=tuple(alone[key] for key in sorted(alone)))
 
 
 def is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
@@ -102,40 +163,12 @@ def is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
     return False
 
 
-def _first_cause(finding: Finding, causes: _ByPlace, named: _ByName) -> Finding | None:
-    """Return the finding that another one follows from in the end; None if it stands for itself."""
-    seen = [finding]
-    while (cause := _cause(seen[-1], causes, named)) is not None and cause not in seen:
-        seen.append(cause)
-    return seen[-1] if len(seen) > 1 else None
-
-
-def _cause(finding: Finding, causes: _ByPlace, named: _ByName) -> Finding | None:
-    """Return the finding that another one follows from; itself if it is a cause, None if it stands for itself."""
-    if _explains(finding).one_by_one:
-        return causes.get(finding.span)
-    figure = named.get((finding.span, finding.message))
-    if figure is not None:
-        return _cause(figure, causes, named) or figure
-    if not finding.code.startswith(_FOLLOWING):
-        return None
-    spans = (finding.span, *(related.span for related in finding.related))
-    found = [causes[span] for span in spans if span in causes]
-    cause = min(found, key=lambda cause: _ORDER[cause.code], default=None)
-    may_be_meant = cause is not None and _explains(cause).may_be_meant
-    return None if may_be_meant and finding.severity is Severity.INFO else cause
-
-
-def _explains(finding: Finding) -> Explains:
-    return _EXPLAINS.get(finding.code, Explains())
-
-
 def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Finding]]:
     """Return the findings of policies, with those that each stands for: itself, or all of one missing name.
 
-    The first of the worst severity stands for all, and shows the places of the others; what tests and guards say comes
-    last, since they only use the name. Each policy has names of its own; a base is missing to all together. A finding
-    with a fix stands for itself: a word that is mistyped is corrected where it stands.
+    The first of the worst severity stands for all; what tests and guards say comes last, since they only use the name.
+    Each policy has names of its own; a base is missing to all together. A finding with a fix stands for itself: a word
+    that is mistyped is corrected where it stands.
     """
     together: dict[object, list[Finding]] = defaultdict(list)
     for number, found in enumerate(policies):
@@ -145,17 +178,7 @@ def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Fin
             together[(scope, name) if name else finding].append(finding)
     result: dict[Finding, list[Finding]] = {}
     for same in together.values():
-        result.setdefault(_one(same), []).extend(same)  # policies that share a base share its findings
+        first = min(same, key=lambda finding: (finding.severity.rank, finding.code.startswith(_USING)))  # else by place
+        others = [finding for finding in same if finding != first]
+        result.setdefault(_with(first, others), []).extend(same)  # policies that share a base share its findings
     return result
-
-
-def _one(same: list[Finding]) -> Finding:
-    first = min(same, key=lambda finding: (finding.severity.rank, finding.code.startswith(_USING)))  # else by place
-    others = [finding for finding in same if finding is not first and finding.span is not None]
-    elsewhere = [finding for finding in others if finding.span != first.span]
-    here = (related for finding in others if finding.span == first.span for related in finding.related)
-    places = [*here, *(Related(item.span, item.message) for item in elsewhere if item.span)]
-    related = tuple(dict.fromkeys((*first.related, *places[:MOST_PLACES])))
-    more = f"the same at {count(len(elsewhere), 'more place')}" if elsewhere else ""
-    hint = "; ".join(filter(None, (first.hint, more))).replace("?; the", "? The")
-    return replace(first, hint=hint, related=related)

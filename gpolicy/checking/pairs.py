@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -10,6 +11,9 @@ from gpolicy.findings import Related, Span
 from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.model import Leaf
+
+JUDGES: Final = ("GP211", "GP212", "GP223", "GP402", "GP404", "GP405", "GP415", "GP416")
+"""The rules that compare the sizes of a pair with what a node gives."""
 
 MAX_PAIRS: Final = 50
 """Pairs of one list that rules compare with one another: real lists have a handful."""
@@ -95,6 +99,17 @@ def pairs_of(leaf: Leaf) -> tuple[Pair, ...]:
 def comparable(pairs: Iterable[Pair]) -> list[Pair]:
     """Return the pairs to compare with one another: possible ones, at most MAX_PAIRS."""
     return [pair for pair in pairs if pair.possible][:MAX_PAIRS]
+
+
+def pair_around(place: Span | None, pairs: Sequence[Span]) -> Span | None:
+    """Return which of the places of pairs a place lies within; they are sorted, and none lies within another."""
+
+    def start(span: Span) -> tuple[str, int, int]:
+        return span.file, span.line, span.column
+
+    number = bisect_right(pairs, start(place), key=start) if place else 0
+    pair = pairs[number - 1] if number else None
+    return pair if place and pair and place.file == pair.file and place.lies_within(pair) else None
 
 
 def amount(parameter: str, value: int) -> str:

@@ -50,31 +50,27 @@ class Explains:
     """The findings of a rule tell what is most likely wrong, and others at the same place only follow from it.
 
     Of two such findings at one place, the one of the least `order` counts. `also_related`: the cause may also be the
-    other value that they name. `may_be_meant`: what only informs stays. `one_by_one`: without `order`, they name what
-    follows from them as related places.
+    other value that they name.
     """
 
-    order: int | None = None
+    order: int
     also_related: bool = False
-    may_be_meant: bool = False
-    one_by_one: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SilentAfter:
-    """After which findings a rule that runs last is not asked: of `codes`, and errors of the families `errors`.
+    """After which findings a rule that runs last is not asked: errors of the families `errors`.
 
     With `missing` also whatever these families say of names that nothing has.
     """
 
     errors: tuple[str, ...] = ()
     missing: bool = False
-    codes: tuple[str, ...] = ()
 
     def silences(self, finding: Finding) -> bool:
         """Return whether a finding is one of these."""
         is_bad = finding.severity is Severity.ERROR or (self.missing and finding.missing != "")
-        return finding.code in self.codes or (is_bad and finding.code.startswith(self.errors))
+        return is_bad and finding.code.startswith(self.errors)
 
 
 class When(Flag):
@@ -84,7 +80,8 @@ class When(Flag):
     own (GP7xx) finds the same mistake. MORE_WITH_STATE: it finds more where one is given. WHOLE: it judges by what is
     absent, and does not run when a part of the policy could not be read. NO_PLAN: it does not run where a plan
     follows, which says the same by its guards. LAST: it works out what the whole policy comes to, and runs after the
-    others. TOLD: it is given what they found. FLEET: it is about several policies together.
+    others. TOLD: it is given what they found. FLEET: it is about several policies together. ASKED: it is off unless
+    the settings select it by its code or name, or select ALL.
     """
 
     ALWAYS = 0
@@ -96,6 +93,7 @@ class When(Flag):
     LAST = auto()
     TOLD = auto()
     FLEET = auto()
+    ASKED = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +101,10 @@ class Rule:
     """One rule: its documentation, and the function that yields what is wrong with a policy, or with a `Fleet`.
 
     The function gets the parameters of the rule by name. One mistake makes one finding. By these the checker leaves
-    out what only follows from another finding: `explains` what follows from those of this rule; `follows`: its own may
-    follow from one, though those of its family do not; `silent_after` those after which a rule that runs last is not
-    asked; `better` the codes of rules that say the same more exactly, by what the hits share: `Same`, or the guard
-    that they repeat. `unless_declared`: where the policy declares all these, a state shows no more.
+    out what only follows from another finding: `explains` what follows from those of this rule; `follows`: its own
+    are results of the whole policy, and follow from any wrong value; `silent_after` those after which a rule that runs
+    last is not asked; `better` the codes of rules that say the same more exactly, by what the hits share: `Same`, or
+    the guard that they repeat. `unless_declared`: where the policy declares all these, a state shows no more.
     """
 
     info: RuleInfo

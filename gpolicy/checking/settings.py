@@ -34,15 +34,16 @@ class Settings:
     """The settings of one check. `severities` by a rule's key; `parameters` by rule code, then by name.
 
     `ignored` are the keys of rules that do not count anywhere, `kept` the house rules that count though their code is
-    ignored; `fail_on` is the least severity that makes a check fail, None if nothing does; `source` is the file that
-    the settings come from. `ganeti_version` is the release of Ganeti to check for, None for the cluster's or else the
-    policy's.
+    ignored; `asked` the codes of those that are named, which count although they are off otherwise; `fail_on` is the
+    least severity that makes a check fail, None if nothing does; `source` is the file that the settings come from.
+    `ganeti_version` is the release of Ganeti to check for, None for the cluster's or else the policy's.
     """
 
     severities: Mapping[str, Severity] = field(default_factory=dict)
     parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     ignored: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
+    asked: frozenset[str] = frozenset()
     per_file: tuple[PerFile, ...] = ()
     fail_on: Severity | None = Severity.ERROR
     baseline: Path | None = None

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.checking.catalogue import (
+    ALL,
     EVERY_RULE,
+    asked_codes,
     house_rules_kept,
     ignored_codes,
     is_family,
@@ -52,7 +54,7 @@ def _settings_in(file: SettingsFile) -> Settings:
     ignore = _rules(file, given["ignore"]) if "ignore" in given else []
     for word in ignore:
         _refuse_if_always_on(word, "ignored", partial(file.error, given["ignore"], word=word))
-        if select is None and word.strip().upper() == EVERY_RULE:
+        if select is None and word.strip().upper() in (EVERY_RULE, ALL):
             hint = "name the rules or families that are not wanted"
             raise file.error(given["ignore"], "names every rule: nothing would count", hint, word)
     if select is not None and selects_nothing(select, ignore):
@@ -62,6 +64,7 @@ def _settings_in(file: SettingsFile) -> Settings:
     return Settings(
         ignored=ignored,
         kept=house_rules_kept(select, ignored),
+        asked=asked_codes([*(select or ()), *_written_severities(file, given.get("severity"))]),
         severities=severities_by_code(_written_severities(file, given.get("severity"))),
         per_file=tuple(_per_file(file, given.get("per-file-ignores"))),
         fail_on=_LEAST_FAILING[_fail_on(file, given["fail-on"])] if "fail-on" in given else Severity.ERROR,
@@ -210,6 +213,7 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
         settings,
         ignored=ignored,
         kept=house_rules_kept(select, ignored) if select else settings.kept,
+        asked=asked_codes([*select, *given]) | (frozenset() if select else settings.asked),
         severities={**settings.severities, **severities_by_code(given)},
         baseline=overrides.baseline or settings.baseline,
         ganeti_version=version,

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 class CheckRequest:
     """What to check, by which rules, and how to report the findings.
 
-    `shown` is how to show them, `write_baseline` the file to keep what is found in; `accepted`: show also what is.
+    `shown` is how to show them, `write_baseline` the file to keep what is found in; `accepted`: show also what is;
+    `statistics`: count them by rule.
     """
 
     paths: list[Path]
@@ -56,6 +57,7 @@ class CheckRequest:
     diff: bool = False
     write_baseline: Path | None = None
     accepted: bool = False
+    statistics: bool = False
 
 
 def settings_mistakes(paths: Iterable[Path]) -> list[Finding]:
@@ -218,6 +220,8 @@ def _refuse_options_together(request: CheckRequest) -> None:
         raise UsageError("--write-baseline and --baseline do not go together", hint="leave out --baseline")
     if names and request.shown.files:
         raise UsageError(f"{names[0]} and --output FORM=FILE do not go together", hint="use one of them at a time")
+    if request.statistics and (request.diff or request.shown.display.form != "text"):
+        raise UsageError("--statistics counts in text only", hint="leave out --format and --diff")
     if request.diff and request.shown.display.form != "text":
         raise UsageError(f"--diff has no format {request.shown.display.form!r}", hint="leave out --format")
 
@@ -226,7 +230,7 @@ def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = Tr
     """Return the findings as a report."""
     from gpolicy.checking.repository import report_together  # noqa: PLC0415
     from gpolicy.report.accepted_section import accepted_lines, accepted_words  # noqa: PLC0415
-    from gpolicy.report.findings_text import findings_answer, findings_text  # noqa: PLC0415
+    from gpolicy.report.findings_text import findings_answer, findings_text, statistics_text  # noqa: PLC0415
 
     report = report_together(checked)
     findings, files, accepted, fails = report.findings, report.files, report.accepted, report.failing.__contains__
@@ -236,6 +240,8 @@ def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = Tr
     about, gap = looked_at(policies, files), not_judged(policies)
 
     def text() -> str:
+        if request.statistics:
+            return statistics_text(findings)
         words = accepted_words(accepted) if accepted and not request.accepted else ""
         told = findings_text(
             findings,
@@ -268,6 +274,10 @@ def findings_in(
     """Return findings in a form for other programs. `accepted` are those that the repository accepts."""
     first = min(sources, default="")
     match form:
+        case "concise":
+            from gpolicy.report.findings_text import findings_concise  # noqa: PLC0415
+
+            return findings_concise(findings, locate=repository_path)
         case "github":
             from gpolicy.report.github import findings_github  # noqa: PLC0415
 

@@ -217,7 +217,7 @@ class _Fault:
         elsewhere = _BELOW.get((parent, key)) or _IN_KIND.get((kind, key)) or _ANYWHERE.get(key, "")
         above = [name for name, schema in known.items() if key in schema.get("properties", {})]
         lost = f"it belongs below {listed(above, 'or')}" if above else ""
-        near = closest(key, known)
+        near = self._near(key)
         all_known = f"known here: {', '.join(known)}" if len(known) <= 12 else ""
         hint = elsewhere or lost or (f"Did you mean `{near}`?" if near else all_known)
         if near and near in document.value(pointer) and not (elsewhere or lost):
@@ -237,7 +237,12 @@ class _Fault:
     @property
     def _misspelt(self) -> set[str | None]:
         """The known keys that unknown keys of a mapping look like: those are reported, and not as missing, too."""
-        return {closest(key, list(self._known)) for key in self._unknown}
+        return {self._near(key) for key in self._unknown}
+
+    def _near(self, key: str) -> str | None:
+        """Return the known key that an unknown one looks like, best one that is required and not there."""
+        absent = [name for name in self._schema.get("required", ()) if name not in self._instance]
+        return next((name for name in absent if name[:3] == key[:3]), None) or closest(key, list(self._known))
 
     def _missing_hint(self, missing: list[str]) -> str:
         if self._pointer and self._pointer[-1] in ("min", "max"):

@@ -221,11 +221,20 @@ def _second_colon(stop: _Stop) -> _Mistake | None:
     start = (stop.line, _indent(stop.source.line(stop.line)) + 1)
     if number and _indent(above) < _indent(stop.source.line(stop.line)):
         if re.match(r"[^#]*:\s+\S", above):
+            further, wanted = stop.line_above(number)[1], _indent(stop.source.line(stop.line))
+            if _indent(further) == wanted or _opens(further, _indent(above)):
+                what = f"the line is indented by less than line {stop.line}, which is a part of the same"
+                return _Mistake(what, f"indent it by {count(wanted, 'space')}", (number, _indent(above) + 1))
             what = f"the line is indented as a part of line {number}, which has a value already"
             return _Mistake(what, f"indent it like line {number}", start)
         name = above.strip()[:_SHOWN]
         return _Mistake("there is no colon after the key", f"write `{name}:`", (number, len(above.rstrip()) + 1))
     return None
+
+
+def _opens(line: str, indent: int) -> bool:
+    """Return whether a line is a key without its value, which is to be indented by more than `indent`."""
+    return _indent(line) >= indent and re.fullmatch(r"[^#]*:\s*(?:\s#.*)?", line) is not None
 
 
 def _last_colon(stop: _Stop) -> _Mistake | None:

@@ -191,6 +191,13 @@ class _Reader:
             reason = "refers to itself" if inside else f"has no anchor `&{event.anchor}` above it"
             quote = f'if it is text, quote it: "*{event.anchor}"'
             meant = did_you_mean(event.anchor, self._anchors) if not inside else "write the value out"
+            written = re.search(rf"(?<=[\s\[{{,])&{re.escape(event.anchor)}(?=[\s,\]}}]|$)", self._source.text)
+            if written is not None and not inside:
+                line = self._source.span(*written.span()).line
+                is_above = line < mark[0]
+                where = "in another document" if is_above else "below"
+                reason = f"has its anchor `&{event.anchor}` {where}, in line {line}"
+                meant = "write the value out, or share it with extends" if is_above else "put the anchor above"
             self._unsupported(f"the alias `*{event.anchor}` {reason}", mark, hint=meant.replace("`", "`*", 1) or quote)
             self._put(None, mark, 1, None)
             return

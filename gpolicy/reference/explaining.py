@@ -73,6 +73,7 @@ _STATE_NEEDS: Final = {
     for rule in RULES
     if rule.when & (When.STATE | When.MORE_WITH_STATE)
 }
+_ASKED: Final = {rule.info.code for rule in RULES if When.ASKED in rule.when}
 _EXIT_CODES: Final = "exit-codes"
 ALIKE: Final = 0.75  # `nothing` is not what `no-shrink` means
 _LONGEST_WORD: Final = 100  # that is compared with others
@@ -90,6 +91,8 @@ def rule_blocks(info: RuleInfo) -> Iterator[Block]:
     yield info.rationale
     if need := state_need(info):
         yield need
+    if info.code in _ASKED:
+        yield f'It is off unless `select` names it, or ALL: `select = ["GP", "{info.code}"]` in gpolicy.toml.'
     if info.source != "gpolicy":
         yield f"Source: {info.source}."
     if info.fix:

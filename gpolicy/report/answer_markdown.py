@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import Final
 
 from gpolicy.colour import Tone
-from gpolicy.findings import Finding, Severity
+from gpolicy.findings import Finding, Severity, Span
 from gpolicy.printable import clipped, count, printable
 from gpolicy.report.answer import (
     Answer,
@@ -47,6 +47,7 @@ from gpolicy.report.markdown import (
 _LONGEST_LINE: Final = 4_000  # of a command; longer ones are in the plan file
 _FIGURE: Final = 110  # characters of the words of a figure
 _MOST_OPEN: Final = 12  # lines of changes that stand open
+_MOST_ALSO: Final = 20  # what follows from one finding
 _CLEAN: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _SIGNS: Final = {Tone.GOOD: "✅ ", Tone.BAD: "❌ ", Tone.CAREFUL: "⚠ "}
 
@@ -301,10 +302,15 @@ def _findings(part: Findings) -> Iterator[Block]:
 
 
 def _finding(finding: Finding, part: Findings) -> str:
-    span = finding.span and replace(finding.span, file=part.locate(finding.span.file))
-    place = f" {code(str(span), 160)}" if span else ""
+    def place(span: Span | None) -> str:
+        return f" {code(str(replace(span, file=part.locate(span.file))), 160)}" if span else ""
+
     hint = f" *Hint:* {prose(finding.hint)}" if finding.hint else ""
-    return f"- **{finding.severity}** {finding.code} {prose(finding.name)}{place}: {prose(finding.message)}{hint}"
+    more = "".join(
+        f" *Also:* {item.code}{place(item.span)}: {prose(item.message)}" for item in finding.consequences[:_MOST_ALSO]
+    )
+    head = f"- **{finding.severity}** {finding.code} {prose(finding.name)}{place(finding.span)}"
+    return f"{head}: {prose(finding.message)}{hint}{more}"
 
 
 def _listing(listing: Listing) -> Block:

@@ -11,7 +11,7 @@ from gpolicy.findings import Accepted, Finding, Fix, Severity
 from gpolicy.json_values import PLACE, fields, place
 from gpolicy.printable import printable
 
-FORMAT_VERSION: Final = "1.2"
+FORMAT_VERSION: Final = "1.3"
 _PLACE: Final = (*PLACE, "end_line", "end_column")
 
 
@@ -46,6 +46,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         **fields(finding, "message", "hint"),
         "related": [{**place(related.span, *_PLACE), "message": related.message} for related in finding.related],
         "fix": _fix(finding.fix) if finding.fix else None,
+        "consequences": [_finding(item) for item in finding.consequences],
     }
 
 

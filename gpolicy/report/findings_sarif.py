@@ -106,7 +106,7 @@ class _Writer:
         hint = f"\nhint: {finding.hint}" if finding.hint else ""
         related = [
             {"id": number, **self._location(item.span), "message": {"text": _text(item.message)}}
-            for number, item in enumerate(finding.related, start=1)
+            for number, item in enumerate(finding.places, start=1)
         ]
         return {
             "ruleId": finding.key,

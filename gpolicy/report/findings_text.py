@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from gpolicy.colour import Painter, Tone, without_colour
@@ -19,6 +21,7 @@ MOST_SHOWN: Final = 1000
 WIDTH: Final = 100
 """The columns of a line: a longer sentence is broken, a longer source line is clipped around the error."""
 
+_ALSO: Final = 2  # what follows from a finding and is shown without details
 _TAB: Final = 4
 _ELLIPSIS: Final = "…"
 _NEAR: Final = 4  # widths of a line, before and after the place: text farther away is never shown
@@ -41,13 +44,29 @@ def findings_text(
     `looked_at` says what was checked: `4 files, 2 groups`, `accepted` how many more are accepted, `fixable` is how many
     of them `check --fix` can fix, `width` is in columns. Without `details`, what only informs is counted.
     """
-    found = list(findings)
+    found = sorted(findings, key=lambda finding: (finding.severity.rank, not finding.consequences))  # causes first
     shown = [item for item in found if details or item.severity is not Severity.INFO]
     notes = ["--details shows what only informs"] if len(shown) < len(found) else []
     notes += [f"{fixable} can be fixed by --fix"] if fixable else []
     notes += [f"accepted: {accepted} (--accepted shows them)"] if accepted else []
     summary = f"{looked_at}: {summary_line(found)}" if looked_at else summary_line(found)
-    return as_text(_Writer(sources, colour=colour, width=max(width, 40)).lines(shown, notes, summary))
+    writer = _Writer(sources, colour=colour, width=max(width, 40), details=details)
+    return as_text(writer.lines(shown, notes, summary))
+
+
+def findings_concise(findings: Iterable[Finding], *, locate: Callable[[str], str] = str) -> str:
+    """Return findings as compilers write them, one line each, by place."""
+    places = ((f"{replace(item.span, file=locate(item.span.file))}: " if item.span else "", item) for item in findings)
+    return as_text(f"{place}{item.severity} {item.code} {item.name}: {item.message}" for place, item in places)
+
+
+def statistics_text(findings: Iterable[Finding]) -> str:
+    """Return how many findings there are of each rule, the most frequent first, and a summary line."""
+    found = list(findings)
+    counts = Counter((item.code, item.name, str(item.severity)) for item in found)
+    rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    lines = [f"{number:5,}  {code} {name} ({severity})" for (code, name, severity), number in rows]
+    return as_text([*lines, summary_line(found)])
 
 
 def summary_line(findings: Iterable[Finding]) -> str:
@@ -60,10 +79,11 @@ def summary_line(findings: Iterable[Finding]) -> str:
 
 
 class _Writer:
-    def __init__(self, sources: Files, *, colour: bool, width: int) -> None:
+    def __init__(self, sources: Files, *, colour: bool, width: int, details: bool) -> None:
         self._sources = sources
         self._paint = Painter(colour)
         self._width = width
+        self._details = details
 
     def lines(self, findings: list[Finding], notes: list[str], summary: str) -> Iterator[str]:
         for finding in findings[:MOST_SHOWN]:
@@ -86,6 +106,14 @@ class _Writer:
             yield from self._excerpt(related.span, Tone.QUIET)
         if finding.hint:
             yield from self._wrapped(self._paint(Tone.STRONG, "hint:"), finding.hint, "  ")
+        more = [item for item in finding.consequences if self._details or item.severity is not Severity.INFO]
+        most = len(more) if self._details else _ALSO
+        for item in more[:most]:
+            here = item.span is not None and finding.span is not None and item.span.file == finding.span.file
+            place = f" {item.span if not here else f'line {item.span.line}'}," if item.span else ""
+            yield from self._wrapped(f"{self._paint(Tone.STRONG, 'also:')}{place} {item.code}:", item.message, "  ")
+        if len(more) > most:
+            yield f"  {len(more) - most} more follow from this; --details shows them"
 
     def _wrapped(self, head: str, text: str, indent: str = "") -> Iterator[str]:
         """Yield the lines of a text behind a head, which is not broken: editors look for it."""

@@ -29,7 +29,7 @@ SUFFIXES: Final = {".html": "html", ".htm": "html", ".md": "markdown"}
 """The forms that files of these names have."""
 
 OWN_FORMS: Final = {
-    "check": ("github", "sarif", "junit", "gitlab"),
+    "check": ("concise", "github", "sarif", "junit", "gitlab"),
     "plan": ("github",),
     "suggest": ("yaml",),
     "test": ("junit",),

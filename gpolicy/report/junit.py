@@ -71,7 +71,7 @@ def _add_findings(suite: Element, file: str, findings: list[Finding], fails: Cal
         case = _case(suite, name if seen[name] == 1 else f"{name} ({seen[name]})", file)
         lines = [f"{finding.severity} {name}"]
         lines += [str(finding.span)] if finding.span else []
-        lines += [f"{related.span}: {related.message}" for related in finding.related]
+        lines += [f"{related.span}: {related.message}" for related in finding.places]
         lines += [f"hint: {finding.hint}"] if finding.hint else []
         _add(case, "failure" if fails(finding) else "skipped", finding.message, lines)
     if not any(map(fails, findings)):

@@ -12,6 +12,7 @@ from typing import Any, Final, TypedDict, TypeVar
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import InForce, places
 from gpolicy.checking.rule import Hit, hit, see
+from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.guessing import did_you_mean_one_of
@@ -192,11 +193,13 @@ def exclusive_hit(
     exclusive: Leaf,
     message: str,
     hint: str,
+    place: Span | None = None,
 ) -> Hit:
     """Return a hit at what the object says itself, with the other half of the contradiction as related place."""
+    place = place or leaf.span
     if context.own(declared, leaf.path) is not None:
-        return hit(declared, message, leaf.span, hint, see(exclusive.span, "exclusive storage is on"))
-    return hit(declared, message, exclusive.span, hint, see(leaf.span, "inherited from the cluster"))
+        return hit(declared, message, place, hint, see(exclusive.span, "exclusive storage is on"))
+    return hit(declared, message, exclusive.span, hint, see(place, "inherited from the cluster"))
 
 
 def sizes_of(scenario: Scenario) -> Iterator[Sizes]:

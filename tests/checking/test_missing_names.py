@@ -89,8 +89,8 @@ def test_the_finding_shows_every_place(tmp_path: Path) -> None:
     (finding,) = _bad(_write(tmp_path, renamed + GUARDS_AND_TESTS))
     assert (finding.code, finding.severity) == ("GP605", Severity.ERROR)
     assert "no group 'gold'" in finding.message
-    assert finding.hint.endswith("the same at 3 more places")
-    lines = [related.span.line for related in finding.related]
+    assert len(finding.consequences) == 3
+    lines = [item.span and item.span.line for item in finding.consequences]
     assert lines == [13, 24, 25]
 
 
@@ -119,5 +119,5 @@ def test_policies_that_extend_one_base_lack_it_together(tmp_path: Path) -> None:
     report = _report(tmp_path)
     (finding,) = report.findings
     assert "there is no file '../base.yaml' to extend" in finding.message
-    assert len(finding.related) == 1
+    assert len(finding.consequences) == 1
     assert report.failing == {finding}

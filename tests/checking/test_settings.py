@@ -465,7 +465,7 @@ ipolicy:
         ({}, set()),
         ({"GP215": Severity.ERROR}, {"GP215"}),
         ({"GP219": Severity.ERROR}, {"GP219"}),
-        ({"GP152": Severity.INFO}, {"GP215"}),
+        ({"GP152": Severity.INFO}, {"GP215", "GP219"}),
     ],
 )
 def test_what_fails_a_check_fails_it_also_where_it_follows_from_a_lesser_finding(

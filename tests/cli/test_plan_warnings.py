@@ -58,7 +58,8 @@ def test_every_warning_of_check_is_shown_in_every_format(tmp_path: Path, form: s
     (tmp_path / "gpolicy.toml").write_text('[check.per-file-ignores]\n"gone/*" = ["GP2"]\n')
     code, text = plan(tmp_path, MANY, "--format", form)
     done = gpolicy("check", tmp_path, "--state", STATE, "--format", "json")
-    warned = {item["code"] for item in json.loads(done.stdout)["findings"] if item["severity"] == "warning"}
+    found = [item for one in json.loads(done.stdout)["findings"] for item in (one, *one["consequences"])]
+    warned = {item["code"] for item in found if item["severity"] == "warning"}
     said_by_guards = {"GP741", "GP742", "GP748", "GP749", "GP750"}
     assert len(warned - said_by_guards) >= 6, warned
     assert "GP748" in warned

@@ -19,7 +19,7 @@ PLACE = Span("policies/gold.yaml", 3, 7, 3, 11)
 def test_the_contract() -> None:
     finding = Finding("GP201", "spec-overlap", Severity.WARNING, "overlaps", PLACE, "move", (Related(PLACE, "here"),))
     assert findings_data([finding]) == {
-        "format_version": "1.2",
+        "format_version": "1.3",
         "findings": [
             {
                 "code": "GP201",
@@ -43,6 +43,7 @@ def test_the_contract() -> None:
                     }
                 ],
                 "fix": None,
+                "consequences": [],
             }
         ],
         "summary": {"error": 0, "warning": 1, "info": 0},

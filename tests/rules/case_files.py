@@ -1,6 +1,7 @@
 """The format of `cases/`: policies that show what the rules say, beyond the two examples that each rule has itself.
 
-A comment `#! CODE…` stands on every line where findings begin; there are no others. A `.yaml` file is one policy. In a
+A comment `#! CODE…` stands on every line where findings begin; there are no others. `+CODE` is one that only follows
+from another one. A `.yaml` file is one policy. In a
 `.txt` file each policy begins with `#= NAME: WHY`, its documents need no `gpolicy: v1`, and `$WORD` stands for a text
 (`TEXTS`). A policy with `$row` stands for several: one for each line `#- ROW` behind it, which may go on in lines
 `#| MORE`.
@@ -50,7 +51,7 @@ hardware: {memory: 192G, cpus: 48, pv_count: 4, pv_size: 2T}""",
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A policy, and the findings about it: how many of each code begin on each line."""
+    """A policy, and the findings about it: how many of each code (or `+CODE`) begin on each line."""
 
     name: str
     text: str

@@ -15,7 +15,7 @@ from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.shared import bounds
-from tests.rules.run_rules import TODAY, check, cluster, codes, with_instance, with_resources
+from tests.rules.run_rules import TODAY, check, cluster, codes, told, with_instance, with_resources
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
@@ -181,7 +181,7 @@ def test_a_node_that_would_be_above_the_ratio_of_its_new_group_is_named_at_the_r
     instances = {name: replace(item, secondary_nodes=(), status="running") for name, item in state.instances.items()}
     found = check(text, tmp_path, state=replace(state, groups=groups, instances=instances))
     breach = "1 spindle in use, 0.5 allowed: spindle_count 1 times spindle-ratio 0.5"
-    (said,) = (item for item in found if item.code == "GP749")
+    (said,) = (item for item in told(found) if item.code == "GP749")
     assert (said.span and said.span.line, said.message) == (
         11,
         f"group silver would have nodes above its spindle-ratio: n1 ({breach})",

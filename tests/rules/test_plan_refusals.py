@@ -19,7 +19,7 @@ from gpolicy.plan.plan import make_plan
 from gpolicy.plan.projection import prospect
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
-from tests.rules.run_rules import TODAY
+from tests.rules.run_rules import TODAY, told
 
 STATE = read_state(f"snapshot:{Path(__file__).parents[2] / 'policies' / 'two-groups.snapshot.json'}")
 GUARDS = """\
@@ -129,7 +129,7 @@ def _refuses(directory: Path, state: ClusterState) -> list[str]:
 
 def _finds(directory: Path, state: ClusterState) -> set[tuple[str, str]]:
     found = find_mistakes(load_policy(directory), state=state, today=TODAY, forecast=FORECAST)
-    return {(item.code, item.message) for item in found if item.severity is not Severity.INFO}
+    return {(item.code, item.message) for item in told(found) if item.severity is not Severity.INFO}
 
 
 def test_the_cluster_itself_is_refused_nothing(adopted: Path) -> None:

@@ -129,7 +129,7 @@ def test_an_exclusion_that_replaces_one_in_use_is_found(tmp_path: Path) -> None:
 
 def test_keys_without_the_key_above_them_are_one_finding(tmp_path: Path) -> None:
     (found,) = bad(f"{CLUSTER}hvparams:\n  acpi: true\n  kernel_path: /boot/k\n  keymap: de\n", tmp_path)
-    assert found.hint == "it belongs below kvm or xen-hvm; the same at 2 more places"
+    assert (found.hint, len(found.consequences)) == ("it belongs below kvm or xen-hvm", 2)
     both = bad(f"{CLUSTER}hvparams:\n  acpi: true\n  kvn: {{}}\n", tmp_path)
     assert len(both) == 2, "another slip is another finding"
 
@@ -153,7 +153,7 @@ def test_a_copied_file_is_one_finding(tmp_path: Path) -> None:
     (tmp_path / "copy.yaml").write_text(guards, encoding="utf-8")
     (tmp_path / "policy.yaml").write_text(guards, encoding="utf-8")
     (found,) = bad(guards, tmp_path)
-    assert (found.code, len(found.related)) == ("GP803", 2)
+    assert (found.code, len(found.related), len(found.consequences)) == ("GP803", 1, 1)
     assert load_policy(tmp_path).guards
     (tmp_path / "copy.yaml").unlink()
     twice = guards + "  - {name: a, max_changes: 2}\n  - {name: b, newly_violating: 1}\n"

@@ -12,7 +12,7 @@ from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.ganeti.parameter import Values
 from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, WHOLE_NODES, bounds
 from tests.rules.observed_clusters import with_volumes
-from tests.rules.run_rules import check, cluster, codes
+from tests.rules.run_rules import check, cluster, codes, told
 
 OWN: Values = {("volume_group_name",): "xenvg", ("diskparams", "drbd", "metavg"): "xenvg"}
 TWO = cluster({"gold": {}, "silver": {}}, {"n1": "gold", "n2": "gold", "n3": "silver"})
@@ -141,7 +141,7 @@ def test_the_sizes_that_gp402_names_are_taken_as_they_are(size: str, tmp_path: P
         hardware = f"hardware: {{memory: 256G, cpus: 32, pv_count: 12, pv_size: {size}}}\n"
         return EXCLUSIVE + hardware + WHOLE_NODES + "one\n      " + bounds("61G 62G", "7 7", f"1G {disk}", "1 9")
 
-    (found,) = (item for item in check(policy(size), tmp_path) if item.code == "GP402")
+    (found,) = (item for item in told(check(policy(size), tmp_path)) if item.code == "GP402")
     sizes = re.findall(r"[0-9]+[MG]", found.hint or "")
     assert len(sizes) == 2
     for named in sizes:

@@ -126,6 +126,7 @@ def check(  # noqa: PLR0913 (one parameter an option)
     accepted: Annotated[
         bool, typer.Option("--accepted", help="Show what is accepted: by what, why, where and until when.")
     ] = False,
+    statistics: Annotated[bool, typer.Option("--statistics", help="Count the findings by rule.")] = False,
     isolated: Annotated[bool, typer.Option("--isolated", help="Read no settings file.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Fix what can be fixed safely, and report the rest.")] = False,
     diff: Annotated[
@@ -165,6 +166,7 @@ def check(  # noqa: PLR0913 (one parameter an option)
         diff=diff,
         write_baseline=write_baseline,
         accepted=accepted,
+        statistics=statistics,
     )
     return checking.check(request)
 

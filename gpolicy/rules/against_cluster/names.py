@@ -142,7 +142,7 @@ node_sets_disagree = _of_resolving(NODE_SETS_DISAGREE, When.STATE | When.WHOLE)
 rename_clash = _of_resolving(RENAME_CLASH, When.STATE | When.WHOLE)
 
 
-@warning("GP745", "Ganeti 3.0, sources: queries of instances, instance creation", When.STATE)(
+@error("GP745", "Ganeti 3.0, sources: queries of instances, instance creation", When.STATE, stays=NO_PLAN)(
     summary="A hypervisor is to be disabled, but instances of the cluster use it.",
     rationale="Ganeti does not check that. It asks nodes about enabled hypervisors only, so such instances count"
     " as stopped although they run, and none like them can be created.",

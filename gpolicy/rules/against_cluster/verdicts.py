@@ -71,6 +71,7 @@ def _verdicts(context: Context) -> list[tuple[Guard, GuardResult]]:
     rationale="`gpolicy plan` measures what its changes do to the cluster, and stops there unless `--allow`"
     " overrides the guard. A guard that fails without any change stops every plan.",
     **show(_GUARDED, bad="1", good="5"),
+    follows=True,
     silent_after=_NO_ERROR,
 )
 def guard_stops_plan(context: Context) -> Iterator[Hit]:

@@ -252,7 +252,7 @@ def observed_pv_sizes_differ(context: Context) -> Iterator[Hit]:
     rationale="The design is for plain and drbd, but Ganeti implements it for plain only: creating another disk"
     " fails, and verify reports existing ones as errors.",
     **show(f"{EXCLUSIVE}ipolicy: {{disk-templates: […]}}\n", bad="plain, drbd", good="plain"),
-    explains=Explains(order=9, also_related=True, may_be_meant=True),
+    explains=Explains(order=9, also_related=True),
 )
 def template_not_exclusive(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
@@ -260,14 +260,15 @@ def template_not_exclusive(context: Context) -> Iterator[Hit]:
         if exclusive.value is True and others and "plain" in texts(allowed):  # without plain: GP408
             message = f"{name_of(declared)} allows {', '.join(others)}: exclusive storage is for plain only"
             hint = "allow only plain here, or turn exclusive storage off"
-            yield exclusive_hit(context, declared, allowed, exclusive, message, hint)
+            place = allowed.at(texts(allowed).index(others[0]))
+            yield exclusive_hit(context, declared, allowed, exclusive, message, hint, place)
 
 
 @error("GP408", f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1")(
     summary="Exclusive storage is on, but plain is not allowed.",
     rationale="No instance with a disk can be created.",
     **show(f"{EXCLUSIVE}ipolicy: {{disk-templates: […]}}\n", bad="diskless", good="diskless, plain"),
-    explains=Explains(order=8, also_related=True, may_be_meant=True),
+    explains=Explains(order=8, also_related=True),
 )
 def exclusive_without_plain(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
@@ -277,7 +278,7 @@ def exclusive_without_plain(context: Context) -> Iterator[Hit]:
             yield exclusive_hit(context, declared, allowed, exclusive, message, hint)
 
 
-@information("GP411", "Ganeti 3.0.2, run on a cluster")(
+@information("GP411", "Ganeti 3.0.2, run on a cluster", When.ASKED)(
     summary="Exclusive storage is turned on, and Ganeti 3.0 then reports no storage figures of the nodes.",
     rationale="Ganeti's node daemon compares a number with text and fails. Free and total disk and spindles are"
     " unknown, and hspace -L stops. The defect is in 3.0.2 and still in the newest source.",

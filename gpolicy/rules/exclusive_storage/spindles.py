@@ -81,7 +81,8 @@ def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, Volume
 
 def _volumes_here(hardware: Hardware, exclusive: Leaf | None = None) -> tuple[Related, ...]:
     is_on = see(exclusive.span, "exclusive storage is on") if exclusive is not None else ()
-    return (Related(hardware.span, "the hardware is promised here"), *is_on)
+    promised = hardware.pv_sizes[0].span if hardware.pv_sizes else hardware.span
+    return (Related(promised, "the volumes are promised here"), *is_on)
 
 
 @warning("GP402", f"{_EXCLUSIVE}; Implementation order")(
@@ -206,7 +207,7 @@ def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
     rationale="Spindles are an instance's own physical volumes only with exclusive storage. Without it, disks"
     " share all volumes, and spindle-use is a number that an instance states (default 1).",
     **show(f"…{HARDWARE}{WHOLE_NODES}{FULL}", bad=DEDICATED, good=EXCLUSIVE),
-    explains=Explains(order=10, also_related=True, may_be_meant=True),
+    explains=Explains(order=10, also_related=True),
 )
 def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
     for group in context.groups:
@@ -358,7 +359,7 @@ def dedicated_order(context: Context) -> Iterator[Hit]:
         pairs = comparable(context.pairs(declared))
         for first, second in pairwise(pairs):
             low, high = second.minimum["disk-size"], first.minimum["disk-size"]
-            if low < high:
+            if low < high or second.same_as(first):  # GP204
                 continue
             how = "the same min disk-size as" if low == high else "a greater min disk-size than"
             message = f"{second.title} has {how} {first.title} before it"

@@ -45,6 +45,7 @@ def _lists(context: Context) -> list[tuple[Declared, Sequence[Located[str]]]]:
     rationale="A node is in exactly one group, and the policy does not say in which. With a cluster at hand the"
     " same mistake is GP702.",
     **show(f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [….example.org]\n", bad="node1", good="node2"),
+    explains=Explains(order=0),
 )
 def node_named_twice(context: Context) -> Iterator[Hit]:
     named = [(group, node) for group in context.groups for node in group.nodes or () if not is_glob(node.value)]
@@ -154,7 +155,8 @@ def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context
             both = f"{place.value} and {entry.value} of {name_of(one)} match the same nodes"
             if place.value == entry.value:
                 both = f"{place.value} is also a pattern of {name_of(one)}"
-            yield hit(other, f"{both}{about}", place.span, "narrow one of them", see(entry.span, f"{one.name} is here"))
+            related, wide = see(entry.span, f"{one.name} is here"), min(entry.value, place.value, key=len)
+            yield hit(other, f"{both}{about}", place.span, "narrow one of them", related, missing=f"within {wide}")
 
 
 def _named_elsewhere(entries: Sequence[tuple[Declared, Located[str]]]) -> Iterator[Hit]:

@@ -105,10 +105,9 @@ def _specs(scenario: Scenario) -> Iterator[tuple[str | None, Located[str]]]:
             yield asked, Located(path[-1], expectation.span)
 
 
-@warning("GP813")(
-    summary="Two tests have the same name, or are the same under two names.",
-    rationale="A report by name (`-k NAME`, JUnit) could not tell which of the two failed. And a copy that was not"
-    " changed tests nothing more.",
+@error("GP813")(
+    summary="Two tests have the same name.",
+    rationale="A report by name (`-k NAME`, JUnit) could not tell which of the two failed.",
     bad=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true")),
     good=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true", name="other")),
 )
@@ -117,22 +116,6 @@ def test_named_twice(context: Context) -> Iterator[Hit]:
         related = see(earlier.span, "the first is here")
         message, missing = f"a second test {scenario.name.value!r}", copied(scenario.span, earlier.span)
         yield hit(_label(scenario), message, scenario.span, "give it another name", related, missing=missing)
-    first = {scenario.name.value: scenario for scenario in reversed(context.policy.scenarios)}
-    for (name, _), (same, _) in repeated(_contents(context), lambda written: written[1]):
-        copy, original = first.get(name), first.get(same)
-        if same != name and copy is not None and original is not None:
-            message = f"the test {name!r} asks and expects the same as {same!r}"
-            yield hit(_label(copy), message, copy.span, "change or remove it", see(original.span, f"{same!r} is here"))
-
-
-def _contents(context: Context) -> Iterator[tuple[str, str]]:
-    """Yield the name of each test with all else that is written of it."""
-    for document in context.policy.documents:
-        root = document.root
-        tests = root.get("tests") if isinstance(root, dict) and root.get("kind") == "Test" else None
-        for test in tests if isinstance(tests, list) else ():
-            if isinstance(test, dict):
-                yield str(test.get("name")), repr(sorted((key, value) for key, value in test.items() if key != "name"))
 
 
 @error("GP814", when=When.WHOLE)(

@@ -15,7 +15,7 @@ from gpolicy.policy.model import GroupPolicy, written_out
 from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
-from gpolicy.rules.shared import GROUP, bounds, show, sizes_of
+from gpolicy.rules.shared import GROUP, bounds, repeated, show, sizes_of
 
 _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\nipolicy: {{disk-templates: [plain]}}\n"
@@ -105,7 +105,6 @@ def test_template(context: Context) -> Iterator[Hit]:
     " the test names the wrong group.",
     bad=_GROUP + _test("{size: 10G, spindles: 1}", ", disk-template: plain"),
     good=_GROUP + "ndparams: {exclusive_storage: true}\n" + _test("{size: 10G, spindles: 1}"),
-    follows=True,  # a test that gives spindles only asks what exclusive storage would allow
 )
 def test_spindles(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
@@ -194,11 +193,8 @@ def _name(part: SimulatedGroup) -> str:
     " instances are left to `gpolicy test`. No test runs while a number or a name of the policy is an error, or"
     " makes no sense: the tests would fail for that reason.",
     **show(_ASKING_FOR, bad="640G", good="64G"),
-    silent_after=SilentAfter(  # values of the policy that are wrong: tests then fail or cannot run because of them
-        errors=tuple(f"GP{family}" for family in "123456"),
-        missing=True,
-        codes=("GP114", "GP152", "GP212", "GP222", "GP226", "GP407", "GP413", "GP414", "GP419", "GP612"),
-    ),
+    follows=True,
+    silent_after=SilentAfter(errors=tuple(f"GP{family}" for family in "123456"), missing=True),
     better=((Same.LABEL, ("GP811", "GP812", "GP814", "GP815", "GP816", "GP817", "GP818")),),
 )
 def test_never_passes(context: Context) -> Iterator[Hit]:
@@ -214,9 +210,9 @@ def test_never_passes(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP820", "gpolicy test", When.WHOLE)(
-    summary="A test expects what holds whatever the policy says, or changes its cluster without effect.",
+    summary="A test expects what holds whatever the policy says, changes its cluster without effect, or is a copy.",
     rationale="Numbers are never below 0, and no cluster holds 100,000 instances: what expects it shows nothing. An"
-    " edit that leaves the cluster as it was most likely means another node or instance.",
+    " edit that leaves the cluster as it was most likely means another node or instance. A copy tests nothing more.",
     **show(_CAPACITY, bad="{at_least: 0}", good="{at_least: 1}"),
 )
 def test_never_fails(context: Context) -> Iterator[Hit]:
@@ -232,3 +228,19 @@ def test_never_fails(context: Context) -> Iterator[Hit]:
     for scenario, edit in context.forecast.idle_edits(context.policy) if edits else ():
         message = "this edit leaves the cluster of the test as it was"
         yield hit(f"test/{scenario.name.value}", message, edit.span, "correct what it names, or remove the edit")
+    first = {scenario.name.value: scenario for scenario in reversed(context.policy.scenarios)}
+    for (name, _), (same, _) in repeated(_contents(context), lambda written: written[1]):
+        copy, original = first.get(name), first.get(same)
+        if same != name and copy is not None and original is not None:
+            message, related = f"it asks and expects the same as {same!r}", see(original.span, f"{same!r} is here")
+            yield hit(f"test/{name}", f"the test {name!r}: {message}", copy.span, "change or remove it", related)
+
+
+def _contents(context: Context) -> Iterator[tuple[str, str]]:
+    """Yield the name of each test with all else that is written of it."""
+    for document in context.policy.documents:
+        root = document.root
+        tests = root.get("tests") if isinstance(root, dict) and root.get("kind") == "Test" else None
+        for test in tests if isinstance(tests, list) else ():
+            if isinstance(test, dict):
+                yield str(test.get("name")), repr(sorted((key, value) for key, value in test.items() if key != "name"))

@@ -313,7 +313,8 @@ def drbd_custom_value(context: Context) -> Iterator[Hit]:
             if option in given and option not in _OF_GANETI:
                 message, hint = f"sets --{option} twice", "leave one of them"
             if message and not (starts_with_word and not option):
-                yield hit(custom.declared, f"{custom.leaf.path[-1]} {message}", custom.leaf.span, hint)
+                message = f"{custom.leaf.path[-1]} {message}"
+                yield hit(custom.declared, message, custom.leaf.span, hint, missing=f"options {custom.leaf.span}")
             given[option] = value
         late = _too_late(given)
         if late:

@@ -190,7 +190,7 @@ def _unlike(written: str, words: _Words) -> str:
     """Return what to write instead of a word; nothing if it is known, or may be one of a newer release."""
     word = words.ignored.sub("", written)
     if words.what == "machine type" and re.search("440|q-?35", word.lower()) and not written.startswith("pc-"):
-        return "" if written == "q35" else "write pc-i440fx or pc-q35, with or without a version: pc-q35-7.2"
+        return "" if written == "q35" else "write a type such as pc-i440fx-7.2"
     if words.what == "CPU model" and word.startswith(("pc-", "q35")):
         return "it is a machine type: write a CPU model"
     if words.what == "machine type" and word in vocabulary.KVM_CPU_MODELS:

@@ -222,12 +222,25 @@ def disks_beyond_bus(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, pair.at("max", "disk-count"), hint, see(leaf.span, "disk_type is here"))
 
 
+_OLD_MODEL: Final = ("it lacks what protects from known faults of processors", "write the model of the oldest nodes")
+_ASSESSED: Final = {
+    kvm("machine_version"): {
+        "pc": ("it is another machine in each version of QEMU", "write the version, such as pc-i440fx-7.2")
+    },
+    kvm("cpu_type"): dict.fromkeys(("qemu64", "kvm64"), _OLD_MODEL),
+}
+"""What Ganeti 3.1 assesses as bad, by running its gnt-cluster verify."""
+
+
 @warning("GP186", _SOURCE, When.MORE_WITH_STATE)(
-    summary="A cluster-wide default of KVM or Xen makes sense for a single instance only.",
+    summary="A cluster-wide default of KVM or Xen makes sense for a single instance only, or for none.",
     rationale="What the policy declares holds for every instance that says nothing else. A kernel argument for"
     " repairs then starts each of them in single-user mode. QEMU passes a type such as scsi-generic on to a device,"
     " which a logical volume, a mirror or a file is not. Without ACPI no instance notices that Ganeti wants to"
-    " shut it down: it waits, and then turns the power off. Without kvm_flag QEMU emulates each instruction.",
+    " shut it down: it waits, and then turns the power off. Without kvm_flag QEMU emulates each instruction. The"
+    " machine type pc is another one in each version of QEMU: instances may crash when they migrate between two"
+    " versions. The CPU models qemu64 and kvm64 lack what protects from known faults of processors. Of both"
+    " gnt-cluster verify warns since Ganeti 3.1.",
     **show(f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro …}}\n", bad="single", good="quiet"),
 )
 def default_of_one_instance(context: Context) -> Iterator[Hit]:
@@ -240,6 +253,11 @@ def default_of_one_instance(context: Context) -> Iterator[Hit]:
         if leaf.value == "disabled":
             message = "kvm_flag is disabled: no instance uses the virtualisation of the processors, and all are slow"
             yield hit(declared, message, leaf.span, "write enabled, or leave it out")
+    is_new = release_key(context.version) >= release_key("3.1")
+    for declared, leaf in context.explicit_at(*_ASSESSED) if is_new else ():
+        why, hint = _ASSESSED[leaf.path].get(str(leaf.value), ("", ""))
+        if why:
+            yield hit(declared, f"{leaf.path[-1]} is {leaf.value}: {why}", leaf.span, hint)
     hypervisors = ("kvm", "xen-pvm", "xen-hvm")
     paths = [("hvparams", item, name) for item in hypervisors for name in ("kernel_args", "acpi")]
     for declared, leaf in context.explicit_at(*paths):

@@ -346,4 +346,5 @@ def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
         if first is not None and second is not None and is_own and item.wrong(first.value, second.value):
             place, related, note = places(context, declared, first, second)
             note = note if not is_default else f", by Ganeti's default of {paths[1][-1]}"
-            yield hit(declared, f"{item.message}{note}", place, item.hint, related)
+            gate = f"{item.hint} for {paths[1][-1]}"
+            yield hit(declared, f"{item.message}{note}", place, item.hint, related, missing=gate)

@@ -256,7 +256,8 @@ def ovs_parameter_ignored(context: Context) -> Iterator[Hit]:
         for path, default in ((OVS_NAME, "switch1"), (OVS_LINK, "")) if is_off else ():
             leaf = context.own(declared, path)
             if leaf is not None and leaf.value not in ("", default):
-                yield hit(declared, f"{path[-1]} is not used: ovs is false", leaf.span, "leave it out, or turn ovs on")
+                message, switch_of = f"{path[-1]} is not used: ovs is false", f"ovs of {declared.label}"
+                yield hit(declared, message, leaf.span, "leave it out, or turn ovs on", missing=switch_of)
 
 
 @information("GP144", _OVS_SOURCE)(

@@ -119,7 +119,7 @@ def _pair(context: Context, declared: Declared, pair: Pair) -> Iterator[Hit]:
             ):
                 yield _bare(declared, title, value, pair.at(bound, name))
     nics, sensible = pair.minimum["nic-count"], SENSIBLE["min nic-count"]
-    if sensible.most < nics <= MAX_NICS:  # else GP213
+    if pair.possible and sensible.most < nics <= MAX_NICS:  # else GP206, GP213
         yield _unlikely(context, declared, f"{pair.title}: min nic-count", sensible, nics, pair.at("min", "nic-count"))
 
 

@@ -9,7 +9,7 @@ from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, name_of, numb
 from gpolicy.checking.in_force import declared_for, groups_where, of_cluster
 from gpolicy.checking.node_limits import volume_group
 from gpolicy.checking.pairs import amount
-from gpolicy.checking.rule import Hit, When, hit, information, see, warning
+from gpolicy.checking.rule import Explains, Hit, When, hit, information, see, warning
 from gpolicy.findings import Related, RuleParameter
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
@@ -18,10 +18,7 @@ from gpolicy.policy.source_file import Located
 from gpolicy.rules.shared import CLUSTER, GROUP, promised_disk, show
 
 _HV_SOURCE: Final = "Resource model, Node parameters (hv_state)"
-_STATE_HINT: Final = (
-    "keep it for gpolicy's own counts and guards (and ignore GP113 in gpolicy.toml), or leave it out: the cluster"
-    " then keeps what it has"
-)
+_STATE_HINT: Final = "keep it for gpolicy's own counts and guards, or leave it out: the cluster then keeps what it has"
 _LEAST_SHARE: Final = 0.5
 _LEAST_OF_DISK: Final = 0.1
 """A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
@@ -78,7 +75,7 @@ def fake_hypervisor(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.at(words.index("fake")), "remove fake")
 
 
-@information("GP113", "Resource model, Hypervisor state and Disk state; Ganeti 2.15 to 3.1")(
+@information("GP113", "Resource model, Hypervisor state and Disk state; Ganeti 2.15 to 3.1", When.ASKED)(
     summary="hv_state or disk_state is declared, which Ganeti stores but never reads.",
     rationale="The resource model intended these figures for capacity, but no released Ganeti uses them. gpolicy"
     " does, where nodes report nothing and for guards. If you want that, there is nothing to fix: a cluster that"
@@ -156,6 +153,7 @@ def state_beyond_total(context: Context) -> Iterator[Hit]:
     " with hv_state and disk_state where they are declared.",
     bad=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
     good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
+    explains=Explains(order=8),
 )
 def state_beyond_hardware(context: Context) -> Iterator[Hit]:
     own_group = volume_group(context)

@@ -211,16 +211,21 @@ def default_moves(context: Context) -> Iterator[Hit]:
             yield hit(cluster, message + note, cluster.document.value_span(("kind",)), "declare the one that you want")
 
 
-@warning("GP139", "Ganeti 3.1, how it starts instances; QEMU 10.0, run", When.MORE_WITH_STATE)(
+@warning("GP139", "Ganeti 3.1, how it starts instances; QEMU 7.2 and 10.0, run", When.MORE_WITH_STATE)(
     summary="The cluster's Ganeti release takes a value of KVM, but starts no instance with it.",
-    rationale="QEMU has no device for the types of disks scsi, sd and mtd; Ganeti 3.0 leaves it to QEMU to refuse"
-    " them. Ganeti 3.1 describes disks and CD-ROMs to QEMU in another way. It also refuses to start an"
+    rationale="Ganeti attaches devices to the bus pci.0, which the machine types q35 and microvm do not have. QEMU has"
+    " no device for the types of disks scsi, sd and mtd; Ganeti 3.0 leaves it to QEMU to refuse them. Ganeti 3.1"
+    " describes disks and CD-ROMs to QEMU in another way. It also refuses to start an"
     " instance with a disk of type pflash, with a CD-ROM of another type than `ide`,"
     " `paravirtual` and `scsi-cd`, and with a disk in userspace whose address it cannot take apart. Instances that"
     " run are not touched: they fail at their next start, or migration.",
     **show(f'{CLUSTER}ganeti_version: "3.1"\nhvparams:\n  kvm: {{disk_type: …}}\n', bad="scsi", good="scsi-hd"),
 )
 def starts_no_instance_in_version(context: Context) -> Iterator[Hit]:
+    for declared, leaf in context.explicit_at(kvm("machine_version")):
+        if kind := re.match("(?:pc-)?q35|microvm", str(leaf.value)):
+            message = f"Ganeti starts no instance with a machine of type {kind[0]}, which has no bus pci.0"
+            yield hit(declared, message, leaf.span, "write a type such as pc-i440fx-7.2")
     yield from _disks(context)
     if release_key(context.version) < release_key("3.1"):
         return

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import Any, Final
 
 from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context, name_of, number
 from gpolicy.checking.in_force import groups_where, in_force
 from gpolicy.checking.node_limits import excesses_by_group, kept_by_node, kept_disk, promised_size
-from gpolicy.checking.pairs import amount, comparable
+from gpolicy.checking.pairs import JUDGES, amount, comparable, pair_around
 from gpolicy.checking.rule import Explains, Hit, When, error, hit, see, warning
 from gpolicy.findings import Finding, Related, RuleParameter, Span
 from gpolicy.ganeti.parameter import Level
@@ -33,8 +32,6 @@ _MEMORIES: Final = tuple(sorted(odd << power for odd in (1, 3, 5, 7, 9, 15) for 
 """In GiB: what memory modules of usual sizes make."""
 _SMALL_NODE: Final = 16 * 1024
 """MiB of memory: with less, a node is a virtual one for tests, or a small board."""
-_JUDGES: Final = ("GP211", "GP212", "GP223", "GP402", "GP404", "GP405", "GP415", "GP416")
-"""The rules that compare specs with what a node gives."""
 _SPINDLES_SHARED: Final = 32
 """Ganeti's default of spindle-ratio: the weights of instances are arbitrary, and 1 may be too little."""
 _SIZED: Final = (
@@ -229,12 +226,11 @@ class _Refusals:
     " group. If most of them no longer fit, and all would without this figure, then it is wrong rather than the"
     " sizes. What the rules of the single sizes find is not reported beside it. It is an error if one of those is.",
     **show(_SIZED, bad="6", good="16"),
-    explains=Explains(one_by_one=True),
 )
 def figure_refuses_specs(context: Context, found: Sequence[Finding]) -> Iterator[Hit]:
     """Yield the figures that decide most of what was found about specs."""
-    about = [finding for finding in found if finding.code in _JUDGES]
-    judges = [code for code in _JUDGES if any(finding.code == code for finding in about)]
+    about = [finding for finding in found if finding.code in JUDGES]
+    judges = [code for code in JUDGES if any(finding.code == code for finding in about)]
     decided: dict[Span, _Refusals] = {}
     for group in _refused_groups(context, about)[:20]:
         for figure, gone in _deciding(context, group, judges, about):
@@ -260,8 +256,8 @@ def _hit(context: Context, span: Span, refusals: _Refusals, findings: list[Findi
     which = named("group", names)
     message = f"{what}: by it {len(refusals.refused)} of {refusals.specs} sizes of {which} do not fit the"
     message += f" nodes as meant; {first.message}"
-    related = tuple(Related(finding.span, finding.message) for finding in findings if finding.span)
-    return hit(refusals.groups[0], message, span, "correct this figure, or all these sizes", related)
+    found = hit(refusals.groups[0], message, span, "correct this figure, or all these sizes")
+    return replace(found, finding=replace(found.finding, consequences=tuple(findings)))
 
 
 def _refused_groups(context: Context, about: Sequence[Finding]) -> list[GroupPolicy]:
@@ -279,19 +275,8 @@ def _pairs(context: Context, group: GroupPolicy) -> list[Span]:
     return sorted(pair.span for pair in context.pairs(group))
 
 
-def _around(place: Span | None, pairs: Sequence[Span]) -> Span | None:
-    """Return the pair that a place lies within."""
-
-    def start(span: Span) -> tuple[str, int, int]:
-        return span.file, span.line, span.column
-
-    number = bisect_right(pairs, start(place), key=start) if place else 0
-    pair = pairs[number - 1] if number else None
-    return pair if place and pair and place.file == pair.file and place.lies_within(pair) else None
-
-
 def _refused(pairs: Sequence[Span], findings: Iterable[Finding]) -> set[Span]:
-    return {pair for finding in findings if (pair := _around(finding.span, pairs))}
+    return {pair for finding in findings if (pair := pair_around(finding.span, pairs))}
 
 
 def _deciding(
@@ -299,26 +284,25 @@ def _deciding(
 ) -> Iterator[tuple[_Figure, list[Finding]]]:
     """Yield the figure of a group without which most of its specs fit, with the findings about these.
 
-    Of what is taken from a node first; only where nothing of that decides, of what the node has. Where two figures
-    do the same, neither decides.
+    What takes from a node comes before what the node has. Where two figures do the same, neither decides.
     """
     pairs = _pairs(context, group)
     alone = _judged(context, replace(context.policy, groups={group.name: group}), judges)
     here = {(finding.span, finding.message) for finding in alone}
     own = [finding for finding in about if (finding.span, finding.message) in here]
+    best: tuple[_Figure, list[Finding]] | None = None
     for figures in (_taking(context, group), _having(context, group)):
-        gone: dict[int, list[_Figure]] = defaultdict(list)
-        without: dict[Span, list[Finding]] = {}
+        cured: list[tuple[_Figure, list[Finding]]] = []
         for figure in figures:
             still = _refused(pairs, _judged(context, figure.without, judges))
-            cured = [finding for finding in own if (pair := _around(finding.span, pairs)) and pair not in still]
-            without[figure.span] = cured
-            gone[len(cured)].append(figure)
-        most = max(gone, default=0)
-        if most and len(gone[most]) == 1:
-            figure = gone[most][0]
-            yield figure, without[figure.span]
-            return
+            gone = [item for item in own if (pair := pair_around(item.span, pairs)) and pair not in still]
+            cured.append((figure, gone))
+        most = max((len(gone) for _, gone in cured), default=0)
+        first = [item for item in cured if len(item[1]) == most]
+        if len(first) == 1 and most > (len(best[1]) if best else 0):
+            best = first[0]
+    if best is not None:
+        yield best
 
 
 def _judged(context: Context, policy: Policy, judges: Sequence[str]) -> list[Finding]:
@@ -358,16 +342,26 @@ def _of_leaf(context: Context, group: GroupPolicy, leaf: Leaf, value: int) -> _F
 
 
 def _having(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
-    """Yield the figures of the hardware that the group promises.
+    """Yield the figures of the hardware that the group promises, each with enough for any spec.
 
-    But not the size of a volume: disks that do not make use of it are mostly wrong themselves.
+    The size of a volume is what the sizes seem to be made for, if that is another one: by more than what is not used of
+    a volume.
     """
-    if group.hardware is None:
+    hardware = group.hardware
+    if hardware is None:
         return
-    for name, figure in group.hardware.figures.items():
-        plenty: dict[str, Any] = {name: replace(figure, value=figure.value * 1024)}  # enough for any spec
-        without = _changed(context.policy, group, group, hardware=replace(group.hardware, **plenty))
-        yield _Figure(f"hardware.{name}", figure.span, without)
+    plenty = {name: replace(figure, value=figure.value * 1024) for name, figure in hardware.figures.items()}
+    meant: dict[str, Any] = {name: ({name: figure}, figure.span) for name, figure in plenty.items()}
+    volume = promised_size(context, group, hardware) if len(hardware.pv_sizes) == 1 else None
+    if volume is not None and context.exclusive(group):
+        sizes = [ceil(pair.maximum["disk-size"] / (pair.maximum["spindle-use"] or 1)) for pair in context.pairs(group)]
+        whole = ceil(max(sizes, default=0) * volume.smallest / volume.usable)
+        if abs(whole - volume.smallest) > 2 * (volume.smallest - volume.usable):
+            size = hardware.pv_sizes[0]
+            meant["pv_size"] = ({"pv_sizes": (replace(size, value=whole),)}, size.span)
+    for name, (fields, span) in meant.items():
+        without = _changed(context.policy, group, group, hardware=replace(hardware, **fields))
+        yield _Figure(f"hardware.{name}", span, without)
 
 
 def _changed(policy: Policy, group: GroupPolicy, owner: ClusterPolicy | GroupPolicy, **fields: Any) -> Policy:

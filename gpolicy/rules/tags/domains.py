@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context, texts
 from gpolicy.checking.in_force import of_cluster
-from gpolicy.checking.rule import Hit, When, hit, warning
+from gpolicy.checking.rule import Explains, Hit, When, hit, warning
 from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import Fix, RuleParameter, Span
 from gpolicy.ganeti.parameter import Level
@@ -69,10 +69,13 @@ def suffixes(tags: Iterable[Tag], *families: str) -> set[str]:
     return found | {without_prefix(suffix) for suffix in found if suffix.startswith(HTOOLS)}
 
 
-def observed(context: Context, family: str) -> set[str]:
-    """Return the suffixes of a family's tags that the observed cluster has."""
-    prefix = TAG_FAMILIES[family]
-    return {tag.removeprefix(prefix) for tag in context.observed.cluster.tags if tag.startswith(prefix)}
+def observed(context: Context, family: str, *, all_of_them: bool = False) -> set[str]:
+    """Return the suffixes of a family's tags that the observed cluster has and keeps under the policy."""
+    prefix, policy = TAG_FAMILIES[family], context.policy
+    owned = tuple(item.prefix for item in policy.owned if Level.CLUSTER in item.levels)
+    gone = owned if policy.cluster_tags is not None and not all_of_them else ()
+    tags = (tag for tag in context.observed.cluster.tags if not tag.startswith(gone))
+    return {tag.removeprefix(prefix) for tag in tags if tag.startswith(prefix)}
 
 
 def without_prefix(written: str) -> str:
@@ -253,6 +256,7 @@ def _is_mistyped(tag: str, other: str) -> bool:
     " letter by letter. With another spelling the node is in no domain, or in one of its own (rack:A is not rack:a,"
     " and rack:01 not rack:1), and no tool reports it.",
     **show(f'{OWNING}{LEFT_NODE}["rack:a", "…"]\n', bad="rack-b", good="reck-b:c"),
+    explains=Explains(order=1),
 )
 def tag_almost_in_domain(context: Context) -> Iterator[Hit]:
     names = Names(domains_of_nodes(context).keys() - misspelt_domains(context))
@@ -333,7 +337,7 @@ def _dropped(context: Context, family: str, used: set[str]) -> str:
     """Return a suffix of a family that the cluster has and the policy leaves out, though tags of instances match it."""
     declared = suffixes(context.tags, family)
     kept = {name.rstrip(":") for name in declared}  # with a closing colon or without one
-    gone = sorted(name for name in observed(context, family) if name.rstrip(":") not in kept)
+    gone = sorted(name for name in observed(context, family, all_of_them=True) if name.rstrip(":") not in kept)
     return next((name for name in gone if any(tag.startswith(name) for tag in used)), "")
 
 

@@ -75,7 +75,7 @@ def test_a_test_that_shows_nothing(entry: str, wanted: str, tmp_path: Path) -> N
 
 def test_the_same_test_twice(tmp_path: Path) -> None:
     entry = f"check_instance: {ONE}, expect: {{refused: false}}"
-    assert codes(check(policy_of(entry, entry), tmp_path)) == ["GP813"]
+    assert codes(check(policy_of(entry, entry), tmp_path)) == ["GP820"]
     assert check(policy_of(entry, entry.replace("16G", "17G")), tmp_path) == []
 
 

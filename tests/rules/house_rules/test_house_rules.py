@@ -125,10 +125,12 @@ def test_a_value_of_several_groups_is_one_finding(tmp_path: Path) -> None:
         (17, "group iron: too many"),
     ]
     values = [item.message for item in found[0].related]
-    assert values == ["the rule is here", "group gold has this value", "group silver has this value"]
+    assert values == ["the rule is here", "group gold has this value"]
+    assert [item.message for item in found[0].consequences] == ["group silver: too many"]
     text = together(CLUSTER, GOLD, silver, rule("required: [ipolicy.spindle-ratio]"))
     (lacking,) = one_for_each_missing(check(text, tmp_path))
-    assert lacking.hint == "the policy does not say ipolicy.spindle-ratio; the same at 1 more place"
+    assert lacking.hint == "the policy does not say ipolicy.spindle-ratio"
+    assert len(lacking.consequences) == 1
 
 
 def test_the_rule_gives_its_severity(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_the_message_counts_the_specs_and_names_the_worst(tmp_path: Path) -> Non
         " size full needs 8 spindles, a node has 6"
     )
     assert found.severity is Severity.ERROR  # as the finding that the smallest instance of full fits nowhere
-    assert [related.message.split()[1].rstrip(":") for related in found.related] == ["full", "half", "half"]
+    assert [item.message.split()[1].rstrip(":") for item in found.consequences] == ["full", "half", "half"]
 
 
 def test_one_spec_that_is_too_large_is_blamed_itself(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_ratio_below_one_is_named_in_the_message_and_is_the_cause(tmp_path: Pa
     (found,) = check(text.replace("{}", "0.1"), tmp_path)
     assert (found.code, found.severity) == ("GP114", Severity.ERROR)
     message = "size 1: cpu-count 2 is more than a node has (1; 16 CPUs times vcpu-ratio 0.1): no instance of it fits"
-    assert message in [related.message for related in found.related]
+    assert message in [item.message for item in found.consequences]
 
 
 def test_reserved_disk_that_leaves_nothing_is_blamed_for_all_sizes(tmp_path: Path) -> None:
