@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, VCPU_RATIO, Context, number, texts
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_HYPERVISORS, VCPU_RATIO, Context, number, texts
 from gpolicy.checking.in_force import in_force, of_cluster
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.cluster.state import LiveNode, Resources
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, VolumePools, volume_pools
 from gpolicy.findings import Related, Span
+from gpolicy.ganeti.htools_reading import hail_parameters
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import HYPERVISORS
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
@@ -157,11 +158,11 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
     exclusive = context.exclusive(group) is not None
     ratio = in_force(context, group, VCPU_RATIO)
     times = ratio.number if ratio is not None else 0
-    memory_kept = kept_by_node(context, group, "mem_node", "mem_hv")
     cpus_kept = kept_by_node(context, group, "cpu_node")
-    memory, cpus = total_of(memory_kept), total_of(cpus_kept)
+    memory, cpus = kept_memory(context, group), total_of(cpus_kept)
     if hardware and hardware.memory:
-        yield promised_limit("memory-size", hardware.memory, () if exclusive else memory_kept)  # GP415 counts it there
+        limit = memory_limit(context, group, hardware.memory)
+        yield replace(limit, most=limit.whole, kept=0, figures=()) if exclusive else limit  # GP415 counts it there
     else:
         yield from _observed("memory-size", nodes, lambda had: (had.memory_total, max(memory, had.memory_node or 0)))
     if hardware and hardware.cpus and times:
@@ -192,6 +193,23 @@ def promised_limit(parameter: str, promised: Located[int], kept: tuple[Leaf, ...
     """Return the limit of what is promised, `times` over, less what is `kept` of it."""
     most = promised.value * times - total_of(kept)
     return NodeLimit(parameter, most, total_of(kept), promised.span, times, kept)
+
+
+def memory_limit(context: Context, group: GroupPolicy, promised: Located[int]) -> NodeLimit:
+    """Return what a node gives of the promised memory."""
+    limit = promised_limit("memory-size", promised, kept_by_node(context, group, "mem_node", "mem_hv"))
+    kept = kept_memory(context, group)
+    return replace(limit, most=promised.value - kept, kept=kept)
+
+
+def kept_memory(context: Context, group: GroupPolicy) -> int:
+    """Return what a node keeps of its memory: what hv_state says, else on KVM what hail counts."""
+    declared = kept_by_node(context, group, "mem_node", "mem_hv")
+    enabled = of_cluster(context, ENABLED_HYPERVISORS)
+    if declared or enabled is None or enabled.texts[:1] != ("kvm",):
+        return total_of(declared)
+    given = of_cluster(context, ("default_iallocator_params",))
+    return max(hail_parameters(given.value if given else None).static_kvm_node_memory, 0)
 
 
 def _observed(

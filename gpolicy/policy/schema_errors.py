@@ -60,7 +60,10 @@ _IN_KIND: Final = {
     ("Cluster", "alloc_policy"): "only groups have an alloc_policy, and do not inherit it",
     ("Cluster", "nodes"): "nodes are members of groups: NodeGroup has nodes",
 }
-_BELOW: Final = {("beparams", "memory"): "Ganeti sets minmem and maxmem by it: write these two"}
+_BELOW: Final = {
+    ("beparams", "memory"): "Ganeti sets minmem and maxmem by it: write these two",
+    ("drbd", "stripes"): "of drbd it is data-stripes",
+}
 
 
 _MOST_FINDINGS = 200  # of one document; with more it is another sort of file

@@ -225,6 +225,10 @@ def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, Hard
             yield group, exclusive, group.hardware
 
 
+ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
+"""What makes a set of letters in a pattern about all nodes that come."""
+
+
 def unknown_in_sets(
     context: Context, live: Iterable[str] | None = None
 ) -> Iterator[tuple[NodeSetPolicy, list[Located[str]]]]:
@@ -241,7 +245,11 @@ def unknown_in_sets(
         return  # the node may be one that a pattern with a slip means
     for nodes in context.policy.node_sets:
         named = (entry for entry in nodes.nodes if not unlikely(entry.value))  # else GP612
-        unknown = [entry for entry in named if not known.may_have(entry.value)]
+        unknown = []
+        for entry in named:
+            absent = known.absent(entry.value)[:1] if live is None else []  # else GP606
+            unknown += [Located(name, entry.span) for name in absent]
+            unknown += [entry] if not absent and not known.may_have(entry.value) else []
         if unknown:
             yield nodes, unknown
 
@@ -257,6 +265,13 @@ class _Known:
         patterns = [entry for entry, names in definite.items() if names is None]
         self._matchers = [re.compile(translate(pattern)).match for pattern in patterns]  # many are tried for each entry
         self._ends = list(map(_begin_and_end, patterns))
+
+    def absent(self, entry: str) -> list[str]:
+        """Return the names that a pattern lists and no group has; none where it is about all nodes that come."""
+        is_list = is_glob(entry) and not self._matchers and not ALL_THAT_COME.search(entry)
+        names = (written_out(entry) or []) if is_list else []
+        absent = [name for name in names if name not in self._definite]
+        return absent if len(absent) < len(names) else []
 
     def may_have(self, entry: str) -> bool:
         """Return whether a node that `entry`, a name or a pattern, stands for may be in a group."""

@@ -12,6 +12,7 @@ name only one hypervisor or volume group, that is the cluster's. Sources: design
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from math import comb
@@ -379,11 +380,12 @@ MOST_NODES: Final = 24
 MOST_INSTANCES: Final = 20_000
 """The greatest number of instances that may fit for their capacity to be counted."""
 _MOST_LOSSES: Final = 300
+_LARGE_SNAPSHOT: Final = 512 * 1024
 _STANDARD: Final = ("ipolicy", "std", "memory-size")
 
 
 def run_small_tests(policy: Policy) -> list[Outcome]:
-    """Return the outcomes of the first MOST_TESTS small tests of a policy; snapshots are not read."""
+    """Return the outcomes of the first MOST_TESTS small tests of a policy."""
     stages = Stages(policy)
     small = (scenario for scenario in policy.scenarios if _is_small(stages, scenario))
     return run_tests(policy, chosen=list(islice(small, MOST_TESTS)), stages=stages)
@@ -406,7 +408,7 @@ def idle_edits(policy: Policy) -> Iterator[tuple[Scenario, StageEdit]]:
 
 def _is_small(stages: Stages, scenario: Scenario) -> bool:
     stage = scenario.stage
-    if stage.snapshot is not None or sum(len(part.nodes) for part in stage.simulated) > MOST_NODES:
+    if sum(len(part.nodes) for part in stage.simulated) > MOST_NODES or _is_large(stage.snapshot):
         return False
     if sum(existing.count or 1 for part in stage.simulated for existing in part.instances) > MOST_INSTANCES:
         return False
@@ -418,6 +420,13 @@ def _is_small(stages: Stages, scenario: Scenario) -> bool:
     if len(state.nodes) > MOST_NODES or comb(len(state.nodes), failures) > _MOST_LOSSES:
         return False
     return scenario.action is not Action.CAPACITY or _is_counted_soon(state)
+
+
+def _is_large(snapshot: Located[str] | None) -> bool:
+    """Return whether it takes long to read a snapshot."""
+    with suppress(OSError):
+        return snapshot is not None and real_path(snapshot.value).stat().st_size > _LARGE_SNAPSHOT
+    return False
 
 
 def _is_counted_soon(state: ClusterState) -> bool:

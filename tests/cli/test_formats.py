@@ -61,7 +61,7 @@ def test_capacity_as_markdown() -> None:
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        (["check", str(EXAMPLE), "-f", "pdf"], "text, json, markdown, html, github, sarif, junit, gitlab"),
+        (["check", str(EXAMPLE), "-f", "pdf"], "text, json, markdown, html, concise, github, sarif, junit, gitlab"),
         (["plan", str(EXAMPLE), "-s", SNAPSHOT, "-f", "junit"], "text, json, markdown, html, github"),
         (["capacity", "-s", SNAPSHOT, "-f", "github"], "text, json, markdown, html"),
         (["check", str(EXAMPLE), "-f", "markdown", "--budget", "3999"], f"the minimum is {LEAST_BUDGET}"),

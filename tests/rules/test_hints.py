@@ -29,12 +29,12 @@ ADVICE = {
     *("GP501", "GP503", "GP516", "GP517", "GP524", "GP525", "GP601", "GP612", "GP726", "GP814"),
     *("GP817", "GP820", "GP822", "GP824", "GP826", "GP950", "GP951", "GP955"),
     # one of several values is wrong: sizes, hardware and figures
-    *("GP151", "GP153", "GP154", "GP163", "GP180", "GP195", "GP201", "GP202", "GP205", "GP206"),
+    *("GP151", "GP153", "GP154", "GP163", "GP180", "GP195", "GP201", "GP202", "GP203", "GP205", "GP206"),
     *("GP207", "GP211", "GP212", "GP213", "GP215", "GP216", "GP217", "GP220", "GP221", "GP222"),
     *("GP223", "GP224", "GP226", "GP229", "GP230", "GP405", "GP410", "GP413", "GP415", "GP416"),
     *("GP419", "GP725", "GP805"),
     # one of several lists, groups, sets of nodes, tags or templates is wrong
-    *("GP308", "GP310", "GP401", "GP418", "GP420", "GP421", "GP422", "GP509", "GP511", "GP518"),
+    *("GP308", "GP310", "GP401", "GP407", "GP408", "GP418", "GP420", "GP421", "GP422", "GP509", "GP511", "GP518"),
     *("GP519", "GP520", "GP522", "GP526", "GP527", "GP528", "GP531", "GP602", "GP606", "GP607"),
     *("GP611", "GP613", "GP616", "GP617", "GP619", "GP620", "GP702", "GP703", "GP704", "GP705"),
     *("GP744", "GP819"),

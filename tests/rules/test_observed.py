@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cluster.sources import SourceOptions, read_state
-from gpolicy.cluster.state import ClusterState, LiveDisk, Resources, Unreadable
+from gpolicy.cluster.state import ClusterState, LiveDisk, PhysicalVolume, Resources, Unreadable
 from gpolicy.findings import Severity
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Level, Values
@@ -123,6 +123,34 @@ def test_volumes_are_compared_over_the_group(second: int, differs: bool, tmp_pat
     state = with_volumes(STATE, 1000 * 1024)
     state = replace(state, nodes={**state.nodes, "n2": large})
     assert ("GP418" in codes(check(text, tmp_path, state=state))) is differs
+
+
+@pytest.mark.parametrize(
+    ("names", "shares"),
+    [
+        (("/dev/sdb1", "/dev/sdb2"), True),
+        (("/dev/nvme0n1p1", "/dev/nvme0n1p2"), True),
+        (("/dev/sdb1", "/dev/sdc1"), False),
+        (("/dev/nvme0n1", "/dev/nvme1n1"), False),
+        (("/dev/md0", "/dev/md1"), False),
+    ],
+)
+def test_partitions_of_one_drive_share_it(names: tuple[str, str], shares: bool, tmp_path: Path) -> None:
+    text = f"{GOLD}nodes: [n1, n2]\nndparams: {{exclusive_storage: true}}\n"
+    state = with_volumes(STATE, 1000 * 1024)
+    volumes = tuple(PhysicalVolume(name=name, size=1000 * 1024, free=1000 * 1024, used=0) for name in names)
+    state = replace(state, nodes={**state.nodes, "n1": replace(state.nodes["n1"], physical_volumes=volumes)})
+    assert ("GP418" in codes(check(text, tmp_path, state=state))) is shares
+
+
+def test_disks_of_before_exclusive_storage_share_a_volume(tmp_path: Path) -> None:
+    text = f"{GOLD}nodes: [n1, n2]\nndparams: {{exclusive_storage: true}}\n"
+    state = with_volumes(with_instance(STATE, "n1", template="plain", hypervisor="kvm"), 1000 * 1024)
+    web = state.instances["web1.example.org"]
+    state = replace(state, instances={name: replace(web, name=name) for name in ("a", "b")})
+    used = PhysicalVolume(name="/dev/sdb", size=1000 * 1024, free=1000 * 1024 - 2048, used=2048)
+    state = replace(state, nodes={**state.nodes, "n1": replace(state.nodes["n1"], physical_volumes=(used,))})
+    assert message(text, tmp_path, state, "GP418") == "2 disks on n1 share 1 physical volume"
 
 
 def test_a_spec_is_checked_against_the_largest_node(tmp_path: Path) -> None:

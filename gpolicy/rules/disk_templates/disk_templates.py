@@ -14,6 +14,7 @@ from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
+from gpolicy.printable import listed
 from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, bounds, show
 
 _SOURCE: Final = "Ganeti 3.0, checks of the cluster and group commands"
@@ -198,7 +199,7 @@ def default_template_not_allowed(context: Context) -> Iterator[Hit]:
         yield hit("cluster", message, enabled.at(0), f"begin with {usable[0]}")
     elif allowed is not None and first not in texts(allowed):
         message = f"{first} is the default template of new instances (it is enabled first), but not allowed"
-        hint = f"allow {first}, or begin enabled_disk_templates with one of {', '.join(texts(allowed))}"
+        hint = f"allow {first}, or begin enabled_disk_templates with {listed(texts(allowed), 'or')}"
         related = see(allowed.span, "allowed here")
         yield hit("cluster", message, enabled.at(0), hint, related, missing=f"{first} in {allowed.span}")
 

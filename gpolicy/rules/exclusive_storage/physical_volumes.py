@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,7 @@ from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
 from gpolicy.guessing import is_one_slip
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy
-from gpolicy.printable import count
+from gpolicy.printable import count, some
 from gpolicy.resolve.desired import is_glob
 from gpolicy.resolve.terms import volume_terms
 from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, exclusive_groups, exclusive_hit, show
@@ -26,10 +27,12 @@ from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, exclusive_groups, ex
 if TYPE_CHECKING:
     from gpolicy.cluster.state import LiveNode
     from gpolicy.cluster.terms import VolumeTerms
+    from gpolicy.cluster.volume_pools import VolumePool
     from gpolicy.policy.source_file import Located
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
+_PARTITION: Final = re.compile(r"(/dev/(?:[shv]|xv)d[a-z]+|/dev/[^/]*[0-9](?=p))p?[0-9]+")
 _USUAL_DISK: Final = re.compile("([shv]|xv)d[a-z]*|nvme|mapper|disk|[dm][dm]|[a-z]*bd")
 
 
@@ -226,9 +229,10 @@ def pv_count_mismatch(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP418", _EXCLUSIVE, When.STATE)(
-    summary="The nodes of a group with exclusive storage have physical volumes of too different sizes.",
+    summary="The nodes of a group with exclusive storage have physical volumes of too different sizes, or shared ones.",
     rationale="All volumes of the group must have one size within a margin of 1 %. Otherwise `gnt-cluster verify`"
-    " reports an error, and the smallest size counts for all.",
+    " reports an error, and the smallest size counts for all. A disk has its volumes for itself only if each is a whole"
+    " drive, and no other disk was on it before exclusive storage was turned on.",
     **show(f"{GROUP}ndparams: {{exclusive_storage: …}}\n", bad="true", good="false"),
 )
 def observed_pv_sizes_differ(context: Context) -> Iterator[Hit]:
@@ -245,6 +249,27 @@ def observed_pv_sizes_differ(context: Context) -> Iterator[Hit]:
             message = f"physical volumes in {name_of(group)} differ too much: {', '.join(parts)}"
             hint = "move nodes with other volumes to their own group, or exclude volumes (physical_volumes.exclude)"
             yield hit(group, message, leaf.span, hint)
+        for node in context.members.hosts_in(group) if leaf else ():
+            message, hint = _shared(context, own_pool(context, group, node), node)
+            if leaf is not None and message:
+                yield hit(group, message, leaf.span, hint, missing=f"volumes of {group.name} for one disk each")
+
+
+def _shared(context: Context, pool: VolumePool, node: LiveNode) -> tuple[str, str]:
+    """Return what the volumes of a node share: a drive, or one volume the disks of instances; and the way out."""
+    drives: dict[str, list[str]] = defaultdict(list)
+    for volume in pool.allocatable:
+        part = _PARTITION.fullmatch(volume.name)
+        drives[part[1] if part else volume.name].append(volume.name)
+    several = next((names for names in drives.values() if len(names) > 1), None)
+    if several:
+        return f"{some(sorted(several))} of {node.name} are parts of one drive", "exclude all but one of each drive"
+    there = [item for item in context.observed.instances.values() if item.primary_node == node.name]
+    disks = sum(len(item.disks) for item in there if item.disk_template == "plain")
+    used = sum(volume.used > 0 for volume in pool.volumes)
+    if disks > used > 0:
+        return f"{disks} disks on {node.name} share {count(used, 'physical volume')}", "move the disks to other nodes"
+    return "", ""
 
 
 @warning("GP407", f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1")(
@@ -259,7 +284,7 @@ def template_not_exclusive(context: Context) -> Iterator[Hit]:
         others = [template for template in texts(allowed) if template not in ("plain", "diskless")]
         if exclusive.value is True and others and "plain" in texts(allowed):  # without plain: GP408
             message = f"{name_of(declared)} allows {', '.join(others)}: exclusive storage is for plain only"
-            hint = "allow only plain here, or turn exclusive storage off"
+            hint = "allow only plain here (or is exclusive storage not meant?)"
             place = allowed.at(texts(allowed).index(others[0]))
             yield exclusive_hit(context, declared, allowed, exclusive, message, hint, place)
 
@@ -274,7 +299,7 @@ def exclusive_without_plain(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
         if exclusive.value is True and "plain" not in texts(allowed):
             message = f"{name_of(declared)} has exclusive storage, but does not allow plain"
-            hint = "allow plain, or turn exclusive storage off"
+            hint = "allow only plain here (or is exclusive storage not meant?)"
             yield exclusive_hit(context, declared, allowed, exclusive, message, hint)
 
 

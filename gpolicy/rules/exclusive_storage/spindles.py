@@ -22,6 +22,7 @@ from gpolicy.checking.node_limits import (
     NodeLimit,
     kept_by_node,
     kept_disk,
+    memory_limit,
     promised_limit,
     promised_size,
     terms_in,
@@ -233,7 +234,7 @@ def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
 def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[NodeLimit]:
     """Yield what a node of a dedicated group gives: memory, disk, and CPUs where they are not shared."""
     if hardware.memory:
-        yield promised_limit("memory-size", hardware.memory, kept_by_node(context, group, "mem_node", "mem_hv"))
+        yield memory_limit(context, group, hardware.memory)
     disk = total_disk(hardware, terms_in(context, group))
     if disk is not None:
         yield NodeLimit("disk-size", disk, 0, hardware.pv_sizes[0].span)
@@ -338,7 +339,7 @@ def _promised(context: Context, group: GroupPolicy, hardware: Hardware) -> Itera
     """Yield what nodes of a group have by its promise, less what they keep."""
     disk = total_disk(hardware)
     if hardware.memory:
-        yield promised_limit("memory-size", hardware.memory, kept_by_node(context, group, "mem_node", "mem_hv"))
+        yield memory_limit(context, group, hardware.memory)
     if hardware.cpus:
         yield promised_limit("cpu-count", hardware.cpus, kept_by_node(context, group, "cpu_node"))
     if disk is not None and not context.exclusive(group):

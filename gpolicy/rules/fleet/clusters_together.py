@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gpolicy.checking.rule import Fleet, Hit, When, error, hit, information, place_of, see, warning
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.model import INHERIT, Declared, Leaf, written_out
+from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy, written_out
+from gpolicy.policy.source_file import Located
+from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
 from gpolicy.rules.shared import repeated
 
@@ -161,7 +163,7 @@ def _same_prefixes(fleet: Fleet) -> Iterator[tuple[int, int, Leaf, Leaf]]:
 
 
 @information("GP834", when=When.FLEET)(
-    summary="Clusters with the same base have different values that the base does not set.",
+    summary="Clusters with the same base have different values that the base does not set, or other tag rules.",
     rationale="Values that only the clusters' own documents set drift apart unseen. Put the common value into the"
     " base, and override it where a cluster must differ: gpolicy does not report an override of a base.",
     bad=files(*(member(town, f"ipolicy: {{vcpu-ratio: {n}}}\n") for town, n in (("amsterdam", 4), ("berlin", 8)))),
@@ -193,6 +195,26 @@ def fleet_drift(fleet: Fleet) -> Iterator[Hit]:
                     related = see(example.span, f"the value of {fleet.name(other)}")
                     hint = "put the common value into the base, and override it where a cluster must differ"
                     yield _hit(number, "cluster", message, leaf.span, hint, related)
+        yield from _tag_rules(fleet, members)
+
+
+def _tags(policy: Policy) -> dict[str, Located[str]]:
+    return {tag.value: tag for rules in policy.tag_rules for tag in rules.tags}
+
+
+def _tag_rules(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
+    """Yield the members whose tag rules differ from those that at least two others share."""
+    tags = {number: _tags(fleet.policies[number]) for number in members}
+    counts = Counter(frozenset(found) for found in tags.values() if found)
+    usual, times = counts.most_common(1)[0] if counts else (frozenset[str](), 0)
+    other = next((number for number, found in tags.items() if frozenset(found) == usual), 0)
+    for number, found in tags.items() if times > 1 else ():
+        if found and found.keys() != usual:
+            more, less = sorted(found.keys() - usual), sorted(usual - found.keys())
+            how = [f"has {some(more)}"] * bool(more) + [f"lacks {some(less)}"] * bool(less)
+            message = f"its tag rules are not those of {fleet.name(other)}: it {' and '.join(how)}"
+            span = found[more[0]].span if more else next(iter(found.values())).span
+            yield _hit(number, "cluster", message, span, "write the same rules in each cluster that is to have them")
 
 
 @warning("GP835", when=When.FLEET)(

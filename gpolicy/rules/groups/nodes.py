@@ -19,10 +19,9 @@ from gpolicy.policy.model import Declared, GroupPolicy, unlikely, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.resolve.desired import is_glob, matches
-from gpolicy.rules.shared import GROUP, SILVER, WILDCARD, nodes_like, repeated, show, unknown_in_sets
+from gpolicy.rules.shared import ALL_THAT_COME, GROUP, SILVER, WILDCARD, nodes_like, repeated, show, unknown_in_sets
 
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
-_ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 MOST_LOOKED_AT: Final = 1_000_000
 MOST_COMPARED: Final = 50_000
@@ -70,7 +69,7 @@ def pattern_without_node(context: Context) -> Iterator[Hit]:
             if not any(matches(entry.value, name) for name in known):
                 message = f"no node of the cluster matches {entry.value}"
                 yield hit(declared, message, entry.span, "correct the pattern, or add the nodes first")
-            elif not any(map(_ALL_THAT_COME.search, _BRACKETS.findall(entry.value))):
+            elif not any(map(ALL_THAT_COME.search, _BRACKETS.findall(entry.value))):
                 lacking = [name for name in written_out(entry.value) or () if name not in known]
                 if lacking:
                     message = f"{entry.value} lists {some(lacking)}, which the cluster does not have"
@@ -336,7 +335,7 @@ def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str,
 @warning("GP613", when=When.NO_STATE | When.WHOLE)(
     summary="A node set names nodes that are in no group of the policy, though every group names its nodes.",
     rationale="Each node is in a group. Most likely the name or pattern is misspelt, so the set matches no node,"
-    " and the intended node does not get its values.",
+    " and the intended node does not get its values. app0[5-8] lists four nodes; app0[1-9] is about all that come.",
     **show(f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [….example.org]\n', bad="nod1", good="node1"),
 )
 def node_in_no_group(context: Context) -> Iterator[Hit]:

@@ -59,6 +59,9 @@ def dynamic_resync_without_plan(context: Context) -> Iterator[Hit]:
             yield conflict(context, declared, message, hint, plan, dynamic)
 
 
+_LEAST_MOST: Final = 250  # KiB/s: DRBD takes no smaller c-max-rate
+
+
 @error("GP121", _SOURCE, When.MORE_WITH_STATE)(
     summary="The minimum resync rate is above the maximum.",
     rationale="DRBD's controller cannot keep both bounds. Ganeti does not check them.",
@@ -69,6 +72,8 @@ def resync_rates_reversed(context: Context) -> Iterator[Hit]:
         if low.number > high.number:  # a resync never needs a GiB a second
             message = f"c-min-rate {low.value} KiB/s is above c-max-rate {high.value} KiB/s"
             hint = "swap the two" if low.leaf and high.leaf else "declare both"
+            if high.number < _LEAST_MOST:
+                hint = f"write c-max-rate with its unit: is {high.number:g}M meant?"
             hint = f"Did you mean `{low.number / (1 << 20):g}M`?" if low.number >= 1 << 20 else hint
             yield conflict(context, declared, message, hint, low, high)
 

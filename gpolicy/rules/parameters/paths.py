@@ -235,7 +235,9 @@ def allocator_unlikely(context: Context) -> Iterator[Hit]:
 def _hail_hint(name: str, value: str | None) -> str:
     """Return what to write in place of a parameter that hail does not take."""
     if name not in _TAKES:
-        return did_you_mean_one_of(name.lstrip("-"), "options", _TAKES)
+        hint = did_you_mean_one_of(name.lstrip("-"), "options", _TAKES)
+        near = next((word for word in _TAKES if f"`{word}`" in hint and _TAKES[word] is Takes.NOTHING), None)
+        return f"write `{near}: null`" if near and value is not None else hint
     if _TAKES[name] is Takes.NOTHING and value is not None:
         return "leave it out" if value == "false" else f"write `{name}: null`, which Ganeti passes without a value"
     return "write its value as a text" if _TAKES[name] is Takes.REQUIRED and value is None else ""

@@ -235,12 +235,20 @@ def spec_touch(context: Context) -> Iterator[Hit]:
 
 
 def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> bool:
-    """Whether two specs have no more in common than the end of one and the beginning of the other in a parameter."""
-    return any(
-        low == high
+    """Whether two specs have no more in common than the end of one and the beginning of the other.
+
+    That of memory, CPUs and disk, where they differ in these: in the other parameters most specs allow the same.
+    """
+    differing = [
+        name
+        for name in region
+        if (first.minimum[name], first.maximum[name]) != (second.minimum[name], second.maximum[name])
+    ]
+    main = [name for name in differing if name in ("memory-size", "cpu-count", "disk-size")]
+    return all(
+        region[name][0] == region[name][1]
         and (first.maximum[name] == second.minimum[name] or second.maximum[name] == first.minimum[name])
-        and (first.minimum[name], first.maximum[name]) != (second.minimum[name], second.maximum[name])
-        for name, (low, high) in region.items()
+        for name in main or differing
     )
 
 
@@ -254,7 +262,7 @@ def spec_contained(context: Context) -> Iterator[Hit]:
         inner, outer = (second, first) if first.contains(second) else (first, second)
         if outer.contains(inner) and not inner.same_as(outer):
             message = f"{inner.title} lies inside {outer.title}: it allows nothing more"
-            hint = "remove it, or let the other end below its minimum, or begin above its maximum, in one parameter"
+            hint = "correct the bounds of one of the two; remove it only if it is meant to allow nothing more"
             yield hit(declared, message, inner.span, hint, outer.here)
 
 

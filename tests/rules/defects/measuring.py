@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from tests.rules.defects import (  # noqa: F401 (each registers its defects)
 )
 from tests.rules.defects.bases import good_policies
 from tests.rules.defects.seeding import DEFECTS, MOST_SEEDS, Base, Defect, chosen
+from tests.rules.hints import healed
 from tests.rules.run_rules import TODAY, check
 
 
@@ -103,6 +105,30 @@ def mutants(directory: Path, most: int = MOST_SEEDS) -> list[Mutant]:
             result.append(Mutant(kind, base.name, seed.where, new))
             _write(home, {file: base.texts[file] for file in changed})
     return result
+
+
+def cures(directory: Path, most: int = MOST_SEEDS) -> Iterator[tuple[str, bool]]:
+    """Do what the first finding of each mutant says; yield the order, and whether it heals and brings nothing new."""
+    bases = good_policies()
+    for base in bases:
+        _write(directory / base.name, base.texts)
+    before = {base.name: {_key(finding) for finding in _serious(directory / base.name)} for base in bases}
+    for kind in DEFECTS:
+        for base, seed in chosen(kind, bases, most):
+            home, changed = directory / base.name, seed.files()
+            _write(home, changed)
+            found = [finding for finding in _serious(home) if _key(finding) not in before[base.name]]
+            told = {item.code for finding in found for item in (finding, *finding.consequences)}
+            first = next((finding for finding in found if finding.span is not None), None)
+            file = str(Path(first.span.file).resolve().relative_to(home.resolve())) if first and first.span else ""
+            text = {**base.texts, **changed}.get(file, "")
+            for order, mended in healed(text, first) if first is not None else ():
+                _write(home, {file: mended})
+                after = [finding for finding in _serious(home) if _key(finding) not in before[base.name]]
+                left = [item for item in after if first and _key(item) == _key(first)]
+                yield f"{first.code if first else ''} {order}", not left and all(item.code in told for item in after)
+                _write(home, {file: text})
+            _write(home, {name: base.texts[name] for name in changed if name in base.texts})
 
 
 def sound(base: Base, directory: Path) -> list[Finding]:

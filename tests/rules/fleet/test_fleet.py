@@ -133,6 +133,15 @@ def test_bases_of_bases_make_one_fleet(tmp_path: Path) -> None:
     assert found(text + member("b", "mac_prefix: 'aa:00:00'\n"), tmp_path) == ["GP833"]
 
 
+def test_tag_rules_that_one_member_lacks(tmp_path: Path) -> None:
+    rules = "---\n# {0}/tags.yaml\ngpolicy: v1\nkind: TagRules\nexclusion: [{1}]\n"
+    towns = {"a": "service", "b": "service, tenant", "c": "service"}
+    text = BASE + "".join(member(town) + rules.format(town, names) for town, names in towns.items())
+    (drift,) = hits(text, tmp_path)
+    assert (drift.policy, drift.finding.code) == (1, "GP834")
+    assert "has htools:iextags:tenant" in drift.finding.message
+
+
 def test_a_waiver_of_the_policy_accepts_it(tmp_path: Path) -> None:
     ratios = {"a": 4, "b": 8, "c": 4}
     text = BASE + "".join(member(town, f"ipolicy: {{vcpu-ratio: {ratio}}}\n") for town, ratio in ratios.items())
