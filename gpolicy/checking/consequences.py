@@ -18,8 +18,8 @@ from gpolicy.checking.pairs import JUDGES, pair_around
 from gpolicy.checking.rule import Hit, Rule, Same
 from gpolicy.findings import BASE_FILE, Finding, Severity, Span
 
-_EXPLAINS: Final = {rule.info.code: rule.explains for rule in RULES if rule.explains is not None}
-"""How the findings of some rules explain others, by code."""
+_EXPLAINS: Final = {rule.info.code: rule for rule in RULES if rule.explains is not None}
+"""The rules whose findings explain others, by code."""
 _RESULTS: Final = frozenset(rule.info.code for rule in RULES if rule.follows)
 """Rules whose findings are results: of a test, or of a plan. They follow from any wrong value."""
 _VALUES: Final = ("GP1", "GP2", "GP3", "GP4", "GP5", "GP6")
@@ -39,21 +39,19 @@ def folded(found: Sequence[Finding], context: Context) -> list[Finding]:
     """
     settings = context.settings
     causes = _Causes(found, sorted({pair.span for _, pair in context.each_pair()}))
-    following: dict[Finding, list[Finding]] = defaultdict(list)
+    following: dict[Finding, list[Finding]] = {}
     for finding in found:
         first = causes.first(finding)
-        if first is not finding:
-            following[first].append(finding)
+        following.setdefault(first, []).extend([finding] if first is not finding else [])
     result = []
-    for cause in (finding for finding in found if causes.first(finding) is finding):
-        same = following[cause]
+    for cause, same in following.items():
         worst = min((cause, *same), key=lambda item: item.severity.rank)
         if worst.severity is not cause.severity and (settings.severity_of(cause) or settings.severity_of(worst)):
             same.remove(worst)
             result.append(worst)
             worst = cause
         result.append(_with(replace(cause, severity=worst.severity), same))
-    return result
+    return sorted(result, key=Finding.sort_key)
 
 
 class _Causes:
@@ -90,7 +88,7 @@ class _Causes:
         rank = _rank(finding)
         here = (other for place in self._places(finding) for other in self._at[place] if _rank(other) < rank)
         compared = (other for related in finding.related for other in self._at.get(related.span, ()))
-        there = (item for item in compared if item.code in _EXPLAINS and not self._is_compared_by(finding, item))
+        there = (other for other in compared if other.code in _EXPLAINS and finding.span not in _about(other))
         causes = [other for other in (*here, *there) if other is not finding and _is_cause(other, finding)]
         if not causes and finding.code in _RESULTS:
             return self._worst
@@ -104,15 +102,15 @@ class _Causes:
             if pair is not None:
                 yield "pair", pair
 
-    @staticmethod
-    def _is_compared_by(finding: Finding, other: Finding) -> bool:
-        return finding.span in {other.span, *(item.span for item in other.related)}
+
+def _about(finding: Finding) -> set[Span | None]:
+    return {finding.span, *(item.span for item in finding.related)}
 
 
 def _explained(finding: Finding) -> Iterable[Span]:
     """Return the places beside its own at which a finding explains others."""
-    explains = _EXPLAINS.get(finding.code)
-    return (item.span for item in finding.related) if explains is not None and explains.also_related else ()
+    rule = _EXPLAINS.get(finding.code)
+    return (item.span for item in finding.related) if rule is not None and rule.also_related else ()
 
 
 def _is_cause(other: Finding, finding: Finding) -> bool:
@@ -130,11 +128,10 @@ def _is_wrong(finding: Finding) -> bool:
 
 def _rank(finding: Finding) -> tuple[object, ...]:
     """Return a key by which a cause comes before what follows from it: what compares two values comes last."""
-    explains = _EXPLAINS.get(finding.code)
-    compares = finding.related != () and explains is None
-    order = explains.order if explains is not None else _LAST
-    rank = finding.severity.rank
-    return compares, rank, not finding.code.startswith(_TAGS), order, finding.code, finding.sort_key()
+    rule = _EXPLAINS.get(finding.code)
+    compares, order = finding.related != () and rule is None, rule.explains if rule is not None else _LAST
+    is_of_tag = finding.code.startswith(_TAGS)
+    return compares, finding.severity.rank, not is_of_tag, order, finding.code, finding.sort_key()
 
 
 def _with(finding: Finding, following: Iterable[Finding]) -> Finding:

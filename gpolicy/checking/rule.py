@@ -45,34 +45,6 @@ class Same(Enum):
     PLACE = "place"
 
 
-@dataclass(frozen=True, slots=True)
-class Explains:
-    """The findings of a rule tell what is most likely wrong, and others at the same place only follow from it.
-
-    Of two such findings at one place, the one of the least `order` counts. `also_related`: the cause may also be the
-    other value that they name.
-    """
-
-    order: int
-    also_related: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SilentAfter:
-    """After which findings a rule that runs last is not asked: errors of the families `errors`.
-
-    With `missing` also whatever these families say of names that nothing has.
-    """
-
-    errors: tuple[str, ...] = ()
-    missing: bool = False
-
-    def silences(self, finding: Finding) -> bool:
-        """Return whether a finding is one of these."""
-        is_bad = finding.severity is Severity.ERROR or (self.missing and finding.missing != "")
-        return is_bad and finding.code.startswith(self.errors)
-
-
 class When(Flag):
     """When a rule runs, and with what it finds more. Without one of these it always runs.
 
@@ -101,19 +73,22 @@ class Rule:
     """One rule: its documentation, and the function that yields what is wrong with a policy, or with a `Fleet`.
 
     The function gets the parameters of the rule by name. One mistake makes one finding. By these the checker leaves
-    out what only follows from another finding: `explains` what follows from those of this rule; `follows`: its own
-    are results of the whole policy, and follow from any wrong value; `silent_after` those after which a rule that runs
-    last is not asked; `better` the codes of rules that say the same more exactly, by what the hits share: `Same`, or
-    the guard that they repeat. `unless_declared`: where the policy declares all these, a state shows no more.
+    out what only follows from another finding. `explains`: those of this rule tell what is most likely wrong, and
+    others at the same place follow from it; of two such findings the one with the lesser number counts.
+    `also_related`: the cause may also be the other value that they name. `follows`: its own are results of the whole
+    policy, and follow from any wrong value. `silent_after`: the families after whose errors a rule that runs last is
+    not asked. `better`: the codes of rules that say the same more exactly, by what the hits share: `Same`, or the
+    guard that they repeat. `unless_declared`: where the policy declares all these, a state shows no more.
     """
 
     info: RuleInfo
     find: Callable[..., Iterable[Hit]]
     when: When
     unless_declared: tuple[Path, ...] = ()
-    explains: Explains | None = None
+    explains: int | None = None
+    also_related: bool = False
     follows: bool = False
-    silent_after: SilentAfter = SilentAfter()
+    silent_after: tuple[str, ...] = ()
     better: tuple[tuple[Same | str, tuple[str, ...]], ...] = ()
 
     def check(self, context: Context, found: Sequence[Finding] = ()) -> Iterator[Hit]:
@@ -167,9 +142,10 @@ class _How(TypedDict, total=False):
     """What a rule may have beside its documentation: see `Rule`."""
 
     unless_declared: tuple[Path, ...]
-    explains: Explains
+    explains: int
+    also_related: bool
     follows: bool
-    silent_after: SilentAfter
+    silent_after: tuple[str, ...]
     better: tuple[tuple[Same | str, tuple[str, ...]], ...]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context, name_of
 from gpolicy.checking.node_limits import excesses_by_group, own_pool
 from gpolicy.checking.pairs import amount
-from gpolicy.checking.rule import Hit, Same, SilentAfter, When, error, hit, see, warning
+from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import NO_PLAN, RuleParameter, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Measure
@@ -37,8 +37,6 @@ _GUARDED: Final = (
 )
 _PLANNED: Final = When.STATE | When.WHOLE | When.NO_PLAN
 """When rules about the plan that a policy leads to run."""
-_NO_ERROR: Final = SilentAfter(errors=("GP",))
-"""An error stands in the way of a plan."""
 _BETTER_THAN_GUARDS: Final = (
     ("expressible", ("GP101", "GP102")),
     ("templates-enabled", ("GP301", "GP308")),
@@ -72,7 +70,7 @@ def _verdicts(context: Context) -> list[tuple[Guard, GuardResult]]:
     " overrides the guard. A guard that fails without any change stops every plan.",
     **show(_GUARDED, bad="1", good="5"),
     follows=True,
-    silent_after=_NO_ERROR,
+    silent_after=("GP",),
 )
 def guard_stops_plan(context: Context) -> Iterator[Hit]:
     for guard, verdict in context.once(_verdicts):
@@ -93,7 +91,7 @@ def guard_stops_plan(context: Context) -> Iterator[Hit]:
     " hbal calls policy-violating. Where guards limit `newly_violating`, it is reported if one of them would stop"
     " the plan.",
     **show(group_with(spec("some", "… 16G", "1 16", "1G 1T", "1 8")), bad="8G", good="1G"),
-    silent_after=_NO_ERROR,
+    silent_after=("GP",),
 )
 def instances_violate(context: Context) -> Iterator[Hit]:
     violating = context.once(_violating)
@@ -198,7 +196,7 @@ def _in_racks(first: str, second: str) -> str:
     " each of them, and the moves that cure it.",
     **show(_in_racks("a", "…"), bad="a", good="b"),
     better=((Same.PLACE, ("GP507", "GP518", "GP519")),),  # they say the same of all instances
-    silent_after=_NO_ERROR,
+    silent_after=("GP",),
 )
 def placed_against_tags(context: Context) -> Iterator[Hit]:
     if not context.tags and not context.policy.owned:

@@ -11,7 +11,7 @@ from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, VCPU_RAT
 from gpolicy.checking.in_force import in_force, of_cluster
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_in
 from gpolicy.checking.pairs import amount
-from gpolicy.checking.rule import Explains, Hit, When, error, hit, information, warning
+from gpolicy.checking.rule import Hit, When, error, hit, information, warning
 from gpolicy.cluster.volume_pools import matches
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Level
@@ -277,7 +277,8 @@ def _shared(context: Context, pool: VolumePool, node: LiveNode) -> tuple[str, st
     rationale="The design is for plain and drbd, but Ganeti implements it for plain only: creating another disk"
     " fails, and verify reports existing ones as errors.",
     **show(f"{EXCLUSIVE}ipolicy: {{disk-templates: […]}}\n", bad="plain, drbd", good="plain"),
-    explains=Explains(order=9, also_related=True),
+    explains=9,
+    also_related=True,
 )
 def template_not_exclusive(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
@@ -293,7 +294,8 @@ def template_not_exclusive(context: Context) -> Iterator[Hit]:
     summary="Exclusive storage is on, but plain is not allowed.",
     rationale="No instance with a disk can be created.",
     **show(f"{EXCLUSIVE}ipolicy: {{disk-templates: […]}}\n", bad="diskless", good="diskless, plain"),
-    explains=Explains(order=8, also_related=True),
+    explains=8,
+    also_related=True,
 )
 def exclusive_without_plain(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):

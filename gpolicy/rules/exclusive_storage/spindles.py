@@ -30,7 +30,7 @@ from gpolicy.checking.node_limits import (
     total_of,
 )
 from gpolicy.checking.pairs import Pair, amount, comparable
-from gpolicy.checking.rule import Explains, Hit, When, error, hit, information, see, warning
+from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.amounts import SIZE_STEP_MIB
 from gpolicy.ganeti.parameter import Path
@@ -208,7 +208,8 @@ def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
     rationale="Spindles are an instance's own physical volumes only with exclusive storage. Without it, disks"
     " share all volumes, and spindle-use is a number that an instance states (default 1).",
     **show(f"…{HARDWARE}{WHOLE_NODES}{FULL}", bad=DEDICATED, good=EXCLUSIVE),
-    explains=Explains(order=10, also_related=True),
+    explains=10,
+    also_related=True,
 )
 def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
     for group in context.groups:
@@ -317,7 +318,8 @@ def share_fits_less_often(context: Context) -> Iterator[Hit]:
     rationale="Instances do not get what hv_state and disk_state keep, so little or nothing is left for them."
     " Most likely a unit or a digit is wrong.",
     **show(f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: …}}\n", bad="256G", good="6G, mem_hv: 1G, cpu_node: 2"),
-    explains=Explains(order=6, also_related=True),
+    explains=6,
+    also_related=True,
 )
 def node_keeps_everything(context: Context) -> Iterator[Hit]:
     reported: set[Span] = set()

@@ -11,7 +11,7 @@ from typing import Final
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context, name_of, texts
 from gpolicy.checking.in_force import ALLOC_POLICY, CLOSED, is_closed, of_cluster
 from gpolicy.checking.pairs import comparable
-from gpolicy.checking.rule import Explains, Hit, When, error, hit, see, warning
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Related
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.files import SUFFIXES
@@ -48,7 +48,7 @@ def uuid_shaped_name(context: Context) -> Iterator[Hit]:
     rationale="Ganeti takes such a name for another group, and people confuse the two. RAPI addresses a group by"
     " its name in a path: a slash ends it, and blanks at its ends get lost on command lines.",
     **show(f"{GROUP}---\n…", bad=GROUP.replace("gold", "Gold"), good=SILVER),
-    explains=Explains(order=3),
+    explains=3,
 )
 def group_name_unlikely(context: Context) -> Iterator[Hit]:
     first: dict[str, GroupPolicy] = {}

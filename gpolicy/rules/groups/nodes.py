@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final
 
 from gpolicy.checking.context import Context, name_of
-from gpolicy.checking.rule import Explains, Hit, When, error, hit, see, warning
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import share_nodes
 from gpolicy.findings import AMBIGUOUS, Related
 from gpolicy.ganeti.parameter import Level
@@ -44,7 +44,7 @@ def _lists(context: Context) -> list[tuple[Declared, Sequence[Located[str]]]]:
     rationale="A node is in exactly one group, and the policy does not say in which. With a cluster at hand the"
     " same mistake is GP702.",
     **show(f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [….example.org]\n", bad="node1", good="node2"),
-    explains=Explains(order=0),
+    explains=0,
 )
 def node_named_twice(context: Context) -> Iterator[Hit]:
     named = [(group, node) for group in context.groups for node in group.nodes or () if not is_glob(node.value)]
@@ -219,7 +219,7 @@ def _could_meet(patterns: list[str], groups: list[str]) -> tuple[list[tuple[int,
     " a pattern that matches it says nothing new: one of the two is not what is meant.",
     **show(f'{GROUP}nodes: ["node….example.org"]\n', bad="{1..4}", good="[1-4]"),
     fix="Reverses an empty range: 4-1 becomes 1-4.",
-    explains=Explains(order=2),
+    explains=2,
 )
 def pattern_unlikely(context: Context) -> Iterator[Hit]:
     left = MOST_LOOKED_AT

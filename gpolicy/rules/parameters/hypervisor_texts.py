@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.checking.context import Context, texts
-from gpolicy.checking.rule import Explains, Hit, hit, warning
+from gpolicy.checking.rule import Hit, hit, warning
 from gpolicy.findings import Span
 from gpolicy.ganeti import vocabulary
 from gpolicy.ganeti.parameter import Path, Reach, Type
@@ -214,7 +214,7 @@ def _unlike(written: str, words: _Words) -> str:
     rationale="Ganeti takes every letter for a part of the text: `none` is then the name of a bridge, a pool or an"
     ' allocator, and "web " is not web. Write "" where nothing is meant, and leave out what is to stay as it is.',
     **show(f"{CLUSTER}default_iallocator: …\n", bad="none", good='""'),
-    explains=Explains(order=1),
+    explains=1,
 )
 def text_slip(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_TEXTS):

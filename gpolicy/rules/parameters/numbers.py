@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context, number
 from gpolicy.checking.in_force import in_force, places, value_of
 from gpolicy.checking.pairs import Pair, comparable
-from gpolicy.checking.rule import Explains, Hit, When, hit, information, warning
+from gpolicy.checking.rule import Hit, When, hit, information, warning
 from gpolicy.findings import RuleParameter, Span
 from gpolicy.ganeti.amounts import SENSIBLE, SensibleRange, is_without_limit
 from gpolicy.ganeti.parameter import Parameter, Path, Type
@@ -53,7 +53,7 @@ _FILLED: Final = (
     " parameters has the sensible range of each. A size below 1024 without a unit is also reported if sizes beside"
     " it have a unit: written as 512M, it is clear.",
     **show(f"{GROUP}hv_state:\n  kvm: {{mem_node: …}}\n", bad="4", good="4G"),
-    explains=Explains(order=4),
+    explains=4,
 )
 def number_unlikely(context: Context) -> Iterator[Hit]:
     for path, leaves in context.declared_at.items():
@@ -187,7 +187,7 @@ def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
     " not look at spindle-ratio.",
     **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="0.25", good="0.95"),
     parameters=(RuleParameter("least", 0.75, "Report a ratio below this.", least=0),),
-    explains=Explains(order=7),
+    explains=7,
 )
 def ratio_below_one(context: Context, least: float) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_USED):

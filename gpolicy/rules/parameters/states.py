@@ -9,7 +9,7 @@ from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, name_of, numb
 from gpolicy.checking.in_force import declared_for, groups_where, of_cluster
 from gpolicy.checking.node_limits import volume_group
 from gpolicy.checking.pairs import amount
-from gpolicy.checking.rule import Explains, Hit, When, hit, information, see, warning
+from gpolicy.checking.rule import Hit, When, hit, information, see, warning
 from gpolicy.findings import Related, RuleParameter
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
@@ -153,7 +153,7 @@ def state_beyond_total(context: Context) -> Iterator[Hit]:
     " with hv_state and disk_state where they are declared.",
     bad=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
     good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
-    explains=Explains(order=8),
+    explains=8,
 )
 def state_beyond_hardware(context: Context) -> Iterator[Hit]:
     own_group = volume_group(context)

@@ -11,7 +11,7 @@ from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, C
 from gpolicy.checking.in_force import groups_where, in_force
 from gpolicy.checking.node_limits import excesses_by_group, kept_by_node, kept_disk, promised_size
 from gpolicy.checking.pairs import JUDGES, amount, comparable, pair_around
-from gpolicy.checking.rule import Explains, Hit, When, error, hit, see, warning
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import Finding, Related, RuleParameter, Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
@@ -91,7 +91,7 @@ def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
         ),
         RuleParameter("most", 256 * 1024, "Report more memory for each CPU, in MiB.", least=1, most=1024**3),
     ),
-    explains=Explains(order=5),
+    explains=5,
 )
 def hardware_unlikely(context: Context, least: float, most: float) -> Iterator[Hit]:
     yield from _spindles(context)

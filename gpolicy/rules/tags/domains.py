@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context, texts
 from gpolicy.checking.in_force import of_cluster
-from gpolicy.checking.rule import Explains, Hit, When, hit, warning
+from gpolicy.checking.rule import Hit, When, hit, warning
 from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import Fix, RuleParameter, Span
 from gpolicy.ganeti.parameter import Level
@@ -256,7 +256,7 @@ def _is_mistyped(tag: str, other: str) -> bool:
     " letter by letter. With another spelling the node is in no domain, or in one of its own (rack:A is not rack:a,"
     " and rack:01 not rack:1), and no tool reports it.",
     **show(f'{OWNING}{LEFT_NODE}["rack:a", "…"]\n', bad="rack-b", good="reck-b:c"),
-    explains=Explains(order=1),
+    explains=1,
 )
 def tag_almost_in_domain(context: Context) -> Iterator[Hit]:
     names = Names(domains_of_nodes(context).keys() - misspelt_domains(context))
