@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from typing import Final
 
-from gpolicy.printable import clipped
+from gpolicy.printable import clipped, count
 
 HOUSE: Final = "house/"
 """Before the names of house rules, which have one code together."""
@@ -90,7 +90,8 @@ class Fix:
 class Finding:
     """One problem, with the code and name of its rule.
 
-    `missing` is the name that nothing has, with its kind (`group gold`): all references to it are one problem.
+    `missing` is the name that nothing has, with its kind (`group gold`), or what else several findings are about
+    together: they are one problem.
     `consequences` are other findings that most likely only follow from this one; they have none themselves.
     """
 
@@ -106,6 +107,14 @@ class Finding:
     consequences: tuple[Finding, ...] = field(default=(), compare=False)
 
     @property
+    def more(self) -> str:
+        """How much follows from the finding, in words, for forms that do not show it; empty for nothing."""
+        number = len(self.consequences)
+        return (
+            f" ({count(number, 'more finding')} {'follows' if number == 1 else 'follow'} from this)" if number else ""
+        )
+
+    @property
     def places(self) -> tuple[Related, ...]:
         """The other places of the finding, with those of its consequences."""
         return (*self.related, *(Related(item.span, item.message) for item in self.consequences if item.span))
@@ -119,6 +128,13 @@ class Finding:
     def key(self) -> str:
         """What tells its rule from all others: the code; of a house rule the name."""
         return rule_key(self.code, self.name)
+
+
+def told(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield findings, each with those that only follow from it behind it."""
+    for finding in findings:
+        yield finding
+        yield from finding.consequences
 
 
 def rule_key(code: str, name: str) -> str:

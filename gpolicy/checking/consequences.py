@@ -14,19 +14,22 @@ from typing import Final
 
 from gpolicy.checking.catalogue import RULES
 from gpolicy.checking.context import Context
-from gpolicy.checking.pairs import JUDGES, pair_around
+from gpolicy.checking.pairs import JUDGES
 from gpolicy.checking.rule import Hit, Rule, Same
 from gpolicy.findings import BASE_FILE, Finding, Severity, Span
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
 _EXPLAINS: Final = {rule.info.code: rule for rule in RULES if rule.explains is not None}
 """The rules whose findings explain others, by code."""
 _RESULTS: Final = frozenset(rule.info.code for rule in RULES if rule.follows)
-"""Rules whose findings are results: of a test, or of a plan. They follow from any wrong value."""
-_VALUES: Final = ("GP1", "GP2", "GP3", "GP4", "GP5", "GP6")
+"""Rules whose findings are results: of a test, or of a plan. They follow from any wrong value that counts."""
 _USING: Final = "GP8"  # the family of guards and tests, which use what others declare
 _TAGS: Final = "GP5"  # the family that knows more of a tag than that it is mistyped
 _ALONE: Final = "GP9"  # the family of waivers and house rules, each of which stands for itself
-_BREAKS: Final = ("GP002", "GP003")  # after these the rest of a file may mean something else
+_BREAKS: Final = ("GP002", "GP003")  # after these the rest of a document may mean something else
+_DECIDING: Final = ("GP114", "GP148", "GP151", "GP152", "GP153", "GP154", "GP2", "GP3", "GP4", "GP5", "GP6")
+"""Rules and families about what the allocator counts with."""
+_ONE_THING: Final = dict.fromkeys(("disk-size", "disk-count", "spindle-use"), "disks")
 _LAST: Final = 99
 _MOST_AT_ONE_PLACE: Final = 8  # findings that are looked at for a cause
 
@@ -38,7 +41,7 @@ def folded(found: Sequence[Finding], context: Context) -> list[Finding]:
     say how severe one of the two is, the worst stays beside the cause.
     """
     settings = context.settings
-    causes = _Causes(found, sorted({pair.span for _, pair in context.each_pair()}))
+    causes = _Causes(found, context)
     following: dict[Finding, list[Finding]] = {}
     for finding in found:
         first = causes.first(finding)
@@ -47,18 +50,26 @@ def folded(found: Sequence[Finding], context: Context) -> list[Finding]:
     for cause, same in following.items():
         worst = min((cause, *same), key=lambda item: item.severity.rank)
         if worst.severity is not cause.severity and (settings.severity_of(cause) or settings.severity_of(worst)):
-            same.remove(worst)
-            result.append(worst)
+            result += [item for item in same if item.severity.rank < cause.severity.rank]
             worst = cause
-        result.append(_with(replace(cause, severity=worst.severity), same))
+        below = [item for item in same if item.severity.rank >= worst.severity.rank]
+        result.append(_with(replace(cause, severity=worst.severity, consequences=()), below))
     return sorted(result, key=Finding.sort_key)
 
 
 class _Causes:
     """From which of the others each finding follows."""
 
-    def __init__(self, found: Sequence[Finding], pairs: Sequence[Span]) -> None:
-        self._pairs = pairs
+    def __init__(self, found: Sequence[Finding], context: Context) -> None:
+        judged = context.each_pair() if any(finding.code in JUDGES for finding in found) else ()
+        self._sizes = {
+            pair.at(end, name): (pair.span, _ONE_THING.get(name, name))
+            for _, pair in judged
+            for end in ("min", "max")
+            for name in SPEC_PARAMETERS
+        }
+        self._first_result = {item.code: item for item in reversed(found) if item.code in _RESULTS}
+        self._documents = [item.value_span(()) for item in context.policy.documents]
         self._told = {(item.span, item.message): finding for finding in found for item in finding.consequences}
         wrong = [item for item in found if item.code not in _RESULTS and _is_wrong(item)]
         self._worst = min(wrong, key=lambda item: item.severity.rank, default=None)
@@ -72,7 +83,7 @@ class _Causes:
     def first(self, finding: Finding) -> Finding:
         """Return the finding that another one follows from in the end; itself if it stands for itself."""
         seen = [finding]
-        while (cause := self._cause(seen[-1])) is not None:
+        while (cause := self._cause(seen[-1])) is not None and cause is not seen[-1]:
             if cause in seen:  # a circle
                 return min(seen[seen.index(cause) :], key=_rank)
             seen.append(cause)
@@ -80,10 +91,10 @@ class _Causes:
 
     def _cause(self, finding: Finding) -> Finding | None:
         told = self._told.get((finding.span, finding.message))
-        if told is not None:
+        if told is not None and _is_cause(told, finding):
             return told
         broken = self._breaks.get(finding.span.file) if finding.span and finding.code.startswith("GP01") else None
-        if broken is not None and broken.sort_key() < finding.sort_key():
+        if broken is not None and broken is not finding and self._together(broken, finding):
             return broken
         rank = _rank(finding)
         here = (other for place in self._places(finding) for other in self._at[place] if _rank(other) < rank)
@@ -91,16 +102,24 @@ class _Causes:
         there = (other for other in compared if other.code in _EXPLAINS and finding.span not in _about(other))
         causes = [other for other in (*here, *there) if other is not finding and _is_cause(other, finding)]
         if not causes and finding.code in _RESULTS:
-            return self._worst
+            return self._worst or self._first_result[finding.code]  # itself, if it is the first
         return min(causes, key=_rank, default=None)
 
     def _places(self, finding: Finding) -> Iterator[object]:
-        """Yield where a finding is: its place, and the pair whose sizes it compares with a node, as one thing."""
+        """Yield where a finding is: its place, and what it compares with a node: memory, CPUs or disks of one pair."""
         if finding.span is not None:
             yield finding.span
-            pair = pair_around(finding.span, self._pairs) if finding.code in JUDGES else None
-            if pair is not None:
-                yield "pair", pair
+            if finding.code in JUDGES and finding.span in self._sizes:
+                yield self._sizes[finding.span]
+
+    def _together(self, one: Finding, other: Finding) -> bool:
+        """Return whether two findings are in one document."""
+        within = [{place for place in self._documents if _is_in(item.span, place)} for item in (one, other)]
+        return not within[0].isdisjoint(within[1])
+
+
+def _is_in(span: Span | None, place: Span) -> bool:
+    return span is not None and span.file == place.file and span.lies_within(place)
 
 
 def _about(finding: Finding) -> set[Span | None]:
@@ -117,12 +136,14 @@ def _is_cause(other: Finding, finding: Finding) -> bool:
     """Return whether one may follow from the other: what one rule says twice of one place are two things."""
     if (other.code, other.span) == (finding.code, finding.span) or _ALONE in (other.code[:3], finding.code[:3]):
         return False
+    if other.code in _RESULTS:
+        return False
     return other.severity is not Severity.INFO
 
 
 def _is_wrong(finding: Finding) -> bool:
     """Return whether a value of the policy is wrong, or most likely is."""
-    is_likely = finding.severity is Severity.WARNING and finding.code.startswith(_VALUES)
+    is_likely = finding.severity is Severity.WARNING and finding.code.startswith(_DECIDING)
     return is_likely or (finding.severity is Severity.ERROR and not finding.code.startswith(_ALONE))
 
 
@@ -176,6 +197,7 @@ def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Fin
     result: dict[Finding, list[Finding]] = {}
     for same in together.values():
         first = min(same, key=lambda finding: (finding.severity.rank, finding.code.startswith(_USING)))  # else by place
-        others = [finding for finding in same if finding != first]
-        result.setdefault(_with(first, others), []).extend(same)  # policies that share a base share its findings
+        more = [finding for finding in same if finding != first]
+        more += [item for finding in same if finding == first for item in finding.consequences]
+        result.setdefault(_with(first, more), []).extend(same)  # policies that share a base share its findings
     return result

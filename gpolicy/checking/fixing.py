@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, starmap
 from typing import Final
 
-from gpolicy.findings import Edit, Finding, Severity, Span
+from gpolicy.findings import Edit, Finding, Severity, Span, told
 from gpolicy.policy.source_file import Files
 
 MOST_CHECKS: Final = 200
@@ -61,7 +61,7 @@ class _Rounds:
         self.original = {name: file.text for name, file in now.files.items()}
         self.seen.add(frozenset())
         while self.checks < MOST_CHECKS:
-            batch = without_overlap(finding for finding in now.findings if self._is_wanted(finding, now))
+            batch = without_overlap(finding for finding in told(now.findings) if self._is_wanted(finding, now))
             if not batch:
                 break
             now = self._accept(batch, now) or now
@@ -106,7 +106,8 @@ def _key(finding: Finding) -> tuple[object, ...]:
 
 def _errors(look: CheckResult) -> tuple[int, ...]:
     """Return how many findings say that a file cannot be read, that its structure is wrong, and all errors."""
-    codes = [finding.code for finding in look.findings if finding.severity is Severity.ERROR]
+    errors = (item for item in told(look.findings) if item.severity is Severity.ERROR)
+    codes = [item.code for item in errors if all(more.severity is not Severity.ERROR for more in item.consequences)]
     return tuple(sum(code.startswith(begin) for code in codes) for begin in ("GP00", "GP0", ""))
 
 

@@ -18,7 +18,7 @@ from gpolicy.checking.rule import Hit
 from gpolicy.checking.settings_tables import NONE, Overrides, settings_for, settings_of_each
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, RequestError
-from gpolicy.findings import Accepted, Finding, Severity, by_place
+from gpolicy.findings import Accepted, Finding, Severity, by_place, told
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import FileToWrite, real_path
 from gpolicy.policy.files import boundary
@@ -164,7 +164,7 @@ def report_together(checked: Sequence[Checked]) -> CheckReport:
     found = one_for_each_missing(*(item.findings for item in checked))
     failing = {one for item in checked for one in item.findings if item.settings.fails(one)}
     findings = by_place(found)
-    edited = [{edit.span.file for edit in finding.fix.edits} for finding in findings if finding.fix is not None]
+    edited = [{edit.span.file for edit in finding.fix.edits} for finding in told(findings) if finding.fix is not None]
     editable = frozenset(editable_files(item.policy for item in checked) if edited else ())
     return CheckReport(
         findings=findings,

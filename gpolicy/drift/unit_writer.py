@@ -16,7 +16,7 @@ from typing import Final
 from gpolicy.checking.repository import check_by_settings
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
-from gpolicy.findings import Finding, Severity
+from gpolicy.findings import Finding, Severity, told
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.opening import real_path
 from gpolicy.plan.change import MEMBERSHIP, TAGS
@@ -137,10 +137,10 @@ def _errors(policy: Policy) -> int:
 
 def _worse(before: Sequence[Finding], after: Sequence[Finding]) -> str:
     """Return the first finding of a kind of which there are more than before."""
-    counts = Counter((item.key, item.severity) for item in after)
-    counts.subtract((item.key, item.severity) for item in before)
-    known = {(item.key, item.message) for item in before}
-    more = [item for item in after if counts[item.key, item.severity] > 0]
+    counts = Counter((item.key, item.severity) for item in told(after))
+    counts.subtract((item.key, item.severity) for item in told(before))
+    known = {(item.key, item.message) for item in told(before)}
+    more = [item for item in told(after) if counts[item.key, item.severity] > 0]
     new = next((item for item in more if (item.key, item.message) not in known), more[0] if more else None)
     return f"check would find {new.code} {new.name}: {new.message}" if new else ""
 

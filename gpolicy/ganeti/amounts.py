@@ -274,7 +274,7 @@ class SensibleRange:
             return ""
         meant, unit = min(found, key=lambda item: abs(math.log(item[0] / usual))) if usual > 0 else found[0]
         written = self.shown(meant).removesuffix("/s") if self.unit in (MIB, KIB_PER_SECOND) else _plain(meant)
-        return f"{_plain(number)} {unit} is written {written}"
+        return f"write {written}, if {_plain(number)} {unit} {'are' if number != 1 else 'is'} meant"
 
 
 def _plain(number: float) -> str:

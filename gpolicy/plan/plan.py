@@ -12,7 +12,7 @@ from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import HIDDEN_BY_RAPI, ClusterState
 from gpolicy.cluster.terms import Terms
 from gpolicy.errors import ExitCode, GpolicyError
-from gpolicy.findings import Finding, Severity
+from gpolicy.findings import Finding, Severity, told
 from gpolicy.ganeti.releases import release_of
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed, judge, objections, outlook
 from gpolicy.plan.change import Change, NotCompared, Objection
@@ -54,6 +54,11 @@ class Plan(Procedure):
     part: Part = WHOLE
     left_out: tuple[LeftOut, ...] = ()
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def all_findings(self) -> tuple[Finding, ...]:
+        """The findings, each with those that only follow from it behind it."""
+        return tuple(told(self.findings))
 
     @property
     def serials(self) -> dict[str, int | None]:

@@ -140,7 +140,7 @@ class _Loader:
             if first is not declared and not elsewhere:
                 message = f"the {declared.document.root['kind']} {declared.name!r} is described twice"
                 related = (Related(first.span, "first here"),)
-                hint = "put what belongs to one object into one document, or use extends"
+                hint = "give it another name, or put what belongs to one object into one document"
                 missing = copied(declared.span, first.span)
                 finding = DUPLICATE_OBJECT.finding(message, declared.span, hint=hint, related=related, missing=missing)
                 self._findings.append(finding)

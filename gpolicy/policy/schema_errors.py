@@ -223,6 +223,8 @@ class _Fault:
         near = self._near(key)
         all_known = f"known here: {', '.join(known)}" if len(known) <= 12 else ""
         hint = elsewhere or lost or (f"Did you mean `{near}`?" if near else all_known)
+        if ":" in key and key.partition(":")[0] in known:
+            hint = f"write a blank after the colon: `{key.replace(':', ': ', 1)}`"
         if near and near in document.value(pointer) and not (elsewhere or lost):
             line = document.key_span((*pointer, near)).line
             hint = f"Did you mean `{near}`, which line {line} has already? Keep one of them"
@@ -245,7 +247,9 @@ class _Fault:
     def _near(self, key: str) -> str | None:
         """Return the known key that an unknown one looks like, best one that is required and not there."""
         absent = [name for name in self._schema.get("required", ()) if name not in self._instance]
-        return next((name for name in absent if name[:3] == key[:3]), None) or closest(key, list(self._known))
+        if len(absent) == len(list(self._unknown)) == 1 and absent[0][:3] == key[:3]:
+            return str(absent[0])
+        return closest(key, absent) or closest(key, list(self._known))
 
     def _missing_hint(self, missing: list[str]) -> str:
         if self._pointer and self._pointer[-1] in ("min", "max"):

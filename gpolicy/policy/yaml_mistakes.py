@@ -187,7 +187,9 @@ def _brackets(stop: _Stop) -> _Mistake | None:
         return _Mistake(f"the `{opening}` that opens here is never closed", hint, stop.begin)
     if text.count('"') % 2:
         return _Mistake("a quote is missing on this line", 'write `"` before and after each text in quotes')
-    return _Mistake("a comma is missing between two entries", "write `, ` between them")
+    glob = re.search(r"[\w.-]+\[[\w-]+\][\w.-]*", text)
+    hint = f"quote a pattern: {_in_quotes(glob[0])}" if glob else "write `, ` between them"
+    return _Mistake("a comma is missing between two entries", hint)
 
 
 def _indent(text: str) -> int:
@@ -254,7 +256,9 @@ def _key_without_colon(stop: _Stop) -> _Mistake | None:
     if said := _without_space(line, stop.source.line(line)[:_LONGEST]):
         return said
     word = _without_comment(stop.begun).strip()
-    hint = f"write `{word[:_SHOWN]}: VALUE`; or indent the line, if it continues the text above"
+    key, _, value = word[:_SHOWN].partition(" ")
+    hint = f"write `{key}: {value.strip() or 'VALUE'}`; or indent the line, if it continues the text above"
+    hint = "write `---`, which begins a document" if re.fullmatch("-{1,2}", word) else hint
     return _Mistake("there is no colon after the key", hint, (line, column + len(word)))
 
 

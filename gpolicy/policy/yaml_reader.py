@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 import yaml
@@ -135,6 +136,7 @@ class _Reader:
         self._nodes = 0
         self._open: list[_Open] = []
         self._anchors: dict[str, tuple[Any, Mark, int]] = {}
+        self._lines: dict[str, int] | None = None  # of the anchors of all documents, once one is missing
 
     @property
     def unfinished(self) -> YamlDocument | None:
@@ -191,9 +193,11 @@ class _Reader:
             reason = "refers to itself" if inside else f"has no anchor `&{event.anchor}` above it"
             quote = f'if it is text, quote it: "*{event.anchor}"'
             meant = did_you_mean(event.anchor, self._anchors) if not inside else "write the value out"
-            written = re.search(rf"(?<=[\s\[{{,])&{re.escape(event.anchor)}(?=[\s,\]}}]|$)", self._source.text)
-            if written is not None and not inside:
-                line = self._source.span(*written.span()).line
+            if self._lines is None:
+                found = re.finditer(r"(?<=[\s\[{,])&([^\s,\]}]{1,100})", self._source.text)
+                self._lines = {item[1]: self._source.span(*item.span()).line for item in islice(found, 1000)}
+            line = self._lines.get(event.anchor)
+            if line is not None and not inside:
                 is_above = line < mark[0]
                 where = "in another document" if is_above else "below"
                 reason = f"has its anchor `&{event.anchor}` {where}, in line {line}"

@@ -72,8 +72,11 @@ _STATE_NEEDS: Final = {
     else "With a cluster's state (`--state SRC`) it finds more."
     for rule in RULES
     if rule.when & (When.STATE | When.MORE_WITH_STATE)
+} | {
+    rule.info.code: "It is off unless `select` or `severity` in gpolicy.toml names it, or `select` has `ALL`."
+    for rule in RULES
+    if When.ASKED in rule.when
 }
-_ASKED: Final = {rule.info.code for rule in RULES if When.ASKED in rule.when}
 _EXIT_CODES: Final = "exit-codes"
 ALIKE: Final = 0.75  # `nothing` is not what `no-shrink` means
 _LONGEST_WORD: Final = 100  # that is compared with others
@@ -91,8 +94,6 @@ def rule_blocks(info: RuleInfo) -> Iterator[Block]:
     yield info.rationale
     if need := state_need(info):
         yield need
-    if info.code in _ASKED:
-        yield f'It is off unless `select` names it, or ALL: `select = ["GP", "{info.code}"]` in gpolicy.toml.'
     if info.source != "gpolicy":
         yield f"Source: {info.source}."
     if info.fix:
@@ -107,7 +108,7 @@ def rule_blocks(info: RuleInfo) -> Iterator[Block]:
 
 
 def state_need(info: RuleInfo) -> str:
-    """Return what a rule has of a cluster's state; nothing where it needs none."""
+    """Return what a rule has of a cluster's state, or that it is off; nothing where it always runs alike."""
     return _STATE_NEEDS.get(info.code, "")
 
 

@@ -309,6 +309,7 @@ def _finding(finding: Finding, part: Findings) -> str:
     more = "".join(
         f" *Also:* {item.code}{place(item.span)}: {prose(item.message)}" for item in finding.consequences[:_MOST_ALSO]
     )
+    more += f" and {len(finding.consequences) - _MOST_ALSO} more" if len(finding.consequences) > _MOST_ALSO else ""
     head = f"- **{finding.severity}** {finding.code} {prose(finding.name)}{place(finding.span)}"
     return f"{head}: {prose(finding.message)}{hint}{more}"
 

@@ -85,7 +85,7 @@ def _entry(finding: Finding, path: str, fingerprint: str) -> dict[str, Any]:
     return {
         "type": "issue",
         "check_name": f"{finding.code} {finding.name}",
-        "description": printable(finding.message + hint),
+        "description": printable(finding.message + finding.more + hint),
         "severity": _SEVERITIES[finding.severity],
         "fingerprint": fingerprint,
         "location": {"path": path, "lines": {"begin": finding.span.line if finding.span else 1}},

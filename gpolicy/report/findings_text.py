@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from gpolicy.colour import Painter, Tone, without_colour
-from gpolicy.findings import Accepted, Finding, Severity, Span
+from gpolicy.findings import Accepted, Finding, Severity, Span, told
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import as_text, columns, hanging, printable
 from gpolicy.report.accepted_section import accepted_figure, accepted_section, accepted_words
@@ -16,7 +16,7 @@ from gpolicy.report.answer import Answer, Figure, Findings, Section
 from gpolicy.report.findings_json import summary
 
 MOST_SHOWN: Final = 1000
-"""The greatest number of findings that are shown, the first by place; the others are counted."""
+"""The greatest number of findings that are shown, the worst first; the others are counted."""
 
 WIDTH: Final = 100
 """The columns of a line: a longer sentence is broken, a longer source line is clipped around the error."""
@@ -46,7 +46,8 @@ def findings_text(
     """
     found = sorted(findings, key=lambda finding: (finding.severity.rank, not finding.consequences))  # causes first
     shown = [item for item in found if details or item.severity is not Severity.INFO]
-    notes = ["--details shows what only informs"] if len(shown) < len(found) else []
+    hides = not details and any(item.severity is Severity.INFO for item in told(found))
+    notes = ["--details shows what only informs"] if hides else []
     notes += [f"{fixable} can be fixed by --fix"] if fixable else []
     notes += [f"accepted: {accepted} (--accepted shows them)"] if accepted else []
     summary = f"{looked_at}: {summary_line(found)}" if looked_at else summary_line(found)
@@ -57,7 +58,9 @@ def findings_text(
 def findings_concise(findings: Iterable[Finding], *, locate: Callable[[str], str] = str) -> str:
     """Return findings as compilers write them, one line each, by place."""
     places = ((f"{replace(item.span, file=locate(item.span.file))}: " if item.span else "", item) for item in findings)
-    return as_text(f"{place}{item.severity} {item.code} {item.name}: {item.message}" for place, item in places)
+    return as_text(
+        f"{place}{item.severity} {item.code} {item.name}: {item.message}{item.more}" for place, item in places
+    )
 
 
 def statistics_text(findings: Iterable[Finding]) -> str:
@@ -113,7 +116,7 @@ class _Writer:
             place = f" {item.span if not here else f'line {item.span.line}'}," if item.span else ""
             yield from self._wrapped(f"{self._paint(Tone.STRONG, 'also:')}{place} {item.code}:", item.message, "  ")
         if len(more) > most:
-            yield f"  {len(more) - most} more follow from this; --details shows them"
+            yield f"  and {len(more) - most} more that follow from this; --details shows them"
 
     def _wrapped(self, head: str, text: str, indent: str = "") -> Iterator[str]:
         """Yield the lines of a text behind a head, which is not broken: editors look for it."""

@@ -46,7 +46,7 @@ def findings_github(findings: Iterable[Finding], *, locate: Locate = str) -> str
 
 def finding_annotation(finding: Finding) -> Annotation:
     """Return a finding as an annotation."""
-    message = finding.message + (f"\nhint: {finding.hint}" if finding.hint else "")
+    message = finding.message + finding.more + (f"\nhint: {finding.hint}" if finding.hint else "")
     kind = f"{finding.code} {finding.name}"
     return Annotation(severity=finding.severity, kind=kind, title=kind, message=message, span=finding.span)
 

@@ -321,7 +321,6 @@ _FORMS: Final = (
     ),
     (rf"write .*such as ({_VALUE})(?: or |,|$)", _Edit.write),
     (rf"write a (?:number|port) from ({_VALUE}) to .*$", _Edit.write),
-    (rf".* is written ({_VALUE})$", _Edit.write),
     (r"write a maximum of (\w+)", _Edit.write),
     (rf"write at (?:most|least) ({_VALUE})$", _Edit.write),
     (rf"write ({_VALUE}) or (?:more|less)$", _Edit.write),

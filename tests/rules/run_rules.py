@@ -23,11 +23,6 @@ def check(text: str, directory: Path, *, state: ClusterState | None = None, toda
     return find_mistakes(load_policy(directory), state=state, today=today, forecast=FORECAST)
 
 
-def told(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings together with those that only follow from them."""
-    return [item for one in findings for item in (one, *one.consequences)]
-
-
 def codes(findings: Iterable[Finding]) -> list[str]:
     """Return the codes of findings, in their order."""
     return [finding.code for finding in findings]

@@ -17,7 +17,7 @@ LEAST: Final = 0.97
 """The share of mistakes that must be caught."""
 HEALED: Final = 0.86
 """The share of the orders in hints that, done literally, must heal a seeded mistake and bring nothing new."""
-ALONE: Final = 0.91
+ALONE: Final = 0.9
 """The share of those caught of which exactly one finding must tell."""
 
 

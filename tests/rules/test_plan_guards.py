@@ -9,13 +9,13 @@ import pytest
 
 from gpolicy.checking.repository import check_by_settings
 from gpolicy.cluster.state import ClusterObject, ClusterState
-from gpolicy.findings import Severity
+from gpolicy.findings import Severity, told
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.shared import bounds
-from tests.rules.run_rules import TODAY, check, cluster, codes, told, with_instance, with_resources
+from tests.rules.run_rules import TODAY, check, cluster, codes, with_instance, with_resources
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"

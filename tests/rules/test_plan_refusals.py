@@ -12,14 +12,14 @@ import pytest
 from gpolicy.adopt.adopting import adopt
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, LiveNode
-from gpolicy.findings import Severity
+from gpolicy.findings import Severity, told
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.impact.declared_guards import verdicts_on
 from gpolicy.plan.plan import make_plan
 from gpolicy.plan.projection import prospect
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
-from tests.rules.run_rules import TODAY, told
+from tests.rules.run_rules import TODAY
 
 STATE = read_state(f"snapshot:{Path(__file__).parents[2] / 'policies' / 'two-groups.snapshot.json'}")
 GUARDS = """\

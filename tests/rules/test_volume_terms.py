@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
+from gpolicy.findings import told
 from gpolicy.ganeti.parameter import Values
 from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, WHOLE_NODES, bounds
 from tests.rules.observed_clusters import with_volumes
-from tests.rules.run_rules import check, cluster, codes, told
+from tests.rules.run_rules import check, cluster, codes
 
 OWN: Values = {("volume_group_name",): "xenvg", ("diskparams", "drbd", "metavg"): "xenvg"}
 TWO = cluster({"gold": {}, "silver": {}}, {"n1": "gold", "n2": "gold", "n3": "silver"})

@@ -147,6 +147,7 @@ rename_clash = _of_resolving(RENAME_CLASH, When.STATE | When.WHOLE)
     rationale="Ganeti does not check that. It asks nodes about enabled hypervisors only, so such instances count"
     " as stopped although they run, and none like them can be created.",
     **show(f"{CLUSTER}enabled_hypervisors: […]\n", bad="xen-pvm", good="xen-pvm, kvm"),
+    explains=11,
 )
 def hypervisor_in_use(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_HYPERVISORS)

@@ -69,14 +69,14 @@ def _verdicts(context: Context) -> list[tuple[Guard, GuardResult]]:
     rationale="`gpolicy plan` measures what its changes do to the cluster, and stops there unless `--allow`"
     " overrides the guard. A guard that fails without any change stops every plan.",
     **show(_GUARDED, bad="1", good="5"),
-    follows=True,
     silent_after=("GP",),
 )
 def guard_stops_plan(context: Context) -> Iterator[Hit]:
     for guard, verdict in context.once(_verdicts):
         if not verdict.ok and not (guard.measure is Measure.NEWLY_VIOLATING and context.once(_violating)):  # GP749
             name = guard.name.value
-            hint = f"{verdict.message}; if that is meant, override the guard with gpolicy plan --allow {name}"
+            meant = f"if that is meant, change its limit, or override it with gpolicy plan --allow {name}"
+            hint = f"{verdict.message}; {meant}"
             yield hit(f"guard/{name}", f"guard {name} would stop the plan", guard.span, hint)
     _, built_in = context.once(_all_verdicts)
     for verdict in built_in:

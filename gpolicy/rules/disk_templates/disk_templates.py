@@ -163,6 +163,7 @@ def _declares(context: Context, name: str) -> bool:
     summary="A disk template is to be disabled, but instances of the cluster have disks of it.",
     rationale="Ganeti refuses to disable a template while there is a disk of it.",
     **show(f"{_ENABLED}[…]\n", bad="plain", good="plain, drbd"),
+    explains=12,
 )
 def template_in_use(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_TEMPLATES)

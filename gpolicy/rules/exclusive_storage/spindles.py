@@ -103,7 +103,10 @@ def disk_size_not_whole_spindles(context: Context) -> Iterator[Hit]:
             whole = "a whole physical volume" if volumes == 1 else f"{volumes} whole physical volumes"
             message = f"{pair.title}: a disk of {amount('disk-size', size)} occupies {whole} of"
             message += f" {amount('disk-size', volume.smallest)}"
+            disks = max(pair.maximum["disk-count"], 1)
+            most = volume.largest_disk(max(pair.maximum["spindle-use"] // disks, 1))
             sizes = [volume.largest_disk(count) for count in (volumes - 1, volumes) if count]
+            sizes = [size for size in sizes if pair.minimum["disk-size"] <= size <= most] or sizes
             # sizes that Ganeti takes as they are; large ones in whole GiB: easier to read, within the tolerance
             sizes = [size - size % (1024 if size >= 100 * 1024 else SIZE_STEP_MIB) for size in sizes]
             hint = f"write a maximum of {' or '.join(amount('disk-size', item) for item in sizes)}"

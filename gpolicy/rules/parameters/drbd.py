@@ -71,7 +71,7 @@ def resync_rates_reversed(context: Context) -> Iterator[Hit]:
     for declared, (low, high) in together(context, _path("c-min-rate"), _path("c-max-rate")):
         if low.number > high.number:  # a resync never needs a GiB a second
             message = f"c-min-rate {low.value} KiB/s is above c-max-rate {high.value} KiB/s"
-            hint = "swap the two" if low.leaf and high.leaf else "declare both"
+            hint = "correct one of the two; swap them only if they are exchanged"
             if high.number < _LEAST_MOST:
                 hint = f"write c-max-rate with its unit: is {high.number:g}M meant?"
             hint = f"Did you mean `{low.number / (1 << 20):g}M`?" if low.number >= 1 << 20 else hint

@@ -238,7 +238,9 @@ def std_fits_no_group(context: Context) -> Iterator[Hit]:
         return
     own = [group for group, _ in groups if context.own(group, MINMAX)]
     sizes = [(name, int(number(leaf))) for name, leaf in std.items()]
-    if not own or not all(pair.outside(sizes) for _, pairs in groups for pair in pairs):
+    cluster = context.pairs(context.policy.cluster) if context.policy.cluster else ()
+    fits_nowhere = bool(cluster) and all(pair.outside(sizes) for pair in cluster)  # GP205
+    if not own or fits_nowhere or not all(pair.outside(sizes) for _, pairs in groups for pair in pairs):
         return
     names = [group.name for group, _ in groups]
     which = f"group {names[0]}" if len(names) == 1 else f"the groups {', '.join(names[:5])}"

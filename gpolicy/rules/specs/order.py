@@ -293,7 +293,8 @@ def spec_name_twice(context: Context) -> Iterator[Hit]:
         for pair, other in repeated(named, lambda pair: str(pair.name).lower()):
             almost = "" if pair.name == other.name else f", almost as {other.name!r}"
             message = f"a second size is named {pair.name!r}{almost}"
-            yield hit(declared, message, pair.leaf.at(pair.index, "name"), "give it another name", other.here)
+            hint = "remove it: it is a copy" if pair.same_as(other) else "give it another name"
+            yield hit(declared, message, pair.leaf.at(pair.index, "name"), hint, other.here)
 
 
 @warning("GP209", SIZES)(

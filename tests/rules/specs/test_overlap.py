@@ -10,10 +10,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gpolicy.checking.pairs import Pair, describe_region
+from gpolicy.findings import told
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.model import Leaf
 from gpolicy.policy.source_file import SourceFile, YamlDocument
-from tests.rules.run_rules import check, told
+from tests.rules.run_rules import check
 
 Box = tuple[tuple[int, int], ...]
 """Lowest and highest value in each of the six dimensions."""
@@ -79,7 +80,7 @@ def meets(one: tuple[int, int], two: tuple[int, int]) -> bool:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(boxes=st.lists(BOXES, min_size=2, max_size=4))
 def test_at_most_one_rule_reports_two_specs(tmp_path: Path, boxes: list[Box]) -> None:
-    found = told(check(policy(boxes), tmp_path))
+    found = [*told(check(policy(boxes), tmp_path))]
     expected = {"GP201": 0, "GP203": 0, "GP204": 0, "GP229": 0}
     for one, two in itertools.combinations(boxes, 2):
         a, b = sizes(one), sizes(two)
