@@ -18,6 +18,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring  # it on
 from gpolicy.findings import Accepted, Finding
 from gpolicy.printable import printable
 from gpolicy.report.accepted_section import NO_REASON, accepted_lines, accepted_words
+from gpolicy.report.outcomes_answer import reasons
 from gpolicy.testing.outcome import Outcome, tally
 
 CLEAN: str = "gpolicy check"
@@ -97,17 +98,11 @@ def outcomes_junit(outcomes: Sequence[Outcome]) -> str:
 
 def _add_problem(case: Element, outcome: Outcome) -> None:
     """Say in a case why the test failed, or could not run."""
-    if outcome.ok:
-        return
+    lines = [line.text for line in reasons(outcome)]
     if outcome.error is not None:
-        lines = [f"{outcome.place or outcome.span}: {outcome.error}", *([outcome.hint] if outcome.hint else [])]
         _add(case, "error", outcome.error, lines)
-        return
-    said = [f"{check.title}: expected {check.expected}, found {check.found}" for check in outcome.failures]
-    lines = []
-    for check, words in zip(outcome.failures, said, strict=True):
-        lines += [f"{check.span}: {words}", *([check.detail] if check.detail else [])]
-    _add(case, "failure", said[0], lines)
+    elif not outcome.ok:
+        _add(case, "failure", outcome.failures[0].sentence, lines)
 
 
 # --- XML ---------------------------------------------------------------------------------------------------------
