@@ -210,8 +210,7 @@ def _stranded(items: Sequence[GroupCapacity]) -> Table:
 def _metadata(report: CapacityReport) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for room in report.metadata:
-        free = sorted(node.free for node in room.nodes)
-        each = from_to(size(free[0]), size(free[-1])) if free else NOTHING
+        each = from_to([node.free for node in room.nodes], size)
         known = dict.fromkeys("measured" if node.measured else "declared" for node in room.nodes)
         sources = " and ".join([*known, *(["nothing"] if room.unknown else [])])
         rows.append((Name(room.group), Name(room.volume_group), each, number(room.disks), sources))
