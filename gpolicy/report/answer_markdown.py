@@ -34,8 +34,8 @@ from gpolicy.report.forms import Display
 from gpolicy.report.markdown import (
     CLOSE,
     Block,
-    MarkdownDocument,
     code,
+    document,
     fence,
     folded,
     prose,
@@ -94,7 +94,7 @@ def render(answer: Answer, display: Display) -> str:
     ]
     blocks = [block for block in blocks if block.head or block.items]
     blocks.sort(key=lambda block: block.importance == _Importance.AS_BEFORE)
-    return MarkdownDocument(blocks, tail=tuple(_foot(answer))).text(display.budget)
+    return document(blocks, tuple(_foot(answer)), display.budget)
 
 
 def _head(answer: Answer) -> Iterator[str]:

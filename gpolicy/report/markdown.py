@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.printable import clipped, printable
 from gpolicy.report.answer import Cell, Name, Table
-from gpolicy.report.forms import COMMENT_BUDGET
 
 LONGEST_TEXT: Final = 400
 """Characters of one name or message: the rest is cut, so that a single one cannot fill the comment."""
@@ -148,31 +147,24 @@ class Block:
         return [*self.head, *self.items[:shown], *self.close, "", notice, *self.tail]
 
 
-@dataclass(slots=True)
-class MarkdownDocument:
-    """Blocks in the order of reading, and lines that end the document."""
+def document(blocks: Sequence[Block], tail: Sequence[str], budget: int) -> str:
+    """Return blocks, in the order of reading, and the lines that end the document.
 
-    blocks: list[Block] = field(default_factory=list)
-    tail: tuple[str, ...] = ()
-
-    def text(self, budget: int = COMMENT_BUDGET) -> str:
-        """Return the document in at most `budget` bytes (UTF-8), if that is at least `LEAST_BUDGET`."""
-        shown = [len(block.items) for block in self.blocks]
-        if _size(self._lines(shown)) > budget:
-            budget -= _size(_left_out(self.blocks))  # at most that much is said about what is left out whole
-            sizes = [_size(block.lines(count)) for block, count in zip(self.blocks, shown, strict=True)]
-            for place in sorted(range(len(self.blocks)), key=lambda place: self.blocks[place].importance):
-                over = sum(sizes) + _size(self.tail) - budget
-                if over <= 0:
-                    break
-                shown[place] = _fitting(self.blocks[place], sizes[place] - over)
-                sizes[place] = _size(self.blocks[place].lines(shown[place]))
-        return "".join(f"{line}\n" for line in self._lines(shown))
-
-    def _lines(self, shown: list[int]) -> list[str]:
-        blocks = list(zip(self.blocks, shown, strict=True))
-        lines = [line for block, count in blocks for line in block.lines(count)]
-        return [*lines, *_left_out([block for block, count in blocks if block.items and not count]), *self.tail]
+    They take at most `budget` bytes (UTF-8), if that is at least `forms.LEAST_BUDGET`.
+    """
+    shown = [len(block.items) for block in blocks]
+    sizes = [_size(block.lines(number)) for block, number in zip(blocks, shown, strict=True)]
+    if sum(sizes) + _size(tail) > budget:
+        budget -= _size(_left_out(blocks))  # at most that much is said about what is left out whole
+        for place in sorted(range(len(blocks)), key=lambda place: blocks[place].importance):
+            over = sum(sizes) + _size(tail) - budget
+            if over <= 0:
+                break
+            shown[place] = _fitting(blocks[place], sizes[place] - over)
+            sizes[place] = _size(blocks[place].lines(shown[place]))
+    lines = [line for block, number in zip(blocks, shown, strict=True) for line in block.lines(number)]
+    gone = [block for block, number in zip(blocks, shown, strict=True) if not number]
+    return "".join(f"{line}\n" for line in (*lines, *_left_out(gone), *tail))
 
 
 def _left_out(blocks: Iterable[Block]) -> list[str]:
