@@ -126,25 +126,25 @@ def _cell(item: Cell) -> str:
 class Block:
     """A part of a document. `items` may be left out from the end; the least important block gives way first.
 
-    `importance` is higher for blocks that are kept longer. `name` is the word for the items: "changes".
+    `importance` is higher for blocks that are kept longer. `name` is the word for the items: "changes". A `summary`
+    (HTML) folds the block away.
     """
 
     name: str
     importance: int
+    summary: str = ""
     head: tuple[str, ...] = ()
     items: tuple[str, ...] = ()
     close: tuple[str, ...] = ()  # what ends the list, table or fence itself
-    tail: tuple[str, ...] = ()  # what ends the block, behind the notice
 
     def lines(self, shown: int) -> list[str]:
         """Return the block with `shown` of its items; empty if all are left out."""
         missing = len(self.items) - shown
-        if not missing:
-            return [*self.head, *self.items, *self.close, *self.tail]
-        if not shown:
+        if missing and not shown:
             return []
-        notice = f"*{missing:,} more {self.name} left out: no room in this comment.*"
-        return [*self.head, *self.items[:shown], *self.close, "", notice, *self.tail]
+        notice = ("", f"*{missing:,} more {self.name} left out: no room in this comment.*") if missing else ()
+        lines = [*self.head, *self.items[:shown], *self.close, *notice]
+        return [*folded(self.summary), *lines, *CLOSE] if self.summary else lines
 
 
 def document(blocks: Sequence[Block], tail: Sequence[str], budget: int) -> str:
