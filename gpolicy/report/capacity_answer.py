@@ -33,8 +33,8 @@ from gpolicy.report.answer import (
 from gpolicy.report.capacity_json import FORMAT_VERSION, capacity_data, head
 from gpolicy.report.capacity_section import (
     ROOM_HEADINGS,
-    WHOLE_CLUSTER,
     bars_of,
+    group_cell,
     pair_cell,
     room_cells,
     size_words,
@@ -145,10 +145,6 @@ def _taken(item: GroupCapacity, was: GroupCapacity | None, *, named: bool) -> st
     return f"{_place(item)} takes {standard}, or {item.tiered_fit.fits:,} in a tiered run{now[1]}{least}"
 
 
-def _name(item: GroupCapacity) -> Cell:
-    return WHOLE_CLUSTER if item.group is None else Name(item.group)
-
-
 def _place(item: GroupCapacity) -> str:
     return "the whole cluster" if item.group is None else f"group {item.group}"
 
@@ -176,7 +172,7 @@ def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
     rows: list[tuple[Cell, ...]] = []
     sides: list[tuple[Fit | None, Fit | None]] = []
     for item in items:
-        first = (_name(item), item.template.value if item.template else NOTHING)
+        first = (group_cell(item.group), item.template.value if item.template else NOTHING)
         was = {spec: fit for spec, _, fit, _ in _figures(old[item.group])} if old and item.group in old else {}
         for spec, words, fit, hspace in _figures(item):
             before, binding = was.get(spec), fit.binding
@@ -194,7 +190,7 @@ def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
 def _tiered(items: Sequence[GroupCapacity]) -> Table:
     title = "Tiered runs by size: all sizes in turn, each shrunk to what still fits"
     rows = [
-        (_name(item), number(run.count), size_words(run.memory, run.cpus, run.disk))
+        (group_cell(item.group), number(run.count), size_words(run.memory, run.cpus, run.disk))
         for item in items
         for run in item.tiered
     ]
@@ -202,7 +198,7 @@ def _tiered(items: Sequence[GroupCapacity]) -> Table:
 
 
 def _stranded(items: Sequence[GroupCapacity]) -> Table:
-    rows = [(_name(item), *room_cells(item.stranded)) for item in items if item.stranded and item.nodes]
+    rows = [(group_cell(item.group), *room_cells(item.stranded)) for item in items if item.stranded and item.nodes]
     headings = ("group", *ROOM_HEADINGS)
     return Table("Free resources that no size can use", "groups", headings, rows, weight=Weight.DETAIL)
 
@@ -224,7 +220,7 @@ def _metadata(report: CapacityReport) -> Table:
 
 def _scores(items: Sequence[GroupCapacity]) -> Table:
     title = "Cluster score as htools computes it (smaller is better balanced)"
-    rows = [(_name(item), item.score.shown, item.score.shown_minimum) for item in items]
+    rows = [(group_cell(item.group), item.score.shown, item.score.shown_minimum) for item in items]
     return Table(title, "groups", ("group", Number("score"), Number("minimum")), rows, weight=Weight.DETAIL)
 
 
@@ -332,7 +328,7 @@ def _table(title: str, found: Mapping[str, _FiguresOf], rows: list[_Row], *, fit
                 cells[place] = f"{text} of {size}" if fits and len(sizes) > 1 else text
         counted = (sizes[0] if len(sizes) == 1 else NOTHING,) if fits else ()
         spec = row[1] if row[1] in ("tiered", "standard") else pair_cell(row[1])
-        made.append((WHOLE_CLUSTER if row[0] is None else Name(row[0]), spec, *counted, *cells))
+        made.append((group_cell(row[0]), spec, *counted, *cells))
     policies = map(Number, found) if fits else found
     return Table(title, "rows", ("group", "size", *(("at its largest",) if fits else ()), *policies), made, grouped=1)
 
