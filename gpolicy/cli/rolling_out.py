@@ -29,7 +29,7 @@ from gpolicy.opening import real_path
 from gpolicy.printable import as_text, count, some
 from gpolicy.report.fleet_report import worst_exit_code
 from gpolicy.report.forms import Display
-from gpolicy.report.rollout_answer import RolledOut, rollout_index, rollout_reports
+from gpolicy.report.rollout_answer import RolledOut, rollout_index, rollout_report
 from gpolicy.rollout.rollout_journal import NAME, RolloutHistory, rollout_history
 from gpolicy.rollout.rollout_run import (
     COMPLETE,
@@ -261,7 +261,7 @@ def _show(rollout: _Rollout, run: RolloutRun, display: Display) -> int:
         for name in waves
     ]
     back = rollout.request.rollback
-    reports = rollout_reports(clusters, back=back)
+    reports = [rollout_report(item, back=back) for item in clusters]
     provenance = provenance_of([rollout.members[clusters[0].name].cluster.source])
     notes = tuple(_notes(rollout, worst_exit_code(reports)))
     show_fleet(rollout_index(clusters, reports, provenance, notes, back=back), reports, display, "apply")

@@ -125,9 +125,14 @@ class GroupCapacityChange:
     """Lost allocations; None where not every node has exclusive storage now and then."""
 
     @property
+    def figures(self) -> tuple[FitChange, ...]:
+        """All of them: each size, tiered, standard."""
+        return (*self.rows, self.tiered, self.standard)
+
+    @property
     def most_before(self) -> int:
         """The greatest number of instances that fit now, of any size."""
-        return max((row.before.fits for row in (*self.rows, self.tiered, self.standard) if row.before), default=0)
+        return max((row.before.fits for row in self.figures if row.before), default=0)
 
     @property
     def emptied(self) -> str:

@@ -3,59 +3,49 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpolicy.errors import ExitCode, InputError, UsageError
-from gpolicy.posting.posted_texts import SERVICES, Service, marker, post, whole_text
+from gpolicy.posting.posted_texts import Service, marker, post, whole_text
 from gpolicy.printable import some
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PostRequest:
-    """What to keep where: the texts of `files`, one below the other, under a `name` that tells comments apart.
+def keep_comment(
+    service: Service, name: str, files: Sequence[Path], environ: Mapping[str, str], *, only_update: bool, shown: bool
+) -> str:
+    """Keep a comment with the texts of `files`, one below the other; return what became of it.
 
-    `only_update` begins no comment; `shown` writes it to standard output, and asks nobody. `issue` is the exit code of
-    `gpolicy drift`: with 2 an issue is open with the texts, with 0 it is closed, with another it stays as it is.
+    `name` tells comments apart. `only_update` begins no comment; `shown` writes it to standard output, and asks nobody.
+    Raise NotAllowedError, and errors of the service.
     """
-
-    service: str
-    name: str
-    files: tuple[Path, ...]
-    only_update: bool = False
-    shown: bool = False
-    issue: int | None = None
-
-
-def keep_post(asked: PostRequest, environ: Mapping[str, str]) -> str:
-    """Keep the comment or the issue; return what became of it. Raise NotAllowedError, and errors of the service."""
-    service = SERVICES[asked.service]
-    if asked.issue is not None:
-        return _issue(service, asked, environ)
-    text = _texts(asked.files)
-    posts = None if asked.shown else service.comments(environ)
-    if posts is None and not asked.shown:
+    text = _texts(files)
+    posts = None if shown else service.comments(environ)
+    if posts is None and not shown:
         return "no comment: this is not a pull request or merge request"
     if not text:
-        missing = [str(file) for file in asked.files if not file.exists()]
+        missing = [str(file) for file in files if not file.exists()]
         return f"no comment: there is nothing to post{f' (not there: {some(missing)})' if missing else ''}"
-    _refuse_long(text, asked.name, service.longest)
+    _refuse_long(text, name, service.longest)
     if posts is None:
         try:
-            sys.stdout.buffer.write(f"{whole_text(asked.name, text)}\n".encode())
+            sys.stdout.buffer.write(f"{whole_text(name, text)}\n".encode())
             sys.stdout.buffer.flush()
         except OSError as error:
             raise InputError(f"standard output: {error.strerror}") from None
-        return f"the comment {marker(asked.name)} is printed, not written"
-    return f"the comment {marker(asked.name)} {post(posts, asked.name, text, begin=not asked.only_update)}"
+        return f"the comment {marker(name)} is printed, not written"
+    return f"the comment {marker(name)} {post(posts, name, text, begin=not only_update)}"
 
 
-def _issue(service: Service, asked: PostRequest, environ: Mapping[str, str]) -> str:
-    name, code = asked.name, asked.issue
+def keep_issue(service: Service, name: str, files: Iterable[Path], environ: Mapping[str, str], code: int) -> str:
+    """Keep an issue for an exit code of `gpolicy drift`; return what became of it.
+
+    With 2 it is open with the texts of `files`, with 0 it is closed, with another it stays as it is. Raise
+    NotAllowedError, and errors of the service.
+    """
     if code not in (ExitCode.FINE, ExitCode.CHANGES):
         return f"the issue {marker(name)} stays: exit code {code} says nothing of the cluster"
-    text = _texts(asked.files)
+    text = _texts(files)
     posts = service.issues(environ)
     _refuse_long(text, name, service.longest)
     return f"the issue {marker(name)} {post(posts, name, text, title=name, close=code == ExitCode.FINE)}"

@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.engines import EngineCluster, engine_cluster
@@ -27,19 +27,30 @@ from gpolicy.printable import some
 
 
 class FaultKind(StrEnum):
-    """What is wrong. Conflicts of tags have the names that `gpolicy.analysis.health` gives them."""
+    """What is wrong, and in `words` what a number of such faults counts.
 
-    NODE = "node"
-    TWO_GROUPS = "two-groups"
-    STORAGE = "exclusive-storage"
-    DOMAIN = "failure-domain"
-    MIGRATION = "migration"
-    EXCLUSION = "exclusion"
-    EXCLUSION_DOMAIN = "exclusion-domain"
-    VCPU_RATIO = VCPU_RATIO
-    SPINDLE_RATIO = SPINDLE_RATIO
-    RESERVE = "n1-reserve"
-    LOSS = "n1-loss"
+    Conflicts of tags have the names that `gpolicy.analysis.health` gives them.
+    """
+
+    words: str
+
+    NODE = "node", "instances on nodes that may hold none"
+    TWO_GROUPS = "two-groups", "mirrored instances with nodes in two groups"
+    STORAGE = "exclusive-storage", "disks that exclusive storage forbids"
+    DOMAIN = "failure-domain", "mirrored instances in one failure domain"
+    MIGRATION = "migration", "instances stranded by migration tags"
+    EXCLUSION = "exclusion", "exclusion conflicts on one node"
+    EXCLUSION_DOMAIN = "exclusion-domain", "exclusion conflicts in one failure domain"
+    VCPU_RATIO = VCPU_RATIO, "policy-violating nodes by vcpu-ratio"
+    SPINDLE_RATIO = SPINDLE_RATIO, "policy-violating nodes by spindle-ratio"
+    RESERVE = "n1-reserve", "nodes that keep too little memory for N+1"
+    LOSS = "n1-loss", "losses of one node that cannot be absorbed"
+
+    def __new__(cls, value: str, words: str = "") -> Self:
+        """Return the kind that has this value; its words are given only above."""
+        kind = str.__new__(cls, value)
+        kind._value_, kind.words = value, words
+        return kind
 
 
 RATIOS: Final = frozenset({FaultKind.VCPU_RATIO, FaultKind.SPINDLE_RATIO})

@@ -7,7 +7,7 @@ escaped yet; `Name` tells names from outside from our own words.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum, IntEnum
 from pathlib import Path
@@ -338,9 +338,17 @@ def with_content(sections: Iterable[Section], *, brief: bool = False) -> list[Se
     return [item for item in found if item.summary or item.notes or item.parts or item.sections]
 
 
-def from_to(low: str, high: str) -> str:
-    """Return a range in words; one value for both is said once."""
-    return low if low == high else f"{low} to {high}"
+def each_section(sections: Iterable[Section]) -> Iterator[Section]:
+    """Yield the sections, each with those in it behind it."""
+    for section in sections:
+        yield section
+        yield from each_section(section.sections)
+
+
+def from_to(values: Collection[int], words: Callable[[int], str] = str) -> str:
+    """Return the least and the greatest value in words; one that is both is said once, and nothing of no values."""
+    ends = dict.fromkeys((words(min(values)), words(max(values)))) if values else (NOTHING,)
+    return " to ".join(ends)
 
 
 def about(report: StateReport, *basis: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.colour import Painter, Tone
-from gpolicy.findings import Finding, Severity
+from gpolicy.findings import Severity
 from gpolicy.printable import as_text, clipped, count, hanging, printable
 from gpolicy.report.answer import (
     Answer,
@@ -24,10 +24,12 @@ from gpolicy.report.answer import (
     Section,
     Style,
     Table,
+    each_section,
     plain_text,
     with_content,
 )
 from gpolicy.report.answer_text import table_blocks
+from gpolicy.report.findings_text import findings_concise
 from gpolicy.report.forms import Display
 
 LINES: Final = 22
@@ -92,7 +94,7 @@ class _Writer:
     def lines(self) -> Iterator[str]:
         """Yield the whole answer."""
         answer = self.answer
-        sections = list(_leaves(with_content(answer.sections, brief=True)))
+        sections = list(each_section(with_content(answer.sections, brief=True)))
         read_at = answer.snapshot.taken_at if answer.snapshot else None
         title = f"{answer.heading}, state of {read_at}" if read_at else answer.heading
         head = [self.paint(Tone.STRONG, clipped(title, self.width)), *self.verdict(), *self.figures()]
@@ -235,7 +237,7 @@ class _Writer:
     def findings(self, part: Findings) -> _Block:
         """Return the errors, each on one line; the others are counted in a figure."""
         errors = [finding for finding in part.findings if finding.severity is Severity.ERROR]
-        rows = [[clipped(f"  {_finding(finding)}", self.width)] for finding in errors]
+        rows = [[clipped(f"  {line}", self.width)] for line in findings_concise(errors).splitlines()]
         return _Block([], rows, "errors", len(rows))
 
     def short(self, text: str) -> str:
@@ -247,13 +249,6 @@ class _Writer:
 
     def wrapped(self, text: str, indent: str = "") -> list[str]:
         return hanging(text, self.width, indent)
-
-
-def _leaves(sections: Iterable[Section]) -> Iterator[Section]:
-    """Yield the sections without inner ones: of each, itself or those in it."""
-    for section in sections:
-        yield section
-        yield from _leaves(section.sections)
 
 
 def _is_shown(section: Section) -> bool:
@@ -270,11 +265,6 @@ def _is_shown(section: Section) -> bool:
 def _without(word: str, domain: str) -> str:
     bare = word.rstrip(",;:.)")
     return f"{bare.removesuffix(domain)}{word[len(bare) :]}" if bare.endswith(domain) else word
-
-
-def _finding(finding: Finding) -> str:
-    place = f"{finding.span}: " if finding.span else ""
-    return printable(f"{place}{finding.severity} {finding.code} {finding.name}: {finding.message}")
 
 
 def _indented(lines: Iterable[str]) -> Iterator[str]:

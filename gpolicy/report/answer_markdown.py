@@ -32,12 +32,10 @@ from gpolicy.report.answer import (
 )
 from gpolicy.report.forms import Display
 from gpolicy.report.markdown import (
-    CLOSE,
     Block,
-    MarkdownDocument,
     code,
+    document,
     fence,
-    folded,
     prose,
     table_head,
     table_items,
@@ -94,7 +92,7 @@ def render(answer: Answer, display: Display) -> str:
     ]
     blocks = [block for block in blocks if block.head or block.items]
     blocks.sort(key=lambda block: block.importance == _Importance.AS_BEFORE)
-    return MarkdownDocument(blocks, tail=tuple(_foot(answer))).text(display.budget)
+    return document(blocks, tuple(_foot(answer)), display.budget)
 
 
 def _head(answer: Answer) -> Iterator[str]:
@@ -157,9 +155,9 @@ def _rows_of(table: Table, importance: int, summary: str = "") -> Block:
     return Block(
         name=f"rows of “{table.title}”",
         importance=importance,
-        head=(*(folded(summary) if summary else ()), "", *table_head(table.headings, table.right)),
+        summary=summary,
+        head=("", *table_head(table.headings, table.right)),
         items=tuple(table_rows(table)),
-        tail=CLOSE if summary else (),
     )
 
 
@@ -186,8 +184,7 @@ def _open(part: Part) -> Iterator[Block]:
 def _list(name: str, importance: int, items: Iterable[str], summary: str = "") -> Block:
     """Return a list; a `summary` folds it away."""
     found = tuple(items)
-    head = (*(folded(summary) if summary else ()), "") if found else ()
-    return Block(name=name, importance=importance, head=head, items=found, tail=CLOSE if summary else ())
+    return Block(name=name, importance=importance, summary=summary, head=("",) if found else (), items=found)
 
 
 def _fold(section: Section) -> Block:
@@ -277,9 +274,8 @@ def _fenced(part: Entries, summary: str = "") -> Block:
 def _code(name: str, importance: int, lines: Sequence[str], language: str, summary: str) -> Block:
     """Return a block of code. A `summary` folds it away."""
     ticks = fence(lines)
-    head = (*(folded(summary) if summary else ()), "", f"{ticks}{language}")
-    tail = CLOSE if summary else ()
-    return Block(name=name, importance=importance, head=head, items=tuple(lines), close=(ticks,), tail=tail)
+    head, items = ("", f"{ticks}{language}"), tuple(lines)
+    return Block(name=name, importance=importance, summary=summary, head=head, items=items, close=(ticks,))
 
 
 def _diff_lines(entry: Entry) -> Iterator[str]:

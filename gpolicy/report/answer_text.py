@@ -68,8 +68,8 @@ class _Writer:
         def paint(row: int, place: int, text: str) -> str:
             return self.paint(figures[row - 1].tone, text) if place == 1 and row else text
 
-        lines = table_lines(("", "", ""), rows, (), paint, self.room("  "))
-        yield from (f"  {line}" for line in itertools.islice(lines, 1, None))
+        _, *lines = table_blocks(("", "", ""), rows, (), paint, self.room("  "))
+        yield from (f"  {line}" for line in itertools.chain.from_iterable(lines))
 
     def body(self) -> Iterator[str]:
         answer = self.answer
@@ -162,17 +162,15 @@ class _Writer:
         most = len(table) if never_cut or self.display.every else table.most
         names = 0 if self.display.every else _FEW_NAMES if table.last_apart else _MOST_NAMES
         rows = [[plain_text(cell, names) for cell in row] for row in itertools.islice(table.shown_rows, most)]
+        paint = self.painted(table.headings, rows)
         if table.last_apart:
-            shorter = [row[:-1] for row in rows]
-            lines = table_lines(table.headings[:-1], shorter, table.right, self.painted(table.headings, rows))
-            for line, row in zip(itertools.islice(lines, 1, None), rows, strict=True):
+            _, *lines = table_blocks(table.headings[:-1], [row[:-1] for row in rows], table.right, paint)
+            for (line,), row in zip(lines, rows, strict=True):
                 yield f"{indent}{line}"
                 yield f"{indent}  {row[-1]}"
         else:
-            lines = table_lines(
-                table.headings, rows, table.right, self.painted(table.headings, rows), self.room(indent)
-            )
-            yield from (f"{indent}{line}" for line in lines)
+            lines = list(table_blocks(table.headings, rows, table.right, paint, self.room(indent)))
+            yield from (f"{indent}{line}" for line in itertools.chain.from_iterable(lines))
         if len(table) > most:
             left = len(table) - most
             of = table.of if left > 1 else table.of.removesuffix("s")
@@ -213,22 +211,6 @@ def _first_names(table: Table) -> str:
     return ("; " if table.grouped else ", ").join(shown[:_MOST_NAMES]) + more
 
 
-def table_lines(
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    right: Collection[str],
-    paint: Callable[[int, int, str], str],
-    room: int = 0,
-) -> Iterator[str]:
-    """Yield the lines of a table: columns as wide as needed, those in `right` hold numbers.
-
-    `paint` paints a cell, padded already: given its row (0: the headings), its column from 0, and the text to paint.
-    What is not printable is escaped. `room` is how many columns of the terminal there are (0: enough);
-    where they are too few, the widest columns go on in further lines.
-    """
-    return itertools.chain.from_iterable(table_blocks(headings, rows, right, paint, room))
-
-
 def table_blocks(
     headings: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -236,7 +218,13 @@ def table_blocks(
     paint: Callable[[int, int, str], str],
     room: int = 0,
 ) -> Iterator[list[str]]:
-    """Yield the same by row: the lines of the headings, then those of each row."""
+    """Yield the lines of the headings of a table, then those of each row: columns as wide as needed.
+
+    Columns in `right` hold numbers.
+    `paint` paints a cell, padded already: given its row (0: the headings), its column from 0, and the text to paint.
+    What is not printable is escaped. `room` is how many columns of the terminal there are (0: enough);
+    where they are too few, the widest columns go on in further lines.
+    """
     shown = [[printable(cell) for cell in row] for row in (headings, *rows)]
     widths = _widths(list(zip(*shown, strict=True)), room)
     for number, row in enumerate(shown):

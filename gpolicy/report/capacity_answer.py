@@ -33,8 +33,8 @@ from gpolicy.report.answer import (
 from gpolicy.report.capacity_json import FORMAT_VERSION, capacity_data, head
 from gpolicy.report.capacity_section import (
     ROOM_HEADINGS,
-    WHOLE_CLUSTER,
     bars_of,
+    group_cell,
     pair_cell,
     room_cells,
     size_words,
@@ -53,18 +53,17 @@ def capacity_answer(
     `before` is the capacity without what is supposed.
     """
     items = [*report.groups, *([report.cluster] if report.cluster else [])]
-    old = {item.group: item for item in (*before.groups, before.cluster) if item} if before else None
+    old = {item.group: item for item in (*before.groups, before.cluster) if item} if before else {}
     details = [_metadata(report), _tiered(items), _stranded(items), _scores(items)]
     limits = tuple(item.sentence for item in report.policy_limits)
     told = told_of(report)
-    verdict = " ".join(_sentences(report, old))
     return Answer(
         verb="capacity",
         title="What fits on cluster",
         **about(report) | {"unknown": (*report.not_known, *_unchecked(report))},
         title_end="beside what runs there",
-        tone=Tone.CAREFUL if any(item and item.refusal for item in (*report.groups, report.cluster)) else Tone.PLAIN,
-        verdict=f"{verdict[0].upper()}{verdict[1:]}",
+        tone=Tone.CAREFUL if any(item.refusal for item in items) else Tone.PLAIN,
+        verdict=" ".join(_sentences(report, old)),
         figures=(
             Figure("standard instances", f"{sum(item.standard.fits for item in told):,}", about="capacity"),
             Figure("in a tiered run", f"{sum(item.tiered_fit.fits for item in told):,}", about="capacity"),
@@ -100,13 +99,14 @@ def told_of(report: CapacityReport) -> list[GroupCapacity]:
     return sorted(filled, key=lambda item: -item.most_fits)
 
 
-def _sentences(report: CapacityReport, old: _Old | None) -> Iterator[str]:
+def _sentences(report: CapacityReport, old: _Old) -> Iterator[str]:
     """Yield the verdict: the groups that take nothing first, then what fits."""
     empty, told = [item for item in report.groups if item.refusal is not None], told_of(report)
     said = []
     for item in empty[:_MOST_TOLD]:
-        was = old[item.group] if old and item.group in old and old[item.group].most_fits else None
-        now = f" (today {was.standard.fits:,} standard, {was.tiered_fit.fits:,} tiered)" if was else ""
+        was, now = old.get(item.group), ""
+        if was and was.most_fits:
+            now = f" (today {was.standard.fits:,} standard, {was.tiered_fit.fits:,} tiered)"
         said.append(f"{_place(item)} takes no new {_refused(item)}{now}: {item.refusal_words}")
     said += [f"{count(len(empty) - _MOST_TOLD, 'more group')} take none either"] if len(empty) > _MOST_TOLD else []
     refused = report.cluster.refusal if report.cluster and told != [report.cluster] else None
@@ -117,7 +117,7 @@ def _sentences(report: CapacityReport, old: _Old | None) -> Iterator[str]:
     filled = [item for item in told if item.refusal is None]
     templates = {item.template for item in (*report.groups, *told)}
     named = len(templates) > 1 or DiskTemplate.DISKLESS in templates
-    taken = [_taken(item, old.get(item.group) if old else None, named=named) for item in filled[:_MOST_TOLD]]
+    taken = [_taken(item, old.get(item.group), named=named) for item in filled[:_MOST_TOLD]]
     alone = max(report.groups, key=lambda item: item.tiered_fit.fits, default=None)
     if alone and filled == [report.cluster] and alone.tiered_fit.fits > filled[0].tiered_fit.fits:
         taken = [f"{taken[0]} ({_place(alone)} alone {alone.tiered_fit.fits:,})"]  # see `explain (cluster)`
@@ -145,16 +145,12 @@ def _taken(item: GroupCapacity, was: GroupCapacity | None, *, named: bool) -> st
     return f"{_place(item)} takes {standard}, or {item.tiered_fit.fits:,} in a tiered run{now[1]}{least}"
 
 
-def _name(item: GroupCapacity) -> Cell:
-    return WHOLE_CLUSTER if item.group is None else Name(item.group)
-
-
 def _place(item: GroupCapacity) -> str:
     return "the whole cluster" if item.group is None else f"group {item.group}"
 
 
 _Old = Mapping[str | None, GroupCapacity]
-"""Groups (None: the whole cluster) without what is supposed."""
+"""Groups (None: the whole cluster) without what is supposed; empty where nothing is."""
 
 
 def _figures(item: GroupCapacity) -> list[tuple[str, str, Fit, int]]:
@@ -170,14 +166,14 @@ def _figures(item: GroupCapacity) -> list[tuple[str, str, Fit, int]]:
     ]
 
 
-def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
+def _fits(items: Sequence[GroupCapacity], old: _Old) -> Table:
     differs = any(fit.fits != hspace for item in items for _, fit, hspace in item.figures)
     there = (True, True, True, bool(old), True, differs, True, True)
     rows: list[tuple[Cell, ...]] = []
     sides: list[tuple[Fit | None, Fit | None]] = []
     for item in items:
-        first = (_name(item), item.template.value if item.template else NOTHING)
-        was = {spec: fit for spec, _, fit, _ in _figures(old[item.group])} if old and item.group in old else {}
+        first = (group_cell(item.group), item.template.value if item.template else NOTHING)
+        was = {spec: fit for spec, _, fit, _ in _figures(old[item.group])} if item.group in old else {}
         for spec, words, fit, hspace in _figures(item):
             before, binding = was.get(spec), fit.binding
             sides.append((before, fit))
@@ -194,7 +190,7 @@ def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
 def _tiered(items: Sequence[GroupCapacity]) -> Table:
     title = "Tiered runs by size: all sizes in turn, each shrunk to what still fits"
     rows = [
-        (_name(item), number(run.count), size_words(run.memory, run.cpus, run.disk))
+        (group_cell(item.group), number(run.count), size_words(run.memory, run.cpus, run.disk))
         for item in items
         for run in item.tiered
     ]
@@ -202,7 +198,7 @@ def _tiered(items: Sequence[GroupCapacity]) -> Table:
 
 
 def _stranded(items: Sequence[GroupCapacity]) -> Table:
-    rows = [(_name(item), *room_cells(item.stranded)) for item in items if item.stranded and item.nodes]
+    rows = [(group_cell(item.group), *room_cells(item.stranded)) for item in items if item.stranded and item.nodes]
     headings = ("group", *ROOM_HEADINGS)
     return Table("Free resources that no size can use", "groups", headings, rows, weight=Weight.DETAIL)
 
@@ -210,8 +206,7 @@ def _stranded(items: Sequence[GroupCapacity]) -> Table:
 def _metadata(report: CapacityReport) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for room in report.metadata:
-        free = sorted(node.free for node in room.nodes)
-        each = from_to(size(free[0]), size(free[-1])) if free else NOTHING
+        each = from_to([node.free for node in room.nodes], size)
         known = dict.fromkeys("measured" if node.measured else "declared" for node in room.nodes)
         sources = " and ".join([*known, *(["nothing"] if room.unknown else [])])
         rows.append((Name(room.group), Name(room.volume_group), each, number(room.disks), sources))
@@ -225,7 +220,7 @@ def _metadata(report: CapacityReport) -> Table:
 
 def _scores(items: Sequence[GroupCapacity]) -> Table:
     title = "Cluster score as htools computes it (smaller is better balanced)"
-    rows = [(_name(item), item.score.shown, item.score.shown_minimum) for item in items]
+    rows = [(group_cell(item.group), item.score.shown, item.score.shown_minimum) for item in items]
     return Table(title, "groups", ("group", Number("score"), Number("minimum")), rows, weight=Weight.DETAIL)
 
 
@@ -333,7 +328,7 @@ def _table(title: str, found: Mapping[str, _FiguresOf], rows: list[_Row], *, fit
                 cells[place] = f"{text} of {size}" if fits and len(sizes) > 1 else text
         counted = (sizes[0] if len(sizes) == 1 else NOTHING,) if fits else ()
         spec = row[1] if row[1] in ("tiered", "standard") else pair_cell(row[1])
-        made.append((WHOLE_CLUSTER if row[0] is None else Name(row[0]), spec, *counted, *cells))
+        made.append((group_cell(row[0]), spec, *counted, *cells))
     policies = map(Number, found) if fits else found
     return Table(title, "rows", ("group", "size", *(("at its largest",) if fits else ()), *policies), made, grouped=1)
 

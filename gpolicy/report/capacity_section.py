@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Spec
@@ -36,12 +35,12 @@ def capacity_section(change: CapacityChange) -> Section:
     """Return the effect of the changes on capacity; unchanged groups are one sentence of the notes."""
     items = [*change.groups, *([change.cluster] if change.cluster else [])]
     moved = changed_groups(change)
-    found = [(_named(item), spec, row) for item in moved for spec, row in comparisons(item)]
+    found = [(group_cell(item.group), spec, row) for item in moved for spec, row in comparisons(item)]
     telling, quiet = ([row for row in found if _tells(row[2]) is told] for told in (True, False))
-    lost = any(row.is_loss for item in moved for row in figures(item))
+    lost = Weight.WORSE if any(row.is_loss for item in moved for row in item.figures) else Weight.CHANGED
     tables = (
-        _fits_table("Instances that fit beside those that are there", telling, worse=lost),
-        replace(_fits_table("No change in what fits", quiet, worse=False), weight=Weight.SAME, brief=0),
+        _fits_table("Instances that fit beside those that are there", telling, lost),
+        _fits_table("No change in what fits", quiet, Weight.SAME),
         _left_over(items),
         _vectors(items),
     )
@@ -84,18 +83,17 @@ def headline(change: CapacityChange) -> tuple[str, str]:
 
 def headline_falls(change: CapacityChange) -> bool:
     """Return whether the headline, or without one any count, falls, of a size that is still allowed."""
-    rows = [row for item in changed_groups(change) for row in figures(item)]
+    rows = [row for item in changed_groups(change) for row in item.figures]
     rows = [change.cluster.standard] if change.cluster else rows
     return any(row.is_loss and not row.is_abolished for row in rows)
 
 
-def _fits_table(title: str, found: Sequence[tuple[str, str, FitChange]], *, worse: bool) -> Table:
+def _fits_table(title: str, found: Sequence[tuple[str, str, FitChange]], weight: Weight) -> Table:
     """Return rows of group, spec and comparison as a table, with bars of the memory of what fits."""
     rows = [(group, spec, *_figures(row)) for group, spec, row in found]
     bars = bars_of([(row.before, row.after) for _, _, row in found])
-    weight = Weight.WORSE if worse else Weight.CHANGED
-    aside = ("%",)
-    return Table(title, "rows", HEADINGS, rows, weight=weight, bars=bars, grouped=1, brief=_MOST_BRIEF, aside=aside)
+    brief, aside = 0 if weight is Weight.SAME else _MOST_BRIEF, ("%",)
+    return Table(title, "rows", HEADINGS, rows, weight=weight, bars=bars, grouped=1, brief=brief, aside=aside)
 
 
 def bars_of(sides: Sequence[tuple[Fit | None, Fit | None]]) -> tuple[tuple[float | None, ...], ...]:
@@ -106,6 +104,11 @@ def bars_of(sides: Sequence[tuple[Fit | None, Fit | None]]) -> tuple[tuple[float
 
 OLD_SIZE: Final = "· old size"
 OTHER_SIZES: Final = "other sizes"
+
+
+def group_cell(group: str | None) -> str:
+    """Return the name of a group, or our own word for the whole cluster (None)."""
+    return WHOLE_CLUSTER if group is None else Name(group)
 
 
 def pair_cell(name: str) -> str:
@@ -120,14 +123,9 @@ def _tells(change: FitChange) -> bool:
     return change.before is None or (fits and _differs(change))
 
 
-def figures(item: GroupCapacityChange) -> tuple[FitChange, ...]:
-    """Return all figures of a group: its pairs, tiered, standard."""
-    return (*item.rows, item.tiered, item.standard)
-
-
 def comparisons(item: GroupCapacityChange) -> Iterator[tuple[str, FitChange]]:
     """Yield for each row of a group the name of the spec and the two sides."""
-    for change in figures(item):
+    for change in item.figures:
         yield (pair_cell(change.name) if change in item.rows else change.name), change
         if change.old_size_after is not None and change.before is not None:
             old = f"· still {change.templates[0]}" if change.templates else OLD_SIZE
@@ -137,7 +135,7 @@ def comparisons(item: GroupCapacityChange) -> Iterator[tuple[str, FitChange]]:
 def changed_groups(change: CapacityChange) -> list[GroupCapacityChange]:
     """Return the groups in which something changes and something fits or is new, and the cluster as the last one."""
     items = [*change.groups, *([change.cluster] if change.cluster else [])]
-    moved = [item for item in items if any(_differs(row) for row in figures(item))]
+    moved = [item for item in items if any(_differs(row) for row in item.figures)]
     return [item for item in moved if not _empty(item) or any(_is_new_in(row, item) for row in item.rows)]
 
 
@@ -148,7 +146,7 @@ def _is_new_in(row: FitChange, item: GroupCapacityChange) -> bool:
 
 
 def _empty(item: GroupCapacityChange) -> bool:
-    return not any(fit.fits for row in figures(item) for fit in (row.before, row.after) if fit is not None)
+    return not any(fit.fits for row in item.figures for fit in (row.before, row.after) if fit is not None)
 
 
 def spec_words(spec: Spec | None) -> str:
@@ -201,10 +199,10 @@ def _differs(change: FitChange) -> bool:
 
 def _same(items: Sequence[GroupCapacityChange], moved: Sequence[GroupCapacityChange]) -> Iterator[str]:
     same = [item for item in items if item not in moved]
-    empty = [f"{_named(item)} ({_why_empty(item)})" for item in same if _empty(item)]
+    empty = [f"{group_cell(item.group)} ({_why_empty(item)})" for item in same if _empty(item)]
     if empty:
         yield f"no size fits at its largest, neither today nor after: {', '.join(empty)}"
-    rest = [f"{_named(item)} (standard {_fits(item.standard.after)})" for item in same if not _empty(item)]
+    rest = [f"{group_cell(item.group)} (standard {_fits(item.standard.after)})" for item in same if not _empty(item)]
     if rest and moved:
         yield f"unchanged: {', '.join(rest)}"
 
@@ -214,10 +212,6 @@ def _why_empty(item: GroupCapacityChange) -> str:
     row = item.rows[0] if item.rows else item.standard
     fit = row.after or row.before
     return _why(fit.binding.cause) if fit else "not counted"
-
-
-def _named(item: GroupCapacityChange) -> str:
-    return WHOLE_CLUSTER if item.group is None else Name(item.group)
 
 
 def _whole_unknown(change: CapacityChange) -> Iterator[str]:
@@ -235,7 +229,7 @@ def _summary(change: CapacityChange, moved: Sequence[GroupCapacityChange]) -> st
         whole = (change.cluster.standard, change.cluster.tiered)
         parts += [f"{row.name} instances on the cluster {_words(row)}" for row in whole if row.before and row.after]
     fewer = [
-        (item, row) for item in moved if item.group for row in figures(item) if row.resized and (row.delta or 0) < 0
+        (item, row) for item in moved if item.group for row in item.figures if row.resized and (row.delta or 0) < 0
     ]
     if fewer and not _losses(moved):
         item, row = fewer[0]
@@ -245,7 +239,7 @@ def _summary(change: CapacityChange, moved: Sequence[GroupCapacityChange]) -> st
 
 def _losses(moved: Sequence[GroupCapacityChange]) -> list[tuple[GroupCapacityChange, FitChange]]:
     """Return the rows of groups in which fewer of one size fit, the greatest loss first; else those of the cluster."""
-    found = [(item, row) for item in moved for row in figures(item) if row.is_loss]
+    found = [(item, row) for item in moved for row in item.figures if row.is_loss]
     of_groups = [(item, row) for item, row in found if item.group is not None]
     return sorted(of_groups or found, key=lambda loss: _share_left(loss[1]))
 
@@ -306,7 +300,7 @@ def _left_over(items: Sequence[GroupCapacityChange]) -> Table:
         sides = [side.stranded if side else None for side in (item.before, item.after)]
         if sides[0] != sides[1]:
             named = zip(("today", "after"), sides, strict=True)
-            rows += [(_named(item), word, *room_cells(side)) for word, side in named if side is not None]
+            rows += [(group_cell(item.group), word, *room_cells(side)) for word, side in named if side is not None]
     title = "Stranded: what is left of the free resources when nothing more fits"
     return Table(title, "rows", ("group", "when", *ROOM_HEADINGS), rows, grouped=1)
 

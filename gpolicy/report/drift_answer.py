@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gpolicy.analysis.spec_pairs import MINMAX
 from gpolicy.cluster.state import Identity, describe_source
@@ -20,10 +20,6 @@ from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Findings, Line, Section, Style, Weight
 from gpolicy.report.findings_json import findings_data
 from gpolicy.report.values_text import not_compared, pair_lines, unseen, value_text
-
-if TYPE_CHECKING:
-    from gpolicy.drift.comparing import DriftReport
-
 
 FORMAT_VERSION: Final = "1.2"
 _WHO: Final = "Who changed it is not known: Ganeti keeps only when an object was last written."
@@ -174,12 +170,11 @@ def _sentence(drift: Drift) -> str:
             found, declared = words(drift.found), words(drift.declared)
             extra = [f"found {tag}, not declared" for tag in found if tag not in declared]
             return f"tags: {'; '.join([*extra, *(f'{tag} is missing' for tag in declared if tag not in found)])}"
-        case path, _ if path == MINMAX:
-            sizes = "inherit" if drift.inherits else "; ".join(pair_lines(drift.declared))
-            return f"{drift.name}: found {_live(drift)}, declared {sizes}"
-    found_text = "no own value" if drift.found is None else value_text(drift.path, drift.found)
-    declared_text = "inherit" if drift.inherits else value_text(drift.path, drift.declared)
-    return f"{drift.name}: found {found_text}, declared {declared_text}"
+    if drift.inherits:
+        return f"{drift.name}: found {_live(drift)}, declared inherit"
+    sizes = drift.path == MINMAX
+    own = "; ".join(pair_lines(drift.declared)) if sizes else value_text(drift.path, drift.declared)
+    return f"{drift.name}: found {_live(drift)}, declared {own}"
 
 
 def _summary(report: DriftReport) -> str:

@@ -78,7 +78,7 @@ def _volumes(groups: tuple[GroupVolumes, ...], *, turning: bool) -> Table:
 
 def _group(group: GroupVolumes) -> tuple[Cell, ...]:
     sizes = map(_known_size, (group.smallest, group.largest, group.usable))
-    each = _range([number for _, number in group.counts])
+    each = from_to([number for _, number in group.counts])
     known = {VolumesFrom.MEASURED: "measured", VolumesFrom.PROMISED: "hardware of the policy"}
     verdict = {None: NOTHING, True: "too different for Ganeti", False: "alike"}[group.differ]
     if group.differ_on:
@@ -95,7 +95,7 @@ def _volume_groups(groups: tuple[GroupVolumes, ...]) -> Table:
             continue
         rows += [(Name(group.group), *_volume_group(item)) for item in group.volume_groups]
         if group.excluded:
-            each = _range([number for _, number in group.excluded])
+            each = from_to([number for _, number in group.excluded])
             rows.append((Name(group.group), "in none: excluded", each, *[NOTHING] * 4))
     return Table(
         "Volumes by volume group: each is accounted separately, capacity counts the cluster's own",
@@ -107,23 +107,17 @@ def _volume_groups(groups: tuple[GroupVolumes, ...]) -> Table:
 
 
 def _volume_group(item: VolumeGroup) -> tuple[Cell, ...]:
-    free = sorted({node.free for node in item.nodes})
     return (
         Name(item.name) if item.name else "the cluster's own",
-        _range([node.count for node in item.nodes]),
-        _range([node.empty for node in item.nodes]),
+        from_to([node.count for node in item.nodes]),
+        from_to([node.empty for node in item.nodes]),
         *map(_known_size, (item.smallest, item.largest)),
-        from_to(size(free[0]), size(free[-1])) if free else NOTHING,
+        from_to([node.free for node in item.nodes], size),
     )
 
 
 def _known_size(mebibytes: int | None) -> str:
     return NOTHING if mebibytes is None else size(mebibytes)
-
-
-def _range(counts: list[int]) -> str:
-    """Return the least and the greatest of some numbers."""
-    return from_to(str(min(counts)), str(max(counts))) if counts else NOTHING
 
 
 def _partly_used(groups: tuple[GroupVolumes, ...]) -> Table:
@@ -141,7 +135,7 @@ def _spindles(instances: tuple[InstanceEffect, ...]) -> Table:
 
 
 def _numbers(item: SpindleNumbers) -> tuple[str, ...]:
-    allowed = ", ".join(str(low) if low == high else f"{low} to {high}" for low, high in item.spec_spindle_use)
+    allowed = ", ".join(map(from_to, item.spec_spindle_use))
     values = (item.disk_spindles, allowed or None, item.compared, item.spindle_count, item.physical_volumes)
     return (str(item.spindle_use), *(NOTHING if value is None else str(value) for value in values))
 

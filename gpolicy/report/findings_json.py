@@ -75,18 +75,15 @@ def findings_gitlab(
     """
     entries = []
     for finding in dict.fromkeys(findings):
-        path = locate(finding.span.file if finding.span else without_place)
-        entries.append(_entry(finding, printable(path), fingerprint(finding)))
+        file, line = (finding.span.file, finding.span.line) if finding.span else (without_place, 1)
+        hint = f" (hint: {finding.hint})" if finding.hint else ""
+        entry = {
+            "type": "issue",
+            "check_name": f"{finding.code} {finding.name}",
+            "description": printable(finding.message + finding.more + hint),
+            "severity": _SEVERITIES[finding.severity],
+            "fingerprint": fingerprint(finding),
+            "location": {"path": printable(locate(file)), "lines": {"begin": line}},
+        }
+        entries.append(entry)
     return json.dumps(entries, indent=2) + "\n"
-
-
-def _entry(finding: Finding, path: str, fingerprint: str) -> dict[str, Any]:
-    hint = f" (hint: {finding.hint})" if finding.hint else ""
-    return {
-        "type": "issue",
-        "check_name": f"{finding.code} {finding.name}",
-        "description": printable(finding.message + finding.more + hint),
-        "severity": _SEVERITIES[finding.severity],
-        "fingerprint": fingerprint,
-        "location": {"path": path, "lines": {"begin": finding.span.line if finding.span else 1}},
-    }

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote_from_bytes
 
+from gpolicy import HOMEPAGE, __version__
 from gpolicy.findings import Finding, Fix, RuleInfo, Severity, Span
 from gpolicy.printable import printable
 
@@ -28,22 +29,10 @@ _LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity
 _LINE_ENDS: Final = ["\r\n", "\n", "\r", "\x85", "\u2028", "\u2029"]  # what the YAML reader counts
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Catalogue:
-    """All rules in their order, and what the families of codes (`GP2`) are about.
-
-    `version` and `homepage` are those of the program.
-    """
-
-    rules: Sequence[RuleInfo]
-    families: Mapping[str, str]
-    version: str
-    homepage: str
-
-
 def findings_sarif(
     findings: Iterable[Finding],
-    catalogue: Catalogue,
+    rules: Sequence[RuleInfo],
+    families: Mapping[str, str],
     *,
     fingerprint: Callable[[Finding], str],
     locate: Callable[[str], str] = str,
@@ -51,17 +40,18 @@ def findings_sarif(
 ) -> str:
     """Return findings as SARIF text, ASCII only.
 
-    `locate` turns the name of a file into its path in the repository. A finding that has no place is shown at the file
-    `without_place`, as collectors refuse a result without any.
+    `rules` are all rules in their order, `families` what families of codes (`GP2`) are about. `locate` turns the name
+    of a file into its path in the repository. A finding that has no place is shown at the file `without_place`, as
+    collectors refuse a result without any.
     """
-    positions = {info.key: position for position, info in enumerate(catalogue.rules)}
+    positions = {info.key: position for position, info in enumerate(rules)}
     writer = _Writer(positions, fingerprint, locate, without_place)
     driver = {
         "name": "gpolicy",
-        "version": catalogue.version,
-        "informationUri": catalogue.homepage,
+        "version": __version__,
+        "informationUri": HOMEPAGE,
         "shortDescription": {"text": "Policy as code for Ganeti clusters."},
-        "rules": [_rule(info, catalogue.families) for info in catalogue.rules],
+        "rules": [_rule(info, families) for info in rules],
     }
     run = {
         "tool": {"driver": driver},

@@ -83,7 +83,8 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
         verdict = item.verdict if item.answer else f"could not run: {item.error}"
         verdict += f" · {item.answer.amount}" if item.answer and item.answer.amount else ""
         values = {figure.name: figure.value for figure in item.answer.figures} if item.answer else {}
-        rows.append((Page(item.name), verdict, *(values.get(heading, NOTHING) for heading in headings)))
+        name = Page(item.name) if item.page else Name(item.name)
+        rows.append((name, verdict, *(values.get(heading, NOTHING) for heading in headings)))
     row_tones = tuple(item.tone for item in reports)
     table = Table(
         "Clusters",
@@ -233,9 +234,8 @@ def _bytes(text: str) -> int:
 
 def fleet_pages(index: Answer, reports: Sequence[ClusterReport]) -> dict[str, str]:
     """Return the pages by file name: the index with the table, and one of each cluster that has an answer."""
-    there = {item.name for item in reports if item.page}
     return {
-        index_page(reports): answer_html.render(_linked(index, there), Display(form="html")),
+        index_page(reports): answer_html.render(index, Display(form="html")),
         **{f"{item.name}.html": item.page for item in reports if item.page},
     }
 
@@ -246,14 +246,6 @@ def index_page(reports: Sequence[ClusterReport]) -> str:
     while any(item.name == name for item in reports):
         name = f"_{name}"
     return f"{name}.html"
-
-
-def _linked(index: Answer, there: set[str]) -> Answer:
-    """Return the index with links to those pages that are there."""
-    (section,) = index.sections
-    (table,) = section.tables
-    rows = tuple(row if str(row[0]) in there else (Name(str(row[0])), *row[1:]) for row in table.rows)
-    return replace(index, sections=(replace(section, parts=(replace(table, rows=rows),)),))
 
 
 def _called(item: ClusterReport, answer: Answer) -> Answer:

@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.analysis.binding import Cause
 from gpolicy.data import data_directory
-from gpolicy.report.answer import Answer, Entries, Picture, Section, Table, with_content
+from gpolicy.report.answer import Answer, Entries, Picture, Section, Table, each_section, with_content
 
 _WORDS: Final = tomllib.loads((data_directory("templates") / "words.toml").read_text(encoding="utf-8"))
 _CELLS: Final[dict[str, str]] = _WORDS["cells"]
@@ -48,7 +48,10 @@ def terms_of(answer: Answer, page: str | None = None) -> dict[str, str]:
 
     `page` is what a form shows of the answer, if that is less than all: then terms that are not there are left out.
     """
-    text, tables = "\n".join(_texts(answer)), list(_tables(with_content(answer.sections)))
+    sections = list(each_section(with_content(answer.sections)))
+    tables = [table for section in sections for table in section.tables]
+    figures = (text for figure in answer.figures for text in (figure.name, figure.detail))
+    text = "\n".join((answer.first_line, *figures, *_of_sections(sections)))
     cells = {
         cell.removeprefix("· ") for table in tables for row in (table.headings, *table.rows) for cell in map(str, row)
     }
@@ -64,20 +67,9 @@ def terms_of(answer: Answer, page: str | None = None) -> dict[str, str]:
     return own | {term: used[term] for term in sorted(used.keys() - own.keys(), key=lambda term: term.strip("("))}
 
 
-def _tables(sections: Iterable[Section]) -> Iterator[Table]:
-    for section in sections:
-        yield from section.tables
-        yield from _tables(section.sections)
-
-
 def _bound_by(table: Table) -> Iterator[str]:
     places = [place for place, heading in enumerate(table.headings) if heading == "bound by"]
     return (str(row[place]) for row in table.rows for place in places)
-
-
-def _texts(answer: Answer) -> Iterator[str]:
-    yield from (answer.first_line, *(text for figure in answer.figures for text in (figure.name, figure.detail)))
-    yield from _of_sections(with_content(answer.sections))
 
 
 def _of_sections(sections: Iterable[Section]) -> Iterator[str]:
@@ -89,4 +81,3 @@ def _of_sections(sections: Iterable[Section]) -> Iterator[str]:
                 yield from (part.title, *part.headings)
             elif isinstance(part, Entries):
                 yield part.of
-        yield from _of_sections(section.sections)

@@ -31,12 +31,11 @@ def impact_sections(impact: Impact) -> Iterator[Section]:
         if known is not None:
             section: Section = getattr(_module(part), f"{part}_section")(known)
             unknown = (*(not_known(reasons) if part in _OF_GROUPS else ()), *section.unknown)
-            yield _with_unknown(section, unknown) if unknown else section
-
-
-def _with_unknown(section: Section, unknown: tuple[str, ...]) -> Section:
-    summary = "; ".join(filter(None, (*unknown, section.summary)))
-    return replace(section, unknown=unknown, summary=summary, weight=max(section.weight, Weight.CHANGED))
+            if unknown:
+                summary = "; ".join(filter(None, (*unknown, section.summary)))
+                weight = max(section.weight, Weight.CHANGED)
+                section = replace(section, unknown=unknown, summary=summary, weight=weight)
+            yield section
 
 
 def unknown_in(impact: Impact | None, sections: Iterable[Section]) -> tuple[str, ...]:

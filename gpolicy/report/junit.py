@@ -18,6 +18,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring  # it on
 from gpolicy.findings import Accepted, Finding
 from gpolicy.printable import printable
 from gpolicy.report.accepted_section import NO_REASON, accepted_lines, accepted_words
+from gpolicy.report.outcomes_answer import reasons
 from gpolicy.testing.outcome import Outcome, tally
 
 CLEAN: str = "gpolicy check"
@@ -48,8 +49,7 @@ def findings_junit(
         suite = _suite(file, len(found) + (not failed), failed, skipped=len(found) - failed)
         _add_findings(suite, file, found, fails)
         suites.append(suite)
-    tests, failures = (sum(int(suite.get(what, "")) for suite in suites) for what in ("tests", "failures"))
-    return _document(tests + len(accepted), failures, 0, [*suites, *_accepted_suite(accepted, locate)])
+    return _document([*suites, *_accepted_suite(accepted, locate)])
 
 
 def _accepted_suite(accepted: Sequence[Accepted], locate: Callable[[str], str]) -> list[Element]:
@@ -91,31 +91,25 @@ def outcomes_junit(outcomes: Sequence[Outcome]) -> str:
         suites.append(_suite(file, found.tests, found.failed, found.errors))
         for outcome in together:
             _add_problem(_case(suites[-1], outcome.name, file), outcome)
-    found = tally(outcomes)
-    return _document(found.tests, found.failed, found.errors, suites)
+    return _document(suites)
 
 
 def _add_problem(case: Element, outcome: Outcome) -> None:
     """Say in a case why the test failed, or could not run."""
-    if outcome.ok:
-        return
+    lines = [line.text for line in reasons(outcome)]
     if outcome.error is not None:
-        lines = [f"{outcome.place or outcome.span}: {outcome.error}", *([outcome.hint] if outcome.hint else [])]
         _add(case, "error", outcome.error, lines)
-        return
-    said = [f"{check.title}: expected {check.expected}, found {check.found}" for check in outcome.failures]
-    lines = []
-    for check, words in zip(outcome.failures, said, strict=True):
-        lines += [f"{check.span}: {words}", *([check.detail] if check.detail else [])]
-    _add(case, "failure", said[0], lines)
+    elif not outcome.ok:
+        _add(case, "failure", outcome.failures[0].sentence, lines)
 
 
 # --- XML ---------------------------------------------------------------------------------------------------------
 
 
-def _document(tests: int, failures: int, errors: int, suites: Iterable[Element]) -> str:
-    """Return the whole report."""
-    root = Element("testsuites", tests=str(tests), failures=str(failures), errors=str(errors))
+def _document(suites: Sequence[Element]) -> str:
+    """Return the whole report, with the sums of its suites."""
+    counts = {what: sum(int(suite.get(what, "")) for suite in suites) for what in ("tests", "failures", "errors")}
+    root = Element("testsuites", {what: str(number) for what, number in counts.items()})
     root.extend(suites)
     indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, "us-ascii").decode()}\n'

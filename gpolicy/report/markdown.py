@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.printable import clipped, printable
 from gpolicy.report.answer import Cell, Name, Table
-from gpolicy.report.forms import COMMENT_BUDGET
 
 LONGEST_TEXT: Final = 400
 """Characters of one name or message: the rest is cut, so that a single one cannot fill the comment."""
@@ -127,52 +126,45 @@ def _cell(item: Cell) -> str:
 class Block:
     """A part of a document. `items` may be left out from the end; the least important block gives way first.
 
-    `importance` is higher for blocks that are kept longer. `name` is the word for the items: "changes".
+    `importance` is higher for blocks that are kept longer. `name` is the word for the items: "changes". A `summary`
+    (HTML) folds the block away.
     """
 
     name: str
     importance: int
+    summary: str = ""
     head: tuple[str, ...] = ()
     items: tuple[str, ...] = ()
     close: tuple[str, ...] = ()  # what ends the list, table or fence itself
-    tail: tuple[str, ...] = ()  # what ends the block, behind the notice
 
     def lines(self, shown: int) -> list[str]:
         """Return the block with `shown` of its items; empty if all are left out."""
         missing = len(self.items) - shown
-        if not missing:
-            return [*self.head, *self.items, *self.close, *self.tail]
-        if not shown:
+        if missing and not shown:
             return []
-        notice = f"*{missing:,} more {self.name} left out: no room in this comment.*"
-        return [*self.head, *self.items[:shown], *self.close, "", notice, *self.tail]
+        notice = ("", f"*{missing:,} more {self.name} left out: no room in this comment.*") if missing else ()
+        lines = [*self.head, *self.items[:shown], *self.close, *notice]
+        return [*folded(self.summary), *lines, *CLOSE] if self.summary else lines
 
 
-@dataclass(slots=True)
-class MarkdownDocument:
-    """Blocks in the order of reading, and lines that end the document."""
+def document(blocks: Sequence[Block], tail: Sequence[str], budget: int) -> str:
+    """Return blocks, in the order of reading, and the lines that end the document.
 
-    blocks: list[Block] = field(default_factory=list)
-    tail: tuple[str, ...] = ()
-
-    def text(self, budget: int = COMMENT_BUDGET) -> str:
-        """Return the document in at most `budget` bytes (UTF-8), if that is at least `LEAST_BUDGET`."""
-        shown = [len(block.items) for block in self.blocks]
-        if _size(self._lines(shown)) > budget:
-            budget -= _size(_left_out(self.blocks))  # at most that much is said about what is left out whole
-            sizes = [_size(block.lines(count)) for block, count in zip(self.blocks, shown, strict=True)]
-            for place in sorted(range(len(self.blocks)), key=lambda place: self.blocks[place].importance):
-                over = sum(sizes) + _size(self.tail) - budget
-                if over <= 0:
-                    break
-                shown[place] = _fitting(self.blocks[place], sizes[place] - over)
-                sizes[place] = _size(self.blocks[place].lines(shown[place]))
-        return "".join(f"{line}\n" for line in self._lines(shown))
-
-    def _lines(self, shown: list[int]) -> list[str]:
-        blocks = list(zip(self.blocks, shown, strict=True))
-        lines = [line for block, count in blocks for line in block.lines(count)]
-        return [*lines, *_left_out([block for block, count in blocks if block.items and not count]), *self.tail]
+    They take at most `budget` bytes (UTF-8), if that is at least `forms.LEAST_BUDGET`.
+    """
+    shown = [len(block.items) for block in blocks]
+    sizes = [_size(block.lines(number)) for block, number in zip(blocks, shown, strict=True)]
+    if sum(sizes) + _size(tail) > budget:
+        budget -= _size(_left_out(blocks))  # at most that much is said about what is left out whole
+        for place in sorted(range(len(blocks)), key=lambda place: blocks[place].importance):
+            over = sum(sizes) + _size(tail) - budget
+            if over <= 0:
+                break
+            shown[place] = _fitting(blocks[place], sizes[place] - over)
+            sizes[place] = _size(blocks[place].lines(shown[place]))
+    lines = [line for block, number in zip(blocks, shown, strict=True) for line in block.lines(number)]
+    gone = [block for block, number in zip(blocks, shown, strict=True) if not number]
+    return "".join(f"{line}\n" for line in (*lines, *_left_out(gone), *tail))
 
 
 def _left_out(blocks: Iterable[Block]) -> list[str]:

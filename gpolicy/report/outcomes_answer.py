@@ -45,18 +45,18 @@ def summary_line(outcomes: Sequence[Outcome]) -> str:
 
 def _entry(outcome: Outcome) -> Entry:
     mark = "ok    " if outcome.ok else "FAILED" if outcome.error is None else "ERROR "
-    tone, below = Tone.GOOD if outcome.ok else Tone.BAD, tuple(_reasons(outcome))
+    tone, below = Tone.GOOD if outcome.ok else Tone.BAD, tuple(reasons(outcome))
     return Entry(outcome.name, mark=mark, tone=tone, under=(outcome.span.file, ""), below=below)
 
 
-def _reasons(outcome: Outcome) -> Iterator[Line]:
+def reasons(outcome: Outcome) -> Iterator[Line]:
+    """Yield why a test failed, or could not run."""
     if outcome.error is not None:
         yield Line(f"{outcome.place or outcome.span!s}: {outcome.error}", tone=Tone.PLAIN)
         if outcome.hint:
             yield Line(outcome.hint)
     for check in outcome.failures:
-        said = f"{check.title}: expected {check.expected}, found {check.found}"
-        yield Line(f"{check.span!s}: {said}", tone=Tone.PLAIN)
+        yield Line(f"{check.span!s}: {check.sentence}", tone=Tone.PLAIN)
         if check.detail:
             yield Line(check.detail)
 

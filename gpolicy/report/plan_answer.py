@@ -46,15 +46,7 @@ from gpolicy.report.answer import (
 from gpolicy.report.capacity_section import headline, headline_falls
 from gpolicy.report.impact_sections import impact_sections, unknown_in, unknown_parts
 from gpolicy.report.pictures import MEMORY, GroupPicture, domain_pictures, group_pictures, spec_pictures
-from gpolicy.report.plan_words import (
-    amount,
-    change_words,
-    full_verdict,
-    guard_verdict,
-    pair_changes,
-    tag_changes,
-    worst_first,
-)
+from gpolicy.report.plan_words import amount, change_words, full_verdict, pair_changes, tag_changes
 from gpolicy.report.remedy_section import remedy_figures
 
 _MOST_GUARDS: Final = 2
@@ -91,7 +83,8 @@ def plan_answer(
     worse = any(section.weight is Weight.WORSE for section in sections)
     what_if, limits = (impact.what_if, impact.limits) if impact else ((), ())
     groups = "groups" if len(unmanaged) > 1 else "group"
-    entries = Entries("guard", list(map(_guard, worst_first(plan.guards))))
+    worst_first = sorted(plan.guards, key=lambda guard: (guard.ok, not guard.allowed))
+    entries = Entries("guard", list(map(_guard, worst_first)))
     left_out = [Entry(f"{item.object} {'.'.join(item.path)} ({item.action})", mark="?") for item in plan.left_out]
     figures = plan_figures(plan, known or Impact(), sections) if compared else _warned(plan)
     specs, nodes, domains = _pictures(plan, known, sides) if sides and plan.changes else ([], [], [])
@@ -226,8 +219,12 @@ def _way_back(steps: Sequence[Step]) -> str:
 
 def _guard(guard: GuardResult) -> Entry:
     hint = (Line(f"override it with --allow {guard.name}, if you must"),) if can_be_allowed(guard) else ()
-    tone = Tone.BAD if not guard.ok else Tone.CAREFUL if guard.allowed else Tone.GOOD
-    return Entry(mark=guard_verdict(guard), tone=tone, name=guard.name, text=guard.message, below=hint)
+    mark, tone = "passes", Tone.GOOD
+    if not guard.ok:
+        mark, tone = "FAILS", Tone.BAD
+    elif guard.allowed:
+        mark, tone = "overridden", Tone.CAREFUL
+    return Entry(mark=mark, tone=tone, name=guard.name, text=guard.message, below=hint)
 
 
 # --- the figures that come first -------------------------------------------------------------------------------------

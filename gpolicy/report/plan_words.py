@@ -1,4 +1,4 @@
-"""A plan in words, for every form of report: its verdict, its guards, its changes and steps.
+"""A plan in words, for every form of report: its verdict, its changes and steps.
 
 Nothing is escaped here but for a pair's line.
 """
@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 
 from gpolicy.analysis.spec_pairs import MINMAX
 from gpolicy.impact.impact import Impact
-from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.plan import Plan
 from gpolicy.printable import count, named
@@ -17,27 +16,22 @@ from gpolicy.report.answer import Name, Section, Weight, plain_text
 from gpolicy.report.values_text import pair_lines, value_text
 
 
-def nothing_to_do(plan: Plan) -> str:
-    """Return why there is nothing to do; empty if there is something."""
+def verdict(plan: Plan) -> str:
+    """Return in a few words whether the plan may be carried out."""
     errors = sum(item.severity == "error" for item in plan.findings)
     if errors:
         return f"No plan: the policy has {count(errors, 'error')} for this cluster"
-    if plan.left_out and not plan.changes:
-        return f"No changes in this part of the plan: {count(len(plan.left_out), 'change')} left out"
-    same = (
-        "No changes in what was compared" if plan.unreadable else "No changes: the cluster is what the policy declares"
-    )
-    return "" if plan.changes else same
-
-
-def verdict(plan: Plan) -> str:
-    """Return in a few words whether the plan may be carried out."""
     failed = sum(not guard.ok for guard in plan.guards)
-    if failed and not any(item.severity == "error" for item in plan.findings):
+    if failed:
         return f"Not to be applied: {count(failed, 'guard')} of {len(plan.guards)} {'fails' if failed == 1 else 'fail'}"
-    allowed = sum(guard.allowed for guard in plan.guards)
-    overridden = f", {count(allowed, 'guard')} overridden" if allowed else ""
-    return nothing_to_do(plan) or f"Can be applied{overridden}"
+    if plan.changes:
+        allowed = sum(guard.allowed for guard in plan.guards)
+        return f"Can be applied, {count(allowed, 'guard')} overridden" if allowed else "Can be applied"
+    if plan.left_out:
+        return f"No changes in this part of the plan: {count(len(plan.left_out), 'change')} left out"
+    if plan.unreadable:
+        return "No changes in what was compared"
+    return "No changes: the cluster is what the policy declares"
 
 
 def full_verdict(plan: Plan, impact: Impact | None, sections: Iterable[Section]) -> str:
@@ -66,16 +60,6 @@ def amount(plan: Plan) -> str:
     """Return how much there is of the plan: 3 changes in 2 steps."""
     much = f"{count(len(plan.changes), 'change')} in {count(len(plan.steps), 'step')}"
     return f"{much}, {len(plan.left_out):,} left out" if plan.left_out else much
-
-
-def guard_verdict(guard: GuardResult) -> str:
-    """Return the verdict of a guard in one word."""
-    return "FAILS" if not guard.ok else "overridden" if guard.allowed else "passes"
-
-
-def worst_first(guards: tuple[GuardResult, ...]) -> list[GuardResult]:
-    """Return failed guards first, then overridden ones, then those that pass."""
-    return sorted(guards, key=lambda guard: (guard.ok, not guard.allowed))
 
 
 def change_words(change: Change) -> str:

@@ -94,29 +94,21 @@ def _loss_rows(item: GroupRedundancyChange, *, strained: bool) -> Iterator[tuple
 
 
 def _since(item: GroupRedundancyChange, loss: Loss, *, strained: bool) -> str:
-    if _known(item.before, loss, strained=strained):
-        return "as before"
+    for old in item.before.losses if item.before else ():
+        if old.nodes == loss.nodes and (old.strained if strained else old.homeless):
+            return "as before"
     return "with other nodes" if item.of_other_nodes(loss) else "newly"
-
-
-def _known(before: GroupRedundancy | None, loss: Loss, *, strained: bool) -> bool:
-    if before is None:
-        return False
-    return any(
-        item.nodes == loss.nodes and bool(item.strained if strained else item.homeless) for item in before.losses
-    )
 
 
 def _shortages(groups: Iterable[GroupRedundancyChange]) -> Table:
     rows = []
-    new = False
     for item in groups:
         known = {shortage.node for shortage in item.before.shortages} if item.before else set()
         for shortage in item.after.shortages if item.after else ():
             since = "as before" if shortage.node in known else "newly"
-            new = new or since == "newly"
             rows.append((Name(item.group), Name(shortage.node), size(shortage.reserved), size(shortage.free), since))
     headings = ("group", "node", Number("needed"), Number("free"), "since")
+    new = any(row[-1] == "newly" for row in rows)
     title = "Nodes that keep too little memory for the instances they are secondary of"
     return Table(title, "nodes", headings, rows, weight=Weight.WORSE if new else Weight.CHANGED)
 

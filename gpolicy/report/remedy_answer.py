@@ -39,21 +39,6 @@ from gpolicy.report.capacity_json import UNKNOWN, WHAT_IF, head
 from gpolicy.report.pictures import memory_section
 from gpolicy.report.violations_section import breach_words, pair_words
 
-KINDS: Final = {
-    FaultKind.NODE: "instances on nodes that may hold none",
-    FaultKind.TWO_GROUPS: "mirrored instances with nodes in two groups",
-    FaultKind.STORAGE: "disks that exclusive storage forbids",
-    FaultKind.DOMAIN: "mirrored instances in one failure domain",
-    FaultKind.MIGRATION: "instances stranded by migration tags",
-    FaultKind.EXCLUSION: "exclusion conflicts on one node",
-    FaultKind.EXCLUSION_DOMAIN: "exclusion conflicts in one failure domain",
-    FaultKind.VCPU_RATIO: "policy-violating nodes by vcpu-ratio",
-    FaultKind.SPINDLE_RATIO: "policy-violating nodes by spindle-ratio",
-    FaultKind.RESERVE: "nodes that keep too little memory for N+1",
-    FaultKind.LOSS: "losses of one node that cannot be absorbed",
-}
-"""What a number of faults of each kind counts, in words."""
-
 
 def remedy_answer(report: RemedyReport) -> Answer:
     """Return what is wrong, what cures it, and what is left."""
@@ -104,7 +89,7 @@ def _stopped(report: RemedyReport) -> Iterator[str]:
 
 def _faults(report: RemedyReport) -> Section:
     before, after = (Counter(fault.kind for fault in faults) for faults in (report.faults, report.faults_after))
-    counted = ((words, before[kind], after[kind]) for kind, words in KINDS.items())
+    counted = ((kind.words, before[kind], after[kind]) for kind in FaultKind)
     rows = [(words, number(now), number(then)) for words, now, then in counted if now or then]
     headings = ("fault", Number("before"), Number("after the remedy"))
     new = tuple(Entry(fault.sentence, mark="!") for fault in report.new)

@@ -7,7 +7,7 @@ from typing import Final
 from gpolicy.impact.impact import MOST_NODES, RemedyChange
 from gpolicy.printable import count
 from gpolicy.report.answer import Number, Section, Table, Weight, number, size
-from gpolicy.report.remedy_answer import KINDS, duration
+from gpolicy.report.remedy_answer import duration
 
 TITLE: Final = "Remedy"
 _NEXT: Final = (
@@ -25,7 +25,7 @@ def remedy_section(change: RemedyChange) -> Section:
         "Today, after, and after the moves" if change.searched else "Today and after",
         "kinds",
         ("fault", Number("today"), Number("after"), Number("after the remedy"))[:columns],
-        [(KINDS[item.kind], *map(number, (item.before, item.after, item.remedied)))[:columns] for item in change.kinds],
+        [(item.kind.words, *map(number, (item.before, item.after, item.remedied)))[:columns] for item in change.kinds],
     )
     ended = change.searched and not change.exhaustive
     notes = (_NEXT, "the search of a plan is short: more moves may cure more" if ended else "")

@@ -43,12 +43,8 @@ class RolledOut:
         return self.stage in REVERTED if back else self.stage in COMPLETE and self.look is not None
 
 
-def rollout_reports(clusters: Sequence[RolledOut], *, back: bool) -> list[ClusterReport]:
-    """Return the report of each cluster. With `back` the roll-out was taken back."""
-    return [_report(item, back=back) for item in clusters]
-
-
-def _report(item: RolledOut, *, back: bool) -> ClusterReport:
+def rollout_report(item: RolledOut, *, back: bool) -> ClusterReport:
+    """Return the report of a cluster. With `back` the roll-out was taken back."""
     is_right = item.is_finished(back=back)
     troubles = item.troubles
     code = item.outcome.exit_code if item.outcome else int(ExitCode.FINE)

@@ -28,12 +28,12 @@ def violations_section(change: ViolationChange) -> Section:
     tables = (
         _table("Newly violating", change.newly, Weight.WORSE),
         _nodes("Newly policy-violating nodes", change.nodes_newly, Weight.WORSE),
-        _table("No longer violating", change.no_longer, Weight.CHANGED, after=False),
+        _table("No longer violating", change.no_longer, Weight.CHANGED),
         _nodes("No longer policy-violating nodes", change.nodes_no_longer, Weight.CHANGED),
         _unknown(change.unknown),
         _unknown_nodes(change.nodes_unknown),
         _table(_MINMEM_NEWLY, change.minmem_newly, Weight.WORSE),
-        _table("minmem no longer outside", change.minmem_no_longer, Weight.CHANGED, after=False),
+        _table("minmem no longer outside", change.minmem_no_longer, Weight.CHANGED),
         _table("Violating as before", change.still, Weight.SAME),
         _nodes("Policy-violating nodes as before", change.nodes_still, Weight.SAME),
         _table("minmem outside as before", change.minmem_still, Weight.SAME),
@@ -75,14 +75,12 @@ def pair_words(violation: PolicyViolation) -> str:
     return violation.pair_name or f"size {violation.pair}"
 
 
-def _table(title: str, items: Iterable[InstanceViolation], weight: Weight, *, after: bool = True) -> Table:
-    rows = [_row(item, item.after if after else item.before) for item in items]
+def _table(title: str, items: Iterable[InstanceViolation], weight: Weight) -> Table:
+    rows = [_row(item, violation) for item in items if (violation := item.after or item.before)]
     return Table(title, "instances", _HEADINGS, rows, weight=weight)
 
 
-def _row(item: InstanceViolation, violation: PolicyViolation | None) -> tuple[Cell, ...]:
-    if violation is None:
-        return (Name(item.instance), Name(item.primary_node), "", "", "")
+def _row(item: InstanceViolation, violation: PolicyViolation) -> tuple[Cell, ...]:
     what = "; ".join(map(breach_words, violation.breaches))
     return (Name(item.instance), Name(item.primary_node), Name(violation.group), what, Name(pair_words(violation)))
 

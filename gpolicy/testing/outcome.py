@@ -60,6 +60,11 @@ class Check:
     span: Span
     detail: str = ""
 
+    @property
+    def sentence(self) -> str:
+        """The expected and the found value in one sentence."""
+        return f"{self.title}: expected {self.expected}, found {self.found}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:

@@ -11,17 +11,16 @@ from jsonschema import Draft4Validator
 
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.report.findings_sarif import FINGERPRINT, Catalogue, _help, findings_sarif
+from gpolicy.report.findings_sarif import FINGERPRINT, _help, findings_sarif
 from tests.report.findings_samples import FINDINGS, OVERLAP, PLACE, WITHOUT_PLACE
 
 SCHEMA = Path(__file__).resolve().parents[1] / "data/sarif/sarif-2.1.0-rtm.5.json"
 VALIDATOR = Draft4Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
-RULES = Catalogue(rules=CATALOGUE, families=FAMILIES, version="0.1.0", homepage="https://example.org")
 
 
 def sarif(findings: list[Finding], **more: Any) -> dict[str, Any]:
     """Return the one run of the report, which must conform."""
-    text = findings_sarif(findings, RULES, fingerprint=lambda finding: f"of {finding.code}", **more)
+    text = findings_sarif(findings, CATALOGUE, FAMILIES, fingerprint=lambda finding: f"of {finding.code}", **more)
     assert text.isascii()
     data = json.loads(text)
     (run,) = data["runs"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpolicy.provenance import Provenance
-from gpolicy.report.rollout_answer import RolledOut, rollout_index, rollout_reports
+from gpolicy.report.rollout_answer import RolledOut, rollout_index, rollout_report
 from gpolicy.rollout.rollout_run import PlanStage
 
 
@@ -25,7 +25,7 @@ def _cluster(name: str, stage: PlanStage) -> RolledOut:
 )
 def test_the_verdict_counts_plans_by_stage(stages: list[PlanStage], verdict: str, *, back: bool) -> None:
     clusters = [_cluster(f"c{number}", stage) for number, stage in enumerate(stages)]
-    reports = rollout_reports(clusters, back=back)
+    reports = [rollout_report(item, back=back) for item in clusters]
     answer = rollout_index(clusters, reports, Provenance(), ["go on"], back=back)
     assert answer.verdict == verdict
     count = "1 plan" if len(stages) == 1 else f"{len(stages)} plans"
@@ -36,6 +36,7 @@ def test_the_verdict_counts_plans_by_stage(stages: list[PlanStage], verdict: str
 
 def test_the_table_of_clusters_is_never_cut() -> None:
     clusters = [_cluster(f"c{number}", PlanStage.DONE) for number in range(40)]
-    (section,) = rollout_index(clusters, rollout_reports(clusters, back=False), Provenance(), [], back=False).sections
+    reports = [rollout_report(item, back=False) for item in clusters]
+    (section,) = rollout_index(clusters, reports, Provenance(), [], back=False).sections
     assert section.never_cut
     assert section.tables[0].most == 40

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gpolicy.analysis.capacity import capacity
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.printable import columns
-from gpolicy.report.answer_text import table_lines
+from gpolicy.report.answer_text import table_blocks
 from gpolicy.report.capacity_answer import capacity_answer
 from gpolicy.report.forms import Display, render
 from tests.cli.command_line import ROOT
@@ -21,7 +21,8 @@ ROWS = st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(WORDS, min_size
 
 
 def lines(headings: list[str], rows: list[list[str]], room: int) -> list[str]:
-    return list(table_lines(headings, rows, {headings[0]}, lambda _row, _place, text: text, room))
+    blocks = table_blocks(headings, rows, {headings[0]}, lambda _row, _place, text: text, room)
+    return [line for block in blocks for line in block]
 
 
 @given(ROWS, st.integers(1, 120))

@@ -43,18 +43,19 @@ def post(
     says where; the token is GITHUB_TOKEN, on GitLab GPOLICY_GITLAB_TOKEN (scope api). Exit code 0: it is done, or there
     is no request or no permission to comment on it (a pull request from a fork), and a message says so; 3: it failed.
     """
-    from gpolicy.posting.keeping import PostRequest, keep_post  # noqa: PLC0415
+    from gpolicy.posting.keeping import keep_comment, keep_issue  # noqa: PLC0415
     from gpolicy.posting.posted_texts import SERVICES, NotAllowedError  # noqa: PLC0415
 
     if service not in SERVICES:
         raise UsageError(f"there is no service `{service}`", hint=did_you_mean_one_of(service, "services", SERVICES))
     if sum((only_update, shown, issue is not None)) > 1:
         raise UsageError("--only-update, --print and --issue exclude one another", hint="use one of them")
-    request = PostRequest(
-        service=service, name=name, files=tuple(files), only_update=only_update, shown=shown, issue=issue
-    )
+    there = SERVICES[service]
     try:
-        said = keep_post(request, os.environ)
+        if issue is None:
+            said = keep_comment(there, name, files, os.environ, only_update=only_update, shown=shown)
+        else:
+            said = keep_issue(there, name, files, os.environ, issue)
     except NotAllowedError as error:
         if issue is not None:
             raise GpolicyError(f"the token does not allow it: {one_line(str(error))}") from None
