@@ -223,6 +223,8 @@ class _Fault:
         near = self._near(key)
         all_known = f"known here: {', '.join(known)}" if len(known) <= 12 else ""
         hint = elsewhere or lost or (f"Did you mean `{near}`?" if near else all_known)
+        if re.fullmatch("[0-9]+[KMGTP]?", key):
+            hint = "a comma separates two entries: write a decimal point, as in 1.5T"
         if ":" in key and key.partition(":")[0] in known:
             hint = f"write a blank after the colon: `{key.replace(':', ': ', 1)}`"
         if near and near in document.value(pointer) and not (elsewhere or lost):

@@ -187,7 +187,7 @@ def _brackets(stop: _Stop) -> _Mistake | None:
         return _Mistake(f"the `{opening}` that opens here is never closed", hint, stop.begin)
     if text.count('"') % 2:
         return _Mistake("a quote is missing on this line", 'write `"` before and after each text in quotes')
-    glob = re.search(r"[\w.-]+\[[\w-]+\][\w.-]*", text)
+    glob = re.search(r"(?<![\w.-])[\w.-]++\[[\w-]++\][\w.-]*", text)
     hint = f"quote a pattern: {_in_quotes(glob[0])}" if glob else "write `, ` between them"
     return _Mistake("a comma is missing between two entries", hint)
 

@@ -51,7 +51,7 @@ def hypervisor_not_enabled(context: Context) -> Iterator[Hit]:
                 source = "the policy" if enabled.leaf else "the cluster"
                 message = f"{family} describes {hypervisor}, which {source} does not enable"
                 span = leaf.document.key_span(leaf.pointer[:2])
-                hint = f"correct the name: {', '.join(enabled.texts)} is enabled"
+                hint = f"correct the name, or leave it out: {', '.join(enabled.texts)} is enabled"
                 yield hit(declared, message, span, hint, related, missing=f"enabled {hypervisor}")
 
 

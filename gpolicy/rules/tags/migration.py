@@ -12,7 +12,7 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.ganeti.parameter import Level
-from gpolicy.guessing import Guesses
+from gpolicy.guessing import Guesses, is_one_slip
 from gpolicy.printable import some
 from gpolicy.rules.shared import GROUP, show
 from gpolicy.rules.tags.domains import (
@@ -121,7 +121,8 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
         for domain, tag in domains(context, family).items():
             if tag is None or domain in used:
                 continue
-            close = guess(domain, kinds, cutoff=CLOSE)
+            slips = (kind for kind in kinds if is_one_slip(domain, kind) or domain.startswith(f"{kind}:"))
+            close = guess(domain, kinds, cutoff=CLOSE) or next(slips, "")
             others = places if family == "nlocation" else []
             if context.state is not None or close or is_said or others:
                 hint = f"tag the nodes {domain}:…{''.join(f', or name {name}, which they have' for name in others)}"
