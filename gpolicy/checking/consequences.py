@@ -69,7 +69,6 @@ class _Causes:
             for name in SPEC_PARAMETERS
         }
         self._first_result = {item.code: item for item in reversed(found) if item.code in _RESULTS}
-        self._documents = [item.value_span(()) for item in context.policy.documents]
         self._told = {(item.span, item.message): finding for finding in found for item in finding.consequences}
         wrong = [item for item in found if item.code not in _RESULTS and _is_wrong(item)]
         self._worst = min(wrong, key=lambda item: item.severity.rank, default=None)
@@ -77,7 +76,11 @@ class _Causes:
         for finding in found:
             for place in {*self._places(finding), *_explained(finding)}:
                 at[place].append(finding)
-        self._breaks = {item.span.file: item for item in reversed(found) if item.span and item.code in _BREAKS}
+        documents = [document.value_span(()) for document in context.policy.documents]
+        breaks = {item.span.file: item for item in reversed(found) if item.span and item.code in _BREAKS}
+        self._breaks = {
+            file: (item, place) for file, item in breaks.items() for place in documents if _is_in(item.span, place)
+        }
         self._at = {place: sorted(several, key=_rank)[:_MOST_AT_ONE_PLACE] for place, several in at.items()}
 
     def first(self, finding: Finding) -> Finding:
@@ -93,9 +96,10 @@ class _Causes:
         told = self._told.get((finding.span, finding.message))
         if told is not None and _is_cause(told, finding):
             return told
-        broken = self._breaks.get(finding.span.file) if finding.span and finding.code.startswith("GP01") else None
-        if broken is not None and broken is not finding and self._together(broken, finding):
-            return broken
+        if finding.span is not None and finding.code.startswith("GP01") and finding.span.file in self._breaks:
+            broken, document = self._breaks[finding.span.file]
+            if _is_in(finding.span, document):
+                return broken
         rank = _rank(finding)
         here = (other for place in self._places(finding) for other in self._at[place] if _rank(other) < rank)
         compared = (other for related in finding.related for other in self._at.get(related.span, ()))
@@ -111,11 +115,6 @@ class _Causes:
             yield finding.span
             if finding.code in JUDGES and finding.span in self._sizes:
                 yield self._sizes[finding.span]
-
-    def _together(self, one: Finding, other: Finding) -> bool:
-        """Return whether two findings are in one document."""
-        within = [{place for place in self._documents if _is_in(item.span, place)} for item in (one, other)]
-        return not within[0].isdisjoint(within[1])
 
 
 def _is_in(span: Span | None, place: Span) -> bool:

@@ -63,7 +63,8 @@ def _breached_pair(
 ) -> PolicyViolation | None:
     """Return what an instance breaches of that of `pairs` which replaces the one it conforms to in its group.
 
-    Ganeti names the pair with the fewest breaches, which may be one that nobody changed.
+    Ganeti names the pair with the fewest breaches, which may be one that nobody changed; it counts where there are more
+    or fewer pairs than before.
     """
     from gpolicy.analysis.violations import AllowedSizes, bounds_of, verdict_on  # noqa: PLC0415 (as above)
 
@@ -83,7 +84,11 @@ def _breached_pair(
         new = pairs[place]
         return sum(was[end].get(name) != new[end][name] for end in (0, 1) for name in new[end]), place != number
 
-    place = min(range(len(pairs)), key=unlike)
+    def breached(place: int) -> int:
+        found = breaches(pairs[place])
+        return len(found.breaches) if found is not None else 0
+
+    place = min(range(len(pairs)), key=unlike if len(pairs) == len(old) else breached)
     found = breaches(pairs[place])
     return replace(found, pair=place + 1) if found is not None else None
 

@@ -71,7 +71,7 @@ def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         for excess in context.once(excesses_by_group).get(group.name, ()):
             if excess.bound == "max" and excess.limit.span is not None:
-                hint = "lower the maximum to what a node can give"
+                hint = "lower the maximum, or correct the hardware of the group"
                 message, related = excess.sentence("a node"), excess.limit.places
                 yield hit(group, message, excess.place, hint, related)
     if left_out := [group for group in context.groups if group.name not in context.once(excesses_by_group)]:
