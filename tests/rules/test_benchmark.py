@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from tests.rules.defects.bases import TOP, good_policies
-from tests.rules.defects.measuring import Figures, alarms, cures, measure, mutants, sound
+from tests.rules.defects.measuring import Figures, alarms, cures, measure, sound
 from tests.rules.defects.page import page
 from tests.rules.defects.reasons import REASONS
 from tests.rules.defects.seeding import DEFECTS, chosen
@@ -32,11 +32,6 @@ def check_mutants(found: Figures) -> None:
 
 
 @pytest.mark.slow
-def test_one_mistake_of_each_kind(tmp_path: Path) -> None:
-    check_mutants(Figures(mutants(tmp_path, most=1), {}))
-
-
-@pytest.mark.slow
 def test_all_figures_and_the_page(tmp_path: Path) -> None:
     found = measure(tmp_path)
     check_mutants(found)
@@ -50,8 +45,8 @@ def test_all_figures_and_the_page(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_hints_say_heals_seeded_mistakes(tmp_path: Path) -> None:
     """The rest are orders of which one of several is needed, and tests that fail once they can run."""
-    done = list(cures(tmp_path, most=2))
-    assert len(done) > 300
+    done = list(cures(tmp_path, most=1))
+    assert len(done) > 150
     assert sum(heals for _, heals in done) / len(done) >= HEALED, [order for order, heals in done if not heals]
 
 
