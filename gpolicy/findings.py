@@ -37,7 +37,10 @@ class Severity(StrEnum):
     @property
     def rank(self) -> int:
         """0 for the worst."""
-        return ("error", "warning", "info").index(self.value)  # thousands of findings ask
+        return _RANKS[self]
+
+
+_RANKS: Final = {severity: rank for rank, severity in enumerate(Severity)}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -54,9 +57,10 @@ class Span:
         return f"{self.file}:{self.line}:{self.column}"
 
     def lies_within(self, around: Span) -> bool:
-        """Return whether the place lies within another one of the same file."""
+        """Return whether the place lies within another one."""
         start, end = (self.line, self.column), (self.end_line, self.end_column)
-        return (around.line, around.column) <= start and end <= (around.end_line, around.end_column)
+        inside = (around.line, around.column) <= start and end <= (around.end_line, around.end_column)
+        return self.file == around.file and inside
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def unsound_places(files: Mapping[str, str], state: ClusterState) -> dict[Place,
     found: dict[Place, str] = {}
     for error in errors:
         for span, place in places:
-            if error.span is not None and error.span.file == span.file and error.span.lies_within(span):
+            if error.span is not None and error.span.lies_within(span):
                 found.setdefault(place, f"check calls it an error ({error.code} {error.name}): {error.message}")
     return found
 

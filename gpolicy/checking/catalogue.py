@@ -143,12 +143,17 @@ def rules_named(
 ) -> tuple[tuple[RuleInfo, ...], str]:
     """Return the rules that a word names, in order; or none and a hint (see `find_rule`)."""
     wanted = word.strip()
-    begins = EVERY_RULE if wanted.upper() == ALL else wanted.upper()
-    family = tuple(info for info in CATALOGUE if info.code.startswith(begins)) if is_family(word) else ()
+    family = tuple(info for info in CATALOGUE if info.code.startswith(family_of(word))) if is_family(word) else ()
     if family or (is_family(word) and f"{HOUSE}{wanted.lower()}" not in (house_rules or ())):
         return family, "" if family else "`gpolicy explain` lists all rules"
     info, hint = find_rule(wanted, guess=guess, house_rules=house_rules)
     return ((info,) if info else ()), hint
+
+
+def family_of(word: str) -> str:
+    """Return the beginning of the codes of a family that a word names."""
+    wanted = word.strip().upper()
+    return EVERY_RULE if wanted == ALL else wanted
 
 
 def is_family(word: str) -> bool:
@@ -215,5 +220,5 @@ def _precision(words: Iterable[str]) -> dict[str, int]:
 def _precision_of(word: str) -> int:
     """Return how precise a word is: the number of letters of a family, 5 for one rule, 6 for one house rule."""
     if is_family(word):
-        return len(EVERY_RULE if word.strip().upper() == ALL else word.strip())
+        return len(family_of(word))
     return 6 if word.strip().lower().startswith(HOUSE) else 5

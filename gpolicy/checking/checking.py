@@ -79,8 +79,9 @@ class Examination:
         codes = set(_ALWAYS_RUN - context.settings.ignored)
         for rule in sorted(RULES, key=lambda rule: When.LAST in rule.when):
             said_elsewhere = self.to_plan and When.NO_PLAN in rule.when
-            errors = (item for item in sieve.kept if rule.silent_after and item.severity is Severity.ERROR)
-            is_silent = any(item.code.startswith(rule.silent_after) for item in errors)
+            is_silent = rule.silent_after != () and any(
+                item.severity is Severity.ERROR and item.code.startswith(rule.silent_after) for item in sieve.kept
+            )
             unfit = (When.STATE if context.state is None else When.NO_STATE) in rule.when
             unfit = unfit or (When.WHOLE in rule.when and not context.whole)
             unfit = unfit or (When.ASKED in rule.when and rule.info.code not in context.settings.asked)

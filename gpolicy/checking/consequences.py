@@ -16,13 +16,13 @@ from gpolicy.checking.catalogue import RULES
 from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import JUDGES
 from gpolicy.checking.rule import Hit, Rule, Same
-from gpolicy.findings import BASE_FILE, Finding, Severity, Span
+from gpolicy.findings import BASE_FILE, Finding, Severity, Span, told
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
 _EXPLAINS: Final = {rule.info.code: rule for rule in RULES if rule.explains is not None}
 """The rules whose findings explain others, by code."""
 _RESULTS: Final = frozenset(rule.info.code for rule in RULES if rule.follows)
-"""Rules whose findings are results: of a test, or of a plan. They follow from any wrong value that counts."""
+"""Rules whose findings are results: they follow from any wrong value that counts."""
 _USING: Final = "GP8"  # the family of guards and tests, which use what others declare
 _TAGS: Final = "GP5"  # the family that knows more of a tag than that it is mistyped
 _ALONE: Final = "GP9"  # the family of waivers and house rules, each of which stands for itself
@@ -77,9 +77,9 @@ class _Causes:
             for place in {*self._places(finding), *_explained(finding)}:
                 at[place].append(finding)
         documents = [document.value_span(()) for document in context.policy.documents]
-        breaks = {item.span.file: item for item in reversed(found) if item.span and item.code in _BREAKS}
+        breaks = {item.span: item for item in reversed(found) if item.span and item.code in _BREAKS}
         self._breaks = {
-            file: (item, place) for file, item in breaks.items() for place in documents if _is_in(item.span, place)
+            span.file: (item, place) for span, item in breaks.items() for place in documents if span.lies_within(place)
         }
         self._at = {place: sorted(several, key=_rank)[:_MOST_AT_ONE_PLACE] for place, several in at.items()}
 
@@ -98,7 +98,7 @@ class _Causes:
             return told
         if finding.span is not None and finding.code.startswith("GP01") and finding.span.file in self._breaks:
             broken, document = self._breaks[finding.span.file]
-            if _is_in(finding.span, document):
+            if finding.span.lies_within(document):
                 return broken
         rank = _rank(finding)
         here = (other for place in self._places(finding) for other in self._at[place] if _rank(other) < rank)
@@ -117,10 +117,6 @@ class _Causes:
                 yield self._sizes[finding.span]
 
 
-def _is_in(span: Span | None, place: Span) -> bool:
-    return span is not None and span.file == place.file and span.lies_within(place)
-
-
 def _about(finding: Finding) -> set[Span | None]:
     return {finding.span, *(item.span for item in finding.related)}
 
@@ -133,11 +129,9 @@ def _explained(finding: Finding) -> Iterable[Span]:
 
 def _is_cause(other: Finding, finding: Finding) -> bool:
     """Return whether one may follow from the other: what one rule says twice of one place are two things."""
-    if (other.code, other.span) == (finding.code, finding.span) or _ALONE in (other.code[:3], finding.code[:3]):
-        return False
-    if other.code in _RESULTS:
-        return False
-    return other.severity is not Severity.INFO
+    is_same = (other.code, other.span) == (finding.code, finding.span)
+    is_alone = _ALONE in (other.code[:3], finding.code[:3])
+    return not is_same and not is_alone and other.code not in _RESULTS and other.severity is not Severity.INFO
 
 
 def _is_wrong(finding: Finding) -> bool:
@@ -156,11 +150,8 @@ def _rank(finding: Finding) -> tuple[object, ...]:
 
 def _with(finding: Finding, following: Iterable[Finding]) -> Finding:
     """Return a finding with more that follows from it."""
-    more = [*finding.consequences, *(each for item in following for each in (item, *item.consequences))]
-    if not more:
-        return finding
-    alone = {item.sort_key(): replace(item, consequences=()) for item in more}
-    return replace(finding, consequences=tuple(alone[key] for key in sorted(alone)))
+    more = {item.sort_key(): replace(item, consequences=()) for item in (*finding.consequences, *told(following))}
+    return replace(finding, consequences=tuple(more[key] for key in sorted(more))) if more else finding
 
 
 def is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
@@ -196,7 +187,6 @@ def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Fin
     result: dict[Finding, list[Finding]] = {}
     for same in together.values():
         first = min(same, key=lambda finding: (finding.severity.rank, finding.code.startswith(_USING)))  # else by place
-        more = [finding for finding in same if finding != first]
-        more += [item for finding in same if finding == first for item in finding.consequences]
+        more = (item for item in told(same) if item != first)
         result.setdefault(_with(first, more), []).extend(same)  # policies that share a base share its findings
     return result

@@ -159,11 +159,12 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
     ratio = in_force(context, group, VCPU_RATIO)
     times = ratio.number if ratio is not None else 0
     cpus_kept = kept_by_node(context, group, "cpu_node")
-    memory, cpus = kept_memory(context, group), total_of(cpus_kept)
+    cpus = total_of(cpus_kept)
     if hardware and hardware.memory:
         limit = memory_limit(context, group, hardware.memory)
         yield replace(limit, most=limit.whole, kept=0, figures=()) if exclusive else limit  # GP415 counts it there
     else:
+        memory = _kept_memory(context, kept_by_node(context, group, "mem_node", "mem_hv"))
         yield from _observed("memory-size", nodes, lambda had: (had.memory_total, max(memory, had.memory_node or 0)))
     if hardware and hardware.cpus and times:
         multiplied = (ratio.leaf,) if ratio is not None and ratio.leaf is not None and times != 1 else ()
@@ -197,14 +198,13 @@ def promised_limit(parameter: str, promised: Located[int], kept: tuple[Leaf, ...
 
 def memory_limit(context: Context, group: GroupPolicy, promised: Located[int]) -> NodeLimit:
     """Return what a node gives of the promised memory."""
-    limit = promised_limit("memory-size", promised, kept_by_node(context, group, "mem_node", "mem_hv"))
-    kept = kept_memory(context, group)
-    return replace(limit, most=promised.value - kept, kept=kept)
+    figures = kept_by_node(context, group, "mem_node", "mem_hv")
+    kept = _kept_memory(context, figures)
+    return NodeLimit("memory-size", promised.value - kept, kept, promised.span, figures=figures)
 
 
-def kept_memory(context: Context, group: GroupPolicy) -> int:
+def _kept_memory(context: Context, declared: tuple[Leaf, ...]) -> int:
     """Return what a node keeps of its memory: what hv_state says, else on KVM what hail counts."""
-    declared = kept_by_node(context, group, "mem_node", "mem_hv")
     enabled = of_cluster(context, ENABLED_HYPERVISORS)
     if declared or enabled is None or enabled.texts[:1] != ("kvm",):
         return total_of(declared)

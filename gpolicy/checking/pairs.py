@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -99,17 +98,6 @@ def pairs_of(leaf: Leaf) -> tuple[Pair, ...]:
 def comparable(pairs: Iterable[Pair]) -> list[Pair]:
     """Return the pairs to compare with one another: possible ones, at most MAX_PAIRS."""
     return [pair for pair in pairs if pair.possible][:MAX_PAIRS]
-
-
-def pair_around(place: Span | None, pairs: Sequence[Span]) -> Span | None:
-    """Return which of the places of pairs a place lies within; they are sorted, and none lies within another."""
-
-    def start(span: Span) -> tuple[str, int, int]:
-        return span.file, span.line, span.column
-
-    number = bisect_right(pairs, start(place), key=start) if place else 0
-    pair = pairs[number - 1] if number else None
-    return pair if place and pair and place.file == pair.file and place.lies_within(pair) else None
 
 
 def amount(parameter: str, value: int) -> str:

@@ -53,7 +53,7 @@ class When(Flag):
     absent, and does not run when a part of the policy could not be read. NO_PLAN: it does not run where a plan
     follows, which says the same by its guards. LAST: it works out what the whole policy comes to, and runs after the
     others. TOLD: it is given what they found. FLEET: it is about several policies together. ASKED: it is off unless
-    the settings select it by its code or name, or select ALL.
+    the settings name it, or select ALL.
     """
 
     ALWAYS = 0

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.checking.catalogue import (
-    ALL,
     EVERY_RULE,
     asked_codes,
+    family_of,
     house_rules_kept,
     ignored_codes,
     is_family,
@@ -54,18 +54,19 @@ def _settings_in(file: SettingsFile) -> Settings:
     ignore = _rules(file, given["ignore"]) if "ignore" in given else []
     for word in ignore:
         _refuse_if_always_on(word, "ignored", partial(file.error, given["ignore"], word=word))
-        if select is None and word.strip().upper() in (EVERY_RULE, ALL):
+        if select is None and family_of(word) == EVERY_RULE:
             hint = "name the rules or families that are not wanted"
             raise file.error(given["ignore"], "names every rule: nothing would count", hint, word)
     if select is not None and selects_nothing(select, ignore):
         what = "ignore excludes all of these rules" if select else "names no rule: nothing would count"
         raise file.error(given["select"], what, "leave it out to have every rule count")
     ignored = ignored_codes(select, ignore)
+    severities = _written_severities(file, given.get("severity"))
     return Settings(
         ignored=ignored,
         kept=house_rules_kept(select, ignored),
-        asked=asked_codes([*(select or ()), *_written_severities(file, given.get("severity"))]),
-        severities=severities_by_code(_written_severities(file, given.get("severity"))),
+        asked=asked_codes([*(select or ()), *severities]),
+        severities=severities_by_code(severities),
         per_file=tuple(_per_file(file, given.get("per-file-ignores"))),
         fail_on=_LEAST_FAILING[_fail_on(file, given["fail-on"])] if "fail-on" in given else Severity.ERROR,
         baseline=_baseline(file, given["baseline"]) if "baseline" in given else None,

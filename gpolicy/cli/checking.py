@@ -287,13 +287,20 @@ def findings_in(
 
             return findings_junit(findings, sources, fails=fails, accepted=accepted, locate=repository_path)
         case "sarif":
+            from gpolicy import HOMEPAGE  # noqa: PLC0415
             from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, house_rules_of  # noqa: PLC0415
             from gpolicy.report.findings_sarif import findings_sarif  # noqa: PLC0415
 
             rules = (*CATALOGUE, *house_rules_of(findings))
             mark = _fingerprints(findings, sources).__getitem__
             return findings_sarif(
-                findings, rules, FAMILIES, fingerprint=mark, locate=repository_path, without_place=first
+                findings,
+                rules,
+                FAMILIES,
+                homepage=HOMEPAGE,
+                fingerprint=mark,
+                locate=repository_path,
+                without_place=first,
             )
         case "gitlab":
             from gpolicy.report.findings_json import findings_gitlab  # noqa: PLC0415

@@ -230,11 +230,7 @@ PLAN_LAST: Final = Shape(Plan, optional="declared_guards pair_names terms part l
         "Changes that the policy asks for and that this part of the plan leaves out.",
         Shape(LeftOut).with_keys(object=_OBJECT, keys=_OWN_KEYS, action="Kind of the change."),
     ),
-    findings=Key(
-        "Errors and warnings that check has about the policy on this cluster.",
-        _FINDING,
-        "all_findings",
-    ),
+    findings=Key("Errors and warnings that check has about the policy on this cluster.", _FINDING, "all_findings"),
     notes="What the source says about itself, and which changes are taken along since others need them.",
     summary=Key(
         "Counts.",

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote_from_bytes
 
-from gpolicy import HOMEPAGE, __version__
+from gpolicy import __version__
 from gpolicy.findings import Finding, Fix, RuleInfo, Severity, Span
 from gpolicy.printable import printable
 
@@ -34,13 +34,15 @@ def findings_sarif(
     rules: Sequence[RuleInfo],
     families: Mapping[str, str],
     *,
+    homepage: str,
     fingerprint: Callable[[Finding], str],
     locate: Callable[[str], str] = str,
     without_place: str = "",
 ) -> str:
     """Return findings as SARIF text, ASCII only.
 
-    `rules` are all rules in their order, `families` what families of codes (`GP2`) are about. `locate` turns the name
+    `rules` are all rules in their order, `families` what families of codes (`GP2`) are about, `homepage` is that of
+    the program. `locate` turns the name
     of a file into its path in the repository. A finding that has no place is shown at the file `without_place`, as
     collectors refuse a result without any.
     """
@@ -49,7 +51,7 @@ def findings_sarif(
     driver = {
         "name": "gpolicy",
         "version": __version__,
-        "informationUri": HOMEPAGE,
+        "informationUri": homepage,
         "shortDescription": {"text": "Policy as code for Ganeti clusters."},
         "rules": [_rule(info, families) for info in rules],
     }

@@ -133,6 +133,7 @@ def test_a_broken_policy_does_not_leave_an_old_plan_standing(
     assert done.returncode == 1
     assert len(server.comments) == 1
     assert "vcpu-ration" in server.comments[0]["body"]
+    assert "broken.yaml" in server.comments[0]["body"]
     assert not (workspace / "gpolicy-plan.json").exists()
 
 

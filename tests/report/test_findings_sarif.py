@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
+from gpolicy import HOMEPAGE
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.report.findings_sarif import FINGERPRINT, _help, findings_sarif
@@ -20,7 +21,8 @@ VALIDATOR = Draft4Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
 
 def sarif(findings: list[Finding], **more: Any) -> dict[str, Any]:
     """Return the one run of the report, which must conform."""
-    text = findings_sarif(findings, CATALOGUE, FAMILIES, fingerprint=lambda finding: f"of {finding.code}", **more)
+    given_more = {"homepage": HOMEPAGE, "fingerprint": lambda finding: f"of {finding.code}", **more}
+    text = findings_sarif(findings, CATALOGUE, FAMILIES, **given_more)
     assert text.isascii()
     data = json.loads(text)
     (run,) = data["runs"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -236,6 +236,8 @@ def pv_count_mismatch(context: Context) -> Iterator[Hit]:
     **show(f"{GROUP}ndparams: {{exclusive_storage: …}}\n", bad="true", good="false"),
 )
 def observed_pv_sizes_differ(context: Context) -> Iterator[Hit]:
+    plain = (item for item in context.observed.instances.values() if item.disk_template == "plain")
+    disks = Counter(item.primary_node for item in plain for _ in item.disks)
     for group in context.groups:
         leaf = context.exclusive(group)
         volumes = [
@@ -250,25 +252,23 @@ def observed_pv_sizes_differ(context: Context) -> Iterator[Hit]:
             hint = "move nodes with other volumes to their own group, or exclude volumes (physical_volumes.exclude)"
             yield hit(group, message, leaf.span, hint)
         for node in context.members.hosts_in(group) if leaf else ():
-            message, hint = _shared(context, own_pool(context, group, node), node)
+            message, hint = _shared(own_pool(context, group, node), node.name, disks[node.name])
             if leaf is not None and message:
                 yield hit(group, message, leaf.span, hint, missing=f"volumes of {group.name} for one disk each")
 
 
-def _shared(context: Context, pool: VolumePool, node: LiveNode) -> tuple[str, str]:
-    """Return what the volumes of a node share: a drive, or one volume the disks of instances; and the way out."""
+def _shared(pool: VolumePool, node: str, disks: int) -> tuple[str, str]:
+    """Return what is shared on a node with so many plain disks, a drive or a volume, and the way out."""
     drives: dict[str, list[str]] = defaultdict(list)
     for volume in pool.allocatable:
         part = _PARTITION.fullmatch(volume.name)
         drives[part[1] if part else volume.name].append(volume.name)
     several = next((names for names in drives.values() if len(names) > 1), None)
     if several:
-        return f"{some(sorted(several))} of {node.name} are parts of one drive", "exclude all but one of each drive"
-    there = [item for item in context.observed.instances.values() if item.primary_node == node.name]
-    disks = sum(len(item.disks) for item in there if item.disk_template == "plain")
+        return f"{some(sorted(several))} of {node} are parts of one drive", "exclude all but one of each drive"
     used = sum(volume.used > 0 for volume in pool.volumes)
     if disks > used > 0:
-        return f"{disks} disks on {node.name} share {count(used, 'physical volume')}", "move the disks to other nodes"
+        return f"{disks} disks on {node} share {count(used, 'physical volume')}", "move the disks to other nodes"
     return "", ""
 
 

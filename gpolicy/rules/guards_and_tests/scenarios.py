@@ -247,6 +247,5 @@ def test_contradiction(context: Context) -> Iterator[Hit]:
             if key in found and found[key].wanted != ():
                 message = f"{key} cannot be expected if {flag.title} is {str(flag.wanted).lower()}"
                 related = see(flag.span, "this is expected as well")
-                yield hit(
-                    _label(scenario), message, found[key].span, f"correct {flag.title}, or leave {key} out", related
-                )
+                hint = f"correct {flag.title}, or leave {key} out"
+                yield hit(_label(scenario), message, found[key].span, hint, related)

@@ -59,9 +59,6 @@ def dynamic_resync_without_plan(context: Context) -> Iterator[Hit]:
             yield conflict(context, declared, message, hint, plan, dynamic)
 
 
-_LEAST_MOST: Final = 250  # KiB/s: DRBD takes no smaller c-max-rate
-
-
 @error("GP121", _SOURCE, When.MORE_WITH_STATE)(
     summary="The minimum resync rate is above the maximum.",
     rationale="DRBD's controller cannot keep both bounds. Ganeti does not check them.",
@@ -72,7 +69,7 @@ def resync_rates_reversed(context: Context) -> Iterator[Hit]:
         if low.number > high.number:  # a resync never needs a GiB a second
             message = f"c-min-rate {low.value} KiB/s is above c-max-rate {high.value} KiB/s"
             hint = "correct one of the two; swap them only if they are exchanged"
-            if high.number < _LEAST_MOST:
+            if high.number < RANGES["c-max-rate"][0]:
                 hint = f"write c-max-rate with its unit: is {high.number:g}M meant?"
             hint = f"Did you mean `{low.number / (1 << 20):g}M`?" if low.number >= 1 << 20 else hint
             yield conflict(context, declared, message, hint, low, high)

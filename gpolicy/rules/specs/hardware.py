@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
@@ -10,7 +11,7 @@ from typing import Any, Final
 from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context, name_of, number
 from gpolicy.checking.in_force import groups_where, in_force
 from gpolicy.checking.node_limits import excesses_by_group, kept_by_node, kept_disk, promised_size
-from gpolicy.checking.pairs import JUDGES, amount, comparable, pair_around
+from gpolicy.checking.pairs import JUDGES, amount, comparable
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import Finding, Related, RuleParameter, Span
 from gpolicy.ganeti.parameter import Level
@@ -275,8 +276,19 @@ def _pairs(context: Context, group: GroupPolicy) -> list[Span]:
     return sorted(pair.span for pair in context.pairs(group))
 
 
+def _around(place: Span | None, pairs: Sequence[Span]) -> Span | None:
+    """Return the pair that a place lies within."""
+
+    def start(span: Span) -> tuple[str, int, int]:
+        return span.file, span.line, span.column
+
+    number = bisect_right(pairs, start(place), key=start) if place else 0
+    pair = pairs[number - 1] if number else None
+    return pair if place and pair and place.lies_within(pair) else None
+
+
 def _refused(pairs: Sequence[Span], findings: Iterable[Finding]) -> set[Span]:
-    return {pair for finding in findings if (pair := pair_around(finding.span, pairs))}
+    return {pair for finding in findings if (pair := _around(finding.span, pairs))}
 
 
 def _deciding(
@@ -295,7 +307,7 @@ def _deciding(
         cured: list[tuple[_Figure, list[Finding]]] = []
         for figure in figures:
             still = _refused(pairs, _judged(context, figure.without, judges))
-            gone = [item for item in own if (pair := pair_around(item.span, pairs)) and pair not in still]
+            gone = [item for item in own if (pair := _around(item.span, pairs)) and pair not in still]
             cured.append((figure, gone))
         most = max((len(gone) for _, gone in cured), default=0)
         first = [item for item in cured if len(item[1]) == most]
