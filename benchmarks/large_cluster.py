@@ -88,16 +88,17 @@ DEDICATED = ((80 * GIB, 12, GIB, 1, 1, 1), (376 * GIB, 64, 22 * 1024 * GIB, 1, 8
 
 def large_cluster() -> ClusterState:
     """Return the cluster as it is before the change that `policies/large-cluster` makes."""
-    return _made(PLANS)
+    return cluster_with(PLANS)
 
 
 def cluster_of(nodes: int) -> ClusterState:
     """Return a cluster like the one of 200 nodes, with this many, and as many instances in proportion."""
     plans = (replace(plan, nodes=plan.nodes * nodes // 200, instances=plan.instances * nodes // 200) for plan in PLANS)
-    return _made(tuple(plans))
+    return cluster_with(tuple(plans))
 
 
-def _made(plans: Sequence[Plan]) -> ClusterState:
+def cluster_with(plans: Sequence[Plan]) -> ClusterState:
+    """Return a cluster with these groups."""
     chance = random.Random(SEED)  # noqa: S311 (the same cluster each time is the point)
     cluster = _cluster()
     groups = {plan.name: _group(place, plan, cluster) for place, plan in enumerate(plans)}
@@ -187,7 +188,7 @@ def _instances(plan: Plan, nodes: list[str], chance: random.Random) -> list[Live
     for number in range(plan.instances):
         round_, place = divmod(number, len(nodes))
         memory, vcpus, disk = chance.choice(plan.sizes)
-        other = nodes[(place + 1 + 3 * round_ + place % 7) % len(nodes)]
+        other = nodes[(place + 1 + (3 * round_ + place % 7) % (len(nodes) - 1)) % len(nodes)]
         parts = 2 if disk > 100 * GIB and chance.random() < 0.3 else 1
         stopped = chance.random() < 0.03
         disks = (LiveDisk(size=disk // parts, template=plan.template),) * parts

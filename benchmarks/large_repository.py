@@ -4,13 +4,23 @@
 
 By default 500 clusters with 40 groups each: 20,000 groups. Each cluster is named in `gpolicy.toml`, has a directory of
 its own, and takes nearly all its values from `base.yaml`: every group extends one of two groups there, names its nodes,
-and one group in four overrides a value.
+and one group in four overrides a value. The snapshots show clusters that are as their policies say, with 3 nodes and 6
+instances in each group.
 """
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import replace
 from pathlib import Path
+
+import checkout  # noqa: F401
+from large_cluster import BATCH, WEB, cluster_with
+
+from gpolicy.cluster.snapshot import write_snapshot
+from gpolicy.plan.projection import prospect
+from gpolicy.policy.loading import load_policy
 
 CLUSTERS = 500
 GROUPS = 40
@@ -102,8 +112,38 @@ def write_repository(directory: Path, clusters: int = CLUSTERS, groups: int = GR
 
 
 def _group(name: str, number: int) -> str:
-    text = GROUP.format(name=name, number=number, base="batch" if number % 5 == 4 else "compute")
+    text = GROUP.format(name=name, number=number, base=_base(number))
     return text + OVERRIDE if number % 4 == 0 else text
+
+
+def _base(number: int) -> str:
+    return "batch" if number % 5 == 4 else "compute"
+
+
+def write_snapshots(directory: Path, clusters: int = CLUSTERS, groups: int = GROUPS) -> None:
+    """Write the states of the clusters: that of the first is made, the others differ from it in names only."""
+    plans = [
+        replace(BATCH if base == "batch" else WEB, name=f"c0000-{base}{number}-", nodes=3, instances=6)
+        for number in range(groups)
+        for base in [_base(number)]
+    ]
+    state = cluster_with(plans)
+    short = {name: name.removeprefix("c0000-").removesuffix("-") for name in state.groups}
+    state = replace(
+        state,
+        name="c0000.example.org",
+        groups={short[name]: replace(group, name=short[name]) for name, group in state.groups.items()},
+        nodes={name: replace(node, group=short[node.group]) for name, node in state.nodes.items()},
+    )
+    state = prospect(load_policy(directory / "clusters" / "c0000"), state).after
+    first = directory / "snapshots" / "c0000.json"
+    first.parent.mkdir()
+    write_snapshot(state, first)
+    text = first.read_text(encoding="utf-8")
+    assert json.loads(text)
+    for number in range(1, clusters):
+        other = first.with_name(f"c{number:04}.json")
+        other.write_text(text.replace("c0000", f"c{number:04}"), encoding="utf-8")
 
 
 def main() -> int:
@@ -112,6 +152,7 @@ def main() -> int:
         return 3
     counts = [int(word) for word in sys.argv[2:]]
     write_repository(Path(sys.argv[1]), *counts)
+    write_snapshots(Path(sys.argv[1]), *counts)
     return 0
 
 

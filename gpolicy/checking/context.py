@@ -70,10 +70,10 @@ class Forecast:
     """The outcomes of the policy's small tests."""
     idle_edits: Callable[[Policy], Iterable[tuple[Scenario, StageEdit]]] = lambda _: ()
     """The edits of small tests that leave their cluster as it was."""
-    objections: Callable[[Policy, ClusterState], Mapping[str, Sequence[Objection]]] = lambda *_: {}
-    """What the built-in guards have against the plan that would make the cluster what the policy declares."""
     prospect: Callable[[Policy, ClusterState], Prospect | None] = lambda *_: None
-    """What that plan would do; None where nobody can tell."""
+    """What the plan would do that makes the cluster what the policy declares; None where nobody can tell."""
+    objections: Callable[[Prospect, ClusterState], Mapping[str, Sequence[Objection]]] = _without_prospect
+    """What the built-in guards have against that plan."""
     verdicts: Callable[[Prospect], tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]] = _without_prospect
     """The verdicts of the policy's guards on the plan, and those of the built-in one on its figures."""
     impact: Callable[[Prospect, str], Impact] = _without_prospect

@@ -10,16 +10,8 @@ from gpolicy.checking.context import Context, name_of
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Level, Path, Type, Value
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.policy.model import (
-    INHERIT,
-    ClusterPolicy,
-    Declared,
-    GroupPolicy,
-    Leaf,
-    NodeSetPolicy,
-    promised_nodes,
-    written_out,
-)
+from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, NodeSetPolicy, promised_nodes
+from gpolicy.policy.node_patterns import written_out
 
 ALLOC_POLICY: Final[Path] = ("alloc_policy",)
 CLOSED: Final = "unallocable"

@@ -30,8 +30,8 @@ from gpolicy.policy.source_file import Files, SourceFile
 class Checker:
     """Checks the policies at `roots` as often as is needed; settings and baselines are read once.
 
-    Without `baseline` nothing is accepted by one: a new one is to be written. `fleet` is what the policies, by their
-    real paths, show beside others that are checked elsewhere; without it, what these show together.
+    Without `baseline` nothing is accepted by one: a new one is to be written. `fleet` are the policies that others are
+    checked beside; without it, what these show together counts.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Checker:
         *,
         today: date,
         baseline: bool = True,
-        fleet: Mapping[Path, Sequence[Hit]] | None = None,
+        fleet: Members | None = None,
         forecast: Forecast = NO_FORECAST,
     ) -> None:
         self._roots = roots
@@ -59,13 +59,13 @@ class Checker:
 
     def examinations(self, texts: Mapping[str, str] | None = None) -> list[Examination]:
         """Return what `check` does once all policies are read. RequestError for a house rule that none has."""
-        policies = [load_policy(root, texts) for root in self._roots]
+        policies = [member_policy(self._fleet or {}, root, texts) for root in self._roots]
         known = {rule.word for policy in policies for rule in policy.house_rules}
         unknown = sorted(set[str]().union(*(settings.kept for settings in self._settings)) - known)
         if unknown and not any(policy.is_part for policy in policies):  # it would hide all findings
             hint = did_you_mean(unknown[0], known, "write the name of a Rule document behind house/")
             raise RequestError(f"`select` names {unknown[0]}, and no policy here has this house rule", hint=hint)
-        fleet = check_together(self._roots, policies) if self._fleet is None else self._fleet
+        fleet = members_of(self._roots, policies) if self._fleet is None else self._fleet
         replaced = {path: text for path in self._baselines if (text := (texts or {}).get(str(path))) is not None}
         baselines = self._baselines | {path: self._read(path, text=text) for path, text in replaced.items()}
         return [
@@ -73,15 +73,33 @@ class Checker:
                 policy=policy,
                 settings=settings,
                 baseline=baselines.get(settings.baseline) if settings.baseline else None,
-                fleet=fleet.get(real_path(root), ()),
+                fleet=fleet[real_path(root)].hits if real_path(root) in fleet else (),
             )
             for root, policy, settings in zip(self._roots, policies, self._settings, strict=True)
         ]
 
 
-def check_together(roots: Sequence[Path], policies: Sequence[Policy]) -> dict[Path, Sequence[Hit]]:
-    """Return what only several policies together show, for each by the real path of its root."""
-    return dict(zip(map(real_path, roots), check_fleet(policies), strict=True))
+@dataclass(frozen=True, slots=True)
+class Member:
+    """The policy of one of several clusters, and what it shows only beside the others."""
+
+    policy: Policy
+    hits: Sequence[Hit]
+
+
+Members = Mapping[Path, Member]
+"""Members of a fleet by the real paths of their roots."""
+
+
+def members_of(roots: Sequence[Path], policies: Sequence[Policy]) -> Members:
+    """Return the policies at these roots, with what only several of them together show."""
+    return dict(zip(map(real_path, roots), map(Member, policies, check_fleet(policies)), strict=True))
+
+
+def member_policy(members: Members, root: Path, texts: Mapping[str, str] | None = None) -> Policy:
+    """Return the policy at `root`: of a member if it was read by this name; else, or with other `texts`, read anew."""
+    member = None if texts else members.get(real_path(root))
+    return member.policy if member is not None and member.policy.root == root else load_policy(root, texts)
 
 
 def check_by_settings(

@@ -13,8 +13,9 @@ from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES
-from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy, promised_nodes, unlikely, written_out
-from gpolicy.resolve.desired import Desired, is_glob, matches
+from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy, promised_nodes
+from gpolicy.policy.node_patterns import WILDCARD, is_glob, matches, unlikely, written_out
+from gpolicy.resolve.desired import Desired
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +97,6 @@ def _examples(pattern: str) -> tuple[str, ...]:
 
 
 HTOOLS: Final = "htools:"
-_WILDCARD: Final = re.compile(r"[*?\[]")
 _MOST_PROMISED: Final = 100_000
 """Nodes of groups that are looked at one by one; those of further groups are taken for unknown."""
 _MOST_COMPARED: Final = 500_000  # entries of node sets, compared with each pattern
@@ -224,7 +224,7 @@ class _Patterns(Generic[_Owner]):
     all: list[str] = field(default_factory=list)
 
     def add(self, pattern: str, owner: _Owner) -> None:
-        parts = _WILDCARD.split(pattern.partition("[")[0])
+        parts = WILDCARD.split(pattern.partition("[")[0])
         order = len(parts[0]), len(self.all)
         self.all.append(pattern)
         self.by_letters.setdefault(max(parts, key=len)[:_LETTERS], []).append((order, pattern, owner))

@@ -33,8 +33,7 @@ from gpolicy.use_cases.questions import OpenedCluster, open_cluster
 
 if TYPE_CHECKING:
     from gpolicy.checking.checking import Checked, Examination
-    from gpolicy.checking.repository import Checker
-    from gpolicy.checking.rule import Hit
+    from gpolicy.checking.repository import Checker, Members
     from gpolicy.checking.settings_tables import Overrides
     from gpolicy.cli.options import Clusters, Outputs
     from gpolicy.cluster.state import ClusterState
@@ -97,7 +96,7 @@ def check(request: CheckRequest) -> int:
         _refuse_settings_mistake(request.paths or [Path()])
     if targets.several:
         work = partial(_check_one, request=request)
-        return run_on(seen_together(targets), work, request.shown, verb="check")
+        return run_on(with_members(targets), work, request.shown, verb="check")
     (target,) = targets.targets
     checker = _checker(request.paths or [target.policy], target, request)
     if request.fix or request.diff:
@@ -165,12 +164,12 @@ _FEW: Final = 20
 """So many policies are read for one of their clusters."""
 
 
-def seen_together(targets: Targets) -> Targets:
-    """Return targets with what the policies of all clusters, also of those that are left out, show together.
+def with_members(targets: Targets) -> Targets:
+    """Return targets with the policies of all clusters, also of those that are left out, and what these show together.
 
     What cannot be read, the check of its cluster says. One of more than `_FEW` clusters is looked at alone.
     """
-    from gpolicy.checking.repository import check_together  # noqa: PLC0415
+    from gpolicy.checking.repository import members_of  # noqa: PLC0415
 
     policies: dict[Path, Policy] = {}
     sources = {target.named.source for target in targets.targets if target.named}
@@ -180,10 +179,10 @@ def seen_together(targets: Targets) -> Targets:
     with working("reading the policies of all clusters"):
         for cluster in clusters:
             with suppress(GpolicyError, OSError):
-                roots = policy_roots(cluster.policy) if cluster.policy else ()
+                roots = policy_roots(as_named(cluster.policy)) if cluster.policy else ()
                 policies.update({real_path(root): load_policy(root) for root in roots})
-        together = check_together(list(policies), list(policies.values()))
-    return replace(targets, targets=[replace(target, together=together) for target in targets.targets])
+        members = members_of(list(policies), list(policies.values()))
+    return replace(targets, targets=[replace(target, members=members) for target in targets.targets])
 
 
 def _checker(paths: Sequence[Path], target: Target, request: CheckRequest) -> Checker:
@@ -200,7 +199,7 @@ def _checker(paths: Sequence[Path], target: Target, request: CheckRequest) -> Ch
         request.overrides,
         today=reader_today(),
         baseline=baseline,
-        fleet=target.together,
+        fleet=target.members,
         forecast=FORECAST,
     )
 
@@ -343,24 +342,27 @@ def _write_baseline(checked: list[Checked], path: Path, request: CheckRequest) -
 def checked_policy(
     path: Path,
     state: ClusterState | None = None,
-    together: Mapping[Path, Sequence[Hit]] | None = None,
+    members: Members | None = None,
     *,
     only_errors: bool = False,
     base: str = "",
 ) -> CheckedPolicy:
     """Return the one policy at `path` with what check finds in it. Raise UsageError if there are several.
 
-    `together` is what several policies show together (`seen_together`); `only_errors`: errors are all that is asked.
-    `base` is the commit that the change is compared with, if it is known.
+    `members` are the policies that it is checked beside; `only_errors`: errors are all that is asked. `base` is the
+    commit that the change is compared with, if it is known.
     """
+    from gpolicy.checking.repository import member_policy  # noqa: PLC0415 (other verbs need no rules)
+
     roots = policy_roots(path)
     if len(roots) > 1:
         raise UsageError(f"{path} holds {len(roots)} policies: {', '.join(map(str, roots))}", hint="name one of them")
     with working(f"checking {path}"):
-        fleet = (together or {}).get(real_path(roots[0]), ())
+        member = (members or {}).get(real_path(roots[0]))
+        fleet = member.hits if member is not None else ()
 
         def checked(texts: Mapping[str, str] | None = None) -> list[CheckedPolicy]:
-            policy, today = load_policy(roots[0], texts), reader_today()
+            policy, today = member_policy(members or {}, roots[0], texts), reader_today()
             return [check_policy(policy, state, today=today, together=fleet, only_errors=only_errors, texts=texts)]
 
         return with_new(checked(), base, checked)[0]

@@ -281,6 +281,7 @@ class SideBySide:
             seconds=seconds,
             watcher=progress.watcher,
             may_begin=lambda number: may_begin(clusters[number]),
+            alone=True,
         )
         try:
             for number, result in results:

@@ -22,7 +22,7 @@ from gpolicy.report.forms import SUFFIXES
 from gpolicy.use_cases.policies import PolicyError
 
 if TYPE_CHECKING:
-    from gpolicy.checking.rule import Hit
+    from gpolicy.checking.repository import Members
     from gpolicy.cli.options import Outputs
     from gpolicy.cluster.state import ClusterState
     from gpolicy.fleet.named_clusters import NamedCluster, RolloutSettings
@@ -38,7 +38,7 @@ class Target:
 
     `path` is the policy that the command line names; `state` the address to read, None where none is given; with a
     directory of `snapshots`, its newest one is read instead. `several` says that it is one of several, so that an
-    output is a directory. `together` is what the policies of all clusters show together, by the real paths of these.
+    output is a directory. `members` are the policies of all clusters, if they have been read.
     """
 
     path: Path | None
@@ -47,7 +47,7 @@ class Target:
     named: NamedCluster | None = None
     snapshots: Path | None = None
     several: bool = False
-    together: Mapping[Path, Sequence[Hit]] | None = None
+    members: Members | None = None
 
     @property
     def name(self) -> str:

@@ -17,9 +17,10 @@ from gpolicy.plan.change import MEMBERSHIP, TAGS, ChangeAction, words
 from gpolicy.plan.part import Key
 from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import RULES, Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy, TagRulesPolicy
+from gpolicy.policy.node_patterns import is_glob, matches
 from gpolicy.policy.source_file import Located, Pointer
 from gpolicy.printable import free_name, some
-from gpolicy.resolve.desired import Desired, is_glob, matches, members
+from gpolicy.resolve.desired import Desired, members
 from gpolicy.writing.documents import head
 from gpolicy.writing.value_edits import (
     INHERIT_WORD,

@@ -1,10 +1,12 @@
-"""Work on many clusters side by side, each in a process of its own: none can hang, crash or fill the memory of another.
+"""Work on many clusters side by side, in other processes: none can hang, crash or fill the memory of another.
 
-The processes are copies of this one, so that nothing is imported again. This one has no other thread while they begin.
+The processes are copies of this one, which has no other thread while they begin. Each does one job after another, so
+that it imports and reads nothing again, until one fails in it.
 """
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -51,46 +53,62 @@ def results_as_they_come(
     seconds: float,
     watcher: Watcher,
     may_begin: Callable[[int], bool] = lambda _: True,
+    alone: bool = False,
 ) -> Iterator[tuple[int, _Result | Failed]]:
     """Do the jobs in the same way; yield the number of each with its result. What is not to begin is left out.
 
     `may_begin` is asked right before each begins. Whoever takes the results may take time: nothing begins meanwhile.
+    If jobs are to be `alone`, each has a process of its own, a copy of this one as it is when the job begins.
     """
     waiting = list(range(len(jobs)))[::-1]
     running: dict[Connection, _Worker[_Result]] = {}
+    idle: list[_Worker[_Result]] = []
     try:
         while waiting or running:
             while waiting and len(running) < most:
                 number = waiting.pop()
                 if not may_begin(number):
                     continue
-                worker = _Worker(number, jobs[number])
-                running[worker.answers] = worker
+                worker = idle.pop() if idle else _Worker(jobs)
+                worker.begin(number)
+                running[worker.pipe] = worker
                 watcher.begins(number)
             ready = wait(list(running), timeout=_TICK)
             late = [item for item in running if item not in ready and running[item].age > seconds]
-            for answers in [item for item in running if item in ready or item in late]:
-                worker = running.pop(answers)
-                result = Failed(f"did not end within {seconds:g} seconds") if answers in late else worker.result()
-                worker.end(0.0 if answers in late else _GRACE)
+            for pipe in [item for item in running if item in ready or item in late]:
+                worker = running.pop(pipe)
+                result = Failed(f"did not end within {seconds:g} seconds") if pipe in late else worker.result()
+                if alone or isinstance(result, Failed):
+                    worker.end(0.0 if pipe in late else _GRACE)
+                else:
+                    idle.append(worker)
                 watcher.ends(worker.number, worker.age)
                 yield worker.number, result
             watcher.ticks()
     finally:
+        for worker in idle[::-1]:  # what began later holds copies of the pipes of the others
+            worker.end(_GRACE)
         for worker in running.values():
             worker.end(0.0)
 
 
 class _Worker(Generic[_Result]):
-    """A process that does one job."""
+    """A process that does one job after another, until one fails."""
 
-    def __init__(self, number: int, job: Callable[[], _Result]) -> None:
-        self.number = number
-        self._began = time.monotonic()
-        self.answers, own = multiprocessing.Pipe(duplex=False)
-        self._process = multiprocessing.get_context("fork").Process(target=_do, args=(job, own), daemon=False)
+    number: int
+    _began: float
+
+    def __init__(self, jobs: Sequence[Callable[[], _Result]]) -> None:
+        self.pipe, theirs = multiprocessing.Pipe()
+        process = multiprocessing.get_context("fork").Process(target=_serve, args=(jobs, theirs, self.pipe))
+        self._process = process
         self._process.start()
-        own.close()
+        theirs.close()
+
+    def begin(self, number: int) -> None:
+        """Let it do the job of this number."""
+        self.number, self._began = number, time.monotonic()
+        self.pipe.send(number)
 
     @property
     def age(self) -> float:
@@ -99,7 +117,7 @@ class _Worker(Generic[_Result]):
     def result(self) -> _Result | Failed:
         """Return its answer, which is there, or how it ended without one."""
         try:
-            answer: _Result | Failed = self.answers.recv()
+            answer: _Result | Failed = self.pipe.recv()
         except (EOFError, OSError):
             self._process.join(_GRACE)
             code = self._process.exitcode
@@ -109,7 +127,7 @@ class _Worker(Generic[_Result]):
 
     def end(self, grace: float) -> None:
         """End the process, if it has not ended itself after `grace` seconds."""
-        self.answers.close()
+        self.pipe.close()
         self._process.join(grace)
         for stop in (self._process.terminate, self._process.kill):
             if self._process.is_alive():
@@ -118,16 +136,22 @@ class _Worker(Generic[_Result]):
         self._process.close()
 
 
-def _do(job: Callable[[], object], answers: Connection) -> None:
+def _serve(jobs: Sequence[Callable[[], object]], pipe: Connection, theirs: Connection) -> None:
+    """Do the jobs whose numbers come, until none comes any more or one fails."""
+    theirs.close()  # the copy of its other end
+    gc.freeze()  # a search for cycles would copy the memory that both processes share
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that began it
         signal.signal(signal.SIGTERM, _interrupt)  # so that programs that it started are ended as well
-        answers.send(job())
+        while True:
+            pipe.send(jobs[pipe.recv()]())
+    except EOFError:
+        pass
     except MemoryError:
-        answers.send(Failed("there is not enough memory for it"))
+        pipe.send(Failed("there is not enough memory for it"))
     except KeyboardInterrupt:
         os._exit(1)
-    answers.close()
+    pipe.close()
 
 
 def _interrupt(_number: int, _frame: object) -> None:

@@ -34,16 +34,16 @@ def _idle_edits(policy: Policy) -> Iterable[tuple[Scenario, StageEdit]]:
     return idle_edits(policy)
 
 
-def _objections(policy: Policy, state: ClusterState) -> Mapping[str, Sequence[Objection]]:
-    from gpolicy.plan.plan import objections_to_plan  # noqa: PLC0415 (most checks look at no cluster)
-
-    return objections_to_plan(policy, state)
-
-
 def _prospect(policy: Policy, state: ClusterState) -> Prospect | None:
-    from gpolicy.plan.projection import prospect  # noqa: PLC0415 (as above)
+    from gpolicy.plan.projection import prospect  # noqa: PLC0415 (most checks look at no cluster)
 
     return prospect(policy, state)
+
+
+def _objections(prospect: Prospect, state: ClusterState) -> Mapping[str, Sequence[Objection]]:
+    from gpolicy.plan.plan import objections_to_plan  # noqa: PLC0415 (as above)
+
+    return objections_to_plan(prospect.policy, state, prospect.difference)
 
 
 def _verdicts(prospect: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
@@ -93,4 +93,4 @@ def _breached_pair(
     return replace(found, pair=place + 1) if found is not None else None
 
 
-FORECAST: Final = Forecast(_outcomes, _idle_edits, _objections, _prospect, _verdicts, _impact, _breached_pair)
+FORECAST: Final = Forecast(_outcomes, _idle_edits, _prospect, _objections, _verdicts, _impact, _breached_pair)

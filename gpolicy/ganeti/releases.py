@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def release_key(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
+@lru_cache(maxsize=64)  # rules ask it of every group
 def release_of(software_version: str | None) -> str | None:
     """Return the newest release that gpolicy knows and that is not newer than a cluster's; None if it is unknown."""
     numbers = _NUMBERS.match(software_version or "")

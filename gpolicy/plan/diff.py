@@ -108,15 +108,17 @@ class _Diff:
     def _node(self, desired: DesiredNode) -> None:
         node = self.state.nodes[desired.name]
         group_after = desired.group.value if desired.group else self.desired.name_after(node.group)
-        own_after = self._own_after(node.own, desired.leaves)
-        before = self.state.effective_of_node(node)
-        known = self.state.groups.get(group_after)
-        of_group = fill(known.own, self.cluster_after, Level.GROUP) if known else self.cluster_after
-        after = fill(own_after, self.groups_after.get(group_after) or of_group, Level.NODE)
-        if desired.group is not None and self.desired.name_after(node.group) != desired.group.value:
-            risk = RISK_OF_ACTION[ChangeAction.MOVE], _silent_changes(before, after, desired.leaves)
-            self._add(Level.NODE, node.name, MEMBERSHIP, (node.group, group_after), desired.group.span, risk)
-        self._leaves(Level.NODE, node.name, desired.leaves, node.own, before, after)
+        moves = desired.group is not None and self.desired.name_after(node.group) != desired.group.value
+        if moves or desired.leaves:
+            own_after = self._own_after(node.own, desired.leaves)
+            before = self.state.effective_of_node(node)
+            known = self.state.groups.get(group_after)
+            of_group = fill(known.own, self.cluster_after, Level.GROUP) if known else self.cluster_after
+            after = fill(own_after, self.groups_after.get(group_after) or of_group, Level.NODE)
+            if moves and desired.group is not None:
+                risk = RISK_OF_ACTION[ChangeAction.MOVE], _silent_changes(before, after, desired.leaves)
+                self._add(Level.NODE, node.name, MEMBERSHIP, (node.group, group_after), desired.group.span, risk)
+            self._leaves(Level.NODE, node.name, desired.leaves, node.own, before, after)
         self._tags(Level.NODE, node.name, desired.tags, node.tags)
 
     # --- leaves --------------------------------------------------------------------------------------------------

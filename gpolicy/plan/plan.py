@@ -135,9 +135,8 @@ def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part,
         dropped |= more
 
 
-def objections_to_plan(policy: Policy, state: ClusterState) -> dict[str, list[Objection]]:
-    """Return what the built-in guards have against the plan that would make `state` what `policy` declares."""
-    difference = diff(policy, state)
+def objections_to_plan(policy: Policy, state: ClusterState, difference: Difference) -> dict[str, list[Objection]]:
+    """Return what the built-in guards have against the plan of a difference between `policy` and `state`."""
     _, impossible, _, _ = _stepping(policy, state, difference)
     return objections(outlook(policy, state, difference.changes, impossible))
 

@@ -7,17 +7,15 @@ in Ganeti's units, normalised as Ganeti would store it).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import lru_cache
-from itertools import islice, product
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
+from gpolicy.policy.node_patterns import MOST_NODES, unlikely, written_out
 from gpolicy.policy.source_file import Located, Pointer, SourceFile, YamlDocument
 
 if TYPE_CHECKING:
@@ -104,14 +102,16 @@ class Declared:
     limits: Settings = field(default_factory=dict)
     physical_volumes: Settings = field(default_factory=dict)
 
+    label: str = field(init=False)
+    """The object's name in findings and plans: cluster, group/NAME, node-set/NAME."""
+
     level: ClassVar[Level]
     """The level of the described object."""
     _label: ClassVar[str]
 
-    @property
-    def label(self) -> str:
-        """The object's name in findings and plans: cluster, group/NAME, node-set/NAME."""
-        return self._label.format(self.name)
+    def __post_init__(self) -> None:
+        """Make the label."""
+        object.__setattr__(self, "label", self._label.format(self.name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,43 +255,6 @@ class Policy:
         return (*cluster, *self.groups.values(), *self.node_sets)
 
 
-MOST_NODES: Final = 1000
-"""The greatest number of nodes of a group that are listed."""
-
-_PART = re.compile(r"\[([^\]!][^\]]{0,250})\]|([^\[\]*?]++)")
-
-_LETTERS: Final = re.compile(r"[A-Za-z0-9._*?!\[\]-]+")
-_RANGE: Final = re.compile(r"([^\[\]!-])-([^\]])")
-_NUMBERS: Final = re.compile(r"(?!.-.$)([0-9]{1,9})-([0-9]{1,9})")
-
-
-def unlikely(pattern: str) -> str:
-    """Return why a name or pattern can match no node, or not those that are meant; or nothing."""
-    if not pattern:
-        return "it is empty"
-    if not _LETTERS.fullmatch(pattern):
-        odd = next(letter for letter in pattern if not _LETTERS.fullmatch(letter))
-        return f"no node has {odd!r} in its name"
-    if pattern != pattern.lower():
-        return "Ganeti stores names of nodes in lower case"
-    if pattern.endswith("."):
-        return "no name ends with a dot"
-    if pattern.rfind("[") > pattern.rfind("]") or "]" in pattern.partition("[")[0]:
-        return "a bracket is not closed, or not opened"
-    for before_end in pattern.split("]")[:-1]:
-        content = before_end.partition("[")[2].removeprefix("!")
-        numbers = _NUMBERS.fullmatch(content)
-        if numbers is not None and int(numbers[1]) <= int(numbers[2]):
-            return f"[{content}] stands for one letter, not for the numbers from {numbers[1]} to {numbers[2]}"
-        for low, high in _RANGE.findall(content):
-            if low > high:
-                return f"the range {low}-{high} is empty"
-        letters = list(content) if "-" not in content else []
-        if len(letters) != len(set(letters)) or (content.isalpha() and len(letters) > 2 and letters != sorted(letters)):
-            return f"[{content}] stands for one of these letters, not for the word"
-    return ""
-
-
 def promised_nodes(group: GroupPolicy) -> tuple[str, ...] | None:
     """Return the names of the group's nodes; None if a pattern is not definite or has a slip, or there is none."""
     names: dict[str, None] = {}
@@ -303,31 +266,3 @@ def promised_nodes(group: GroupPolicy) -> tuple[str, ...] | None:
         if len(names) > MOST_NODES:
             return None
     return tuple(names) or None
-
-
-@lru_cache(maxsize=64)  # of a few hundred names each; one pattern is compared with many
-def written_out(pattern: str) -> list[str] | None:
-    """Return the names that match a pattern of letters and sets of letters, None if it contains a wildcard."""
-    parts, end = [], 0
-    for match in _PART.finditer(pattern):
-        if match.start() != end:
-            return None
-        end = match.end()
-        parts.append(_letters(match[1]) if match[1] else [match[2]])
-        if len(parts[-1]) > MOST_NODES:
-            return None
-    if end != len(pattern):
-        return None
-    found = ["".join(choice) for choice in islice(product(*parts), MOST_NODES + 1)]
-    return found if len(found) <= MOST_NODES else None
-
-
-def _letters(text: str) -> list[str]:
-    """Return the letters of a set, as `fnmatch` reads it: `1-4` is a range."""
-    letters: list[str] = []
-    while text:
-        is_range = len(text) > 2 and text[1] == "-"
-        last = ord(text[2 if is_range else 0])
-        letters += map(chr, islice(range(ord(text[0]), last + 1), MOST_NODES + 1))
-        text = text[3 if is_range else 1 :]
-    return list(dict.fromkeys(letters))

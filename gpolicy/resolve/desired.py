@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Finding, Related, Span, error_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import MOST_GUESSES, did_you_mean
 from gpolicy.policy.model import GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
+from gpolicy.policy.node_patterns import is_glob, matches
 from gpolicy.policy.source_file import Located
 
 _CLUSTER = "gpolicy: v1\nkind: Cluster\nname: {}.example.org\n"
@@ -149,20 +149,10 @@ def _clash(message: str, old: Located[str]) -> Finding:
     return RENAME_CLASH.finding(message, old.span, hint=hint)
 
 
-def matches(pattern: str, name: str) -> bool:
-    """Return whether `pattern`, a name or a glob, matches a node's name."""
-    return fnmatchcase(name, pattern) if is_glob(pattern) else name == pattern
-
-
-def is_glob(pattern: str) -> bool:
-    """Return whether `pattern` is a glob, not a name."""
-    return any(letter in pattern for letter in "*?[")
-
-
 def _known(pattern: Located[str], nodes: Collection[str], findings: list[Finding]) -> list[str]:
     """Return the nodes that `pattern` matches; report a name that matches none."""
     if is_glob(pattern.value):
-        return [name for name in nodes if fnmatchcase(name, pattern.value)]
+        return [name for name in nodes if matches(pattern.value, name)]
     found = [pattern.value] if pattern.value in nodes else []
     if not found:
         hint = "add the node to the cluster first, or remove it from the policy"

@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import translate
 from typing import Any, Final, TypedDict, TypeVar
 
 from gpolicy.checking.context import Context
@@ -16,19 +15,10 @@ from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.policy.model import (
-    ClusterPolicy,
-    Declared,
-    GroupPolicy,
-    Hardware,
-    Leaf,
-    NodeSetPolicy,
-    unlikely,
-    written_out,
-)
+from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, NodeSetPolicy
+from gpolicy.policy.node_patterns import ends, is_glob, matches, unlikely, written_out
 from gpolicy.policy.scenario import Scenario, Sizes
 from gpolicy.policy.source_file import Located
-from gpolicy.resolve.desired import is_glob
 
 _Item = TypeVar("_Item")
 CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
@@ -39,7 +29,6 @@ DEDICATED: Final = "gpolicy: v1\nkind: NodeGroup\nname: dedicated\n"
 EXCLUSIVE: Final = f"{DEDICATED}ndparams: {{exclusive_storage: true}}\n"
 HARDWARE: Final = "hardware: {memory: 256G, cpus: 32, pv_count: 12, pv_size: 1T}\n"
 WHOLE_NODES: Final = "ipolicy:\n  vcpu-ratio: 1\n  disk-templates: [plain]\n  minmax:\n    - name: "
-WILDCARD: Final = re.compile(r"[*?\[]")
 FILES: Final[tuple[Path, ...]] = tuple(
     parameter.path for parameter in PARAMETERS if parameter.reach in (Reach.FILE, Reach.PROGRAM)
 )
@@ -263,38 +252,31 @@ class _Known:
         self._definite = {name for names in definite.values() for name in names or ()}
         self._names = sorted(self._definite)
         patterns = [entry for entry, names in definite.items() if names is None]
-        self._matchers = [re.compile(translate(pattern)).match for pattern in patterns]  # many are tried for each entry
-        self._ends = list(map(_begin_and_end, patterns))
+        self._patterns = {pattern: ends(pattern) for pattern in patterns}
 
     def absent(self, entry: str) -> list[str]:
         """Return the names that a pattern lists and no group has; none where it is about all nodes that come."""
-        is_list = is_glob(entry) and not self._matchers and not ALL_THAT_COME.search(entry)
+        is_list = is_glob(entry) and not self._patterns and not ALL_THAT_COME.search(entry)
         names = (written_out(entry) or []) if is_list else []
         absent = [name for name in names if name not in self._definite]
         return absent if len(absent) < len(names) else []
 
     def may_have(self, entry: str) -> bool:
         """Return whether a node that `entry`, a name or a pattern, stands for may be in a group."""
-        if entry in self._entries or any(match(entry) for match in self._matchers):
+        if entry in self._entries or any(matches(pattern, entry) for pattern in self._patterns):
             return True
-        begin, end = _begin_and_end(entry)
+        begin, end = ends(entry)
         if not is_glob(entry):
             return entry in self._definite
-        match, place = re.compile(translate(entry)).match, bisect_left(self._names, begin)
+        place = bisect_left(self._names, begin)
         while place < len(self._names) and self._names[place].startswith(begin):
-            if match(self._names[place]):
+            if matches(entry, self._names[place]):
                 return True
             place += 1
         return any(
             (first.startswith(begin) or begin.startswith(first)) and (last.endswith(end) or end.endswith(last))
-            for first, last in self._ends
+            for first, last in self._patterns.values()
         )
-
-
-def _begin_and_end(pattern: str) -> tuple[str, str]:
-    """Return the letters that all names that a pattern matches begin and end with."""
-    parts = WILDCARD.split(pattern)
-    return parts[0], "" if "[" in pattern else parts[-1]
 
 
 def default_of(context: Context, path: Path) -> Any:

@@ -9,7 +9,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limits_in_force, with_limits
 from gpolicy.findings import Finding, Severity
 from gpolicy.impact.comparison import Sides
-from gpolicy.impact.declared_guards import extent_of, failures_asked, with_declared_guards
+from gpolicy.impact.declared_guards import extent_of, failures_asked, need_impact, with_declared_guards
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.built_in_guards import check_allowed
 from gpolicy.plan.part import WHOLE, Part
@@ -42,7 +42,7 @@ class PlanRequest:
 class PlannedChange(Sides):
     """A plan, the cluster before and after it, and what it does. `names` are what sizes are called after it.
 
-    `impact` is None if nobody asked for it, or if errors prevent it. `errors` are those of the policy that prevent the
+    `impact` is None if nothing changes, nobody asked for it, or errors prevent it. `errors` are those that prevent the
     plan, which then has no changes.
     """
 
@@ -83,7 +83,8 @@ def plan_change(
         after = replace(after, software_version=request.upgrade, supposed=(*after.supposed, said))
     sides = Sides(before, after, pair_names(policy, after))
     known = None
-    if request.with_impact and not any(item.severity is Severity.ERROR for item in made.findings):
+    asked = made.changes or request.what_if or request.upgrade or need_impact(policy.guards)
+    if request.with_impact and asked and not any(item.severity is Severity.ERROR for item in made.findings):
         known = _impact(policy, sides, request.limits, working)
     extent = extent_of(made.left_out, sides)
     made = with_declared_guards(made, policy, terms, sides.names, known, request.allowed, extent)

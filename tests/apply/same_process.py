@@ -93,14 +93,17 @@ def work_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class _Worker:
-    """Stands in for a process that does one job."""
+    """Stands in for a process that does jobs."""
 
     age = 0.0
 
-    def __init__(self, number: int, job: Callable[[], Any]) -> None:
-        self.number, self.answers = number, self
+    def __init__(self, jobs: Sequence[Callable[[], Any]]) -> None:
+        self._jobs, self.pipe = jobs, self
+
+    def begin(self, number: int) -> None:
+        self.number = number
         before = {item: signal.getsignal(item) for item in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-        self._answer = pickle.dumps(job())
+        self._answer = pickle.dumps(self._jobs[number]())
         for item, handler in before.items():
             signal.signal(item, handler)
 

@@ -11,7 +11,8 @@ from gpolicy.findings import Finding
 from gpolicy.guessing import MOST_GUESSES
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
-from gpolicy.resolve.desired import Desired, matches, members, resolve
+from gpolicy.policy.node_patterns import matches
+from gpolicy.resolve.desired import Desired, members, resolve
 from tests.impact.clusters_by_hand import cluster
 
 NODES = {"node1": "old", "node2": "old", "other1": "spare"}

@@ -34,8 +34,13 @@ _GRACE: Final = 2.0  # seconds that a process that is told to end has for it
 class Worker:
     """Does one job of a roll-out in a process of its own (`gpolicy.fleet.workers`)."""
 
-    def __init__(self, world: RolloutSimulation, number: int, job: partial[Any]) -> None:
-        self.world, self.number, self.kind = world, number, job.func.__name__
+    def __init__(self, world: RolloutSimulation, jobs: Sequence[partial[Any]]) -> None:
+        self.world, self._jobs = world, jobs
+
+    def begin(self, number: int) -> None:
+        job, world = self._jobs[number], self.world
+        world.before(job)
+        self.number, self.kind = number, job.func.__name__
         parent = world.machine.process
         self.process = world.new_process(parent.machine, job.args[0].cluster.name, parent)
         world.machine.fork(self.process)
@@ -50,7 +55,7 @@ class Worker:
         world.strands.append(self.strand)
 
     @property
-    def answers(self) -> Worker:
+    def pipe(self) -> Worker:
         """The end of the pipe that its answer comes through."""
         return self
 
@@ -163,9 +168,12 @@ class RolloutSimulation(Simulation):
         else:
             self.apply(random.choice(list(self.sites.values())), *flags)
 
-    def worker(self, number: int, job: partial[Any]) -> Worker:
-        """Begin a job in a process of its own."""
-        return Worker(self, number, job)
+    def worker(self, jobs: Sequence[partial[Any]]) -> Worker:
+        """Return who does one of the jobs in a process of its own."""
+        return Worker(self, jobs)
+
+    def before(self, job: partial[Any]) -> None:
+        """Do something before a job begins."""
 
     def wait(self, workers: Sequence[Worker], timeout: float) -> list[Worker]:
         """Return the workers that have answered or ended, at the latest after `timeout` seconds."""

@@ -31,7 +31,7 @@ from gpolicy.rollout.rollout_run import (
     stage_of,
 )
 from tests.simulator.disturbances import modification
-from tests.simulator.rollout_simulation import RolloutSimulation, Worker
+from tests.simulator.rollout_simulation import RolloutSimulation
 from tests.simulator.simulation import seed_that_shows, simulate, violations
 
 FIRST: Final = int(os.environ.get("GPOLICY_SEED") or 0)
@@ -159,7 +159,7 @@ def test_the_simulator_finds_what_is_broken(monkeypatch: pytest.MonkeyPatch, wha
 class Meddling(RolloutSimulation):
     """Nothing goes wrong but this: before each look somebody changes a value that the policy declares, not the plan."""
 
-    def worker(self, number: int, job: partial[Any]) -> Worker:
+    def before(self, job: partial[Any]) -> None:
         name, ratio = job.args[0].cluster.name, ("ipolicy", "vcpu-ratio")
         self.site = self.sites[name]
         planned = {(change.object, change.path) for change in self.site.scenario.plan.changes}
@@ -168,7 +168,6 @@ class Meddling(RolloutSimulation):
         ]
         for label in declared if job.func.__name__ == "look" else ():
             self._foreign({**modification(label), "ipolicy": {"vcpu-ratio": 9.5}})
-        return super().worker(number, job)
 
 
 @pytest.mark.parametrize("compares", [True, False])

@@ -111,7 +111,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     policy, how many fit and what binds, which losses of nodes the groups survive, failure domains, exclusive storage.
     Exit code 1 if a guard fails or the policy has an error. Some guards are built in; Guards documents declare others.
     """
-    from gpolicy.cli.checking import seen_together  # noqa: PLC0415
+    from gpolicy.cli.checking import with_members  # noqa: PLC0415
     from gpolicy.cli.provenance import base_of  # noqa: PLC0415
     from gpolicy.cli.targets import run_on, targets_of  # noqa: PLC0415
     from gpolicy.cluster.terms import Limits  # noqa: PLC0415
@@ -132,7 +132,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     exit_code, base = detailed_exitcode, base_of(clusters.changed_since)
     work = partial(_planned, request=request, save=save, script=script, detailed_exitcode=exit_code, base=base)
     targets, begun = targets_of(clusters, given, volumes=physical_volumes), time()
-    code = run_on(seen_together(targets), work, outputs, verb="plan")
+    code = run_on(with_members(targets), work, outputs, verb="plan")
     if targets.several and save is not None:
         plans = [file for target in targets.targets if (file := target.output(save)) and file.exists()]
         old = [file.name for file in plans if file.stat().st_mtime < begun - 1]
@@ -164,7 +164,7 @@ def _planned(
     path, save, script = target.policy, target.output(save), target.output(script, ".sh")
     check_no_file_is_lost(path, save, script)
     state = target.read()
-    checked = checked_policy(path, state, target.together, base=base)
+    checked = checked_policy(path, state, target.members, base=base)
     planned = plan_change(checked, state, request, working=working)
     policy, made, impact = checked.policy, planned.plan, planned.impact
     if not planned.errors:

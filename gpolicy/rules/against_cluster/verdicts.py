@@ -284,7 +284,8 @@ def _said_by_guards(context: Context, hint: str, *, overridable: bool) -> Iterat
 
 def _objections(context: Context) -> Mapping[str, Sequence[Objection]]:
     """Return what the built-in guards have against the plan for the observed cluster."""
-    return context.forecast.objections(context.policy, context.state) if context.state else {}
+    prospect = context.once(prospect_of)
+    return context.forecast.objections(prospect, context.state) if prospect and context.state else {}
 
 
 @error("GP741", "gpolicy plan, built-in guards", _PLANNED, stays=NO_PLAN)(

@@ -19,8 +19,8 @@ from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
 from gpolicy.guessing import is_one_slip
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy
+from gpolicy.policy.node_patterns import is_glob
 from gpolicy.printable import count, some
-from gpolicy.resolve.desired import is_glob
 from gpolicy.resolve.terms import volume_terms
 from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, exclusive_groups, exclusive_hit, show
 

@@ -10,10 +10,10 @@ from typing import Any, Final
 from gpolicy.checking.rule import Fleet, Hit, When, error, hit, information, place_of, see, warning
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy, written_out
+from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy
+from gpolicy.policy.node_patterns import is_glob, matches, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
-from gpolicy.resolve.desired import is_glob, matches
 from gpolicy.rules.shared import repeated
 
 BASE: Final = (

@@ -16,9 +16,10 @@ from gpolicy.findings import AMBIGUOUS, NO_PLAN, Related
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.files import SUFFIXES
 from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy, promised_nodes
+from gpolicy.policy.node_patterns import is_glob, matches
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.printable import count
-from gpolicy.resolve.desired import RENAME_CLASH, is_glob, matches
+from gpolicy.resolve.desired import RENAME_CLASH
 from gpolicy.rules.shared import CLUSTER, GROUP, LARGE, SILVER, SMALL, show, unknown_group
 
 _SPECS: Final = "ipolicy:\n  minmax:\n"

@@ -15,11 +15,11 @@ from gpolicy.findings import AMBIGUOUS, Related
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import MOST_GUESSES, is_typing_slip, name_meant
 from gpolicy.policy import edits
-from gpolicy.policy.model import Declared, GroupPolicy, unlikely, written_out
+from gpolicy.policy.model import Declared, GroupPolicy
+from gpolicy.policy.node_patterns import WILDCARD, is_glob, matches, unlikely, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
-from gpolicy.resolve.desired import is_glob, matches
-from gpolicy.rules.shared import ALL_THAT_COME, GROUP, SILVER, WILDCARD, nodes_like, repeated, show, unknown_in_sets
+from gpolicy.rules.shared import ALL_THAT_COME, GROUP, SILVER, nodes_like, repeated, show, unknown_in_sets
 
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"

@@ -9,7 +9,8 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import copied
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.policy.model import GroupPolicy, promised_nodes, unlikely, written_out
+from gpolicy.policy.model import GroupPolicy, promised_nodes
+from gpolicy.policy.node_patterns import unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count

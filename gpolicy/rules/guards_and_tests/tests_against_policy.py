@@ -11,10 +11,10 @@ from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIV
 from gpolicy.checking.in_force import of_cluster
 from gpolicy.checking.rule import Hit, Same, When, hit, see, warning
 from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, name_meant
-from gpolicy.policy.model import GroupPolicy, written_out
+from gpolicy.policy.model import GroupPolicy
+from gpolicy.policy.node_patterns import is_glob, matches, written_out
 from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
 from gpolicy.printable import some
-from gpolicy.resolve.desired import is_glob, matches
 from gpolicy.rules.shared import GROUP, bounds, repeated, show, sizes_of
 
 _GROUP: Final = (

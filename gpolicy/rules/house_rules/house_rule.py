@@ -16,10 +16,10 @@ from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Related, RuleInfo, Span
 from gpolicy.guessing import MOST_GUESSES, did_you_mean, did_you_mean_one_of, name_meant
 from gpolicy.policy.kinds import SCHEMA, HouseRule
 from gpolicy.policy.model import Declared, GroupPolicy, Leaf, Policy
+from gpolicy.policy.node_patterns import is_glob
 from gpolicy.policy.source_file import Pointer, YamlDocument, place_name
 from gpolicy.policy.structure import ALIAS_BOMB
 from gpolicy.printable import clipped, count
-from gpolicy.resolve.desired import is_glob
 from gpolicy.rules.house_rules.named_values import (
     KINDS,
     fits_any,

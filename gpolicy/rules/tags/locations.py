@@ -14,7 +14,7 @@ from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES
-from gpolicy.policy.model import unlikely
+from gpolicy.policy.node_patterns import unlikely
 from gpolicy.printable import listed, named
 from gpolicy.rules.shared import GROUP, show, unknown_in_sets
 from gpolicy.rules.tags.domains import (
