@@ -96,6 +96,7 @@ class Finding:
 
     `missing` is the name that nothing has, with its kind (`group gold`), or what else several findings are about
     together: they are one problem.
+    `because` are the places of the changed values that it was worked out from.
     `consequences` are other findings that most likely only follow from this one; they have none themselves.
     """
 
@@ -108,6 +109,7 @@ class Finding:
     related: tuple[Related, ...] = ()
     fix: Fix | None = None
     missing: str = ""
+    because: tuple[Span, ...] = ()
     consequences: tuple[Finding, ...] = field(default=(), compare=False)
 
     @property

@@ -1,8 +1,9 @@
 """One mistake, one finding: what most likely only follows from another finding is folded under that one.
 
 A finding follows from one at its own place, or at a place that it compares with; a test that fails follows from a wrong
-value of the policy; all references to one missing name are one finding. Rules say as data which of their findings
-explain others, after which they are silent, and which say the same better (`Rule`).
+value of the policy; what a plan leads to follows from what is wrong with the values that it changes; all references to
+one missing name are one finding. Rules say as data which of their findings explain others, after which they are silent,
+and which say the same better (`Rule`).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ _DECIDING: Final = ("GP114", "GP148", "GP151", "GP152", "GP153", "GP154", "GP2",
 _ONE_THING: Final = dict.fromkeys(("disk-size", "disk-count", "spindle-use"), "disks")
 _LAST: Final = 99
 _MOST_AT_ONE_PLACE: Final = 8  # findings that are looked at for a cause
+_MOST_FOR_CHANGES: Final = 50  # the same, of what the plan changes
 
 
 def folded(found: Sequence[Finding], context: Context) -> list[Finding]:
@@ -72,6 +74,7 @@ class _Causes:
         self._told = {(item.span, item.message): finding for finding in found for item in finding.consequences}
         wrong = [item for item in found if item.code not in _RESULTS and _is_wrong(item)]
         self._worst = min(wrong, key=lambda item: item.severity.rank, default=None)
+        self._severe = sorted(found, key=_rank)[:_MOST_FOR_CHANGES] if any(item.because for item in found) else []
         at: dict[object, list[Finding]] = defaultdict(list)
         for finding in found:
             for place in {*self._places(finding), *_explained(finding)}:
@@ -107,7 +110,20 @@ class _Causes:
         causes = [other for other in (*here, *there) if other is not finding and _is_cause(other, finding)]
         if not causes and finding.code in _RESULTS:
             return self._worst or self._first_result[finding.code]  # itself, if it is the first
-        return min(causes, key=_rank, default=None)
+        return min(causes or self._of_changes(finding), key=_rank, default=None)
+
+    def _of_changes(self, finding: Finding) -> list[Finding]:
+        """Return what else is said of the changed values that a finding is of, or of all these by the same rule."""
+        before = [other for other in self._severe if _is_cause(other, finding) and _rank(other) < _rank(finding)]
+        return [
+            other
+            for other in (before if finding.because else ())
+            if (other.code == finding.code and other.because == finding.because)
+            or (
+                (not other.because or other.code in _EXPLAINS)
+                and any(place.lies_within(around) for place in _about(other) if place for around in finding.because)
+            )
+        ]
 
     def _places(self, finding: Finding) -> Iterator[object]:
         """Yield where a finding is: its place, and what it compares with a node: memory, CPUs or disks of one pair."""
@@ -145,7 +161,15 @@ def _rank(finding: Finding) -> tuple[object, ...]:
     rule = _EXPLAINS.get(finding.code)
     compares, order = finding.related != () and rule is None, rule.explains if rule is not None else _LAST
     is_of_tag = finding.code.startswith(_TAGS)
-    return compares, finding.severity.rank, not is_of_tag, order, finding.code, finding.sort_key()
+    return (
+        finding.because != (),
+        compares,
+        finding.severity.rank,
+        not is_of_tag,
+        order,
+        finding.code,
+        finding.sort_key(),
+    )
 
 
 def _with(finding: Finding, following: Iterable[Finding]) -> Finding:

@@ -9,6 +9,7 @@ import pytest
 
 from gpolicy.checking.settings_tables import Overrides, settings_of_each
 from gpolicy.errors import RequestError
+from gpolicy.findings import told
 from gpolicy.policy.loading import load_policy
 from tests.mistakes import find_mistakes
 from tests.rules.run_rules import TODAY, cluster
@@ -25,7 +26,7 @@ def found(text: str, directory: Path, *, asked: str | None = None, observed: str
     state = None if observed is None else replace(cluster({"default": {}}), software_version=observed)
     plain = find_mistakes(policy, today=TODAY)
     findings = find_mistakes(policy, state=state, today=TODAY, settings=settings)
-    return {(item.code, item.message) for item in findings if item not in plain and item.code not in OTHERS}
+    return {(item.code, item.message) for item in told(findings) if item not in plain and item.code not in OTHERS}
 
 
 MOVED = {

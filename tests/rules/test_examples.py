@@ -18,7 +18,7 @@ from gpolicy.checking.settings import PerFile, Settings
 from gpolicy.cli.checking import settings_mistakes
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import find_drift
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import RuleInfo, Severity, told
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.yaml_reader import MAX_DEPTH
@@ -105,7 +105,7 @@ def other_release(wrong: bool, directory: Path) -> list[str]:
     """A cluster of another release has other defaults."""
     text = 'gpolicy: v1\nkind: Cluster\nname: c.example.org\nganeti_version: "3.0"\n'
     state = replace(cluster({"gold": {}}), software_version="3.1.0" if wrong else "3.0.2")
-    return codes(check(text, directory, state=state))
+    return codes(told(check(text, directory, state=state)))
 
 
 WITHOUT_EXAMPLE: Final[dict[str, Show]] = {

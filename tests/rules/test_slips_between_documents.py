@@ -75,7 +75,7 @@ SLIPS = {
     ),
     "a loss that no plan can reach": (
         GOLD + "nodes: [n1, n2]\nhardware: {memory: 64G, cpus: 16}\n" + LARGE + GUARD.format("15"),
-        "guard small allows a loss of 15 instances, but the nodes hold at most 8 of a size",
+        "guard small allows a loss of 15 instances, but only 8 of size large fit in group gold",
         GOLD + "nodes: [n1, n2]\nhardware: {memory: 64G, cpus: 16}\n" + LARGE + GUARD.format("2"),
     ),
     "ssh on a port before 22": (

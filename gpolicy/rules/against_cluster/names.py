@@ -331,6 +331,7 @@ def no_spindles(context: Context) -> Iterator[Hit]:
     rationale="Plans go by the cluster's release, and so does `check --state`. `check` alone and editors go by"
     " `ganeti_version`: they judge which parameters and values exist by a release that the cluster does not have.",
     **show(f'{CLUSTER}ganeti_version: "…"\n', bad="2.16", good="3.0"),
+    explains=13,
 )
 def other_release(context: Context) -> Iterator[Hit]:
     declared, state = context.policy.cluster, context.observed

@@ -77,11 +77,32 @@ def guard_stops_plan(context: Context) -> Iterator[Hit]:
             name = guard.name.value
             meant = f"if that is meant, change its limit, or override it with gpolicy plan --allow {name}"
             hint = f"{verdict.message}; {meant}"
-            yield hit(f"guard/{name}", f"guard {name} would stop the plan", guard.span, hint)
+            found = hit(f"guard/{name}", f"guard {name} would stop the plan", guard.span, hint)
+            yield _because(found, context.once(_changed))
     _, built_in = context.once(_all_verdicts)
     for verdict in built_in:
         hint = f"if that is meant, override the guard with gpolicy plan --allow {verdict.name}"
-        yield hit("cluster", f"guard {verdict.name} would stop the plan: {verdict.message}", None, hint)
+        places = context.once(_changed)
+        place = places[0] if len(places) == 1 else None
+        found = hit("cluster", f"guard {verdict.name} would stop the plan: {verdict.message}", place, hint)
+        yield _because(found, places)
+
+
+def _changed(context: Context) -> tuple[Span, ...]:
+    """Return where the policy says what the plan changes."""
+    prospect = context.once(prospect_of)
+    places: dict[Span | None, None] = {}
+    for change in prospect.difference.changes if prospect is not None else ():
+        group = context.policy.groups.get(change.object_name or "") if change.path == ("name",) else None
+        places[change.span if group is None else group.document.value_span(())] = None
+    return tuple(span for span in places if span is not None)
+
+
+def _because(found: Hit, changed: tuple[Span, ...]) -> Hit:
+    """Return what the plan leads to, with the changes that it comes from: that at its place, if there is one."""
+    place = found.finding.span
+    around = tuple(span for span in changed if place is not None and place.lies_within(span))
+    return replace(found, finding=replace(found.finding, because=around or changed))
 
 
 @warning("GP749", "Ganeti 3.0, instance policies, and hbal", _PLANNED | When.LAST)(
@@ -91,6 +112,7 @@ def guard_stops_plan(context: Context) -> Iterator[Hit]:
     " hbal calls policy-violating. Where guards limit `newly_violating`, it is reported if one of them would stop"
     " the plan.",
     **show(group_with(spec("some", "… 16G", "1 16", "1G 1T", "1 8")), bad="8G", good="1G"),
+    explains=20,
     silent_after=("GP",),
 )
 def instances_violate(context: Context) -> Iterator[Hit]:
@@ -104,7 +126,8 @@ def instances_violate(context: Context) -> Iterator[Hit]:
         allowed = " ".join(f"--allow {name}" for name in stopping)
         meant = f"; if that is meant, override {named('guard', stopping)} with gpolicy plan {allowed}"
     for item in violating:
-        yield replace(item, finding=replace(item.finding, hint=f"{item.finding.hint}{meant}"))
+        told = replace(item, finding=replace(item.finding, hint=f"{item.finding.hint}{meant}"))
+        yield _because(told, context.once(_changed))
     known = context.once(_violations) if not about else None
     if known and (why := "; ".join(f"{name}: {why}" for name, why in known.uncertain().items())):
         yield hit("cluster", f"whether the plan makes anything violate the policy is not known: {why}", None)
@@ -160,13 +183,15 @@ def _refused(context: Context, known: ViolationChange) -> Iterator[Hit]:
             is_switch = switched and breach.parameter == "spindle-use"
             path = EXCLUSIVE_STORAGE if is_switch else _CAUSES.get(breach.parameter, MINMAX)
             cause = (after.group, path, own.pair if path == MINMAX else 0)
-            found[cause][item.instance].append(breach.parameter)
+            is_template = path == DISK_TEMPLATES
+            found[cause][item.instance].append(str(instance.disk_template) if is_template else breach.parameter)
             if cause not in places:
                 places[cause] = _place(context, declared, path, own, breach)
     for cause, by_instance in sorted(found.items()):
         names = [f"{name} ({', '.join(words)})" for name, words in by_instance.items()]
         message = f"group {cause[0]} would no longer allow {some(names)}"
-        yield hit(policy.groups.get(cause[0], "cluster"), message, places[cause], "allow their sizes")
+        what = "disk templates" if cause[1] == DISK_TEMPLATES else "sizes"
+        yield hit(policy.groups.get(cause[0], "cluster"), message, places[cause], f"allow their {what}")
 
 
 def _place(
@@ -209,7 +234,8 @@ def placed_against_tags(context: Context) -> Iterator[Hit]:
         found[_place_of_tag(context, rules, wrong)][wrong.words].append(wrong)
     for (label, span), kinds in found.items():
         hint = "correct the tags; if they are right, gpolicy plan shows the moves that cure it"
-        yield hit(label, "; ".join(_sentence(words, items) for words, items in kinds.items()), span, hint)
+        message = "; ".join(_sentence(words, items) for words, items in kinds.items())
+        yield _because(hit(label, message, span, hint), context.once(_changed))
 
 
 @dataclass(frozen=True, slots=True)

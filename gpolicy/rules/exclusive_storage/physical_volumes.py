@@ -285,7 +285,7 @@ def template_not_exclusive(context: Context) -> Iterator[Hit]:
         others = [template for template in texts(allowed) if template not in ("plain", "diskless")]
         if exclusive.value is True and others and "plain" in texts(allowed):  # without plain: GP408
             message = f"{name_of(declared)} allows {', '.join(others)}: exclusive storage is for plain only"
-            hint = "allow only plain here (or is exclusive storage not meant?)"
+            hint = "is exclusive storage meant here? If it is, allow only plain"
             place = allowed.at(texts(allowed).index(others[0]))
             yield exclusive_hit(context, declared, allowed, exclusive, message, hint, place)
 
@@ -301,7 +301,7 @@ def exclusive_without_plain(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
         if exclusive.value is True and "plain" not in texts(allowed):
             message = f"{name_of(declared)} has exclusive storage, but does not allow plain"
-            hint = "allow only plain here (or is exclusive storage not meant?)"
+            hint = "is exclusive storage meant here? If it is, allow only plain"
             yield exclusive_hit(context, declared, allowed, exclusive, message, hint)
 
 

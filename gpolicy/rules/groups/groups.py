@@ -173,7 +173,8 @@ def unallocable_without_home(context: Context) -> Iterator[Hit]:
             names = ", ".join(pair.title for pair in homeless[:5]) or "any size"
             where = "no other group takes" if open_groups else "there is no other group for"
             hint = "write last_resort to keep it for those, or let another group take them"
-            yield hit(group, f"group {group.name} takes no new instances, and {where} {names}", leaf.span, hint)
+            message = f"group {group.name} takes no new instances, and {where} {names}"
+            yield hit(group, message, leaf.span, hint, missing=f"a home for {names}")
 
 
 @warning("GP614", when=When.WHOLE)(

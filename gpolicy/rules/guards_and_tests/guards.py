@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Context, number
-from gpolicy.checking.in_force import ALLOC_POLICY, CLOSED, of_cluster
+from gpolicy.checking.in_force import is_closed, of_cluster
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import RuleParameter, copied
@@ -85,7 +85,10 @@ def guard_name_taken(context: Context) -> Iterator[Hit]:
             yield hit(_label(guard), message, guard.name.span, "give your guard another name")
 
 
-@warning("GP805", "gpolicy; Resource model, Instance policies (vcpu-ratio, max_node_failures)", When.WHOLE)(
+_PROMISED: Final = When.WHOLE | When.MORE_WITH_STATE
+
+
+@warning("GP805", "gpolicy; Resource model, Instance policies (vcpu-ratio, max_node_failures)", _PROMISED)(
     summary="A guard requires more than its group's promised hardware can give, or lets no plan pass.",
     rationale="The guard fails even if every node is empty, and stops every plan. gpolicy counts with the group's"
     " `hardware` and the nodes that it names; with a pattern (* or ?) it takes them for 500. A guard that lets no"
@@ -112,7 +115,7 @@ def _asked(context: Context, guard: Guard) -> list[GroupPolicy]:
     """Return the groups that a guard is about: one that names none is not about groups that take no instances."""
     if guard.group is not None:
         return [group for group in context.groups if group.name == guard.group.value]
-    return [group for group in context.groups if not _is_closed(context, group)]
+    return [group for group in context.groups if not is_closed(context, group)]
 
 
 def _impossible(context: Context, guard: Guard) -> str:
@@ -146,11 +149,13 @@ def guard_beyond_mirrors(context: Context) -> Iterator[Hit]:
 
 def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
     """Return why a group can never give what a guard requires of it, or nothing."""
-    if guard.measure is Measure.AT_LEAST and guard.limit > 0 and _is_closed(context, group):
+    if guard.measure is Measure.AT_LEAST and guard.limit > 0 and is_closed(context, group):
         return f"group {group.name} is unallocable: nothing fits there"
     known = len(promised_nodes(group) or ())
     nodes = known or 500  # Ganeti is made for up to 200 nodes in a cluster; no group has more nodes than this
-    if guard.measure is Measure.NODE_FAILURES and known and guard.limit >= nodes:
+    hosts = {node.name for node in context.members.hosts_in(group)}
+    is_used = context.state is None or any(item.primary_node in hosts for item in context.state.instances.values())
+    if guard.measure is Measure.NODE_FAILURES and known and guard.limit >= nodes and is_used:
         return f"group {group.name} has {count(nodes, 'node')}"
     for pair in context.pairs(group) if guard.measure is Measure.AT_LEAST else ():
         if guard.spec is None or guard.spec.value == pair.word:
@@ -159,11 +164,6 @@ def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
                     of = f"{count(nodes, 'node')} of group {group.name}" + ("" if known else ", and no group has more")
                     return f"at most {most * nodes} of {pair.title} fit the {name} of {of}"
     return ""
-
-
-def _is_closed(context: Context, group: GroupPolicy) -> bool:
-    leaf = context.own(group, ALLOC_POLICY)
-    return leaf is not None and leaf.value == CLOSED
 
 
 def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[str, int]]:
@@ -207,24 +207,22 @@ def guard_never_fails(context: Context, most: float) -> Iterator[Hit]:
             message = f"guard {guard.name.value}: {guard.measure} {guard.shown_limit} lets every plan pass"
             yield hit(_label(guard), message, guard.span, "write a limit, or remove the guard")
         elif guard.measure is Measure.CAPACITY_LOSS and not guard.percent and guard.limit > 0:
-            bound = _most_of_all(context, guard) if context.state is None else None
-            if bound is not None and guard.limit >= bound:
+            bound, where = min(_most_of_each(context, guard), default=(guard.limit + 1, ""))
+            if guard.limit >= bound:
                 loss = f"a loss of {guard.shown_limit} instances"
-                message = f"guard {guard.name.value} allows {loss}, but the nodes hold at most {bound} of a size"
-                yield hit(_label(guard), message, guard.span, "write fewer instances, or a share such as `10%`")
+                message = f"guard {guard.name.value} allows {loss}, but only {bound} of {where}"
+                hint = f"write fewer instances, or the share `{guard.shown_limit}%`, if that is meant"
+                yield hit(_label(guard), message, guard.span, hint)
 
 
-def _most_of_all(context: Context, guard: Guard) -> int | None:
-    """Return how many instances of a spec's maximum fit at most in the groups of a guard; None if that is not known."""
-    groups = [item for item in context.groups if guard.group is None or item.name == guard.group.value]
-    bounds: list[int] = []
-    for group in groups:
+def _most_of_each(context: Context, guard: Guard) -> Iterator[tuple[int, str]]:
+    """Yield how many instances of the maximum of each size fit at most in a group of a guard, where that is known."""
+    for group in _asked(context, guard):
         nodes = len(promised_nodes(group) or ())
-        bounds += [] if context.pairs(group) else [0]  # not known
         for pair in context.pairs(group):
             if guard.spec is None or guard.spec.value == pair.word:
-                bounds.append(nodes * min((most for _, most in _most(context, group, pair)), default=0))
-    return max(bounds) if bounds and all(bounds) else None
+                most = nodes * min((most for _, most in _most(context, group, pair)), default=0)
+                yield from [(most, f"{pair.title} fit in group {group.name}")] if most else []
 
 
 @warning("GP807")(

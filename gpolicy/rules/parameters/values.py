@@ -208,7 +208,8 @@ def default_moves(context: Context) -> Iterator[Hit]:
             message = f"Ganeti {version} has another default of {name} than {written}: {after}, not {before}"
             has = in_force(context, cluster, parameter.path)
             note = f"; the cluster has {json.dumps(has.value)}" if has is not None else ""
-            yield hit(cluster, message + note, cluster.document.value_span(("kind",)), "declare the one that you want")
+            span = cluster.document.value_span(("ganeti_version",))
+            yield hit(cluster, message + note, span, "declare the one that you want")
 
 
 @warning("GP139", "Ganeti 3.1, how it starts instances; QEMU 7.2 and 10.0, run", When.MORE_WITH_STATE)(
