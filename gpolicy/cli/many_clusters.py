@@ -31,6 +31,7 @@ from gpolicy.report.fleet_report import (
     fleet_pages,
     fleet_text,
     index_page,
+    less_shared,
     worst_exit_code,
 )
 from gpolicy.report.forms import ANSWER_FORMS, Display
@@ -46,10 +47,11 @@ def run_all(work: Work, targets: Targets, display: Display, verb: str) -> int:
     if not reports:
         return int(ExitCode.FINE)
     policies = [target.named.source for target in targets.targets[:1] if target.named]
-    index = fleet_answer(verb, reports, provenance_of(policies))
+    provenance = provenance_of(policies)
+    index = fleet_answer(verb, reports, provenance)
     if targets.pages is not None:
-        _write_pages(targets.pages, index, reports)
-    show_fleet(index, reports, display, verb)
+        _write_pages(targets.pages, fleet_answer(verb, reports, provenance, every=True), reports)
+    show_fleet(index, less_shared(reports), display, verb)
     return worst_exit_code(reports)
 
 

@@ -227,7 +227,7 @@ def _consent(rollout: _Rollout, previews: Mapping[str, Preview], stages: Mapping
     what = "rollback" if back else "roll-out"
     yield f"{what} of {count(len(stages), 'plan')} in {count(len(rollout.waves), 'wave')}"
     if rollout.without:
-        yield f"no plan in {rollout.request.plans}, left out: {', '.join(rollout.without)}"
+        yield f"no plan in {rollout.request.plans}, left out: {some(rollout.without, 20)}"
     for wave in reversed(rollout.waves) if back else rollout.waves:
         number = rollout.waves.index(wave) + 1
         yield f"wave {number} of {len(rollout.waves)} ({wave.label}): {', '.join(wave.clusters)}"
@@ -270,7 +270,7 @@ def _show(rollout: _Rollout, run: RolloutRun, display: Display) -> int:
 
 def _notes(rollout: _Rollout, code: int) -> Iterator[str]:
     if rollout.without:
-        yield f"no plan in {rollout.request.plans}, left out: {', '.join(rollout.without)}"
+        yield f"no plan in {rollout.request.plans}, left out: {some(rollout.without, 20)}"
     if code and rollout.journal.exists():
         command = f"gpolicy apply {quote(str(rollout.request.plans))} {rollout.choice}"
         if rollout.request.rollback:

@@ -1,6 +1,6 @@
 """Findings as SARIF 2.1.0 (OASIS): what GitHub code scanning, editors and other collectors of findings read.
 
-One run for all policies of a check, with the whole catalogue of rules. Nothing in it depends on the machine or the
+One run for all policies of a check, with the rules that found something. Nothing in it depends on the machine or the
 clock, so equal findings give equal bytes. Paths are relative to `%SRCROOT%`, the top of the checkout.
 
 Findings that are accepted are left out: GitHub and Jenkins do not read SARIF's `suppressions`, and show them as open.
@@ -42,10 +42,12 @@ def findings_sarif(
     """Return findings as SARIF text, ASCII only.
 
     `rules` are all rules in their order, `families` what families of codes (`GP2`) are about, `homepage` is that of
-    the program. `locate` turns the name
-    of a file into its path in the repository. A finding that has no place is shown at the file `without_place`, as
-    collectors refuse a result without any.
+    the program. `locate` turns the name of a file into its path in the repository. A finding that has no place is shown
+    at the file `without_place`, as collectors refuse a result without any.
     """
+    findings = list(dict.fromkeys(findings))
+    fired = {finding.key for finding in findings}
+    rules = [info for info in rules if info.key in fired]
     positions = {info.key: position for position, info in enumerate(rules)}
     writer = _Writer(positions, fingerprint, locate, without_place)
     driver = {
@@ -61,7 +63,7 @@ def findings_sarif(
         "originalUriBaseIds": {SOURCE_ROOT: {"description": {"text": "The top of the checkout."}}},
         "columnKind": "unicodeCodePoints",
         "newlineSequences": _LINE_ENDS,
-        "results": [writer.result(finding) for finding in dict.fromkeys(findings)],
+        "results": [writer.result(finding) for finding in findings],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 

@@ -2,27 +2,59 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import Any, Final
 
 from gpolicy.colour import Tone
 from gpolicy.errors import ExitCode
-from gpolicy.findings import Severity
+from gpolicy.findings import Finding, Severity
 from gpolicy.json_values import fields
 from gpolicy.printable import count, printable, some
 from gpolicy.provenance import Provenance
 from gpolicy.report import answer_html, answer_markdown, answer_text
-from gpolicy.report.answer import NOTHING, Answer, Figure, Findings, Name, Page, Section, Table
+from gpolicy.report.answer import NOTHING, Answer, Figure, Findings, Name, Page, Part, Section, Table
 from gpolicy.report.forms import LEAST_BUDGET, Display, render
 from gpolicy.report.markdown import CLOSE, code, folded, prose
 from gpolicy.report.prometheus import Samples
 
 _WORST_FIRST: Final = (ExitCode.COULD_NOT_RUN, ExitCode.FINDINGS, ExitCode.CHANGES)
 _MOST_NAMES: Final = 8
+_MOST_FINE: Final = 20  # clusters that have a row though there is nothing to say of them
 _MOST_ASIDE: Final = 5
 _DETAILS: Final = "Add --details to see each cluster."
 _CUT: Final = "<sub>The reports of {} are left out, since a comment must be short: {}</sub>"
+
+
+class State(IntEnum):
+    """How it stands with a cluster, the worst first."""
+
+    NOT_LOOKED_AT = 0
+    PROBLEM = 1
+    WORSE = 2
+    DRIFTED = 3
+    PARTLY = 4
+    CHANGES = 5
+    FINE = 6
+
+
+_WORDS: Final = {
+    State.NOT_LOOKED_AT: ("not looked at", "could not be looked at", "could not be looked at", Tone.BAD),
+    State.PROBLEM: ("with problems", "has a problem", "have problems", Tone.BAD),
+    State.WORSE: ("get worse", "gets worse", "get worse", Tone.CAREFUL),
+    State.DRIFTED: ("drifted", "has drifted", "have drifted", Tone.BAD),
+    State.PARTLY: ("known in part", "is known in part", "are known in part", Tone.CAREFUL),
+    State.CHANGES: ("change", "changes", "change", Tone.PLAIN),
+    State.FINE: ("fine", "is fine", "are fine", Tone.GOOD),
+}
+"""The name of the figure of each state; what one cluster, or more, of it are; and its colour."""
+_CAREFUL: Final = {
+    "check": ("with warnings", "has warnings", "have warnings"),
+    "capacity": ("taking nothing", "takes nothing in some group", "take nothing in some group"),
+}
+"""The same for a cluster that needs a look, by verb."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +89,17 @@ class ClusterReport:
         return self.answer.colour
 
     @property
-    def only_unknown(self) -> bool:
-        """Whether nothing is wrong with it but that something was not looked at."""
-        return self.answer is not None and self.tone is Tone.CAREFUL and self.answer.tone is not Tone.CAREFUL
+    def state(self) -> State:
+        """How it stands with it. It is known in part if nothing is wrong but that something was not looked at."""
+        if self.answer is None or self.exit_code == ExitCode.COULD_NOT_RUN:
+            return State.NOT_LOOKED_AT
+        if self.exit_code == ExitCode.FINDINGS:
+            return State.PROBLEM
+        if self.tone is Tone.CAREFUL:
+            return State.WORSE if self.answer.tone is Tone.CAREFUL else State.PARTLY
+        if self.tone is Tone.BAD:
+            return State.DRIFTED
+        return State.CHANGES if self.answer.amount else State.FINE
 
     @property
     def is_quiet(self) -> bool:
@@ -74,28 +114,48 @@ def worst_exit_code(reports: Sequence[ClusterReport]) -> int:
     return int(next((code for code in _WORST_FIRST if code in codes), ExitCode.FINE))
 
 
-def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Provenance) -> Answer:
-    """Return the table of all clusters, with a verdict that names those with trouble."""
+def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Provenance, *, every: bool = False) -> Answer:
+    """Return the table of all clusters, the worst first, with a verdict that names those with trouble.
+
+    Many clusters of which there is nothing to say are one row, unless `every` cluster is to have its own. What several
+    clusters share is said here, once.
+    """
+    reports = sorted(reports, key=lambda item: item.state)
+    quiet = [item for item in reports if item.state is State.FINE and item.is_quiet]
+    loud = [item for item in reports if item.state is not State.FINE or not item.is_quiet]
+    told = reports if every or len(quiet) <= _MOST_FINE else loud
     named = (tuple(figure.name for figure in item.answer.figures) for item in reports if item.answer)
     headings = max(named, key=len, default=())
     rows = []
-    for item in reports:
+    for item in told:
         verdict = item.verdict if item.answer else f"could not run: {item.error}"
         verdict += f" · {item.answer.amount}" if item.answer and item.answer.amount else ""
         values = {figure.name: figure.value for figure in item.answer.figures} if item.answer else {}
         name = Page(item.name) if item.page else Name(item.name)
         rows.append((name, verdict, *(values.get(heading, NOTHING) for heading in headings)))
-    row_tones = tuple(item.tone for item in reports)
+    row_tones = [item.tone for item in told]
+    if len(told) < len(reports):
+        same = {item.verdict for item in quiet}
+        blank = [NOTHING] * len(headings)
+        rows.append(
+            (
+                f"{len(quiet):,} others" if told else f"all {len(quiet):,}",
+                same.pop() if len(same) == 1 else "fine",
+                *blank,
+            )
+        )
+        row_tones.append(Tone.GOOD)
     table = Table(
         "Clusters",
         "clusters",
         ("cluster", "verdict", *headings),
         rows,
-        tones=row_tones,
+        tones=tuple(row_tones),
         most=len(rows),
         brief=20,
         aside=headings,
     )
+    shared = _shared_findings(reports)
     aside = tuple(f"{item.name}: {line}" for item in reports for line in item.aside)
     worst = next((tone for tone in (Tone.BAD, Tone.CAREFUL) if tone in row_tones), Tone.GOOD)
     return Answer(
@@ -104,72 +164,95 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
         name="",
         verdict=_verdict(verb, reports),
         tone=worst,
-        figures=_totals(reports),
-        sections=(Section("clusters", "Clusters", (table,), never_cut=True),),
+        figures=_totals(verb, reports),
+        sections=(
+            Section("clusters", "Clusters", (table,), never_cut=True),
+            *((_shared_section(reports, shared),) if shared else ()),
+        ),
         notes=aside,
-        next=(*_errors(reports), *aside)[:_MOST_ASIDE],
+        next=(*_worst_findings(reports, shared), *aside)[:_MOST_ASIDE],
         provenance=provenance,
     )
 
 
-def _errors(reports: Sequence[ClusterReport]) -> Iterator[str]:
-    """Yield the first error of each cluster; what several have, once."""
-    told: dict[str, list[str]] = {}
+def _parts_with_findings(item: ClusterReport) -> list[Findings]:
+    parts = (part for section in (item.answer.sections if item.answer else ()) for part in section.parts)
+    return [part for part in parts if isinstance(part, Findings)]
+
+
+def _findings_of(item: ClusterReport) -> dict[Finding, None]:
+    return dict.fromkeys(finding for part in _parts_with_findings(item) for finding in part.findings)
+
+
+def _shared_findings(reports: Sequence[ClusterReport]) -> dict[Finding, list[str]]:
+    """Return the findings that several clusters have, as those of a base, with the names of these clusters."""
+    holders: dict[Finding, list[str]] = defaultdict(list)
     for item in reports:
-        parts = [part for section in (item.answer.sections if item.answer else ()) for part in section.parts]
-        findings = [finding for part in parts if isinstance(part, Findings) for finding in part.findings]
-        errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-        for first in errors[:1]:
-            place = f"{first.span}: " if first.span else ""
-            more = f" (and {count(len(errors) - 1, 'more error')})" if len(errors) > 1 else ""
-            told.setdefault(f"{place}{first.code} {first.message}{more}", []).append(item.name)
-    for text, names in told.items():
-        yield f"{some(names, 3)}: {text}"
+        for finding in _findings_of(item):
+            holders[finding].append(item.name)
+    shared = {finding: names for finding, names in holders.items() if finding.span and len(names) > 1}
+    return {finding: shared[finding] for finding in sorted(shared, key=Finding.sort_key)}
 
 
-_CAREFUL: Final = {
-    "check": ("has warnings", "have warnings"),
-    "capacity": ("takes nothing in some group", "take nothing in some group"),
-}
-"""What it means that a cluster needs a look, by verb."""
+def _shared_section(reports: Sequence[ClusterReport], shared: Mapping[Finding, Sequence[str]]) -> Section:
+    parts = [part for item in reports for part in _parts_with_findings(item)]
+    told = [replace(finding, message=f"{finding.message} (in {some(names, 3)})") for finding, names in shared.items()]
+    sources = {name: file for part in parts for name, file in part.sources.items()}
+    title = f"What several clusters share: {count(len(told), 'finding')}"
+    return Section("shared", title, [Findings(told, sources, parts[0].locate)])
+
+
+def less_shared(reports: Sequence[ClusterReport]) -> list[ClusterReport]:
+    """Return the reports without the findings that several of the clusters have."""
+    shared = _shared_findings(reports)
+
+    def less(part: Part) -> Part:
+        if not isinstance(part, Findings):
+            return part
+        return replace(part, findings=[finding for finding in part.findings if finding not in shared])
+
+    def of(item: ClusterReport) -> ClusterReport:
+        sections = item.answer.sections if item.answer else ()
+        kept = tuple(replace(section, parts=tuple(map(less, section.parts))) for section in sections)
+        return replace(item, answer=item.answer and replace(item.answer, sections=kept))
+
+    return list(map(of, reports)) if shared else list(reports)
+
+
+def _worst_findings(reports: Sequence[ClusterReport], shared: Mapping[Finding, Sequence[str]]) -> Iterator[str]:
+    """Yield the first error of each cluster, and the errors and warnings that several share, each once."""
+    told: dict[Finding, tuple[Sequence[str], str]] = {}
+    for item in reports:
+        errors = [finding for finding in _findings_of(item) if finding.severity is Severity.ERROR]
+        more = f" (and {count(len(errors) - 1, 'more error')})" if len(errors) > 1 else ""
+        told |= {finding: ([item.name], more) for finding in errors[:1]}
+    told |= {finding: (names, "") for finding, names in shared.items() if finding.severity is not Severity.INFO}
+    for finding, (names, more) in sorted(told.items(), key=lambda item: item[0].severity.rank):
+        place = f"{finding.span}: " if finding.span else ""
+        yield f"{some(names, 3)}: {place}{finding.code} {finding.message}{more}"
+
+
+def _words(verb: str, state: State) -> tuple[str, str, str]:
+    figure, one, more, _ = _WORDS[state]
+    return _CAREFUL.get(verb, (figure, one, more)) if state is State.WORSE else (figure, one, more)
 
 
 def _verdict(verb: str, reports: Sequence[ClusterReport]) -> str:
-    kinds: tuple[tuple[str, str, ExitCode | Tone], ...] = (
-        ("could not be looked at", "could not be looked at", ExitCode.COULD_NOT_RUN),
-        ("has a problem", "have problems", ExitCode.FINDINGS),
-        (*_CAREFUL.get(verb, ("gets worse", "get worse")), Tone.CAREFUL),
-        ("has drifted", "have drifted", Tone.BAD),
-        ("is known in part", "are known in part", Tone.QUIET),
-    )
-    left, told = list(reports), list[str]()
-    for one, more, kind in kinds:
-        names = [item.name for item in left if kind in (item.exit_code, Tone.QUIET if item.only_unknown else item.tone)]
-        left = [item for item in left if item.name not in names]
-        if names:
-            told.append(f"{len(names)} {one if len(names) == 1 else more}: {some(names, _MOST_NAMES)}")
-    fine = f"{len(left)} {'is' if len(left) == 1 else 'are'} fine"
-    return "; ".join([*told, fine] if left or not told else told)
+    told = []
+    for state in State:
+        names = [item.name for item in reports if item.state is state]
+        _, one, more = _words(verb, state)
+        who = "" if state is State.FINE else f": {some(names, _MOST_NAMES)}"
+        told += [f"{len(names):,} {one if len(names) == 1 else more}{who}"] if names else []
+    return "; ".join(told)
 
 
-def _totals(reports: Sequence[ClusterReport]) -> tuple[Figure, ...]:
+def _totals(verb: str, reports: Sequence[ClusterReport]) -> tuple[Figure, ...]:
     """Return how many clusters there are, and how many of them are in each state."""
-    tones = [item.tone for item in reports if item.answer and not item.only_unknown]
-    unknown = sum(item.only_unknown for item in reports)
-    states = (
-        ("get worse", tones.count(Tone.CAREFUL), Tone.CAREFUL),
-        *((("known in part", unknown, Tone.CAREFUL),) if unknown else ()),
-        ("with problems", tones.count(Tone.BAD), Tone.BAD),
-        ("not looked at", sum(item.answer is None for item in reports), Tone.BAD),
-    )
-    fine = len(reports) - sum(number for _, number, _ in states)
-    return (
-        Figure("clusters", f"{len(reports):,}"),
-        *(
-            Figure(name, f"{number:,}", tone=tone if number else Tone.PLAIN)
-            for name, number, tone in (("fine", fine, Tone.GOOD), *states)
-        ),
-    )
+    counts = Counter(item.state for item in reports)
+    shown = [State.FINE, *(state for state in State if state is not State.FINE and counts[state])]
+    figures = (Figure(_words(verb, state)[0], f"{counts[state]:,}", tone=_WORDS[state][-1]) for state in shown)
+    return (Figure("clusters", f"{len(reports):,}"), *figures)
 
 
 # --- forms -----------------------------------------------------------------------------------------------------------
@@ -178,8 +261,9 @@ def _totals(reports: Sequence[ClusterReport]) -> tuple[Figure, ...]:
 def fleet_text(index: Answer, reports: Sequence[ClusterReport], display: Display) -> str:
     """Return the table as text, then, with details, each cluster that has more to say than its verdict."""
     if not display.details:
-        more = "" if display.quiet or index.notes or all(item.is_quiet for item in reports) else f"{_DETAILS}\n"
-        return f"{render(index, display)}{more}"
+        text = render(index, display)
+        is_all = display.quiet or index.notes or "--details" in text or all(item.is_quiet for item in reports)
+        return text if is_all else f"{text}{_DETAILS}\n"
     parts = [answer_text.render(index, display)]
     for item in reports:
         if item.answer is None:
@@ -197,7 +281,7 @@ def fleet_markdown(index: Answer, reports: Sequence[ClusterReport], display: Dis
     """
     text = answer_markdown.render(index, display)
     left = display.budget - _bytes(text) - len(_CUT) - 1000
-    loud = sorted((item for item in reports if not item.is_quiet), key=lambda item: _RANKS.get(item.tone, 2))
+    loud = sorted((item for item in reports if not item.is_quiet), key=lambda item: item.state)
     blocks, cut = [], []
     for number, item in enumerate(loud):
         share = left // max(min(len(loud) - number, left // LEAST_BUDGET), 1)
@@ -211,9 +295,6 @@ def fleet_markdown(index: Answer, reports: Sequence[ClusterReport], display: Dis
         what = count(len(cut), "cluster")
         blocks.append("\n" + _CUT.format(what, ", ".join(code(name, 100) for name in cut[:_MOST_NAMES])) + "\n")
     return text + "".join(blocks)
-
-
-_RANKS: Final = {Tone.BAD: 0, Tone.CAREFUL: 1}
 
 
 def _block(item: ClusterReport, budget: int) -> str:

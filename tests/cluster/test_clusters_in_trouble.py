@@ -104,7 +104,7 @@ def test_the_report_is_right_about_each(fleet: Fleet) -> None:
     assert failed == ["right-cluster"]
     assert data["summary"]["could_not_run"] == ["dead", "slow", "wrong"]
     assert data["summary"]["findings"] == ["other"]
-    assert sorted(path.name for path in (fleet.directory / "plans").iterdir()) == ["other.json", "well.json"]
+    assert list((fleet.directory / "plans").iterdir()) == []  # nothing changes
 
 
 @pytest.mark.usefixtures("soon_late")

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from gpolicy.colour import Tone
+from gpolicy.findings import Finding, Severity, Span
 from gpolicy.provenance import UNKNOWN
-from gpolicy.report.answer import Answer, Figure
-from gpolicy.report.fleet_report import ClusterReport, fleet_answer, fleet_pages
+from gpolicy.report.answer import Answer, Figure, Findings, Section
+from gpolicy.report.fleet_report import ClusterReport, fleet_answer, fleet_pages, less_shared
 
 
 def _of(name: str, *figures: Figure) -> ClusterReport:
@@ -44,10 +45,42 @@ def test_the_tone_of_a_cluster(code: int, tone: Tone | None, expected: Tone) -> 
     assert found.is_quiet is (expected is Tone.GOOD)
 
 
-def test_the_table_of_clusters_is_never_cut() -> None:
-    (section,) = fleet_answer("plan", [_of(f"c{number}") for number in range(40)], UNKNOWN).sections
-    assert section.never_cut
-    assert section.tables[0].most == 40
+def test_the_worst_come_first_and_those_without_news_are_one_row() -> None:
+    def changing(name: str, tone: Tone = Tone.GOOD) -> ClusterReport:
+        report = _of(name)
+        return replace(report, answer=report.answer and replace(report.answer, amount="1 change", tone=tone))
+
+    gone = ClusterReport(name="gone", labels={}, exit_code=3, error="no answer")
+    reports = [*(_of(f"c{number}") for number in range(40)), changing("new"), changing("worse", Tone.CAREFUL), gone]
+    answer = fleet_answer("plan", reports, UNKNOWN)
+    assert answer.verdict == ("1 could not be looked at: gone; 1 gets worse: worse; 1 changes: new; 40 are fine")
+    assert [(figure.name, figure.value) for figure in answer.figures] == [
+        *(("clusters", "43"), ("fine", "40"), ("not looked at", "1"), ("get worse", "1"), ("change", "1")),
+    ]
+    (table,) = answer.sections[0].tables
+    assert [row[0] for row in table.rows] == ["gone", "worse", "new", "40 others"]
+    (whole,) = fleet_answer("plan", reports, UNKNOWN, every=True).sections
+    assert whole.never_cut
+    assert len(whole.tables[0]) == whole.tables[0].most == 43
+
+
+def test_what_clusters_share_is_said_once() -> None:
+    place = Span("base.yaml", 3, 1, 3, 2)
+    both, own = (Finding(code, "n", Severity.ERROR, "wrong", place) for code in ("GP201", "GP202"))
+
+    def with_findings(name: str, *found: Finding) -> ClusterReport:
+        report = _of(name)
+        sections = (Section("findings", "Findings", [Findings(found, {})]),)
+        return replace(report, exit_code=1, answer=report.answer and replace(report.answer, sections=sections))
+
+    reports = [with_findings("a", both, own), with_findings("b", both)]
+    answer = fleet_answer("check", reports, UNKNOWN)
+    (part,) = answer.sections[1].parts
+    assert isinstance(part, Findings)
+    assert [item.message for item in part.findings] == ["wrong (in a, b)"]
+    assert answer.next == ("a, b: base.yaml:3:1: GP201 wrong",)
+    left = [item.answer.sections[0].parts[0] for item in less_shared(reports) if item.answer]
+    assert left == [Findings([own], {}), Findings([], {})]
 
 
 def test_a_cluster_named_index_keeps_its_page() -> None:

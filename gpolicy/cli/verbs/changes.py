@@ -138,7 +138,8 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         old = [file.name for file in plans if file.stat().st_mtime < begun - 1]
         of_old = [f"not made by this run: {some(old)}"] if old else []
         following = [f"next: gpolicy apply {quote(str(save))} --all"] if len(plans) > len(old) else []
-        made = f"wrote {count(len(plans) - len(old), 'plan')} of {count(len(targets.targets), 'cluster')} to {save}"
+        new = len(plans) - len(old)
+        made = f"wrote {count(new, 'plan')} of {count(len(targets.targets), 'cluster')} to {save}, of those that change"
         sys.stderr.write(as_text([made, *of_old, *following]))
     return code
 
@@ -185,13 +186,13 @@ def _planned(
             accepted=checked.accepted,
         )
 
-    def data() -> dict[str, Any]:
-        return plan_as_json(made, None if impact is None else impact_data(impact))
+    def data(*, whole: bool = True) -> dict[str, Any]:
+        return plan_as_json(made, impact_data(impact) if impact is not None and whole else None)
 
     if save is not None and planned.errors and save.exists():
         sys.stderr.write(as_text([f"note: {save} is of an earlier plan"]))
-    if save is not None and not planned.errors:
-        write_private(save, kept_text(data(), answer()).encode())
+    if save is not None and not planned.errors and (made.changes or not target.several or save.exists()):
+        write_private(save, kept_text(data(whole=not target.several), answer()).encode())
     if script is not None and made.safe:
         write_program(script, render_script(made).encode())
     elif script is not None:
