@@ -112,10 +112,13 @@ class Waivers:
     ) -> Iterator[Finding]:
         """Yield a finding for each waiver that covered nothing, if the rule it names (by its key) has run.
 
-        Where its `where` names an object (one of `labels`) or one of `files`, it can go: nothing in it is misspelt.
+        Where its `where` names an object (one of `labels`) or one of `files`, it can go: nothing in it is misspelt. A
+        waiver of a base is left alone: another policy may need it.
         """
         first: dict[tuple[str, str], Waiver] = {}
         for number, (waiver, info) in enumerate(self._active):
+            if waiver.span.file not in files:
+                continue
             if number not in self._used and ran(info.key):
                 is_known = any(fnmatchcase(label, waiver.where) for label in labels)
                 is_known = is_known or any(_names(waiver.where, file) for file in files)

@@ -131,6 +131,7 @@ class _DriftWaivers:
     """The waivers that name the rule of drift; `gpolicy check` reports the others."""
 
     def __init__(self, policy: Policy, today: date) -> None:
+        self._files = policy.paths
         named = [waiver for waiver in policy.waivers if find_rule(waiver.rule)[0] is DRIFT]
         self._each = [(waiver, Waivers([waiver], find_rule, today)) for waiver in named]
 
@@ -143,7 +144,8 @@ class _DriftWaivers:
 
     def findings(self) -> list[Finding]:
         """Return findings about the waivers, after all drift was compared with them."""
-        found = [finding for _, one in self._each for finding in (*one.findings, *one.unused(lambda _: True))]
+        unused = (item for _, one in self._each for item in one.unused(lambda _: True, files=self._files))
+        found = [*(item for _, one in self._each for item in one.findings), *unused]
         return sorted(found, key=Finding.sort_key)
 
 

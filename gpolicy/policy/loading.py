@@ -26,7 +26,7 @@ from gpolicy.policy.files import (
     read_text,
     unread_files,
 )
-from gpolicy.policy.kinds import HOUSE_RULES, KINDS, OBJECTS
+from gpolicy.policy.kinds import KINDS, OBJECTS
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.source_file import Located, SourceFile, YamlDocument
@@ -42,6 +42,10 @@ from gpolicy.printable import some
 
 LARGEST_SNAPSHOT = 64 * 1024**2
 """Bytes of a snapshot that a test reads."""
+
+_FIELDS: Final = frozenset(kind.field for kind in KINDS.values())
+_NAMED: Final = frozenset({"guards", "scenarios"})
+"""What a policy has by name: its own replaces that of a base."""
 
 _Named = TypeVar("_Named", GroupPolicy, NodeSetPolicy)
 
@@ -79,6 +83,7 @@ class _Loader:
         self._texts = texts
         self._boundary = boundary(root)
         self._files = read_files(paths, self._boundary, self._texts)
+        self._own = frozenset(self._files.files)
         self._findings = self._files.findings
         self._broken = [file.unfinished for file in self._files.files.values() if file.unfinished]
         self._bases: dict[Path, Bases] = {}
@@ -93,7 +98,7 @@ class _Loader:
 
     def policy(self, paths: tuple[str, ...]) -> Policy:
         documents = tuple(self._files.documents)
-        self._made = read_documents(documents, self._findings, self._broken, {kind.field for kind in KINDS.values()})
+        self._made = read_documents(documents, self._findings, self._broken, _FIELDS)
         self._objects = self._made.pop(OBJECTS)
         if paths and not self._findings and all(document.root is None for document in documents):
             hint = "write its documents (`gpolicy init` writes a first policy), or name another file"
@@ -125,7 +130,9 @@ class _Loader:
         named = scenario.stage.snapshot
         if named is None:
             return scenario
-        path, reason = _snapshot(Path(named.span.file).parent / named.value, self._boundary.home)
+        beside = Path(named.span.file).parent
+        home = self._boundary.home if named.span.file in self._own else real_path(beside)
+        path, reason = _snapshot(beside / named.value, home)
         if reason:
             hint = "keep it in the policy's directory and write its path from this document"
             message = f"snapshot {named.value!r}: {reason}"
@@ -235,7 +242,9 @@ class _Loader:
         self._findings += base.findings
         self._broken += base.broken
         self._files.files[base.file.name] = base.file
-        self._made[HOUSE_RULES] += base.made[HOUSE_RULES]  # who extends a shared file takes its house rules as well
+        for field, made in self._made.items():  # who extends a document takes these of its file as well
+            own = {item.name.value for item in made} if field in _NAMED else set()
+            made.extend(item for item in base.made[field] if field not in _NAMED or item.name.value not in own)
         return base.made[OBJECTS]
 
 
@@ -253,7 +262,7 @@ class _BaseFile:
 def _base_file(name: str, text: str) -> _BaseFile:
     file = read_yaml(text, name)
     findings, broken = [*file.findings], [file.unfinished] if file.unfinished else []
-    return _BaseFile(file, read_documents(file.documents, findings, broken, {OBJECTS, HOUSE_RULES}), findings, broken)
+    return _BaseFile(file, read_documents(file.documents, findings, broken, _FIELDS), findings, broken)
 
 
 def read_documents(

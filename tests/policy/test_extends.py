@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from gpolicy.policy.extending import MAX_DEPTH
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy
 from scripts.schemas.documents import MOST_BASES
+from tests.mistakes import find_mistakes
 
 HEAD = "gpolicy: v1\nkind: NodeGroup\n"
 SSH = ("ndparams", "ssh_port")
@@ -232,6 +234,45 @@ def test_a_base_file_is_read_once_for_all(repository: Path) -> None:
     )
     documents = [group(name, extends=f'"{base}"') for name in ("gold", "silver")]
     assert codes(load(repository / "policies", *documents)).count("GP011") == 1
+
+
+SHARED = """---
+gpolicy: v1
+kind: Guards
+guards:
+  - {name: few, max_changes: 5}
+  - {name: kept, capacity_loss: {at_most: 10%}}
+---
+gpolicy: v1
+kind: Test
+tests:
+  - {name: room, "on": {snapshot: here.json}, capacity: {}, expect: {standard: {at_least: 1}}}
+---
+gpolicy: v1
+kind: TagRules
+exclusion: [service]
+---
+gpolicy: v1
+kind: Waiver
+waivers:
+  - {rule: GP211, where: group/gold, until: "2030-01-31", reason: a large size}
+"""
+
+
+def test_who_extends_a_document_takes_guards_tests_tag_rules_and_waivers_of_its_file(repository: Path) -> None:
+    (repository / "common" / "base.yaml").write_text(group("base", template=True) + SHARED, encoding="utf-8")
+    (repository / "common" / "here.json").write_text("{}", encoding="utf-8")
+    own = "gpolicy: v1\nkind: Guards\nguards:\n  - {name: few, max_changes: 9}\n"
+    policy = load(repository / "policies", group("gold", extends='"../common/base.yaml#base"'), own)
+    assert codes(policy) == []
+    assert [(guard.name.value, guard.limit) for guard in policy.guards] == [("few", 9), ("kept", 10)]
+    assert [rules.tags[0].value for rules in policy.tag_rules] == ["htools:iextags:service:"]
+    (scenario,) = policy.scenarios
+    assert scenario.stage.snapshot
+    assert Path(scenario.stage.snapshot.value).resolve() == repository / "common" / "here.json"
+    found = find_mistakes(policy, today=date(2029, 1, 1))
+    assert [waiver.where for waiver in policy.waivers] == ["group/gold"]
+    assert "GP902" not in [finding.code for finding in found], "another policy may need the waiver"
 
 
 @pytest.mark.parametrize(("count", "found"), [(MOST_BASES, []), (MOST_BASES + 1, ["GP012"])])

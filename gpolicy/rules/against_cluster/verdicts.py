@@ -11,7 +11,7 @@ from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, 
 from gpolicy.checking.node_limits import excesses_by_group, own_pool
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
-from gpolicy.findings import NO_PLAN, RuleParameter, Span
+from gpolicy.findings import NO_PLAN, RuleParameter, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Measure
 from gpolicy.printable import count, named, some
@@ -130,7 +130,9 @@ def instances_violate(context: Context) -> Iterator[Hit]:
         yield _because(told, context.once(_changed))
     known = context.once(_violations) if not about else None
     if known and (why := "; ".join(f"{name}: {why}" for name, why in known.uncertain().items())):
-        yield hit("cluster", f"whether the plan makes anything violate the policy is not known: {why}", None)
+        note = hit("cluster", f"whether the plan makes anything violate the policy is not known: {why}", None)
+        mild = replace(note.finding, code="GP749", name="instances-violate", severity=Severity.INFO)
+        yield replace(note, finding=mild)
 
 
 def _violations(context: Context) -> ViolationChange | None:
