@@ -6,7 +6,7 @@ import io
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import partial
@@ -17,11 +17,14 @@ from gpolicy.cli.output import Report, display_on, report_text
 from gpolicy.cli.provenance import provenance_of
 from gpolicy.cli.targets import Target, Targets, Work
 from gpolicy.cli.terminal import StatusLine, write_long
+from gpolicy.cluster.json_input import parse_json, read_bytes
+from gpolicy.cluster.record import Record
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.fleet.workers import Failed, Watcher, work_side_by_side
 from gpolicy.json_values import json_text
 from gpolicy.opening import write_private
 from gpolicy.printable import as_text, count, some
+from gpolicy.provenance import UNKNOWN
 from gpolicy.report.answer import Answer, Picture
 from gpolicy.report.fleet_report import (
     ClusterReport,
@@ -32,6 +35,7 @@ from gpolicy.report.fleet_report import (
     fleet_text,
     index_page,
     less_shared,
+    read_parts,
     worst_exit_code,
 )
 from gpolicy.report.forms import ANSWER_FORMS, Display
@@ -40,10 +44,14 @@ _FORMS: Final = ("json", *ANSWER_FORMS)
 _MOST_RUNNING: Final = 4  # that the line of progress names
 
 
-def run_all(work: Work, targets: Targets, display: Display, verb: str) -> int:
-    """Do the work for all clusters, each in a process of its own, and show one report of all."""
-    _refuse_form(display, targets, verb)
-    reports = reports_of(work, targets, display)
+def run_all(
+    work: Work, targets: Targets, display: Display, verb: str, also: Sequence[tuple[Display, Path]] = ()
+) -> int:
+    """Do the work for all clusters in other processes, and show one report of all; write it to the files of `also`."""
+    forms = [display, *(form for form, _ in also)]
+    for form in forms:
+        _refuse_form(form, targets, verb)
+    reports = reports_of(work, targets, {form.form for form in forms})
     if not reports:
         return int(ExitCode.FINE)
     policies = [target.named.source for target in targets.targets[:1] if target.named]
@@ -51,18 +59,18 @@ def run_all(work: Work, targets: Targets, display: Display, verb: str) -> int:
     index = fleet_answer(verb, reports, provenance)
     if targets.pages is not None:
         _write_pages(targets.pages, fleet_answer(verb, reports, provenance, every=True), reports)
-    show_fleet(index, less_shared(reports), display, verb)
+    show_fleet(index, less_shared(reports), display, verb, also)
     return worst_exit_code(reports)
 
 
-def reports_of(work: Work, targets: Targets, display: Display) -> list[ClusterReport]:
-    """Do the work for all clusters, each in a process of its own; return their reports, in the order of the targets."""
+def reports_of(work: Work, targets: Targets, forms: Collection[str]) -> list[ClusterReport]:
+    """Do the work for all clusters in other processes; return their reports, for these forms, in the targets' order."""
     if not targets.targets:
         sys.stderr.write("no cluster is left to look at: nothing has changed\n")
         return []
     progress = ProgressLines([target.name for target in targets.targets])
     found = work_side_by_side(
-        [partial(_report_of, target, work, display, pages=targets.pages is not None) for target in targets.targets],
+        [partial(_report_of, target, work, forms, pages=targets.pages is not None) for target in targets.targets],
         most=targets.jobs,
         seconds=targets.seconds,
         watcher=progress.watcher,
@@ -82,16 +90,16 @@ def _refuse_form(display: Display, targets: Targets, verb: str) -> None:
         raise UsageError("several clusters have several pages", hint="say --pages DIR, without --format html")
 
 
-def _report_of(target: Target, work: Work, display: Display, *, pages: bool) -> ClusterReport:
-    """Do the work for one cluster, in a process of its own. What it says aside goes into the report."""
+def _report_of(target: Target, work: Work, forms: Collection[str], *, pages: bool) -> ClusterReport:
+    """Do the work for one cluster, in another process. What it says aside goes into the report."""
     aside = io.StringIO()
     with redirect_stderr(aside), redirect_stdout(io.StringIO()):
         try:
             report = work(target)
             answer = report.answer() if report.answer is not None else None
-            data = json.loads(report.own["json"]()) if display.form == "json" and answer is not None else None
+            data = json.loads(report.own["json"]()) if "json" in forms and answer is not None else None
             page = _page(answer, report) if pages and answer is not None else ""
-            metrics = report.metrics() if display.form == "prometheus" and report.metrics is not None else None
+            metrics = report.metrics() if "prometheus" in forms and report.metrics is not None else None
         except (GpolicyError, OSError) as error:
             return _failure(target, _message(error), getattr(error, "hint", None))
     return ClusterReport(
@@ -143,15 +151,37 @@ def _failure(target: Target, reason: str, hint: str | None = None) -> ClusterRep
     )
 
 
-def show_fleet(index: Answer, reports: Sequence[ClusterReport], display: Display, verb: str) -> None:
-    """Write the report of many clusters to standard output."""
+def show_parts(files: Sequence[Path], display: Display, also: Sequence[tuple[Display, Path]]) -> int | None:
+    """Show the JSON reports of parts of many clusters as one report; None if the only file holds something else."""
+    parts = {str(path): Record.of(parse_json(read_bytes(path), str(path)), str(path)) for path in files}
+    if len(parts) == 1 and not all({"verb", "clusters"} <= part.fields.keys() for part in parts.values()):
+        return None
+    verb, reports = read_parts(parts)
+    show_fleet(fleet_answer(verb, reports, UNKNOWN), less_shared(reports), display, verb, also)
+    return int(ExitCode.FINE)
+
+
+def show_fleet(
+    index: Answer,
+    reports: Sequence[ClusterReport],
+    display: Display,
+    verb: str,
+    also: Sequence[tuple[Display, Path]] = (),
+) -> None:
+    """Write the report of many clusters to standard output, and to the files of `also`, each in its form."""
+    for form, file in also:
+        write_private(file, _in_form(index, reports, form, verb).encode())
+    write_long(_in_form(index, reports, display_on(sys.stdout, display), verb))
+
+
+def _in_form(index: Answer, reports: Sequence[ClusterReport], display: Display, verb: str) -> str:
     match display.form:
         case "json":
-            write_long(json_text(fleet_data(verb, reports)))
+            return json_text(fleet_data(verb, reports))
         case "markdown":
-            write_long(fleet_markdown(index, reports, display))
+            return fleet_markdown(index, reports, display)
         case _:
-            write_long(fleet_text(index, reports, display_on(sys.stdout, display)))
+            return fleet_text(index, reports, display)
 
 
 def _write_pages(directory: Path, index: Answer, reports: Sequence[ClusterReport]) -> None:

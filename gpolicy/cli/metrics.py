@@ -15,7 +15,6 @@ from gpolicy.cluster.sources import SCHEMES
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.opening import file_to_write, read_below, write_public
 from gpolicy.report.fleet_report import worst_exit_code
-from gpolicy.report.forms import Display
 from gpolicy.report.prometheus import LARGEST_BYTES, Labels, MetricSet, MetricsRun, Samples, exposition
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def run_metrics(work: Work, targets: Targets, verb: str, output: Path | None) ->
     """
     if not targets.several:
         return _run_one(work, targets.targets[0], verb, output)
-    reports = reports_of(work, targets, Display(form="prometheus"))
+    reports = reports_of(work, targets, {"prometheus"})
     if not reports:
         return int(ExitCode.FINE)
     found = [item.metrics for item in reports]

@@ -155,12 +155,12 @@ def run_on(targets: Targets, work: Work, shown: Outputs, *, verb: str) -> int:
         return run_metrics(work, targets, verb, metrics[0] if metrics else output)
     if not targets.several:
         return show_report(work(targets.targets[0]), display, output, also=shown.files)
-    if output is not None or shown.files:
-        hint = "redirect the output, or say --pages DIR or --format prometheus"
+    if output is not None:
+        hint = "say --output FORM=FILE, --pages DIR or --format prometheus"
         raise UsageError(f"--output is for one cluster, with --format {display.form}", hint=hint)
     from gpolicy.cli.many_clusters import run_all  # noqa: PLC0415 (most runs are about one)
 
-    return run_all(work, targets, display, verb)
+    return run_all(work, targets, display, verb, shown.files)
 
 
 def report_file(shown: Outputs, verb: str) -> Path | None:

@@ -8,14 +8,17 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
 
+from gpolicy.cluster.record import Record
 from gpolicy.colour import Tone
-from gpolicy.errors import ExitCode
+from gpolicy.errors import ExitCode, InputError
 from gpolicy.findings import Finding, Severity
 from gpolicy.json_values import fields
+from gpolicy.plan.plan_json import ANSWER
 from gpolicy.printable import count, printable, some
 from gpolicy.provenance import Provenance
 from gpolicy.report import answer_html, answer_markdown, answer_text
 from gpolicy.report.answer import NOTHING, Answer, Figure, Findings, Name, Page, Part, Section, Table
+from gpolicy.report.answer_file import answer_data, read_answer
 from gpolicy.report.forms import LEAST_BUDGET, Display, render
 from gpolicy.report.markdown import CLOSE, code, folded, prose
 from gpolicy.report.prometheus import Samples
@@ -334,10 +337,41 @@ def _called(item: ClusterReport, answer: Answer) -> Answer:
     return answer if item.name in (answer.name, "") else replace(answer, title=f"{item.name}: {answer.title}")
 
 
+def read_parts(files: Mapping[str, Record]) -> tuple[str, list[ClusterReport]]:
+    """Return the verb of JSON reports of many clusters, by their files, and the reports of all clusters in them.
+
+    Raise InputError for a file that holds no such report, one of another verb, or a cluster that another one has.
+    """
+    for where, part in files.items():
+        if not {"verb", "clusters"} <= part.fields.keys():
+            raise InputError(f"{where}: no report of many clusters", hint="`--all --format json` of a verb writes one")
+    verbs = {where: part.text("verb") for where, part in files.items()}
+    verb, found, homes = next(iter(verbs.values())), list[ClusterReport](), dict[str, str]()
+    for where, part in files.items():
+        if verbs[where] != verb:
+            raise InputError(f"{where}: a report of {verbs[where]}, the others are of {verb}")
+        for item in part.objects("clusters"):
+            name = item.text("name")
+            if homes.setdefault(name, where) != where:
+                raise InputError(f"{where}: has the cluster {name}, as {homes[name]} has", hint="give each part once")
+            found.append(
+                ClusterReport(
+                    name=name,
+                    labels={key: item.record("labels").text(key) for key in item.record("labels").fields},
+                    exit_code=item.whole("exit_code"),
+                    answer=None if item.fields.get(ANSWER) is None else read_answer(item.record(ANSWER)),
+                    data=item.fields.get("report"),
+                    error=item.text_or_none("error") or "",
+                    hint=item.text_or_none("hint") or "",
+                )
+            )
+    return verb, found
+
+
 def fleet_data(verb: str, reports: Sequence[ClusterReport]) -> dict[str, Any]:
     """Return all reports as one JSON document."""
     return {
-        "format_version": "1.0",
+        "format_version": "1.1",
         "verb": verb,
         "clusters": [
             {
@@ -345,6 +379,7 @@ def fleet_data(verb: str, reports: Sequence[ClusterReport]) -> dict[str, Any]:
                 "error": item.error or None,
                 "hint": item.hint or None,
                 "report": item.data,
+                ANSWER: None if item.answer is None else answer_data(item.answer),
             }
             for item in reports
         ],

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from gpolicy.checking.repository import Checker
@@ -95,6 +96,22 @@ def test_all_clusters_show_what_their_policies_show_together(tmp_path: Path) -> 
     assert plan.returncode == 3  # no repository
     plan = gpolicy("plan", "--label", "name=b", "--no-impact", "--details", cwd=tmp_path)
     assert (plan.returncode, "No plan: " in plan.stdout, "GP831" in plan.stdout) == (1, True, True)
+
+
+def test_parts_of_many_clusters_become_one_report(tmp_path: Path) -> None:
+    fleet, parts = ROOT / "policies" / "fleet", [tmp_path / "1.json", tmp_path / "2.json"]
+    for number, part in enumerate(parts, start=1):
+        gpolicy("plan", "--all", "--shard", f"{number}/2", "--output", f"json={part}", cwd=fleet)
+    whole, joined = gpolicy("plan", "--all", cwd=fleet), gpolicy("show", *parts)
+    assert (joined.returncode, joined.stdout) == (0, whole.stdout)
+    data = json.loads(gpolicy("show", *parts, "-f", "json").stdout)
+    assert [item["name"] for item in data["clusters"]] == ["amsterdam", "berlin"]
+    jsonschema.validate(data, json.loads((ROOT / "schemas" / "output" / "fleet.json").read_text()))
+    copied = shutil.copy(parts[0], tmp_path / "again.json")
+    twice = gpolicy("show", parts[0], copied)
+    assert "has the cluster amsterdam, as" in twice.stderr
+    other = gpolicy("show", parts[0], ROOT / "policies" / "two-groups.snapshot.json")
+    assert "no report of many clusters" in other.stderr
 
 
 def test_a_list_of_clusters_says_which_policy_is_missing(tmp_path: Path) -> None:

@@ -194,12 +194,13 @@ def fmt(
 
 @verbs.command("show")
 def show(
-    path: Annotated[
-        Path | None,
+    paths: Annotated[
+        list[Path] | None,
         typer.Argument(
             ...,
-            metavar="[PATH]",
-            help="The policy (default: the current directory); or a plan, a remedy, a snapshot or a journal.",
+            metavar="[PATH]...",
+            help="The policy (default: the current directory); or a plan, a remedy, a snapshot or a journal; or"
+            " JSON reports of parts of many clusters, which become one.",
         ),
     ] = None,
     policy: PolicyOption = None,
@@ -209,7 +210,8 @@ def show(
 ) -> int:
     """Show the effective policy, or a file that gpolicy wrote.
 
-    A plan or a remedy is shown as it was when it was made, in any form, without the cluster.
+    A plan or a remedy is shown as it was when it was made, in any form, without the cluster. So are the reports of many
+    clusters (`--all --shard N/M --format json`), all together.
     """
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
     from gpolicy.cli.output import Report, show_report  # noqa: PLC0415
@@ -217,8 +219,14 @@ def show(
     from gpolicy.report.show_answer import show_answer, show_data  # noqa: PLC0415
     from gpolicy.use_cases.policies import show_policy  # noqa: PLC0415
 
-    given, outputs = policy_path(path, policy) or Path(), shown.outputs("show")
+    outputs, more = shown.outputs("show"), (paths or [])[1:]
+    given = policy_path(paths[0] if paths else None, policy) or Path()
     report_file(outputs, "show")
+    if more or (given.suffix == ".json" and given.is_file()):
+        from gpolicy.cli.many_clusters import show_parts  # noqa: PLC0415
+
+        if (code := show_parts([given, *more], outputs.display, outputs.files)) is not None:
+            return code
     if given.is_file() and given.suffix in (".json", ".jsonl"):
         from gpolicy.report.file_answer import file_answer  # noqa: PLC0415
 
