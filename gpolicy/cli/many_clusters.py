@@ -59,7 +59,7 @@ def run_all(
     index = fleet_answer(verb, reports, provenance)
     if targets.pages is not None:
         _write_pages(targets.pages, fleet_answer(verb, reports, provenance, every=True), reports)
-    show_fleet(index, less_shared(reports), display, verb, also)
+    show_fleet(index, less_shared(reports), display, verb, also, shard=targets.shard)
     return worst_exit_code(reports)
 
 
@@ -156,9 +156,10 @@ def show_parts(files: Sequence[Path], display: Display, also: Sequence[tuple[Dis
     parts = {str(path): Record.of(parse_json(read_bytes(path), str(path)), str(path)) for path in files}
     if len(parts) == 1 and not all({"verb", "clusters"} <= part.fields.keys() for part in parts.values()):
         return None
-    verb, reports = read_parts(parts)
-    show_fleet(fleet_answer(verb, reports, UNKNOWN), less_shared(reports), display, verb, also)
-    return int(ExitCode.FINE)
+    verb, reports, missing = read_parts(parts)
+    index = replace(fleet_answer(verb, reports, UNKNOWN), unknown=missing)
+    show_fleet(index, less_shared(reports), display, verb, also)
+    return int(ExitCode.COULD_NOT_RUN if missing else ExitCode.FINE)
 
 
 def show_fleet(
@@ -167,21 +168,23 @@ def show_fleet(
     display: Display,
     verb: str,
     also: Sequence[tuple[Display, Path]] = (),
+    *,
+    shard: str | None = None,
 ) -> None:
     """Write the report of many clusters to standard output, and to the files of `also`, each in its form."""
+
+    def in_form(display: Display) -> str:
+        match display.form:
+            case "json":
+                return json_text(fleet_data(verb, reports, shard))
+            case "markdown":
+                return fleet_markdown(index, reports, display)
+            case _:
+                return fleet_text(index, reports, display)
+
     for form, file in also:
-        write_private(file, _in_form(index, reports, form, verb).encode())
-    write_long(_in_form(index, reports, display_on(sys.stdout, display), verb))
-
-
-def _in_form(index: Answer, reports: Sequence[ClusterReport], display: Display, verb: str) -> str:
-    match display.form:
-        case "json":
-            return json_text(fleet_data(verb, reports))
-        case "markdown":
-            return fleet_markdown(index, reports, display)
-        case _:
-            return fleet_text(index, reports, display)
+        write_private(file, in_form(form).encode())
+    write_long(in_form(display_on(sys.stdout, display)))
 
 
 def _write_pages(directory: Path, index: Answer, reports: Sequence[ClusterReport]) -> None:

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -32,10 +33,15 @@ def provenance_of(files: Iterable[str | Path]) -> Provenance:
         return Provenance(made_at)
     dirty, asked = any(_is_of_policy(line, tree) for line in answer.splitlines()), _asked_in_ci(os.environ)
     if asked is None and not dirty:
-        last = _git(tree, "log", "-1", "--no-show-signature", "--format=%an%x00%s").decode(errors="replace")
-        author, end, subject = last.rstrip("\n").partition("\0")
-        asked = (author, subject, "") if end else None
+        asked = _author_of(tree, commit[1].decode())
     return Provenance(made_at, commit[1].decode(), dirty, asked)
+
+
+@lru_cache(maxsize=8)  # many clusters have one commit
+def _author_of(tree: Path, commit: str) -> Asked | None:
+    last = _git(tree, "log", "-1", "--no-show-signature", "--format=%an%x00%s", commit).decode(errors="replace")
+    author, end, subject = last.rstrip("\n").partition("\0")
+    return (author, subject, "") if end else None
 
 
 def _is_of_policy(line: bytes, tree: Path) -> bool:

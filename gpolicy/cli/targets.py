@@ -117,7 +117,8 @@ class Target:
 class Targets:
     """The clusters of a run. `several`: the command line asks for clusters by --all or --label, perhaps for one.
 
-    `jobs` is how many at once, `seconds` the time for each; `pages` the directory for pages.
+    `jobs` is how many at once, `seconds` the time for each; `pages` the directory for pages. `shard` is which part of
+    them all they are, if they are not.
     """
 
     targets: Sequence[Target]
@@ -125,6 +126,7 @@ class Targets:
     pages: Path | None
     jobs: int
     seconds: float
+    shard: str | None = None
 
 
 Work = Callable[[Target], Report]
@@ -232,7 +234,8 @@ def destination_of(to: str, rapi: RapiOptions, *, volumes: bool = False) -> tupl
 
 def _targets(asked: Clusters, targets: Sequence[Target], *, several: bool = False) -> Targets:
     jobs = asked.jobs or max(4, 2 * (os.cpu_count() or 1))
-    return Targets(targets=targets, several=several, pages=asked.pages, jobs=jobs, seconds=asked.timeout)
+    shard = asked.shard if several else None
+    return Targets(targets=targets, several=several, pages=asked.pages, jobs=jobs, seconds=asked.timeout, shard=shard)
 
 
 def _several(asked: Clusters) -> bool:

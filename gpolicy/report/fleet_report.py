@@ -27,6 +27,7 @@ _WORST_FIRST: Final = (ExitCode.COULD_NOT_RUN, ExitCode.FINDINGS, ExitCode.CHANG
 _MOST_NAMES: Final = 8
 _MOST_FINE: Final = 20  # clusters that have a row though there is nothing to say of them
 _MOST_ASIDE: Final = 5
+_MOST_PARTS: Final = 10_000
 _DETAILS: Final = "Add --details to see each cluster."
 _CUT: Final = "<sub>The reports of {} are left out, since a comment must be short: {}</sub>"
 
@@ -337,8 +338,9 @@ def _called(item: ClusterReport, answer: Answer) -> Answer:
     return answer if item.name in (answer.name, "") else replace(answer, title=f"{item.name}: {answer.title}")
 
 
-def read_parts(files: Mapping[str, Record]) -> tuple[str, list[ClusterReport]]:
-    """Return the verb of JSON reports of many clusters, by their files, and the reports of all clusters in them.
+def read_parts(files: Mapping[str, Record]) -> tuple[str, list[ClusterReport], tuple[str, ...]]:
+    """Return the verb of JSON reports of many clusters, by their files, the reports of all clusters in them, and which
+    parts are missing, in words.
 
     Raise InputError for a file that holds no such report, one of another verb, or a cluster that another one has.
     """
@@ -365,14 +367,25 @@ def read_parts(files: Mapping[str, Record]) -> tuple[str, list[ClusterReport]]:
                     hint=item.text_or_none("hint") or "",
                 )
             )
-    return verb, found
+    shards = {part.text_or_none("shard") or "" for part in files.values()} - {""}
+    wanted = {
+        f"{number}/{shard.partition('/')[2]}": None for shard in shards for number in range(1, _parts_of(shard) + 1)
+    }
+    missing = [shard for shard in wanted if shard not in shards]
+    return verb, found, (f"{count(len(missing), 'part')} of the clusters missing: {some(missing)}",) if missing else ()
 
 
-def fleet_data(verb: str, reports: Sequence[ClusterReport]) -> dict[str, Any]:
-    """Return all reports as one JSON document."""
+def _parts_of(shard: str) -> int:
+    number = shard.partition("/")[2]
+    return min(int(number), _MOST_PARTS) if number.isascii() and number.isdigit() and len(number) < 9 else 0
+
+
+def fleet_data(verb: str, reports: Sequence[ClusterReport], shard: str | None = None) -> dict[str, Any]:
+    """Return all reports as one JSON document; `shard` is which part of the clusters they are about."""
     return {
         "format_version": "1.1",
         "verb": verb,
+        "shard": shard,
         "clusters": [
             {
                 **fields(item, "name", "labels", "exit_code", "verdict"),

@@ -107,6 +107,8 @@ def test_parts_of_many_clusters_become_one_report(tmp_path: Path) -> None:
     data = json.loads(gpolicy("show", *parts, "-f", "json").stdout)
     assert [item["name"] for item in data["clusters"]] == ["amsterdam", "berlin"]
     jsonschema.validate(data, json.loads((ROOT / "schemas" / "output" / "fleet.json").read_text()))
+    half = gpolicy("show", parts[1])
+    assert (half.returncode, "1 part of the clusters missing: 1/2" in half.stdout) == (3, True)
     copied = shutil.copy(parts[0], tmp_path / "again.json")
     twice = gpolicy("show", parts[0], copied)
     assert "has the cluster amsterdam, as" in twice.stderr
