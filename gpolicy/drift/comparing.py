@@ -143,7 +143,7 @@ class _DriftWaivers:
 
     def findings(self) -> list[Finding]:
         """Return findings about the waivers, after all drift was compared with them."""
-        found = [finding for _, one in self._each for finding in (*one.findings, *one.unused(lambda _: True))]
+        found = [finding for _, one in self._each for finding in (*one.findings, *one.unused(lambda _: True, {}))]
         return sorted(found, key=Finding.sort_key)
 
 

@@ -238,7 +238,8 @@ def removed_group_has_nodes(context: Context) -> Iterator[Hit]:
         if group.removed is not None and left:
             others = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
             message = f"{group.name} is to be removed, but {left[0]}{others} still in it"
-            yield hit(group, message, group.removed.span, "move these nodes to another group")
+            missing = f"group {group.name}"
+            yield hit(group, message, group.removed.span, "move these nodes to another group", missing=missing)
 
 
 @warning("GP723", "Ganeti 3.0, gnt-group assign-nodes, run", When.STATE | When.WHOLE)(

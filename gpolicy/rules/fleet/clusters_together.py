@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gpolicy.checking.rule import Fleet, Hit, When, error, hit, information, place_of, see, warning
+from gpolicy.checking.tags import share_nodes
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy
 from gpolicy.policy.node_patterns import is_glob, matches, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
-from gpolicy.rules.shared import repeated
+from gpolicy.rules.shared import nodes_like, repeated
 
 BASE: Final = (
     "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\ndiskparams:\n  drbd: {c-max-rate: 60M}\n"
@@ -91,8 +92,11 @@ def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
                 what = "a pattern" if is_glob(other.value) else "a node"
                 also = f"is also {what} of" if named.value == other.value else f"also means nodes of {other.value} in"
                 message = f"{named.value} {also} {fleet.name(other.policy)}"
-                hint, related = "leave it in the cluster that has it", see(other.span, "named here")
-                yield _hit(named.policy, named.label, message, named.span, hint, related)
+                meant = next(_in_no_group(fleet.policies[named.policy]), "")
+                hint = f"is {meant} meant? A node set names it, and no group does"
+                hint, related = hint if meant else "leave it in the cluster that has it", see(other.span, "named here")
+                found = hit(named.label, message, named.span, hint, related, missing=nodes_like(meant))  # as GP613 says
+                yield replace(found, policy=named.policy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,13 @@ class _Named:
     def meets(self, other: _Named) -> bool:
         """Return whether another one is of another cluster, and not the same text of a base."""
         return self.policy != other.policy and place_of(self.span) != place_of(other.span)
+
+
+def _in_no_group(policy: Policy) -> Iterator[str]:
+    """Yield what node sets of a policy name and none of its groups; nothing of a large policy."""
+    claimed = {entry.value for group in policy.groups.values() for entry in group.nodes or ()}
+    named = (entry.value for nodes in policy.node_sets for entry in nodes.nodes)
+    return (name for name in named if len(claimed) < _MOST_PATTERNS and not any(share_nodes(name, c) for c in claimed))
 
 
 def _named_nodes(fleet: Fleet, members: Iterable[int]) -> Iterator[_Named]:

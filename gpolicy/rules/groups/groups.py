@@ -12,7 +12,7 @@ from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, 
 from gpolicy.checking.in_force import ALLOC_POLICY, CLOSED, is_closed, of_cluster
 from gpolicy.checking.pairs import comparable
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
-from gpolicy.findings import AMBIGUOUS, NO_PLAN, Related
+from gpolicy.findings import AMBIGUOUS, BASE_FILE, NO_PLAN, Related
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.files import SUFFIXES
 from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy, promised_nodes
@@ -64,10 +64,11 @@ def group_name_unlikely(context: Context) -> Iterator[Hit]:
             message = f"{group.name} and {other.name} are almost the same name"
             yield hit(group, message, place, "rename one of the two groups", related)
     live = {_plain(name): name for name in context.observed.groups}
-    gone = {group.renamed_from.value for group in context.groups if group.renamed_from}
     for group in context.groups:
         near = live.get(_plain(group.name), group.name)
-        if near not in (group.name, *gone) and near not in context.policy.groups and group.renamed_from:  # GP728
+        if (
+            near not in (group.name, *context.old_names) and near not in context.policy.groups and group.renamed_from
+        ):  # GP728
             message = f"the cluster also has a group {near}, which is almost the name of {group.name}"
             yield hit(group, message, group.document.value_span(("name",)), "choose another name, or rename that group")
         old = group.renamed_from
@@ -101,9 +102,15 @@ def rename_impossible(context: Context) -> Iterator[Hit]:
         if old.value == group.name:
             message = f"{group.name} is to be renamed from itself"
             yield hit(group, message, old.span, "write the old name, or leave renamed_from out")
+        elif other is not None and other.removed is not None:
+            message = f"{old.value} is to be removed, but {group.name} is to be renamed from it"
+            hint = "a rename needs no removal: remove this document"
+            yield hit(other, message, other.removed.span, hint, see(old.span, f"{group.name} is renamed here"))
         elif other is not None and other.renamed_from is None:
+            left = [*context.observed.groups.keys() - context.policy.groups.keys() - context.old_names.keys()]
+            hint = f"is {left[0]} meant, which the policy leaves out?" if len(left) == 1 else "remove one of the two"
             related = see(other.span, f"{old.value} is declared here")
-            yield _but(group, old, f"the policy also declares {old.value}", "remove one of the two", related)
+            yield _but(group, old, f"the policy also declares {old.value}", hint, related)
         elif earlier is not group:
             related = see(earlier.span, f"{earlier.name} is also renamed from it")
             yield _but(group, old, f"so is {earlier.name}", "only one group can be the old one", related)
@@ -143,8 +150,9 @@ def removed_with_content(context: Context) -> Iterator[Hit]:
         place = next((item.span for item in own if item is not None), None)
         if group.removed is not None and place:
             message = f"{group.name} is to be removed, but its document has other keys"
-            related = see(group.removed.span, "to be removed")
-            yield hit(group, message, place, "move its nodes to another group, and keep only name and removed", related)
+            related, hint = see(group.removed.span, "to be removed"), "keep only name and removed"
+            hint = f"move its nodes to another group, and {hint}" if group.nodes else hint
+            yield hit(group, message, place, hint, related, missing=f"group {group.name}")
 
 
 @warning("GP610", "Ganeti 3.0, alloc_policy", When.MORE_WITH_STATE | When.WHOLE)(
@@ -210,8 +218,9 @@ def base_taken_for_group(context: Context) -> Iterator[Hit]:
         for base in (document for document in documents.values() if document.file not in paths):
             is_group = base.root["kind"] == "NodeGroup" and "nodes" not in base.root
             if is_group and base.root.get("template") is not True:
-                message = f"group {base.root['name']} of another file has no nodes, and {name_of(group)} extends it"
-                yield hit(group, message, group.document.value_span(("extends",)), _HINT)
+                message = f"group {base.root['name']} has no nodes, and {name_of(group)} of another file extends it"
+                missing = f"{BASE_FILE}{base.file}#template {base.root['name']}"
+                yield hit(group, message, base.value_span(("name",)), _HINT, missing=missing)
     bare = [group for group in context.groups if group.nodes is None and group.renamed_from is None]
     if len(bare) != 1 or bare[0].name in context.observed.groups:
         return

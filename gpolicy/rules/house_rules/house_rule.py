@@ -217,8 +217,8 @@ def rule_schema(context: Context) -> Iterator[Hit]:
             yield _hit(house_rule, what, house_rule.document.value_span((SCHEMA, *pointer)), hint)
 
 
-def _hit(house_rule: HouseRule, what: str, span: Span, hint: str) -> Hit:
-    return hit(_label(house_rule), f"house rule {house_rule.name.value}: {what}", span, hint)
+def _hit(house_rule: HouseRule, what: str, span: Span, hint: str, related: tuple[Related, ...] = ()) -> Hit:
+    return hit(_label(house_rule), f"house rule {house_rule.name.value}: {what}", span, hint, related)
 
 
 @error("GP952")(
@@ -231,19 +231,20 @@ def _hit(house_rule: HouseRule, what: str, span: Span, hint: str) -> Hit:
 def rule_unknown_value(context: Context) -> Iterator[Hit]:
     for house_rule in _sound_rules(context):
         known, kind = known_values(house_rule.kind.value), house_rule.kind.value
-        unknown: dict[str, Pointer] = {}  # each with the first of its places
+        unknown: dict[str, list[Span]] = defaultdict(list)  # each with its places
         for name, pointer in unknown_values(house_rule):
-            unknown.setdefault(name, pointer)
+            unknown[name].append(_at(house_rule, pointer))
         others = KINDS if len(unknown) > 1 else ()
         other = next((word for word in others if unknown.keys() <= known_values(word).keys()), None)
         if other is not None:
             what = f"no {kind} has values {', '.join(sorted(unknown))}"
             yield _hit(house_rule, what, house_rule.kind.span, f"Did you mean `{other}`?")
             continue
-        for name, pointer in unknown.items():
+        for name, (place, *places) in unknown.items():
             ends = [path for path in known if path.endswith(f".{name}")]
             guess = f"Did you mean `{ends[0]}`?" if ends else did_you_mean(name, known, _SHOW)
-            yield _hit(house_rule, f"no {kind} has a value {name!r}", _at(house_rule, pointer), guess)
+            again = tuple(Related(span, "and here") for span in dict.fromkeys(places))
+            yield _hit(house_rule, f"no {kind} has a value {name!r}", place, guess, again)
 
 
 def _at(house_rule: HouseRule, pointer: Pointer) -> Span:
@@ -313,7 +314,13 @@ def _almost_tagged(policy: Policy, house_rule: HouseRule) -> Iterator[Hit]:
     words = dict.fromkeys(tag.value for _, tag in tagged)
     meant = {word: name_meant(word, wanted) for word in islice(words, MOST_GUESSES)}
     for item, tag in tagged:
-        if near := meant.get(tag.value):
+        if (near := meant.get(tag.value)) and not looked_at:
+            place = next(glob.span for glob in house_rule.tags if glob.value == near)
+            related = see(tag.span, f"the tag of {name_of(item)}")
+            what = f"no {house_rule.kind.value} has the tag {near}"
+            yield _hit(house_rule, what, place, f"is {tag.value} meant?", related)
+            return  # a rule that looks at nothing is more likely wrong itself
+        if near:
             message = f"house rule {house_rule.name.value} looks at {near}, and not at {tag.value}"
             yield hit(item, message, tag.span, f"Did you mean `{near}`?")
 

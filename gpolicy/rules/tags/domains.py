@@ -111,11 +111,12 @@ def unread_places(context: Context) -> list[str]:
 
 
 def in_two(context: Context, names: Collection[str], hint: str = "") -> Iterator[Hit]:
-    """Yield nodes with two tags of one of these domains, at the place of the last of the tags."""
+    """Yield nodes with two tags of one of these domains, at the place of the last of the tags, or of the new one."""
     reported = set[tuple[str, Span]]()
     for name in names:
         for node in context.tagged_by_domain.get(name, ()):
-            found = sorted(node.of(name))
+            live = context.observed.nodes.get(node.name)
+            found = sorted(node.of(name), key=lambda tag: (live is None or tag not in live.tags, tag))
             declared = [place for tag in found if (place := node.tags[tag]) is not None]
             if len(found) > 1 and declared and declared[-1] not in reported:
                 reported.add(declared[-1])
@@ -155,8 +156,9 @@ def without_tag(context: Context, tag: Tag) -> Fix | None:
 
 
 def known_node_tags(context: Context) -> set[str]:
-    """Return all tags that a node set declares or a node of the cluster has."""
-    return {*declared_node_tags(context), *(tag for node in context.observed.nodes.values() for tag in node.tags)}
+    """Return all tags that a node set declares, or that a node of the cluster keeps under the policy."""
+    nodes = (node for group in context.tagged_nodes.values() for node in group)
+    return {*declared_node_tags(context), *(tag for node in nodes for tag in node.tags)}
 
 
 def exceptions(context: Context) -> list[Tag]:

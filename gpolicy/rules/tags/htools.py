@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.rule import Hit, error, hit, see, warning
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import REFUSED, Span, copied
 from gpolicy.ganeti.parameter import Level
@@ -18,6 +18,7 @@ from gpolicy.ganeti.vocabulary import TAG_FAMILIES
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix
+from gpolicy.printable import some
 from gpolicy.rules.shared import CLUSTER, GROUP, show
 from gpolicy.rules.tags.domains import LOCATION, begins_of, cluster_tags, sides, suffixes, without_prefix, without_tag
 
@@ -285,7 +286,7 @@ def tag_prefix_covered(context: Context) -> Iterator[Hit]:
             yield hit(tag.label, message, tag.span, hint, see(wider.span, "the wider one"))
 
 
-@warning("GP515")(
+@warning("GP515", when=When.MORE_WITH_STATE)(
     summary="An owned prefix has no closing colon, covers all rules of htools, or is owned twice.",
     rationale="gpolicy removes every undeclared tag that starts with the prefix: `rack` also owns the tags"
     " rackspace and rack-unit:7 of somebody else, and `htools:` the rules that nobody here declares.",
@@ -294,6 +295,7 @@ def tag_prefix_covered(context: Context) -> Iterator[Hit]:
 def owned_prefix_reach(context: Context) -> Iterator[Hit]:
     seen: dict[str, set[Level]] = {}
     first: dict[str, Span] = {}
+    kept = {tag.text for tag in context.tags}
     for rules in context.policy.tag_rules:
         for owned in rules.owns:
             prefix, levels = owned.value.prefix, owned.value.levels
@@ -306,5 +308,8 @@ def owned_prefix_reach(context: Context) -> Iterator[Hit]:
                 message = f"owning {prefix} removes every rule of htools that the policy does not declare"
                 yield hit("cluster", message, owned.span, "own families: iextags, nlocation, …")
             elif not prefix.endswith(":") and not is_of_tool(owned.value):
-                message = f"owning {prefix} removes every tag that starts with it, such as {prefix}x:…"
-                yield hit("cluster", message, owned.span, f'write "{prefix}:" with a colon')
+                live = context.observed.cluster.tags if Level.CLUSTER in levels else ()
+                gone = sorted(tag for tag in live if tag.startswith(prefix) and tag not in kept)
+                message = f"owning {prefix} removes every tag that starts with it, such as {(*gone, f'{prefix}x:…')[0]}"
+                keep = f", and declare {some(gone, 3)} if that is to stay" if gone else ""
+                yield hit("cluster", message, owned.span, f'write "{prefix}:" with a colon{keep}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES
+from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.node_patterns import unlikely
 from gpolicy.printable import listed, named
 from gpolicy.rules.shared import GROUP, show, unknown_in_sets
@@ -29,6 +31,7 @@ from gpolicy.rules.tags.domains import (
     domains_of_nodes,
     has_mirrors,
     in_two,
+    known_node_tags,
     misspelt_domains,
     observed,
     suffixes,
@@ -63,8 +66,10 @@ def desired_location_without_domain(context: Context) -> Iterator[Hit]:
         begins = (f"{domain}:" for domain in domains)
         if not any(begin.startswith(tag.suffix) or tag.suffix.startswith(begin) for begin in begins):
             name = tag.suffix.rstrip(":")
-            message = f"node tags {name}:… belong to no failure domain"
-            yield hit(tag.label, message, tag.span, f"declare the failure domain {name!r}")
+            message, hint = f"node tags {name}:… belong to no failure domain", f"declare the failure domain {name!r}"
+            if domains and not any(text.startswith(f"{name}:") for text in known_node_tags(context)):
+                hint = did_you_mean_one_of(name, "failure domains", domains)
+            yield hit(tag.label, message, tag.span, hint)
 
 
 @warning("GP519", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE | When.WHOLE)(
@@ -100,10 +105,16 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
         undivided = several and len(found) == 1 and frozenset() not in found
         if undivided and (len(values[domain]) == 1 or _places_mirrors(context, group)):
             key = domain, ", ".join(sorted(nodes[0].of(domain)))
-            shared.setdefault(key, (_place(nodes, domain, tag), []))[1].append(group)
+            own, words = (_place((node,), domain, tag) for node in nodes), _words(key[1])
+            copy = next((item for item in own if domain in _words(item[0]) and not words <= _words(item[0])), None)
+            shared.setdefault(key, (copy or _place(nodes, domain, tag), []))[1].append(group)
     for (_, tags), ((label, span), undivided_groups) in shared.items():
         message = f"all nodes of {named('group', undivided_groups)} have {tags}: none can be avoided"
         yield hit(label, message, span, "tag the nodes by what they really share, or remove the domain")
+
+
+def _words(text: str) -> set[str]:
+    return set(re.split("[^a-z0-9]", text.lower()))
 
 
 def _places_mirrors(context: Context, name: str) -> bool:
