@@ -104,8 +104,6 @@ def idle_globs(settings: Settings, policy: Policy) -> Iterator[Finding]:
             deeper = f"*/{item.glob.removeprefix('./')}"
             name = item.glob.rpartition("/")[2] if "*" in item.glob else "*"
             known = {f"{Path(path).parent.as_posix()}/{name}" for path in files} | ({*files} if name == "*" else set())
-            hint = did_you_mean(
-                item.glob, known, f"write the path from {item.directory.name}/, the directory of this file"
-            )
+            hint = did_you_mean(item.glob, known, f"write the path from {item.directory.name}/, where this file is")
             hint = f"Did you mean `{deeper}`?" if any(matches_glob(path, deeper) for path in files) else hint
             yield IDLE_GLOB.finding(f"{item.glob!r} matches no file of a policy", item.span, hint=hint)

@@ -79,8 +79,7 @@ def volume_pattern_unmatched(context: Context) -> Iterator[Hit]:
 
 @warning("GP424", "Ganeti names volumes as LVM does; pvs(8)")(
     summary="A name or glob of physical_volumes can match no volume, or excludes all of them.",
-    rationale="The names of volumes start with /dev/, and a glob must match the whole name. If all volumes are"
-    " excluded, capacity counts no disk.",
+    rationale="Names of volumes start with /dev/, and a glob must match all of it. Without volumes no disk is counted.",
     **show(f"{GROUP}physical_volumes: {{exclude: ['…']}}\n", bad="sda*", good="/dev/sda*"),
 )
 def volume_pattern_unlikely(context: Context) -> Iterator[Hit]:
@@ -274,8 +273,7 @@ def _shared(pool: VolumePool, node: str, disks: int) -> tuple[str, str]:
 
 @warning("GP407", f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1")(
     summary="Exclusive storage is on, but other disk templates than plain are allowed.",
-    rationale="The design is for plain and drbd, but Ganeti implements it for plain only: creating another disk"
-    " fails, and verify reports existing ones as errors.",
+    rationale="Ganeti implements it for plain only: creating another disk fails, and verify reports existing ones.",
     **show(f"{EXCLUSIVE}ipolicy: {{disk-templates: […]}}\n", bad="plain, drbd", good="plain"),
     explains=9,
     also_related=True,

@@ -33,8 +33,7 @@ _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\
 
 @error("GP601", "Ganeti 3.0, configuration check")(
     summary="The name of a group looks like a UUID.",
-    rationale="Ganeti looks a group up by its UUID first, then by its name. Its own check of the configuration"
-    " reports such a name.",
+    rationale="Ganeti looks a group up by its UUID first, then by its name. Its own check reports such a name.",
     bad="gpolicy: v1\nkind: NodeGroup\nname: 0b2a5f52-7cf5-4a63-8c11-6c0f3d3f8a01\n",
     good=GROUP,
 )
@@ -186,8 +185,7 @@ def unallocable_without_home(context: Context) -> Iterator[Hit]:
 
 @warning("GP614", when=When.WHOLE)(
     summary="No document extends a document with `template: true`.",
-    rationale="A template does not describe an object itself: its values reach the cluster only through a document"
-    " that extends it.",
+    rationale="A template is no object itself: its values reach the cluster only by a document that extends it.",
     **show(f"{_BASE}---\n…", bad=GROUP, good=f"{GROUP}extends: common\n"),
 )
 def base_unused(context: Context) -> Iterator[Hit]:
@@ -205,10 +203,8 @@ def base_unused(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP618", when=When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A group without nodes is extended by others, and it is the only one that names no nodes, or stands in"
-    " a file outside the policy.",
-    rationale="It is declared like a base, but without `template: true`, so gpolicy creates a group of its name, or"
-    " takes the file for a policy of its own.",
+    summary="A group without nodes is extended by others, and is the only one without nodes, or in another file.",
+    rationale="Without `template: true` gpolicy creates a group of its name, or takes the file for a whole policy.",
     **show(f"…---\n{_EXTENDING}", bad=_BASE.replace("template: true", "tags: []"), good=_BASE),
 )
 def base_taken_for_group(context: Context) -> Iterator[Hit]:
@@ -333,8 +329,7 @@ def _takes_in(nodes: NodeSetPolicy, group: GroupPolicy) -> bool:
 
 @error("GP605", when=When.MORE_WITH_STATE | When.WHOLE)(
     summary="A node set names a group that neither the policy nor the cluster has.",
-    rationale="Most likely the name is misspelt, and the set matches no node. Without the cluster's state gpolicy"
-    " knows only the groups of the policy.",
+    rationale="Most likely the name is misspelt. Without the cluster's state gpolicy knows the policy's groups only.",
     **show(_SET.replace("ndparams", "groups: […]\nndparams") + f"---\n{GROUP}", bad="glod", good="gold"),
 )
 def node_set_unknown_group(context: Context) -> Iterator[Hit]:

@@ -41,8 +41,7 @@ def _lists(context: Context) -> list[tuple[Declared, Sequence[Located[str]]]]:
 
 @error("GP602", "Ganeti's data model", When.NO_STATE, stays=AMBIGUOUS)(
     summary="Two groups name the same node.",
-    rationale="A node is in exactly one group, and the policy does not say in which. With a cluster at hand the"
-    " same mistake is GP702.",
+    rationale="A node is in exactly one group, and the policy does not say in which. With a cluster it is GP702.",
     **show(f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [….example.org]\n", bad="node1", good="node2"),
     explains=0,
 )

@@ -58,8 +58,7 @@ def _groups(scenario: Scenario) -> Iterator[Located[str]]:
 
 @error("GP811", when=When.MORE_WITH_STATE | When.WHOLE)(
     summary="A test names a group that the policy does not have.",
-    rationale="The test could not run, or would expect what can never happen. A test on a snapshot may name groups"
-    " that only the snapshot has.",
+    rationale="The test could not run, or expects the impossible. On a snapshot it may name the groups of that.",
     **show(_tests(_test(_CHECK.replace("gold", "…"), "refused: true")), bad="glod", good="gold"),
 )
 def test_unknown_group(context: Context) -> Iterator[Hit]:
@@ -230,8 +229,7 @@ def test_loses_all(context: Context) -> Iterator[Hit]:
 
 @error("GP816")(
     summary="The expectations of a test contradict one another.",
-    rationale="A refused instance has no node, and an accepted one no reason to be refused. Such a test fails"
-    " whatever the policy says.",
+    rationale="A refused instance has no node, an accepted one no reason to be refused. The test always fails.",
     bad=_tests(_test("place: {spec: large}", "refused: true, node: empty", on="{simulate: {nodes: {empty: 1}}}")),
     good=_tests(_test("place: {spec: large}", "refused: true, because: memory", on="{simulate: {nodes: {full: 1}}}")),
 )

@@ -77,9 +77,8 @@ GOOD: Final = GOLD + rule(RATIO)
 
 @error(HOUSE_CODE, when=When.WHOLE)(
     summary="An object breaks a house rule: a Rule document of the policy, or of a file that it extends.",
-    rationale="The team that owns the policy demands it; the rule's message says why. A finding has the severity of"
-    " its rule, and its name: house/NAME, by which waivers, comments and settings accept it. `house-rule` names"
-    " all house rules together.",
+    rationale="The team that owns the policy demands it; the rule's message says why. A finding has its severity, and"
+    " its name house/NAME, by which waivers, comments and settings accept it. `house-rule` names all of them.",
     **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n{rule(RATIO)}", bad="4", good="1"),
 )
 def house_rule(context: Context) -> Iterator[Hit]:

@@ -32,8 +32,7 @@ _PATHS: Final[tuple[Path, ...]] = (("ndparams", "oob_program"), HELPER)
 
 @error("GP161", "IEEE 802; Ganeti 3.0 does not check it")(
     summary="mac_prefix makes multicast addresses.",
-    rationale="The lowest bit of the first octet marks a multicast address, which no interface can have. Ganeti"
-    " does not check this, and new instances have no network.",
+    rationale="The lowest bit of its first octet marks a multicast address: new instances have no network.",
     **show(f'{CLUSTER}mac_prefix: "…"\n', bad="ab:00:00", good="aa:00:00"),
 )
 def mac_prefix_multicast(context: Context) -> Iterator[Hit]:
@@ -262,8 +261,7 @@ def ovs_parameter_ignored(context: Context) -> Iterator[Hit]:
 
 @information("GP144", _OVS_SOURCE)(
     summary="Open vSwitch is turned on, but only nodes that are added later get the bridge.",
-    rationale="Ganeti creates the bridge while it adds a node, and reads the parameter at no other time. On"
-    " existing nodes you have to create the bridge yourself.",
+    rationale="Ganeti creates the bridge only while it adds a node. On existing nodes you have to create it yourself.",
     **show(f"{CLUSTER}ndparams: {{ovs: …}}\n", bad="true, ovs_link: eth1", good="false"),
 )
 def ovs_on_node_add(context: Context) -> Iterator[Hit]:

@@ -142,9 +142,8 @@ def spec_without_disks(context: Context) -> Iterator[Hit]:
 
 @warning("GP224")(
     summary="A bound of a size has far too little or too much memory for its CPUs.",
-    rationale="No system runs in so little memory for each CPU, and none has so much. If the smallest and the"
-    " largest instance of one size differ a thousandfold in it, most likely a unit of one of them is wrong: a"
-    " number without a unit is in MiB.",
+    rationale="No system runs in so little memory for each CPU, and none has so much. If the smallest and the largest"
+    " instance of a size differ a thousandfold in it, most likely a unit is wrong: a bare number is in MiB.",
     bad=group_with(spec("large", "64 64G", "16 16", "100G 1T")),
     good=group_with(LARGE),
     parameters=(

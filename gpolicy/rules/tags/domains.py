@@ -288,8 +288,7 @@ def _written_twice(tags: list[Tag]) -> Iterator[Hit]:
 
 
 @warning("GP529", f"{LOCATION}; Ganeti 3.0, htools:iextags", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="An exclusion or a desired location is about no tag of an instance, but almost about one in use, or"
-    " replaces one in use.",
+    summary="An exclusion or desired location fits no tag of an instance, but almost does, or replaces one in use.",
     rationale="htools compares letter by letter. With a misspelt word nothing is kept apart, and no tool reports"
     " it. gpolicy looks at the tags of the cluster's instances, and of those that tests simulate.",
     **show(_TAGGED.replace("[service]", "[…]"), bad="sevrice", good="service"),
@@ -348,9 +347,7 @@ def _dropped(context: Context, family: str, used: set[str]) -> str:
     rationale="htools compares the first characters only: `raw: s` matches service:dns, but also ssd or staging,"
     " and separates instances that have nothing in common.",
     **show("gpolicy: v1\nkind: TagRules\nexclusion: […]\n", bad="{raw: s}", good='{raw: "s:"}'),
-    parameters=(
-        RuleParameter("letters", 3, "Report a raw prefix without a colon that is shorter than this.", least=1),
-    ),
+    parameters=(RuleParameter("letters", 3, "Report a raw prefix without a colon, shorter than this.", least=1),),
 )
 def raw_prefix_short(context: Context, letters: float) -> Iterator[Hit]:
     for tag in context.tags:

@@ -123,8 +123,7 @@ def _places_mirrors(context: Context, name: str) -> bool:
 
 
 @warning("GP520", f"{LOCATION}, Failure tags and Migration tags", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="Some nodes of a group are in a failure or migration domain, others are in none; or a node loses its"
-    " place in a failure domain.",
+    summary="Some nodes of a group have no tag of a domain that others have, or a node loses its failure domain.",
     rationale="A node without a tag of a failure domain shares nothing with the others, so htools prefers it for"
     " redundant instances; one without a tag of a migration domain takes nothing from those that have one. Most"
     " likely the tag was forgotten. (Of a migration domain without exceptions only upgraded nodes need a tag.)",
@@ -207,8 +206,7 @@ def _is_in_now(context: Context, node: str, domain: str) -> bool:
 
 @information("GP521", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE)(
     summary="A node has two tags of the same failure domain.",
-    rationale="The node shares both domains with others. That is right for a node on two power feeds. (If the"
-    " domain is called after a place, it is GP528.)",
+    rationale="The node shares both with others. That is right for two power feeds. (Of a place it is GP528.)",
     bad=_DIVIDED.replace("rack", "power") + _rack("n1", "power:3"),
     good=_DIVIDED.replace("rack", "power"),
 )
@@ -230,10 +228,8 @@ def node_in_two_places(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP532", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="Nodes have tags of several racks, rooms or other places, and the policy owns failure domains, but"
-    " declares none.",
-    rationale="Without a failure domain htools reads none of these tags. What is owned and not declared is removed:"
-    " a plan takes the failure domains from the cluster.",
+    summary="Nodes have tags of several places, such as racks, and the policy owns failure domains but declares none.",
+    rationale="htools reads no tag without a failure domain, and a plan removes what is owned and not declared.",
     **show(_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]…"), bad="", good="\nfailure_domains: [rack]"),
 )
 def places_without_domain(context: Context) -> Iterator[Hit]:
@@ -300,8 +296,7 @@ def owned_prefix_idle(context: Context) -> Iterator[Hit]:
 
 @information("GP531", when=When.MORE_WITH_STATE | When.WHOLE)(
     summary="Tags of one domain of nodes are owned, those of another are not.",
-    rationale="Tags that you remove from the policy stay on the cluster if nobody owns them. That is right where"
-    " something else sets them as well, such as an upgrade.",
+    rationale="Tags removed from the policy stay if nobody owns them: right where something else sets them as well.",
     bad=OWNING.replace("[rack]", "[rack, room]") + f'{LEFT_NODE}["rack:a", "room:1"]\n',
     good=f'{OWNING}{LEFT_NODE}["rack:a"]\n',
 )

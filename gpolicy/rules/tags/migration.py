@@ -68,8 +68,7 @@ def allowmigration_form(context: Context) -> Iterator[Hit]:
 
 @warning("GP505", _SOURCE, When.MORE_WITH_STATE | When.WHOLE)(
     summary="An allowmigration rule is about a tag outside all migration domains of the policy.",
-    rationale="Tags of nodes restrict migration only if a migration domain covers them. Without one there is"
-    " nothing to allow, and the rule has no effect.",
+    rationale="Tags of nodes restrict migration only if a migration domain covers them: there is nothing to allow.",
     **show(_rules(_UP).replace("  domains: [hv]\n", "…"), bad="", good="  domains: [hv]\n"),
     explains=14,
 )
@@ -148,7 +147,7 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
                     hint = f"correct the domain, or the tags {close}:…"
                 if ":" in domain and domain in known:
                     hint = f"Did you mean `{domain.partition(':')[0]}`, what stands before the value of a tag?"
-                missing = f"migration domain {wanted}" if wanted else ""
+                missing = f"migration domain {wanted}" if wanted and close == wanted else ""
                 yield hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint, missing=missing)
     migration = domains(context, "migration")
     for tag in exceptions(context):
@@ -195,9 +194,8 @@ def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
 
 @warning("GP530", _SOURCE, When.MORE_WITH_STATE)(
     summary="An exception allows migration only from a later version to an earlier one.",
-    rationale="A newer hypervisor takes over what an older one runs, and rarely the other way round. In an upgrade"
-    " instances leave the nodes of the old version, which this exception does not allow: most likely its two sides"
-    " are exchanged.",
+    rationale="A newer hypervisor takes over what an older one runs, rarely the other way round. In an upgrade"
+    " instances leave nodes of the old version, which this exception forbids: most likely its sides are exchanged.",
     **show(_rules("…"), bad='{from: "hv:5", to: "hv:4"}', good=_UP),
 )
 def migration_downwards(context: Context) -> Iterator[Hit]:
@@ -298,8 +296,7 @@ def _is_left_alone(
 
 @warning("GP527", f"{LOCATION}, Migration tags", When.MORE_WITH_STATE)(
     summary="A node has two tags of the same migration domain.",
-    rationale="Such a tag says what instances need of their node, such as the version of its hypervisor, of which"
-    " a node has one. A target must suit both tags.",
+    rationale="Such a tag is what a node has one of, such as a version. A target must suit both tags.",
     bad=_FOUR_NODES + _RULES + _RACKS + _set("n3, n4", "hv:4") + _set("n1, n2", "hv:4", "hv:5"),
     good=_FOUR_NODES + _RULES + _RACKS + _set("n1, n2, n3, n4", "hv:4"),
 )
