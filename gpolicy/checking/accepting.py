@@ -138,10 +138,8 @@ class Waivers:
                 fix = self._removal(waiver) if is_known else None
                 bare = waiver.where.rpartition("/")[2]  # without its kind, or with another word for that
                 meant = next((label for label, name in labels.items() if name == bare), waiver.where)
-                hint = "remove the waiver"
-                if not is_known:
-                    known = [*labels, *files]
-                    hint = did_you_mean(meant, known, "remove the waiver, or correct its `where`")
+                hint = did_you_mean(meant, [*labels, *files], "remove the waiver, or correct its `where`")
+                hint = "remove the waiver" if is_known else hint
                 finding = WAIVER_UNUSED.finding(message, waiver.span, hint=hint, fix=fix)
                 yield self._with_meant(finding, info.key, waiver.where if is_known else meant)
             elif number in self._used and first.setdefault((info.key, waiver.where), waiver) is not waiver:

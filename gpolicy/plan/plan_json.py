@@ -24,7 +24,9 @@ from gpolicy.policy.kinds import Guard
 
 FORMAT_VERSION: Final = "1.7"
 KIND: Final = "gpolicy-plan"
-_VERSION_TEXT: Final = "Version of this format. The number before the dot changes when old readers would go wrong."
+_VERSION_TEXT: Final = (
+    "Version of this format. The number before the dot changes when a reader of the old one would go wrong."
+)
 
 _DIGEST: Final = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
 _OBJECT_NAME: Final = {"type": "string", "pattern": "^(cluster$|group/|node/)"}

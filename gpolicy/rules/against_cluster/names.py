@@ -162,8 +162,7 @@ def hypervisor_in_use(context: Context) -> Iterator[Hit]:
 
 @warning("GP746", "Ganeti 3.0, gnt-cluster modify", When.STATE)(
     summary="New disks are to go to another volume group or directory than the disks of existing instances.",
-    rationale="Ganeti moves no disk. It counts the free space of the new place only, and refuses a volume group"
-    " that a node does not have.",
+    rationale="Ganeti moves no disk. It counts free space of the new place only, and refuses what a node lacks.",
     **show(f"{CLUSTER}volume_group_name: …\n", bad="ssdvg", good="xenvg"),
 )
 def disks_left_behind(context: Context) -> Iterator[Hit]:

@@ -273,7 +273,8 @@ def _shared(pool: VolumePool, node: str, disks: int) -> tuple[str, str]:
 
 @warning("GP407", f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1")(
     summary="Exclusive storage is on, but other disk templates than plain are allowed.",
-    rationale="Ganeti implements it for plain only: creating another disk fails, and verify reports existing ones.",
+    rationale="The design is for plain and drbd, but Ganeti implements it for plain only: creating another disk"
+    " fails, and verify reports existing ones as errors.",
     **show(f"{EXCLUSIVE}ipolicy: {{disk-templates: […]}}\n", bad="plain, drbd", good="plain"),
     explains=9,
     also_related=True,

@@ -247,10 +247,8 @@ def pattern_unlikely(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP621", when=When.NO_STATE)(
-    summary="The domain or the first letters of nodes are almost those of the cluster, of its group or of other"
-    " nodes, or the domain is missing.",
-    rationale="No other node is called so, one slip away from theirs: most likely it is mistyped, and the name"
-    " matches no node. With `--state` GP701 and GP606 say so.",
+    summary="The domain or first letters of nodes are almost those of the cluster, group or other nodes, or missing.",
+    rationale="No other node is called so: most likely it is mistyped. With `--state` GP701 and GP606 say so.",
     **show(f"{GROUP}nodes: [a.example.org, b.example.org, …]\n", bad="c.exmaple.org", good="c.example.org"),
 )
 def node_domain_mistyped(context: Context) -> Iterator[Hit]:

@@ -251,8 +251,7 @@ def _at(house_rule: HouseRule, pointer: Pointer) -> Span:
 
 
 @warning("GP955", "JSON Schema draft 7")(
-    summary="The schema of a house rule demands nothing, has a keyword that accepts each such value, or names a"
-    " word that the value never is.",
+    summary="The schema of a house rule demands nothing, or a part of it accepts all values or an impossible one.",
     rationale="`pattern` looks at texts only, `minimum` at numbers, `contains` at lists: a keyword accepts every"
     " value of another kind, so it demands nothing. Neither does a bound beyond all numbers that make sense.",
     bad=GOLD + rule('properties: {ipolicy.vcpu-ratio: {pattern: "^1$"}}'),
@@ -269,8 +268,7 @@ def rule_keyword_idle(context: Context) -> Iterator[Hit]:
 
 @warning("GP953", when=When.WHOLE)(
     summary="A house rule looks at no object of its policy, or one almost has the name or the tag that it names.",
-    rationale="Most likely a name or a tag is misspelt. A rule of a shared file may look at objects of other"
-    " policies, so it is not reported.",
+    rationale="Most likely a name or a tag is misspelt. (A rule of a shared file may be about other policies.)",
     bad=GOLD + rule(RATIO, about="kind: NodeGroup, names: [glod]"),
     good=GOOD,
 )

@@ -344,8 +344,7 @@ def _dropped(context: Context, family: str, used: set[str]) -> str:
 
 @warning("GP524", "Ganeti 3.0, htools:iextags and htools:desiredlocation, run")(
     summary="A raw prefix of an exclusion or a desired location is so short that unrelated tags start with it.",
-    rationale="htools compares the first characters only: `raw: s` matches service:dns, but also ssd or staging,"
-    " and separates instances that have nothing in common.",
+    rationale="htools compares the first characters only: `raw: s` matches service:dns, but also ssd or staging.",
     **show("gpolicy: v1\nkind: TagRules\nexclusion: […]\n", bad="{raw: s}", good='{raw: "s:"}'),
     parameters=(RuleParameter("letters", 3, "Report a raw prefix without a colon, shorter than this.", least=1),),
 )
