@@ -77,7 +77,7 @@ def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
     for members in fleet.with_one_base:
         first: dict[str, _Named] = {}
         wild: list[_Named] = []
-        left = 200_000  # names that patterns are written out to
+        left, lost = 200_000, dict[int, str]()  # names that patterns are written out to
         for named in _named_nodes(fleet, members):
             written = written_out(named.value) if is_glob(named.value) and left > 0 else None
             names = written or [named.value]
@@ -92,11 +92,16 @@ def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
                 what = "a pattern" if is_glob(other.value) else "a node"
                 also = f"is also {what} of" if named.value == other.value else f"also means nodes of {other.value} in"
                 message = f"{named.value} {also} {fleet.name(other.policy)}"
-                meant = next(_in_no_group(fleet.policies[named.policy]), "")
-                hint = f"is {meant} meant? A node set names it, and no group does"
-                hint, related = hint if meant else "leave it in the cluster that has it", see(other.span, "named here")
-                found = hit(named.label, message, named.span, hint, related, missing=nodes_like(meant))  # as GP613 says
-                yield replace(found, policy=named.policy)
+                if named.policy not in lost:
+                    lost[named.policy] = next(_in_no_group(fleet.policies[named.policy]), "")
+                meant = lost[named.policy]
+                hint = "leave it in the cluster that has it"
+                if meant:
+                    hint = f"is {meant} meant? A node set names it, and no group does"
+                related, missing = see(other.span, "named here"), nodes_like(meant)  # as GP613 says
+                yield replace(
+                    hit(named.label, message, named.span, hint, related, missing=missing), policy=named.policy
+                )
 
 
 @dataclass(frozen=True, slots=True)

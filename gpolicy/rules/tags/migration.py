@@ -73,12 +73,12 @@ def allowmigration_form(context: Context) -> Iterator[Hit]:
     explains=14,
 )
 def allowmigration_without_domain(context: Context) -> Iterator[Hit]:
-    known = known_node_tags(context)
+    having = {text.partition(":")[2]: text for text in sorted(known_node_tags(context), reverse=True)}
     for tag, outside in context.once(_outside_domains).items():
         domain = outside[0].partition(":")[0]
-        meant = [text for side in outside for text in sorted(known) if text.endswith(f":{side}")]
+        meant = [having[side] for side in outside if side in having]
         hint = f"declare the domain {domain!r} (TagRules: migration.domains)"
-        hint = f"Did you mean {' and '.join(meant[:2])}, which nodes have?" if meant else hint
+        hint = f"Did you mean {' and '.join(meant)}, which nodes have?" if meant else hint
         message = f"{' and '.join(map(repr, outside))} {'belong' if outside[1:] else 'belongs'} to no migration domain"
         yield hit(tag.label, message, tag.span, hint, missing=f"migration domain {domain}")
 
