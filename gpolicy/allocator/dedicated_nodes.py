@@ -98,9 +98,7 @@ def _search_all(nodes: Nodes, instance: Instance, candidates: Candidates, option
 def _how_many(node: Node, sample: Instance) -> int:
     """Return how many copies fit: one of all their sizes fits just where they do, one after the other."""
     if sample.memory <= 0 and sample.disk <= 0 and sample.vcpus <= 0:
-        raise InputError(
-            "a policy's min spec has neither memory nor disk nor cpus, so any number of them fits on a node"
-        )
+        raise InputError("a policy's min spec has neither memory nor disk nor cpus, so any number fits on a node")
     fits, too_many = 0, 1
     while _fit(node, sample, too_many):
         fits, too_many = too_many, 2 * too_many

@@ -8,9 +8,10 @@ alone on a line about those that begin on the next line that is neither blank no
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from itertools import chain
@@ -89,9 +90,10 @@ class Waivers:
     """The waivers of one policy, matched with its findings; `findings` are about the waivers themselves."""
 
     def __init__(self, waivers: Iterable[Waiver], find: Find, today: date) -> None:
-        self.findings: list[Finding] = []
         self._today = today
         self._find = find
+        self._found: list[tuple[Finding, str, str]] = []  # with the rule and the place that a lapsed one is about
+        self._open: dict[str, list[Hit]] = defaultdict(list)  # what no waiver accepts, by rule
         self._active: list[tuple[Waiver, RuleInfo]] = [
             (waiver, info) for waiver in waivers if (info := self._in_force(waiver)) is not None
         ]
@@ -105,15 +107,26 @@ class Waivers:
         of_rule = {*self._by_rule.get(hit.finding.key, ()), *self._by_rule.get(hit.finding.code, ())}
         covering = [number for number in sorted(of_rule) if _covers(self._active[number][0].where, hit)]
         self._used.update(covering)
+        if not covering:
+            self._open[hit.finding.key].append(hit)
         return self._active[covering[0]][0] if covering else None
 
+    @property
+    def findings(self) -> list[Finding]:
+        """What is found about the waivers themselves, with what lapsed ones would accept."""
+        return [self._with_meant(*item) for item in self._found]
+
+    def _with_meant(self, finding: Finding, rule: str, where: str) -> Finding:
+        hits = (item for item in self._open[rule] if _covers(where, item))
+        return replace(finding, consequences=tuple(item.finding for item in hits))
+
     def unused(
-        self, ran: Callable[[str], bool], labels: Collection[str] = (), files: Collection[str] = ()
+        self, ran: Callable[[str], bool], labels: Mapping[str, str], files: Collection[str] = ()
     ) -> Iterator[Finding]:
         """Yield a finding for each waiver that covered nothing, if the rule it names (by its key) has run.
 
-        Where its `where` names an object (one of `labels`) or one of `files`, it can go: nothing in it is misspelt. A
-        waiver of a base is left alone: another policy may need it.
+        Where its `where` names an object or one of `files`, it can go: nothing in it is misspelt. `labels` are the
+        objects, with their names. A waiver of a base is left alone: another policy may need it.
         """
         first: dict[tuple[str, str], Waiver] = {}
         for number, (waiver, info) in enumerate(self._active):
@@ -125,12 +138,12 @@ class Waivers:
                 why = "the waiver is not needed" if is_known else "no object and no file is called that"
                 message = f"{info.code} {info.name} finds nothing at {waiver.where!r}: {why}"
                 fix = self._removal(waiver) if is_known else None
-                bare = (label for label in labels if label.partition("/")[2] == waiver.where)  # without its kind
-                hint = "remove the waiver"
-                if not is_known:
-                    known = [*labels, *files]
-                    hint = did_you_mean(next(bare, waiver.where), known, "remove the waiver, or correct its `where`")
-                yield WAIVER_UNUSED.finding(message, waiver.span, hint=hint, fix=fix)
+                bare = waiver.where.rpartition("/")[2]  # without its kind, or with another word for that
+                meant = next((label for label, name in labels.items() if name == bare), waiver.where)
+                hint = did_you_mean(meant, [*labels, *files], "remove the waiver, or correct its `where`")
+                hint = "remove the waiver" if is_known else hint
+                finding = WAIVER_UNUSED.finding(message, waiver.span, hint=hint, fix=fix)
+                yield self._with_meant(finding, info.key, waiver.where if is_known else meant)
             elif number in self._used and first.setdefault((info.key, waiver.where), waiver) is not waiver:
                 message = f"another waiver accepts {info.code} {info.name} at {waiver.where!r} as well"
                 hint = "keep the one that is right"
@@ -144,7 +157,7 @@ class Waivers:
 
     def _in_force(self, waiver: Waiver) -> RuleInfo | None:
         """Return the rule that the waiver names, or None (and a finding) if the waiver can waive nothing."""
-        info, hint = self._find(waiver.rule, guess=len(self.findings) < MOST_GUESSES)
+        info, hint = self._find(waiver.rule, guess=len(self._found) < MOST_GUESSES)
         last_day = None
         with suppress(ValueError):
             last_day = date.fromisoformat(waiver.until)
@@ -155,13 +168,16 @@ class Waivers:
             hint = "fix what it finds"
         elif last_day is None:
             rule, message = WAIVER_DATE, f"{waiver.until} is not a day of the calendar"
-            hint = "write the last day as YYYY-MM-DD"
+            day = [part.zfill(2) for part in reversed(waiver.until.split("."))]  # of 30.06.2027
+            hint = f"write the last day as {'-'.join(day) if len(day) == 3 else 'YYYY-MM-DD'}"
         elif last_day < self._today:
             rule, message = WAIVER_EXPIRED, f"the waiver of {waiver.rule} ended on {waiver.until}"
             hint = "remove the waiver, or agree on a new last day"
         else:
             return info
-        self.findings.append(rule.finding(message, waiver.span, hint=hint, missing="" if info else message))
+        lapsed = info.key if info is not None and rule in (WAIVER_DATE, WAIVER_EXPIRED) else ""
+        finding = rule.finding(message, waiver.span, hint=hint, missing="" if info else message)
+        self._found.append((finding, lapsed, waiver.where))
         return None
 
 

@@ -109,7 +109,7 @@ class Examination:
         is_whole = context.whole and not policy.is_part  # else what is accepted may be found in the rest
         about = [*sieve.waivers.findings, *sieve.suppressions.findings, *idle_globs(settings, policy)]
         if is_whole:
-            labels = [item.label for item in policy.objects]
+            labels = {item.label: item.name for item in policy.objects}
             idle = [*sieve.waivers.unused(ran, labels, policy.paths), *sieve.suppressions.unused(ran)]
             if any(item.severity is Severity.ERROR for item in sieve.kept):
                 hint = "correct the errors first: they may hide what it accepts"

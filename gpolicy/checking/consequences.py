@@ -97,7 +97,7 @@ class _Causes:
 
     def _cause(self, finding: Finding) -> Finding | None:
         told = self._told.get((finding.span, finding.message))
-        if told is not None and _is_cause(told, finding):
+        if told is not None and (told.code.startswith(_ALONE) or _is_cause(told, finding)):
             return told
         if finding.span is not None and finding.code.startswith("GP01") and finding.span.file in self._breaks:
             broken, document = self._breaks[finding.span.file]

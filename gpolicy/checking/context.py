@@ -214,10 +214,15 @@ class Context:
         return found
 
     @cached_property
+    def old_names(self) -> dict[str, str]:
+        """The groups that are to be renamed, each with its new name."""
+        return {group.renamed_from.value: group.name for group in self.groups if group.renamed_from}
+
+    @cached_property
     def known_groups(self) -> frozenset[str]:
         """The groups that the policy declares, and those of the cluster that keep their names, where they are known."""
-        old_names = {group.renamed_from.value for group in self.groups if group.renamed_from}
-        return frozenset((*(group.name for group in self.groups), *self.observed.groups.keys() - old_names))
+        gone = self.policy.groups.keys() | self.old_names.keys()  # a declared one not in `groups` is to be removed
+        return frozenset((*(group.name for group in self.groups), *self.observed.groups.keys() - gone))
 
     # --- leaves ------------------------------------------------------------------------------------------------
 

@@ -102,9 +102,8 @@ def idle_globs(settings: Settings, policy: Policy) -> Iterator[Finding]:
     for item in idle if files else ():
         if not any(matches_glob(path, item.glob) for path in files):
             deeper = f"*/{item.glob.removeprefix('./')}"
-            known = {part for path in files for part in (path, f"{Path(path).parent.as_posix()}/*")}
-            hint = did_you_mean(
-                item.glob, known, f"write the path from {item.directory.name}/, the directory of this file"
-            )
+            name = item.glob.rpartition("/")[2] if "*" in item.glob else "*"
+            known = {f"{Path(path).parent.as_posix()}/{name}" for path in files} | ({*files} if name == "*" else set())
+            hint = did_you_mean(item.glob, known, f"write the path from {item.directory.name}/, where this file is")
             hint = f"Did you mean `{deeper}`?" if any(matches_glob(path, deeper) for path in files) else hint
             yield IDLE_GLOB.finding(f"{item.glob!r} matches no file of a policy", item.span, hint=hint)

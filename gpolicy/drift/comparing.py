@@ -144,7 +144,7 @@ class _DriftWaivers:
 
     def findings(self) -> list[Finding]:
         """Return findings about the waivers, after all drift was compared with them."""
-        unused = (item for _, one in self._each for item in one.unused(lambda _: True, files=self._files))
+        unused = (item for _, one in self._each for item in one.unused(lambda _: True, {}, files=self._files))
         found = [*(item for _, one in self._each for item in one.findings), *unused]
         return sorted(found, key=Finding.sort_key)
 

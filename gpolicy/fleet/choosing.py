@@ -58,9 +58,7 @@ def sharded_clusters(clusters: Sequence[NamedCluster], shard: str) -> list[Named
     found = _SHARD.fullmatch(shard)
     number, parts = (int(found[1]), int(found[2])) if found else (1, 0)
     if number > parts:
-        raise ArgumentError(
-            f"shard {shard[:60]!r} is not N/M", hint="for example --shard 2/5, the second of five parts"
-        )
+        raise ArgumentError(f"shard {shard[:60]!r} is not N/M", hint="such as --shard 2/5, the second of five parts")
     return list(clusters[number - 1 :: parts])
 
 

@@ -21,7 +21,7 @@ from gpolicy.cluster.credentials import LOGIN
 from gpolicy.cluster.sources import DESTINATIONS, FILE_SCHEMES, SCHEMES
 from gpolicy.errors import InputError, RequestError
 from gpolicy.guessing import did_you_mean
-from gpolicy.opening import real_path
+from gpolicy.opening import path_meant, real_path
 from gpolicy.policy.settings_file import Place, SettingsFile, shown
 from gpolicy.printable import some
 
@@ -302,7 +302,8 @@ def _refuse_one(file: SettingsFile, clusters: Sequence[NamedCluster]) -> None:
     addresses: dict[str, str] = {}
     for cluster in clusters:
         if cluster.policy is not None and not cluster.policy.exists():
-            raise _error(file, cluster, "policy", "there is no such file or directory", _RELATIVE)
+            hint = (path_meant(cluster.policy) or _RELATIVE).replace(f"{file.path.parent}/", "")
+            raise _error(file, cluster, "policy", "there is no such file or directory", hint)
         ca = cluster.authority  # one elsewhere may be on the machine that plans alone
         if ca is not None and ca.is_relative_to(file.path.parent) and not ca.exists():
             raise _error(file, cluster, "ca", "there is no such file", _RELATIVE)

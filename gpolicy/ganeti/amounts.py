@@ -302,12 +302,8 @@ def is_without_limit(number: float) -> bool:
     return number == int(number) and _WITHOUT_LIMIT.fullmatch(str(int(number))) is not None
 
 
-_MEMORY_OF_INSTANCE: Final = SensibleRange(
-    64, 32 * _T, MIB, "no system runs in less, and the largest machines have 32 TiB", zero=""
-)
-_STRIPES: Final = SensibleRange(
-    1, 32, "", "it is a number of physical volumes, not the size of a stripe in KiB", zero=""
-)
+_MEMORY_OF_INSTANCE: Final = SensibleRange(64, 32 * _T, MIB, "no system runs in less, and no machine has more", zero="")
+_STRIPES: Final = SensibleRange(1, 32, "", "it is a number of physical volumes, not of KiB", zero="")
 _KEPT: Final = "no system runs in less, and no system needs more for itself"
 _RATE: Final = "at less than 1 MiB/s a resync of 1 TiB takes 12 days; DRBD takes at most 4 GiB/s"
 _ON_DISK: Final = "disks are larger, and no node has more"
@@ -315,9 +311,7 @@ _ON_DISK: Final = "disks are larger, and no node has more"
 SENSIBLE: Final[dict[str, SensibleRange]] = {
     # the cluster
     "candidate_pool_size": SensibleRange(1, 40, "", "each candidate gets every change of the configuration"),
-    "max_running_jobs": SensibleRange(
-        2, 1000, "", "with one job at a time all others wait, and each job is a process on the master"
-    ),
+    "max_running_jobs": SensibleRange(2, 1000, "", "with one job all others wait, and each is a process on the master"),
     "max_tracked_jobs": SensibleRange(1, 10_000, "", "the master watches the file of each tracked job"),
     "master_netmask": SensibleRange(
         *(8, 128, "bits", "an IPv4 address has 32, and Ganeti refuses more for it; networks of IPv6 have 48 or more"),
@@ -330,9 +324,7 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     "resync-rate": SensibleRange(1024, 4 * _T, KIB_PER_SECOND, _RATE),
     "c-max-rate": SensibleRange(1024, 4 * _T, KIB_PER_SECOND, _RATE),
     "c-min-rate": SensibleRange(200, 4 * _T, KIB_PER_SECOND, "DRBD's own default is 250K/s", zero="no minimum"),
-    "c-plan-ahead": SensibleRange(
-        5, 300, _TENTHS, "it should be five times the round trip or more; DRBD's own default is 2 s", zero="off"
-    ),
+    "c-plan-ahead": SensibleRange(5, 300, _TENTHS, "it should be five round trips; DRBD's default is 2 s", zero="off"),
     "c-fill-target": SensibleRange(16, 1_048_576, "sectors", "a single request has more", zero="no target"),
     "c-delay-target": SensibleRange(1, 50, _TENTHS, "it should be five times the round trip; nothing waits for 5 s"),
     **dict.fromkeys(("stripes", "data-stripes", "meta-stripes"), _STRIPES),

@@ -135,9 +135,7 @@ _GUARD: Final = Shape(GuardResult, "guard").with_keys(
 _DECLARED_GUARD: Final = Shape(Guard, "declared_guard").with_keys(
     name=Key("Name of the guard.", NOT_EMPTY, "name.value"),
     measure="What it measures.",
-    limit=Key(
-        "Number of instances, node failures or changes; or a share in percent.", {"type": "number", "minimum": 0}
-    ),
+    limit=Key("Number of instances, node failures or changes; or percent.", {"type": "number", "minimum": 0}),
     percent="Whether the limit is a share.",
     group=Key(
         "The only group that is measured; null for each.",
@@ -165,9 +163,7 @@ _FINDING: Final = Shape(Finding, optional="file line column").with_keys(
 )
 ANSWER: Final = "answer"
 """The key under which the file of a plan or remedy has its report, for `gpolicy show`."""
-ANSWER_KEY: Final = Key(
-    "The report, for `gpolicy show`; in files only.", {"type": "object"}, lambda _: None, sparse=True
-)
+ANSWER_KEY: Final = Key("The report, for `gpolicy show`; in files.", {"type": "object"}, lambda _: None, sparse=True)
 PLAN_FIRST: Final = Shape(
     Plan, optional="gpolicy cluster_uuid snapshot made_at policy_commit policy_dirty state_read_at staying"
 ).with_keys(
@@ -179,12 +175,8 @@ PLAN_FIRST: Final = Shape(
     source="Where the state was read; of a snapshot: where that was taken.",
     snapshot="The snapshot that the state was read from, null where there was none (from 1.2 on).",
     made_at=Key("When the plan was made, YYYY-MM-DDThh:mm:ssZ (from 1.5 on).", of="provenance.made_at"),
-    policy_commit=Key(
-        "The commit of git that the policy's files are in; null outside of git (from 1.5 on).", of="provenance.commit"
-    ),
-    policy_dirty=Key(
-        "Whether files in the policy's directories differ from that commit (from 1.5 on).", of="provenance.dirty"
-    ),
+    policy_commit=Key("The git commit of the policy; null outside of git (from 1.5 on).", of="provenance.commit"),
+    policy_dirty=Key("Whether the policy's files differ from that commit (from 1.5 on).", of="provenance.dirty"),
     state_read_at=Key(
         "When the state was read; null where its source does not say (from 1.5 on).",
         str | None,
@@ -195,9 +187,7 @@ PLAN_FIRST: Final = Shape(
     state_digest=Key("Over what the plan depends on in the cluster.", _DIGEST),
     serials="Serial number of each object that the plan touches, by object; null where the source has none.",
     state_digest_rapi=Key("As state_digest, without what the remote API does not show.", _DIGEST),
-    observed=Key(
-        "The objects that the plan touches, as they were read: apply refuses when they have changed.", OBSERVED
-    ),
+    observed=Key("The objects that the plan touches, as read: apply refuses when they have changed.", OBSERVED),
     not_shown=Key("Own values that the source does not show of any object.", of="gaps"),
     staying="Nodes that move and cannot be moved back, since that would split a DRBD pair (from 1.3 on).",
     changes=Key("Cluster first, then groups and nodes by name.", _CHANGE),
@@ -222,9 +212,7 @@ PLAN_LAST: Final = Shape(Plan, optional="declared_guards pair_names terms part l
     unreadable=Key("Declared values that the source cannot show: not compared.", _UNREADABLE),
     part=Key(
         "What --only and --exclude chose. Both are empty for a whole plan.",
-        Shape(Part).with_keys(
-            only="Objects and values to change; none: all.", exclude="Objects and values to leave out."
-        ),
+        Shape(Part).with_keys(only="What to change; none: all.", exclude="Objects and values to leave out."),
     ),
     left_out=Key(
         "Changes that the policy asks for and that this part of the plan leaves out.",

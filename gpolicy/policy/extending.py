@@ -139,7 +139,11 @@ class Extender:
             self._report(self._unknown(declared, name))
         elif any(base.document is seen.document for seen in below):
             circle = " → ".join([*(seen.name for seen in below), base.name])
-            self._report(EXTENDS_CYCLE.finding(f"{declared.name} extends itself: {circle}", name.span))
+            around = below[next(place for place, item in enumerate(below) if item.document is base.document) :]
+            blamed = next((item for item in around if item.document.root.get("template") is True), declared)
+            span = name.span if blamed is declared else blamed.extends[0].span
+            hint = "a base cannot extend what extends it: remove this, or name another base"
+            self._report(EXTENDS_CYCLE.finding(f"{blamed.name} extends itself: {circle}", span, hint=hint))
         else:
             return base
         return None

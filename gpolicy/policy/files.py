@@ -278,9 +278,7 @@ def _walk(directory: Path, is_wanted: Callable[[str], bool], *, most: int | None
 
 
 def _unreadable(error: OSError) -> None:
-    raise InputError(
-        f"{error.filename}: {opening.reason(error)}", hint="a policy that is not read as a whole is not judged"
-    )
+    raise InputError(f"{error.filename}: {opening.reason(error)}", hint="gpolicy judges a policy only as a whole")
 
 
 def read_files(paths: Sequence[Path], within: Boundary, texts: Mapping[str, str] | None = None) -> FileSet:

@@ -148,6 +148,9 @@ class _Loader:
                 message = f"the {declared.document.root['kind']} {declared.name!r} is described twice"
                 related = (Related(first.span, "first here"),)
                 hint = "give it another name, or put what belongs to one object into one document"
+                file, other = (self._files.files[item.document.file] for item in (declared, first))
+                if file is not other and file.text == other.text:
+                    hint = f"{file.name} is a copy of {other.name}: remove one of them, or name it in `exclude`"
                 missing = copied(declared.span, first.span)
                 finding = DUPLICATE_OBJECT.finding(message, declared.span, hint=hint, related=related, missing=missing)
                 self._findings.append(finding)

@@ -13,7 +13,8 @@ UID_PATTERN: Final = "^[0-9]{1,10}(-[0-9]{1,10})?$"
 PERCENT_PATTERN: Final = r"^[0-9]+(\.[0-9]+)? *%$"
 SHARE_PATTERN: Final = r"^[0-9]{1,2}(\.[0-9]{1,6})? *%$"
 """A percentage below 100."""
-DAY_PATTERN: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+DAY_PATTERN: Final = "^([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}[.][0-9]{1,2}[.][0-9]{4})$"
+"""A day; of one as 31.12.2026 GP905 says more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.findings import Finding, Fix
-from gpolicy.ganeti.amounts import BOUNDS
+from gpolicy.ganeti.amounts import BOUNDS, parse_size_exact
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import FORMS, HYPERVISORS, PATHS
 from gpolicy.guessing import closest, did_you_mean, surely_meant
@@ -65,7 +66,9 @@ _BELOW: Final = {
     ("drbd", "stripes"): "of drbd it is data-stripes",
 }
 
-
+_OWNS: Final = "write iextags for exclusion, nlocation for failure_domains, desiredlocation for desired_location"
+_WORDS: Final = dict.fromkeys(("exclusion", "failure_domains", "desired_location"), ("iextags", _OWNS))
+_WORDS["virtio"] = ("paravirtual", "Ganeti's word for it is paravirtual")
 _MOST_FINDINGS = 200  # of one document; with more it is another sort of file
 _MOST_ERRORS = 1000  # of the validator; several may be one finding
 
@@ -305,7 +308,8 @@ class _Fault:
             case _:
                 expected = listed(list(map(_expected, self._branches)), "or")
                 message = f"{place} cannot be {_quote(instance)}: expected {expected}"
-        return WRONG_VALUE.finding(message, span, hint=hint, fix=self._value_fix())
+        missing = hint if hint == _OWNS else ""  # all of a list are one mistake
+        return WRONG_VALUE.finding(message, span, hint=hint, fix=self._value_fix(), missing=missing)
 
     def _value_hint(self) -> str:
         instance, pattern = self._instance, self._schema.get("pattern")
@@ -323,10 +327,13 @@ class _Fault:
         if choices and isinstance(instance, int | float) and str(instance) in choices:
             return f'quote it: "{instance}"'
         choices += [str(schema["const"]) for schema in self._branches if "const" in schema]
-        if instance == "virtio" and "paravirtual" in choices:
-            return "Ganeti's word for it is paravirtual"
+        if isinstance(instance, str) and instance in _WORDS and _WORDS[instance][0] in choices:
+            return _WORDS[instance][1]
         if isinstance(instance, dict) and "array" in types:
             return "begin each item of the list with a dash: `- `"
+        if "number" in types and self._document.root["kind"] == "Rule" and isinstance(instance, str) and not pattern:
+            with suppress(ValueError):
+                return f"sizes are in MiB here: write {parse_size_exact(instance)}"
         is_number = isinstance(instance, str) and instance.isdigit() and pattern is None
         if is_number and self._document.written(self._pointer)[:1] in ('"', "'"):
             return "write the number without quotes"

@@ -276,9 +276,7 @@ SAVED: Final = Shape(SavedRemedy, optional="answer").with_keys(
     ),
     not_shown=Key("Values that the source does not show.", of="gaps"),
     residents="The instances on each of the nodes.",
-    supposes=Key(
-        "What must hold before the first move; null for a remedy for the cluster as it is.", _SUPPOSES, "supposed"
-    ),
+    supposes=Key("What must hold before the first move; null for the cluster as it is.", _SUPPOSES, "supposed"),
     answer=ANSWER_KEY,
 )
 """What apply needs of a remedy beside its moves."""

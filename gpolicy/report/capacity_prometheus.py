@@ -58,9 +58,7 @@ METRICS: Final = MetricSet(
         "info": Metric("Always 1; the cluster that was counted.", "cluster", "release"),
         "state_timestamp_seconds": Metric("When the state of the cluster was read; of a snapshot, when it was taken."),
         "group_unknown": Metric("1 for each group that could not be counted, 0 for the others.", "group"),
-        "cluster_tag_conflicts": Metric(
-            "Conflicts with tags for exclusion, failure domains, migration, places.", "kind"
-        ),
+        "cluster_tag_conflicts": Metric("Conflicts with tags of exclusion, domains, migration, places.", "kind"),
         **_scoped("cluster", "Whole cluster", _OF_BOTH),
         **_scoped("group", "Each group", _OF_BOTH | _OF_A_GROUP, "group"),
     },

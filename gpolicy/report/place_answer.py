@@ -190,9 +190,7 @@ FORMAT_VERSION: Final = "1.4"
 
 _NODES: Final = {**TEXTS, "maxItems": 2}
 _METRIC: Final = Shape(Candidate).with_keys(
-    lost_allocations=Key(
-        'How many instances of each size fit no more (design document "dedicated allocation").', sparse=True
-    ),
+    lost_allocations=Key('Instances of each size that fit no more (design "dedicated allocation").', sparse=True),
     score=Key(
         "Cluster score (in an evacuation: of the group) with the instance there, the smaller the better; null where"
         " it is not a number.",

@@ -33,9 +33,7 @@ class Metric:
 _OF_A_RUN: Final = {
     "up": Metric("1 if the last run could read and judge the cluster, 0 if not."),
     "last_run_timestamp_seconds": Metric("When the last run ended, whether it succeeded or not."),
-    "last_success_timestamp_seconds": Metric(
-        "When the last run ended that succeeded. All series below are of that run."
-    ),
+    "last_success_timestamp_seconds": Metric("When the last successful run ended. All series below are of that run."),
 }
 
 

@@ -176,17 +176,13 @@ _COMMAND: Final = Shape(Command, "command").with_keys(
     ),
 )
 MOVE: Final = Shape(Move).with_keys(
-    job_set=Key(
-        "The set that it belongs to: jobs of a set may run side by side, the sets run one after the other.", FROM_ONE
-    ),
+    job_set=Key("Its set: jobs of a set may run side by side, the sets run one after the other.", FROM_ONE),
     instance="The instance that moves.",
     nodes_before="Its primary node, and its secondary if it has one.",
     nodes_after="The same after the move.",
     commands=Key("The commands, one after the other.", _COMMAND),
     back=Key("The commands that undo it; none where nothing does.", _COMMAND),
-    no_way_back=Key(
-        "Why nothing undoes it; null where something does.", str | None, lambda step: step.no_way_back or None
-    ),
+    no_way_back=Key("Why nothing undoes it; else null.", str | None, lambda step: step.no_way_back or None),
 )
 """A move in a file for `gpolicy apply`."""
 _BEFORE: Final = ("job_set", "instance", "nodes_before", "nodes_after", "commands")

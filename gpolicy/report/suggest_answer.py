@@ -279,9 +279,7 @@ _GROUP: Final = Shape(Suggestion, "group").with_keys(
     pv_size=Key("The smallest physical volume.", of="volume"),
     kinds=Key(
         "Nodes by their hardware.",
-        Shape(NodeKind).with_keys(
-            room="What instances may use of an empty one.", nodes=Key("Nodes with this hardware.", _NODE)
-        ),
+        Shape(NodeKind).with_keys(room="What instances may use of it.", nodes=Key("Nodes with this hardware.", _NODE)),
     ),
     measure="The node of which the sizes are parts.",
     sizes=Key("Biggest first. Counts are of instances at their largest.", _SIZE),
@@ -316,9 +314,7 @@ _GROUP: Final = Shape(Suggestion, "group").with_keys(
     instances=Key("Instances that are there already.", COUNT),
     newly_forbidden="Instances that are legal today and would violate the sizes.",
     mixes=Key("How often the wanted mix fits.", Many(MIX), lambda item: [] if item.mix is None else [item.mix]),
-    choices=Key(
-        "The best sets of sizes for the instances that exist, with --real-mix; the first is suggested.", _CHOICE
-    ),
+    choices=Key("The best sets of sizes for existing instances, with --real-mix; the first is suggested.", _CHOICE),
     document="The NodeGroup document (YAML).",
     notes="Remarks on what was counted, for people.",
 )

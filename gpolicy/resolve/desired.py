@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, Finding, Related, Span, error_rule
 from gpolicy.ganeti.parameter import Path
-from gpolicy.guessing import MOST_GUESSES, did_you_mean
+from gpolicy.guessing import MOST_GUESSES, closest, name_meant
 from gpolicy.policy.model import GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
 from gpolicy.policy.node_patterns import is_glob, matches
 from gpolicy.policy.source_file import Located
 
+_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 _CLUSTER = "gpolicy: v1\nkind: Cluster\nname: {}.example.org\n"
 _GOLD = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 _SILVER = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
@@ -88,6 +89,8 @@ class Desired:
     current_groups: dict[str, GroupPolicy] = field(default_factory=dict)
     nodes: dict[str, DesiredNode] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+    named: frozenset[str] = frozenset()
+    """The names and patterns of nodes that the policy has."""
 
     def name_after(self, group: str) -> str:
         """Return the desired name of a group of the cluster."""
@@ -97,7 +100,9 @@ class Desired:
 
 def resolve(policy: Policy, state: ClusterState) -> Desired:
     """Return the groups and nodes of `state` as `policy` wants them."""
-    desired = Desired(findings=other_cluster(policy, state))
+    lists = (*(group.nodes or () for group in policy.groups.values()), *(nodes.nodes for nodes in policy.node_sets))
+    named = frozenset(entry.value for entries in lists for entry in entries)
+    desired = Desired(findings=other_cluster(policy, state), named=named)
     current = _current_names(policy, state, desired.findings)
     desired.groups = {name: DesiredGroup(policy=group, current=current[name]) for name, group in policy.groups.items()}
     desired.current_groups = {item.current: item.policy for item in desired.groups.values() if item.current is not None}
@@ -113,6 +118,7 @@ def other_cluster(policy: Policy, state: ClusterState) -> list[Finding]:
         return []
     message = f"the policy is for cluster {declared.name!r}, the state is of {state.name!r}"
     hint = "name the policy or the state of the same cluster; if the cluster was renamed, correct `name`"
+    hint = f"Did you mean `{state.name}`?" if name_meant(declared.name, [state.name]) else hint
     return [OTHER_CLUSTER.finding(message, declared.document.value_span(("name",)), hint=hint)]
 
 
@@ -149,16 +155,21 @@ def _clash(message: str, old: Located[str]) -> Finding:
     return RENAME_CLASH.finding(message, old.span, hint=hint)
 
 
-def _known(pattern: Located[str], nodes: Collection[str], findings: list[Finding]) -> list[str]:
+def _known(pattern: Located[str], nodes: Collection[str], desired: Desired) -> list[str]:
     """Return the nodes that `pattern` matches; report a name that matches none."""
     if is_glob(pattern.value):
         return [name for name in nodes if matches(pattern.value, name)]
     found = [pattern.value] if pattern.value in nodes else []
     if not found:
         hint = "add the node to the cluster first, or remove it from the policy"
-        hint = did_you_mean(pattern.value, nodes, hint) if len(findings) < MOST_GUESSES else hint
+        missing, findings = f"node {pattern.value}", desired.findings
+        near = closest(pattern.value, nodes) if len(findings) < MOST_GUESSES else None
+        if near is not None and near.startswith(f"{pattern.value}."):
+            missing, hint = "full names of nodes", f"write the full names of nodes: {near}"
+        elif near and (near not in desired.named or near.translate(_DIGITS) != pattern.value.translate(_DIGITS)):
+            hint = f"Did you mean `{near}`?"
         message = f"the cluster has no node {pattern.value!r}"
-        findings.append(UNKNOWN_NODE.finding(message, pattern.span, hint=hint, missing=f"node {pattern.value}"))
+        findings.append(UNKNOWN_NODE.finding(message, pattern.span, hint=hint, missing=missing))
     return found
 
 
@@ -166,7 +177,7 @@ def _memberships(policy: Policy, state: ClusterState, desired: Desired) -> None:
     claims: dict[str, list[tuple[bool, str, Span]]] = {}
     for group in policy.groups.values():
         for pattern in (group.nodes or ()) if not group.removed else ():
-            for name in _known(pattern, state.nodes, desired.findings):
+            for name in _known(pattern, state.nodes, desired):
                 claims.setdefault(name, []).append((is_glob(pattern.value), group.name, pattern.span))
     contested: dict[tuple[Span, Span], tuple[str, list[str]]] = {}
     for name, claimed in claims.items():
@@ -218,7 +229,7 @@ def members(node_set: NodeSetPolicy, state: ClusterState, desired: Desired) -> d
                 ranks[node.name] = 2
     for pattern in node_set.nodes:
         rank = 1 if is_glob(pattern.value) else 0
-        for name in _known(pattern, state.nodes, desired.findings):
+        for name in _known(pattern, state.nodes, desired):
             ranks[name] = min(rank, ranks.get(name, rank))
     return ranks
 

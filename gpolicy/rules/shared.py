@@ -11,7 +11,7 @@ from typing import Any, Final, TypedDict, TypeVar
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import InForce, places
 from gpolicy.checking.rule import Hit, hit, see
-from gpolicy.findings import Span
+from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.guessing import did_you_mean_one_of
@@ -144,6 +144,8 @@ def unknown_group(
     message, hint = f"{who}{where} group {group.value!r}", "declare the group"
     if group.value in context.policy.groups:
         message, hint = f"{who}group {group.value!r} is to be removed", "name another group, or keep this one"
+    elif new := context.old_names.get(group.value):
+        message, hint = f"{who}group {group.value} is renamed to {new}", f"write {new}"
     elif context.known_groups:
         hint = did_you_mean_one_of(group.value, "groups", context.known_groups)
     yield hit(subject, message, group.span, hint, missing=f"group {group.value}")
@@ -165,9 +167,17 @@ def unknown_spec(
     yield hit(subject, message, spec.span, hint, missing=missing)
 
 
+def moved(context: Context, nodes: Iterable[str]) -> tuple[Related, ...]:
+    """Return where the policy moves the first of these nodes into another group, if it does."""
+    homes = ((name, node.group) for name in nodes if (node := context.desired.nodes.get(name)))
+    old = {name: context.desired.name_after(context.observed.nodes[name].group) for name in nodes}
+    places = (see(home.span, f"{name} is moved here") for name, home in homes if home and home.value != old[name])
+    return next(places, ())
+
+
 def nodes_like(name: str) -> str:
     """Return what is missing where a node or a pattern of nodes is unknown: all that differ in numbers only."""
-    return f"nodes like {_NUMBERS.sub('#', name)}"
+    return f"nodes like {_NUMBERS.sub('#', name)}" if name else ""
 
 
 def is_access(path: Path) -> bool:

@@ -65,9 +65,7 @@ def _lines(made: Suggestion, request: SuggestRequest, source: str) -> Iterator[s
     values = made.values
     if made.exclusive:
         yield ""
-        yield from comment_lines(
-            "The sizes below depend on it: a disk takes whole physical volumes, here called spindles."
-        )
+        yield from comment_lines("The sizes below depend on it: a disk takes whole physical volumes, called spindles.")
         yield "ndparams:"
         yield from _leaf(("ndparams", "exclusive_storage"), values)
     yield ""

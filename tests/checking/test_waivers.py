@@ -42,20 +42,23 @@ def test_a_waiver_names_the_place_by_object_or_file(where: str, tmp_path: Path) 
     assert check(gold(waiver(where=where)), tmp_path) == []
 
 
-@pytest.mark.parametrize("where", ["group/silver", "cluster", "gold", "other.yaml", "olicy.yaml", "GROUP/GOLD", ""])
+@pytest.mark.parametrize("where", ["group/silver", "cluster", "other.yaml", "olicy.yaml", "GROUP/GOLD", ""])
 def test_elsewhere_the_finding_stays_and_the_waiver_is_unused(where: str, tmp_path: Path) -> None:
     assert codes(check(gold(waiver(where=where)), tmp_path)) == ["GP509", "GP902"]
 
 
 def test_a_waiver_of_a_bare_name_is_told_the_object_and_stays(tmp_path: Path) -> None:
-    _, unused = check(gold(waiver(where="gold")), tmp_path)
-    assert (unused.code, unused.hint, unused.fix) == ("GP902", "Did you mean `group/gold`?", None)
+    for where in ("gold", "groups/gold"):
+        (unused,) = check(gold(waiver(where=where)), tmp_path)
+        assert (unused.code, unused.hint, unused.fix) == ("GP902", "Did you mean `group/gold`?", None)
+        assert codes(unused.consequences) == ["GP509"]
 
 
 def test_the_last_day_is_still_covered(tmp_path: Path) -> None:
     text = gold(waiver(until="2026-03-01"))
     assert check(text, tmp_path, today=date(2026, 3, 1)) == []
-    assert codes(check(text, tmp_path, today=date(2026, 3, 2))) == ["GP509", "GP901"]
+    (ended,) = check(text, tmp_path, today=date(2026, 3, 2))
+    assert (ended.code, codes(ended.consequences)) == ("GP901", ["GP509"])
 
 
 def test_each_unused_waiver_is_named(tmp_path: Path) -> None:
@@ -71,9 +74,11 @@ def test_findings_that_cannot_be_waived(rule: str, code: str, tmp_path: Path) ->
     assert codes(check(gold(waiver(rule)), tmp_path)) == ["GP509", code]
 
 
-@pytest.mark.parametrize("until", ["2026-02-30", "2026-13-01", "0000-01-01"])
+@pytest.mark.parametrize("until", ["2026-02-30", "2026-13-01", "0000-01-01", "1.12.2026"])
 def test_a_day_that_does_not_exist_covers_nothing(until: str, tmp_path: Path) -> None:
-    assert codes(check(gold(waiver(until=until)), tmp_path)) == ["GP509", "GP905"]
+    (found,) = check(gold(waiver(until=until)), tmp_path)
+    assert (found.code, codes(found.consequences)) == ("GP905", ["GP509"])
+    assert found.hint == f"write the last day as {'2026-12-01' if until == '1.12.2026' else 'YYYY-MM-DD'}"
 
 
 def test_an_error_of_structure_stays_an_error(tmp_path: Path) -> None:

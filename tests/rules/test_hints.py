@@ -21,7 +21,7 @@ ADVICE = {
     # the file cannot be read as YAML, or the place is a comment (tests/checking/test_fixes_of_rules.py removes it)
     *("GP003", "GP911", "GP912", "GP914"),
     # about documents and files, and what must be written anew
-    *("GP005", "GP013", "GP021", "GP023", "GP024", "GP025", "GP027", "GP504", "GP505"),
+    *("GP005", "GP013", "GP021", "GP022", "GP023", "GP024", "GP025", "GP027", "GP504", "GP505"),
     *("GP507", "GP604", "GP609", "GP815", "GP904", "GP905"),
     # a text, a name or a number that only its writer knows
     *("GP103", "GP104", "GP109", "GP117", "GP121", "GP131", "GP140", "GP144", "GP146", "GP147"),

@@ -46,9 +46,7 @@ Script = Annotated[
 ]
 Save = Annotated[
     Path | None,
-    typer.Option(
-        "--save", metavar="FILE", help="Write the moves (JSON) for `gpolicy apply`; of several clusters: a directory."
-    ),
+    typer.Option("--save", metavar="FILE", help="Write moves for `gpolicy apply`; of several clusters a directory."),
 ]
 
 
@@ -56,9 +54,7 @@ Save = Annotated[
 def remedy(  # noqa: PLR0913 (one parameter an option)
     path: Annotated[
         Path | None,
-        typer.Argument(
-            ..., metavar="[PATH]", help="A policy, or a plan file (NAME.json): cure the cluster as it makes it."
-        ),
+        typer.Argument(..., metavar="[PATH]", help="A policy or a plan file (NAME.json): cure what it leads to."),
     ] = None,
     policy: PolicyOption = None,
     *,

@@ -110,9 +110,7 @@ def check(  # noqa: PLR0913 (one parameter an option)
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(
-            "--config", metavar="FILE", help="The settings; default: the nearest gpolicy.toml or pyproject.toml."
-        ),
+        typer.Option("--config", metavar="FILE", help="Settings; default: the nearest gpolicy.toml or pyproject.toml."),
     ] = None,
     ganeti_version: Annotated[
         str | None,
@@ -131,9 +129,7 @@ def check(  # noqa: PLR0913 (one parameter an option)
     fix: Annotated[bool, typer.Option("--fix", help="Fix what can be fixed safely, and report the rest.")] = False,
     diff: Annotated[
         bool,
-        typer.Option(
-            "--diff", help="Show what --fix would change, and change nothing. Exit code 1 if it would change any."
-        ),
+        typer.Option("--diff", help="Show what --fix would change. Exit code 1 if it would change any."),
     ] = False,
 ) -> int:
     """Find mistakes, also those that Ganeti accepts. Exit code 1 if there is an error.
@@ -304,9 +300,7 @@ def schema(
         str | None,
         typer.Argument(..., metavar="[KIND]", help="Cluster, NodeGroup, …; default: any document of a policy."),
     ] = None,
-    save: Annotated[
-        Path | None, typer.Option("--save", metavar="DIR", help="Write all schemas to this directory.")
-    ] = None,
+    save: Annotated[Path | None, typer.Option("--save", metavar="DIR", help="Write all schemas to DIR.")] = None,
     output: OldOutput = None,
 ) -> int:
     """Show the JSON Schema of a kind of document, for editors."""

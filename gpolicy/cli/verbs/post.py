@@ -20,9 +20,7 @@ verbs = typer.Typer()
 def post(
     service: Annotated[str, typer.Argument(..., metavar="SERVICE", help="github, gitlab or gitea (also Forgejo).")],
     name: Annotated[str, typer.Argument(..., metavar="NAME", help="Tells comments of one request apart.")],
-    files: Annotated[
-        list[Path], typer.Argument(..., metavar="FILE...", help="Its text; a file that is missing says nothing.")
-    ],
+    files: Annotated[list[Path], typer.Argument(..., metavar="FILE...", help="Its text; a missing file says nothing.")],
     *,
     only_update: Annotated[
         bool, typer.Option("--only-update", help="Begin no comment; one that is there gets the new text.")

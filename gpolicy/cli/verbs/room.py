@@ -246,9 +246,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     ] = None,
     vcpu_ratio: Annotated[
         float | None,
-        typer.Option(
-            "--vcpu-ratio", metavar="RATIO", help="Default: 1 where exclusive storage is on, else as it is today."
-        ),
+        typer.Option("--vcpu-ratio", metavar="RATIO", help="Default: 1 with exclusive storage, else as it is today."),
     ] = None,
     margin: Annotated[
         float, typer.Option("--margin", metavar="PERCENT", help="Percentage of the measured memory to keep free.")

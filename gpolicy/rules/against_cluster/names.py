@@ -86,8 +86,7 @@ def misspelt_group(context: Context) -> Iterator[Hit]:
 
 @warning("GP744", when=When.STATE | When.WHOLE)(  # what could not be read may name the other group
     summary="A group is to be renamed from one that the cluster does not have, or removed by a misspelt name.",
-    rationale="gpolicy creates the renamed group then, without nodes; and a group that is removed by another name"
-    " stays. Remove `renamed_from` when the rename is done.",
+    rationale="gpolicy creates the renamed group then, without nodes; and a group removed by another name stays.",
     **show(f"{GROUP}renamed_from: …\n", bad="default", good="silver"),
 )
 def group_not_there(context: Context) -> Iterator[Hit]:
@@ -111,9 +110,8 @@ def group_not_there(context: Context) -> Iterator[Hit]:
 
 @warning("GP747", when=When.STATE)(
     summary="A bridge, pool, server, allocator, network or file has almost the name that the cluster has now.",
-    rationale="Ganeti stores any name, and cannot say whether there is such a thing. One slip from the present name"
-    " is most likely a misspelling: instances then find no network or no disk. Names that differ in a number or a"
-    " single letter are no misspelling.",
+    rationale="Ganeti stores any name, and cannot say whether there is such a thing. One slip from the present name is"
+    " most likely a misspelling: instances then find no network or disk. (br1 and br2 are two names.)",
     **show(f"{CLUSTER}nicparams: {{link: …}}\n", bad="br-pubilc", good="br-public"),
 )
 def almost_live_name(context: Context) -> Iterator[Hit]:
@@ -164,8 +162,7 @@ def hypervisor_in_use(context: Context) -> Iterator[Hit]:
 
 @warning("GP746", "Ganeti 3.0, gnt-cluster modify", When.STATE)(
     summary="New disks are to go to another volume group or directory than the disks of existing instances.",
-    rationale="Ganeti moves no disk. It counts the free space of the new place only, and refuses a volume group"
-    " that a node does not have.",
+    rationale="Ganeti moves no disk. It counts free space of the new place only, and refuses what a node lacks.",
     **show(f"{CLUSTER}volume_group_name: …\n", bad="ssdvg", good="xenvg"),
 )
 def disks_left_behind(context: Context) -> Iterator[Hit]:
@@ -238,14 +235,14 @@ def removed_group_has_nodes(context: Context) -> Iterator[Hit]:
         if group.removed is not None and left:
             others = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
             message = f"{group.name} is to be removed, but {left[0]}{others} still in it"
-            yield hit(group, message, group.removed.span, "move these nodes to another group")
+            missing = f"group {group.name}"
+            yield hit(group, message, group.removed.span, "move these nodes to another group", missing=missing)
 
 
 @warning("GP723", "Ganeti 3.0, gnt-group assign-nodes, run", When.STATE | When.WHOLE)(
     summary="A node is to move into a group whose instance policy does not allow the node's instances.",
-    rationale="Ganeti moves nodes between groups without checking the policy or the exclusive storage of the"
-    " target; only `gnt-cluster verify` reports it. hail and Ganeti then refuse to modify or move such instances"
-    " without --ignore-ipolicy.",
+    rationale="Ganeti moves nodes without a check of the target's policy or exclusive storage; only `gnt-cluster"
+    " verify` reports it. hail and Ganeti then refuse to modify or move such instances without --ignore-ipolicy.",
     **show(_SIZED, bad="8G", good="1G"),
 )
 def move_into_stricter_group(context: Context) -> Iterator[Hit]:

@@ -15,7 +15,7 @@ from gpolicy.findings import NO_PLAN, RuleParameter, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Measure
 from gpolicy.printable import count, named, some
-from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, group_with, promised_disk, show, spec
+from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, group_with, moved, promised_disk, show, spec
 from gpolicy.rules.tags.domains import LOCATION
 
 if TYPE_CHECKING:
@@ -323,6 +323,7 @@ def _objections(context: Context) -> Mapping[str, Sequence[Objection]]:
     bad=f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [node2.example.org]\n",
     good=f"{GROUP}nodes: [node1.example.org, node2.example.org]\n---\n{SILVER}",
     better=_BETTER_THAN_GUARDS,
+    explains=15,
 )
 def plan_impossible(context: Context) -> Iterator[Hit]:
     return _said_by_guards(context, "change what the policy says, or the cluster, first", overridable=False)
@@ -397,4 +398,5 @@ def hardware_not_as_promised(context: Context, tolerance: float) -> Iterator[Hit
                 who = f"{name} and {count(len(found) - 1, 'more node')} of {name_of(group)} have"
             message = f"{who} less than promised: {what} {has}, not {wanted}"
             hint = "correct the promise, or put nodes that differ into another group"
-            yield hit(group, message, span, hint, see(hardware.span, "promised here"))
+            related = (*see(hardware.span, "promised here"), *moved(context, [name]))
+            yield hit(group, message, span, hint, related, missing=f"promise at {hardware.span}")

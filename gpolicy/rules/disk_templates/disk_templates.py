@@ -44,8 +44,7 @@ def template_not_enabled(context: Context) -> Iterator[Hit]:
 
 @error("GP304", _SOURCE, When.MORE_WITH_STATE, stays=REFUSED)(
     summary="plain or drbd is enabled, but the cluster is to have no volume group.",
-    rationale="Ganeti refuses to enable LVM templates without a volume group, and to remove the volume group while"
-    " they are enabled.",
+    rationale="Ganeti refuses LVM templates without a volume group, and to remove the group while they are enabled.",
     **show(f"{_ENABLED}[plain]\nvolume_group_name: …\n", bad='""', good="xenvg"),
     unless_declared=(ENABLED_TEMPLATES,),
 )
@@ -129,8 +128,7 @@ def _is_set(leaf: Leaf, declared: Declared) -> bool:
 
 
 @error("GP308", "Ganeti 3.0, run", When.STATE | When.WHOLE)(
-    summary="A group of the cluster allows a disk template that the policy disables, and the policy does not"
-    " declare the group's list.",
+    summary="A group of the cluster has a disk template that the policy disables, and its list is not declared.",
     rationale="Ganeti does not check groups when a template is disabled. Later jobs silently shorten the group's"
     " list; when it becomes empty, every change of the group's instance policy fails.",
     **show(f"{_ENABLED}[plain]\n…", bad="", good=f"---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n"),
@@ -184,9 +182,8 @@ def template_in_use(context: Context) -> Iterator[Hit]:
 
 @warning("GP302", _SOURCE)(
     summary="The default disk template is diskless, or the cluster's instance policy does not allow it.",
-    rationale="The first template of enabled_disk_templates is the default of new instances. If the policy does"
-    " not allow it, Ganeti refuses every creation that names no template. diskless before others makes each such"
-    " instance one without a disk.",
+    rationale="The first of enabled_disk_templates is the default of new instances. If the policy does not allow it,"
+    " Ganeti refuses every creation that names none. diskless before others makes such an instance without a disk.",
     **show(f"{_ENABLED}[…]\nipolicy: {{disk-templates: [drbd]}}\n", bad="plain, drbd", good="drbd, plain"),
 )
 def default_template_not_allowed(context: Context) -> Iterator[Hit]:

@@ -22,7 +22,7 @@ from gpolicy.policy.model import ClusterPolicy, GroupPolicy
 from gpolicy.policy.node_patterns import is_glob
 from gpolicy.printable import count, some
 from gpolicy.resolve.terms import volume_terms
-from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, exclusive_groups, exclusive_hit, show
+from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, exclusive_groups, exclusive_hit, moved, show
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import LiveNode
@@ -79,8 +79,7 @@ def volume_pattern_unmatched(context: Context) -> Iterator[Hit]:
 
 @warning("GP424", "Ganeti names volumes as LVM does; pvs(8)")(
     summary="A name or glob of physical_volumes can match no volume, or excludes all of them.",
-    rationale="The names of volumes start with /dev/, and a glob must match the whole name. If all volumes are"
-    " excluded, capacity counts no disk.",
+    rationale="Names of volumes start with /dev/, and a glob must match all of it. Without volumes no disk is counted.",
     **show(f"{GROUP}physical_volumes: {{exclude: ['…']}}\n", bad="sda*", good="/dev/sda*"),
 )
 def volume_pattern_unlikely(context: Context) -> Iterator[Hit]:
@@ -370,16 +369,17 @@ def exclusive_storage_on_other_disks(context: Context) -> Iterator[Hit]:
         leaf = context.exclusive(group)
         nodes = {node.name for node in context.members.hosts_in(group)}
         others = [
-            (name, template)
+            (name, template, nodes.intersection((instance.primary_node, *instance.secondary_nodes)))
             for name, instance in sorted(context.observed.instances.items() if leaf else ())
             if nodes.intersection((instance.primary_node, *instance.secondary_nodes))
             for template in sorted({disk.template for disk in instance.disks} - {"plain"})[:1]
         ]
         if leaf and others:
-            name, template = others[0]
+            name, template, homes = others[0]
             more = f" and {count(len(others) - 1, 'more instance')} have" if len(others) > 1 else " has"
             message = f"{name}{more} other disks than plain ones ({template}) in {name_of(group)}"
-            yield hit(group, message, leaf.span, "convert their disks to plain, or move them to another group first")
+            hint = "convert their disks to plain, or move them to another group first"
+            yield hit(group, message, leaf.span, hint, moved(context, sorted(homes)))
 
 
 @information("GP406", "Partitioned Ganeti, Dedicated CPUs")(

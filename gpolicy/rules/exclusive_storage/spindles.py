@@ -88,9 +88,8 @@ def _volumes_here(hardware: Hardware, exclusive: Leaf | None = None) -> tuple[Re
 
 @warning("GP402", f"{_EXCLUSIVE}; Implementation order")(
     summary="With exclusive storage, the maximum disk-size of a size is not a multiple of the spindle size.",
-    rationale="A disk takes whole physical volumes, and Ganeti counts only floor(size / 1.03) of each: 1 % margin"
-    " and 2 % reserve. So a disk as large as one volume takes two. Capacity is right only if the allowed sizes are"
-    " multiples of the spindle size.",
+    rationale="A disk takes whole physical volumes, and Ganeti counts floor(size / 1.03) of each: 1 % margin, 2 %"
+    " reserve. A disk as large as one volume takes two. Capacity is right only for multiples of the spindle size.",
     bad=EXCLUSIVE + HARDWARE + _specs("some\n      " + bounds("61G 62G", "7 7", "2T 3T", "3 4")),
     good=_GOOD,
 )
@@ -192,8 +191,7 @@ def spindles_beyond_node(context: Context) -> Iterator[Hit]:
 
 @information("GP409", _SPINDLES)(
     summary="spindle-ratio or spindle_count is set, but exclusive storage is on.",
-    rationale="With exclusive storage the ratio is 1, and the count is the real number of volumes: Ganeti ignores"
-    " both parameters.",
+    rationale="With exclusive storage Ganeti ignores both: the ratio is 1, the count the real number of volumes.",
     **show(f"{EXCLUSIVE}ipolicy: {{…}}\n", bad="spindle-ratio: 32", good="vcpu-ratio: 1"),
 )
 def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
@@ -318,8 +316,7 @@ def share_fits_less_often(context: Context) -> Iterator[Hit]:
 
 @warning("GP419", "Resource model, Node parameters (hv_state, disk_state)", When.MORE_WITH_STATE)(
     summary="Nodes keep all or most of the memory or CPUs that their group promises, or all of the disk.",
-    rationale="Instances do not get what hv_state and disk_state keep, so little or nothing is left for them."
-    " Most likely a unit or a digit is wrong.",
+    rationale="Instances do not get what hv_state and disk_state keep. Most likely a unit or a digit is wrong.",
     **show(f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: …}}\n", bad="256G", good="6G, mem_hv: 1G, cpu_node: 2"),
     explains=6,
     also_related=True,

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gpolicy.checking.rule import Fleet, Hit, When, error, hit, information, place_of, see, warning
+from gpolicy.checking.tags import share_nodes
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy
 from gpolicy.policy.node_patterns import is_glob, matches, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
-from gpolicy.rules.shared import repeated
+from gpolicy.rules.shared import nodes_like, repeated
 
 BASE: Final = (
     "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\ndiskparams:\n  drbd: {c-max-rate: 60M}\n"
@@ -76,7 +77,7 @@ def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
     for members in fleet.with_one_base:
         first: dict[str, _Named] = {}
         wild: list[_Named] = []
-        left = 200_000  # names that patterns are written out to
+        left, lost = 200_000, dict[int, str]()  # names that patterns are written out to
         for named in _named_nodes(fleet, members):
             written = written_out(named.value) if is_glob(named.value) and left > 0 else None
             names = written or [named.value]
@@ -91,8 +92,16 @@ def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
                 what = "a pattern" if is_glob(other.value) else "a node"
                 also = f"is also {what} of" if named.value == other.value else f"also means nodes of {other.value} in"
                 message = f"{named.value} {also} {fleet.name(other.policy)}"
-                hint, related = "leave it in the cluster that has it", see(other.span, "named here")
-                yield _hit(named.policy, named.label, message, named.span, hint, related)
+                if named.policy not in lost:
+                    lost[named.policy] = next(_in_no_group(fleet.policies[named.policy]), "")
+                meant = lost[named.policy]
+                hint = "leave it in the cluster that has it"
+                if meant:
+                    hint = f"is {meant} meant? A node set names it, and no group does"
+                related, missing = see(other.span, "named here"), nodes_like(meant)  # as GP613 says
+                yield replace(
+                    hit(named.label, message, named.span, hint, related, missing=missing), policy=named.policy
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +116,13 @@ class _Named:
     def meets(self, other: _Named) -> bool:
         """Return whether another one is of another cluster, and not the same text of a base."""
         return self.policy != other.policy and place_of(self.span) != place_of(other.span)
+
+
+def _in_no_group(policy: Policy) -> Iterator[str]:
+    """Yield what node sets of a policy name and none of its groups; nothing of a large policy."""
+    claimed = {entry.value for group in policy.groups.values() for entry in group.nodes or ()}
+    named = (entry.value for nodes in policy.node_sets for entry in nodes.nodes)
+    return (name for name in named if len(claimed) < _MOST_PATTERNS and not any(share_nodes(name, c) for c in claimed))
 
 
 def _named_nodes(fleet: Fleet, members: Iterable[int]) -> Iterator[_Named]:

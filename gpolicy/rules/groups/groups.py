@@ -12,7 +12,7 @@ from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, 
 from gpolicy.checking.in_force import ALLOC_POLICY, CLOSED, is_closed, of_cluster
 from gpolicy.checking.pairs import comparable
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
-from gpolicy.findings import AMBIGUOUS, NO_PLAN, Related
+from gpolicy.findings import AMBIGUOUS, BASE_FILE, NO_PLAN, Related
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.files import SUFFIXES
 from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy, promised_nodes
@@ -33,8 +33,7 @@ _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\
 
 @error("GP601", "Ganeti 3.0, configuration check")(
     summary="The name of a group looks like a UUID.",
-    rationale="Ganeti looks a group up by its UUID first, then by its name. Its own check of the configuration"
-    " reports such a name.",
+    rationale="Ganeti looks a group up by its UUID first, then by its name. Its own check reports such a name.",
     bad="gpolicy: v1\nkind: NodeGroup\nname: 0b2a5f52-7cf5-4a63-8c11-6c0f3d3f8a01\n",
     good=GROUP,
 )
@@ -64,10 +63,11 @@ def group_name_unlikely(context: Context) -> Iterator[Hit]:
             message = f"{group.name} and {other.name} are almost the same name"
             yield hit(group, message, place, "rename one of the two groups", related)
     live = {_plain(name): name for name in context.observed.groups}
-    gone = {group.renamed_from.value for group in context.groups if group.renamed_from}
     for group in context.groups:
         near = live.get(_plain(group.name), group.name)
-        if near not in (group.name, *gone) and near not in context.policy.groups and group.renamed_from:  # GP728
+        if (
+            near not in (group.name, *context.old_names) and near not in context.policy.groups and group.renamed_from
+        ):  # GP728
             message = f"the cluster also has a group {near}, which is almost the name of {group.name}"
             yield hit(group, message, group.document.value_span(("name",)), "choose another name, or rename that group")
         old = group.renamed_from
@@ -101,9 +101,15 @@ def rename_impossible(context: Context) -> Iterator[Hit]:
         if old.value == group.name:
             message = f"{group.name} is to be renamed from itself"
             yield hit(group, message, old.span, "write the old name, or leave renamed_from out")
+        elif other is not None and other.removed is not None:
+            message = f"{old.value} is to be removed, but {group.name} is to be renamed from it"
+            hint = "a rename needs no removal: remove this document"
+            yield hit(other, message, other.removed.span, hint, see(old.span, f"{group.name} is renamed here"))
         elif other is not None and other.renamed_from is None:
+            left = [*context.observed.groups.keys() - context.policy.groups.keys() - context.old_names.keys()]
+            hint = f"is {left[0]} meant, which the policy leaves out?" if len(left) == 1 else "remove one of the two"
             related = see(other.span, f"{old.value} is declared here")
-            yield _but(group, old, f"the policy also declares {old.value}", "remove one of the two", related)
+            yield _but(group, old, f"the policy also declares {old.value}", hint, related)
         elif earlier is not group:
             related = see(earlier.span, f"{earlier.name} is also renamed from it")
             yield _but(group, old, f"so is {earlier.name}", "only one group can be the old one", related)
@@ -143,8 +149,9 @@ def removed_with_content(context: Context) -> Iterator[Hit]:
         place = next((item.span for item in own if item is not None), None)
         if group.removed is not None and place:
             message = f"{group.name} is to be removed, but its document has other keys"
-            related = see(group.removed.span, "to be removed")
-            yield hit(group, message, place, "move its nodes to another group, and keep only name and removed", related)
+            related, hint = see(group.removed.span, "to be removed"), "keep only name and removed"
+            hint = f"move its nodes to another group, and {hint}" if group.nodes else hint
+            yield hit(group, message, place, hint, related, missing=f"group {group.name}")
 
 
 @warning("GP610", "Ganeti 3.0, alloc_policy", When.MORE_WITH_STATE | When.WHOLE)(
@@ -179,8 +186,7 @@ def unallocable_without_home(context: Context) -> Iterator[Hit]:
 
 @warning("GP614", when=When.WHOLE)(
     summary="No document extends a document with `template: true`.",
-    rationale="A template does not describe an object itself: its values reach the cluster only through a document"
-    " that extends it.",
+    rationale="A template is no object itself: its values reach the cluster only by a document that extends it.",
     **show(f"{_BASE}---\n…", bad=GROUP, good=f"{GROUP}extends: common\n"),
 )
 def base_unused(context: Context) -> Iterator[Hit]:
@@ -198,10 +204,8 @@ def base_unused(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP618", when=When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A group without nodes is extended by others, and it is the only one that names no nodes, or stands in"
-    " a file outside the policy.",
-    rationale="It is declared like a base, but without `template: true`, so gpolicy creates a group of its name, or"
-    " takes the file for a policy of its own.",
+    summary="A group without nodes is extended by others, and is the only one without nodes, or in another file.",
+    rationale="Without `template: true` gpolicy creates a group of its name, or takes the file for a whole policy.",
     **show(f"…---\n{_EXTENDING}", bad=_BASE.replace("template: true", "tags: []"), good=_BASE),
 )
 def base_taken_for_group(context: Context) -> Iterator[Hit]:
@@ -211,8 +215,9 @@ def base_taken_for_group(context: Context) -> Iterator[Hit]:
         for base in (document for document in documents.values() if document.file not in paths):
             is_group = base.root["kind"] == "NodeGroup" and "nodes" not in base.root
             if is_group and base.root.get("template") is not True:
-                message = f"group {base.root['name']} of another file has no nodes, and {name_of(group)} extends it"
-                yield hit(group, message, group.document.value_span(("extends",)), _HINT)
+                message = f"group {base.root['name']} has no nodes, and {name_of(group)} of another file extends it"
+                missing = f"{BASE_FILE}{base.file}#template {base.root['name']}"
+                yield hit(group, message, base.value_span(("name",)), _HINT, missing=missing)
     bare = [group for group in context.groups if group.nodes is None and group.renamed_from is None]
     if len(bare) != 1 or bare[0].name in context.observed.groups:
         return
@@ -325,8 +330,7 @@ def _takes_in(nodes: NodeSetPolicy, group: GroupPolicy) -> bool:
 
 @error("GP605", when=When.MORE_WITH_STATE | When.WHOLE)(
     summary="A node set names a group that neither the policy nor the cluster has.",
-    rationale="Most likely the name is misspelt, and the set matches no node. Without the cluster's state gpolicy"
-    " knows only the groups of the policy.",
+    rationale="Most likely the name is misspelt. Without the cluster's state gpolicy knows the policy's groups only.",
     **show(_SET.replace("ndparams", "groups: […]\nndparams") + f"---\n{GROUP}", bad="glod", good="gold"),
 )
 def node_set_unknown_group(context: Context) -> Iterator[Hit]:

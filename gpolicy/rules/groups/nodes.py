@@ -41,8 +41,7 @@ def _lists(context: Context) -> list[tuple[Declared, Sequence[Located[str]]]]:
 
 @error("GP602", "Ganeti's data model", When.NO_STATE, stays=AMBIGUOUS)(
     summary="Two groups name the same node.",
-    rationale="A node is in exactly one group, and the policy does not say in which. With a cluster at hand the"
-    " same mistake is GP702.",
+    rationale="A node is in exactly one group, and the policy does not say in which. With a cluster it is GP702.",
     **show(f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [….example.org]\n", bad="node1", good="node2"),
     explains=0,
 )
@@ -239,16 +238,17 @@ def pattern_unlikely(context: Context) -> Iterator[Hit]:
                 hint = "* is for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
                 ends = r"\[([0-9a-z])-([0-9a-z])\]"
                 turned = re.sub(ends, lambda match: f"[{'-'.join(sorted(match.groups()))}]", entry.value)
+                one_digit = re.sub(r"\[0([0-9])-0([0-9])\]", r"0[\1-\2]", entry.value)
+                if one_digit != entry.value and not unlikely(one_digit):
+                    hint = f"write {one_digit}"
                 can_fix = turned != entry.value and not unlikely(turned)
                 fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
                 yield hit(declared, f"{entry.value}: {reason}", entry.span, hint, fix=fix)
 
 
 @warning("GP621", when=When.NO_STATE)(
-    summary="The domain or the first letters of nodes are almost those of the cluster, of its group or of other"
-    " nodes, or the domain is missing.",
-    rationale="No other node is called so, one slip away from theirs: most likely it is mistyped, and the name"
-    " matches no node. With `--state` GP701 and GP606 say so.",
+    summary="The domain or first letters of nodes are almost those of the cluster, group or other nodes, or missing.",
+    rationale="No other node is called so: most likely it is mistyped. With `--state` GP701 and GP606 say so.",
     **show(f"{GROUP}nodes: [a.example.org, b.example.org, …]\n", bad="c.exmaple.org", good="c.example.org"),
 )
 def node_domain_mistyped(context: Context) -> Iterator[Hit]:
@@ -296,7 +296,7 @@ def _first_letters(context: Context) -> Iterator[Hit]:
         of_group = set(re.findall("[a-z]+", group.name.lower()))
         others = (of_group | usual) - {stem, f"{stem}s", stem.removesuffix("s")}
         known = [word for word in others if is_typing_slip(stem, word)]
-        if len(known) == 1 and stem not in of_group:
+        if len(known) == 1 and stem not in of_group and group.name.lower() not in entry.value:
             right = entry.value.replace(stem, known[0], 1)
             message = f"the name of {entry.value} is almost that of its group or of other nodes"
             yield hit(group, message, entry.span, f"Did you mean `{right}`?", missing=nodes_like(right))

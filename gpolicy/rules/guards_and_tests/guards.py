@@ -183,8 +183,7 @@ def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[st
 
 @warning("GP806")(
     summary="A guard lets every plan pass.",
-    rationale="At least 0 instances always fit, no loss is larger than 100%, and no plan changes a million values:"
-    " this guard protects nothing.",
+    rationale="0 instances always fit, no loss is above 100%, no plan changes a million values: it protects nothing.",
     **show(_guards("name: no-shrink, capacity_loss: …"), bad='{at_most: "100%"}', good='{at_most: "10%"}'),
     parameters=(
         RuleParameter(
@@ -227,8 +226,7 @@ def _most_of_each(context: Context, guard: Guard) -> Iterator[tuple[int, str]]:
 
 @warning("GP807")(
     summary="A guard never decides: another one measures the same with a limit that is at least as strict.",
-    rationale="The other guard stops everything that this one would stop. Most likely a limit, or what the guard"
-    " measures, is wrong.",
+    rationale="The other guard stops all that this one would. Most likely a limit or the measure is wrong.",
     bad=_guards("name: few, max_changes: 10", "name: fewer, max_changes: 5"),
     good=_guards("name: few, max_changes: 10"),
 )
@@ -266,8 +264,7 @@ def _drift(where: str, until: str = "2031-12-31") -> str:
 
 
 @warning("GP822")(
-    summary="A waiver has no real end: its last day is in another century, or in the year that two exchanged digits"
-    " make.",
+    summary="A waiver has no real end: its day is in another century, or in a year with two digits exchanged.",
     rationale="A waiver is for a time, so that somebody looks at it again. What is accepted for good belongs in"
     " gpolicy.toml, or in a comment beside the value.",
     **show(_drift("group/gold", "…"), bad="2999-12-31", good="2031-12-31"),

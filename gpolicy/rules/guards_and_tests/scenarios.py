@@ -9,11 +9,11 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import copied
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.policy.model import GroupPolicy, promised_nodes
+from gpolicy.policy.model import GroupPolicy, Hardware, promised_nodes
 from gpolicy.policy.node_patterns import unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
-from gpolicy.printable import count
+from gpolicy.printable import count, listed
 from gpolicy.rules.shared import GROUP, bounds, nodes_like, repeated, show, unknown_group, unknown_spec
 
 _GROUP: Final = (
@@ -58,8 +58,7 @@ def _groups(scenario: Scenario) -> Iterator[Located[str]]:
 
 @error("GP811", when=When.MORE_WITH_STATE | When.WHOLE)(
     summary="A test names a group that the policy does not have.",
-    rationale="The test could not run, or would expect what can never happen. A test on a snapshot may name groups"
-    " that only the snapshot has.",
+    rationale="The test could not run, or expects the impossible. On a snapshot it may name the groups of that.",
     **show(_tests(_test(_CHECK.replace("gold", "…"), "refused: true")), bad="glod", good="gold"),
 )
 def test_unknown_group(context: Context) -> Iterator[Hit]:
@@ -188,7 +187,7 @@ def test_without_hardware(context: Context) -> Iterator[Hit]:
         named = groups if scenario.group is None else groups.keys() & {scenario.group.value}
         asked = [groups[name] for name in named]
         slips = any(unlikely(node.value) for group in asked for node in group.nodes or ())
-        if asked and not slips and not any(_enough(group) for group in asked):
+        if asked and not slips and all(_missing(group) or promised_nodes(group) is None for group in asked):
             hint = "say in `on` what to simulate, or declare the hardware and the nodes of the group"
             missing = f"hardware of {sorted(group.name for group in asked)}"
             yield hit(_label(scenario), f"no cluster to run on: {_lacks(asked)}", scenario.span, hint, missing=missing)
@@ -198,14 +197,15 @@ def _lacks(groups: list[GroupPolicy]) -> str:
     patterns = [entry.value for group in groups for entry in group.nodes or () if written_out(entry.value) is None]
     if patterns and all(group.hardware is not None for group in groups):
         return f"{patterns[0]} does not tell how many nodes there are"
-    return "the groups promise too little hardware"
+    best = min(groups, key=lambda group: len(_missing(group)))
+    return f"group {best.name} does not say {listed(_missing(best)) or 'its nodes'}"
 
 
-def _enough(group: GroupPolicy) -> bool:
-    hardware = group.hardware
-    if hardware is None or promised_nodes(group) is None:
-        return False
-    return bool(hardware.memory and hardware.cpus and hardware.pv_sizes and hardware.volume_count)
+def _missing(group: GroupPolicy) -> list[str]:
+    """Return which figures of the hardware a group does not promise."""
+    known = group.hardware or Hardware(span=group.span)
+    figures = {"memory": known.memory, "cpus": known.cpus, "pv_count": known.volume_count, "pv_size": known.pv_sizes}
+    return [f"hardware.{name}" for name, figure in figures.items() if not figure]
 
 
 @warning("GP824", when=When.WHOLE)(
@@ -229,8 +229,7 @@ def test_loses_all(context: Context) -> Iterator[Hit]:
 
 @error("GP816")(
     summary="The expectations of a test contradict one another.",
-    rationale="A refused instance has no node, and an accepted one no reason to be refused. Such a test fails"
-    " whatever the policy says.",
+    rationale="A refused instance has no node, an accepted one no reason to be refused. The test always fails.",
     bad=_tests(_test("place: {spec: large}", "refused: true, node: empty", on="{simulate: {nodes: {empty: 1}}}")),
     good=_tests(_test("place: {spec: large}", "refused: true, because: memory", on="{simulate: {nodes: {full: 1}}}")),
 )

@@ -101,8 +101,7 @@ def test_template(context: Context) -> Iterator[Hit]:
 
 @warning("GP818", "Partitioned Ganeti, Spindles as a resource; Ganeti 3.0", When.WHOLE)(
     summary="A test gives the spindles of a disk, but its group has no exclusive storage.",
-    rationale="Ganeti refuses spindles of a disk if exclusive storage is off. Either the group should have it, or"
-    " the test names the wrong group.",
+    rationale="Ganeti refuses spindles of a disk without exclusive storage. Likely the test names the wrong group.",
     bad=_GROUP + _test("{size: 10G, spindles: 1}", ", disk-template: plain"),
     good=_GROUP + "ndparams: {exclusive_storage: true}\n" + _test("{size: 10G, spindles: 1}"),
 )
@@ -123,8 +122,7 @@ def test_spindles(context: Context) -> Iterator[Hit]:
 
 @warning("GP825", when=When.WHOLE)(
     summary="The name of a simulated node is almost that of a node of the policy, and others of the test are such.",
-    rationale="A simulated node has the tags and values of node sets by its name. Under another name it has none,"
-    " and the test shows nothing about them.",
+    rationale="A simulated node has the tags and values of node sets by its name. Under another name it has none.",
     **show(_SIMULATED, bad="node2.example.com", good="node2.example.org"),
 )
 def test_node_misspelt(context: Context) -> Iterator[Hit]:

@@ -77,9 +77,8 @@ GOOD: Final = GOLD + rule(RATIO)
 
 @error(HOUSE_CODE, when=When.WHOLE)(
     summary="An object breaks a house rule: a Rule document of the policy, or of a file that it extends.",
-    rationale="The team that owns the policy demands it; the rule's message says why. A finding has the severity of"
-    " its rule, and its name: house/NAME, by which waivers, comments and settings accept it. `house-rule` names"
-    " all house rules together.",
+    rationale="The team that owns the policy demands it; the rule's message says why. A finding has its severity, and"
+    " its name house/NAME, by which waivers, comments and settings accept it. `house-rule` names all of them.",
     **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n{rule(RATIO)}", bad="4", good="1"),
 )
 def house_rule(context: Context) -> Iterator[Hit]:
@@ -217,8 +216,8 @@ def rule_schema(context: Context) -> Iterator[Hit]:
             yield _hit(house_rule, what, house_rule.document.value_span((SCHEMA, *pointer)), hint)
 
 
-def _hit(house_rule: HouseRule, what: str, span: Span, hint: str) -> Hit:
-    return hit(_label(house_rule), f"house rule {house_rule.name.value}: {what}", span, hint)
+def _hit(house_rule: HouseRule, what: str, span: Span, hint: str, related: tuple[Related, ...] = ()) -> Hit:
+    return hit(_label(house_rule), f"house rule {house_rule.name.value}: {what}", span, hint, related)
 
 
 @error("GP952")(
@@ -231,19 +230,20 @@ def _hit(house_rule: HouseRule, what: str, span: Span, hint: str) -> Hit:
 def rule_unknown_value(context: Context) -> Iterator[Hit]:
     for house_rule in _sound_rules(context):
         known, kind = known_values(house_rule.kind.value), house_rule.kind.value
-        unknown: dict[str, Pointer] = {}  # each with the first of its places
+        unknown: dict[str, list[Span]] = defaultdict(list)  # each with its places
         for name, pointer in unknown_values(house_rule):
-            unknown.setdefault(name, pointer)
+            unknown[name].append(_at(house_rule, pointer))
         others = KINDS if len(unknown) > 1 else ()
         other = next((word for word in others if unknown.keys() <= known_values(word).keys()), None)
         if other is not None:
             what = f"no {kind} has values {', '.join(sorted(unknown))}"
             yield _hit(house_rule, what, house_rule.kind.span, f"Did you mean `{other}`?")
             continue
-        for name, pointer in unknown.items():
+        for name, (place, *places) in unknown.items():
             ends = [path for path in known if path.endswith(f".{name}")]
             guess = f"Did you mean `{ends[0]}`?" if ends else did_you_mean(name, known, _SHOW)
-            yield _hit(house_rule, f"no {kind} has a value {name!r}", _at(house_rule, pointer), guess)
+            again = tuple(Related(span, "and here") for span in dict.fromkeys(places))
+            yield _hit(house_rule, f"no {kind} has a value {name!r}", place, guess, again)
 
 
 def _at(house_rule: HouseRule, pointer: Pointer) -> Span:
@@ -251,8 +251,7 @@ def _at(house_rule: HouseRule, pointer: Pointer) -> Span:
 
 
 @warning("GP955", "JSON Schema draft 7")(
-    summary="The schema of a house rule demands nothing, has a keyword that accepts each such value, or names a"
-    " word that the value never is.",
+    summary="The schema of a house rule demands nothing, or a part of it accepts all values or an impossible one.",
     rationale="`pattern` looks at texts only, `minimum` at numbers, `contains` at lists: a keyword accepts every"
     " value of another kind, so it demands nothing. Neither does a bound beyond all numbers that make sense.",
     bad=GOLD + rule('properties: {ipolicy.vcpu-ratio: {pattern: "^1$"}}'),
@@ -269,8 +268,7 @@ def rule_keyword_idle(context: Context) -> Iterator[Hit]:
 
 @warning("GP953", when=When.WHOLE)(
     summary="A house rule looks at no object of its policy, or one almost has the name or the tag that it names.",
-    rationale="Most likely a name or a tag is misspelt. A rule of a shared file may look at objects of other"
-    " policies, so it is not reported.",
+    rationale="Most likely a name or a tag is misspelt. (A rule of a shared file may be about other policies.)",
     bad=GOLD + rule(RATIO, about="kind: NodeGroup, names: [glod]"),
     good=GOOD,
 )
@@ -313,7 +311,13 @@ def _almost_tagged(policy: Policy, house_rule: HouseRule) -> Iterator[Hit]:
     words = dict.fromkeys(tag.value for _, tag in tagged)
     meant = {word: name_meant(word, wanted) for word in islice(words, MOST_GUESSES)}
     for item, tag in tagged:
-        if near := meant.get(tag.value):
+        if (near := meant.get(tag.value)) and not looked_at:
+            place = next(glob.span for glob in house_rule.tags if glob.value == near)
+            related = see(tag.span, f"the tag of {name_of(item)}")
+            what = f"no {house_rule.kind.value} has the tag {near}"
+            yield _hit(house_rule, what, place, f"is {tag.value} meant?", related)
+            return  # a rule that looks at nothing is more likely wrong itself
+        if near:
             message = f"house rule {house_rule.name.value} looks at {near}, and not at {tag.value}"
             yield hit(item, message, tag.span, f"Did you mean `{near}`?")
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from gpolicy.checking.value_schema import REFERENCE, children
 from gpolicy.cluster.terms import STATES
+from gpolicy.ganeti.amounts import MIB, sensible_range
 from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import parameter_at, parameters_of
 from gpolicy.guessing import did_you_mean_one_of
@@ -93,6 +94,11 @@ def _idle_keywords(
     name: str, parameter: Parameter | None, schema: Mapping[str, Any], place: Pointer
 ) -> Iterator[tuple[Pointer, str, str]]:
     kind = _KINDS_OF_FACTS.get(name) or (_KINDS[parameter.type] if parameter is not None else "")
+    sensible = sensible_range(tuple(name.split(".")))
+    least = (1024 if name.startswith("hardware.") else sensible.least) if sensible and sensible.unit == MIB else 0
+    for keyword in ("minimum", "maximum"):
+        if 0 < (bound := schema.get(keyword, 0)) < least:
+            yield (*place, keyword), f"{name} is in MiB: this is {bound} MiB", f"write {bound * 1024} for {bound}G"
     for keyword, bound in schema.items() if kind else ():
         if _KEYWORDS.get(keyword, kind) != kind or _demands_nothing(parameter, keyword, bound):
             what = f"{name} is {kind}, and {keyword} accepts every such value"

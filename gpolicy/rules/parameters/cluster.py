@@ -83,8 +83,7 @@ def reserved_lvs_pattern(context: Context) -> Iterator[Hit]:
 @warning("GP160", "Resource model, Node parameters (reserved_lvs); gnt-cluster(8)")(
     summary="An entry of reserved_lvs matches the volumes of instances, or cannot match any volume.",
     rationale="The entry must match the whole name vg/lv. If it also matches what Ganeti creates (vg/UUID.disk0),"
-    " `gnt-cluster verify` never reports a lost or unknown volume. Without the volume group and its slash it"
-    " matches nothing.",
+    " `gnt-cluster verify` never reports a lost or unknown volume. Without the volume group it matches nothing.",
     **show(f'{CLUSTER}reserved_lvs: ["…"]\n', bad="xenvg/.*", good="xenvg/(root|swap)"),
 )
 def reserved_lvs_reach(context: Context) -> Iterator[Hit]:

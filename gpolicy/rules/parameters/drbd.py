@@ -47,8 +47,7 @@ def _drbd(text: str) -> str:
 
 @error("GP120", _SOURCE, When.MORE_WITH_STATE)(
     summary="dynamic-resync is on, but c-plan-ahead is 0.",
-    rationale="With dynamic-resync, c-plan-ahead must not be 0: 0 turns DRBD's controller off, and Ganeti fails"
-    " when it sets up the device.",
+    rationale="With dynamic-resync, 0 turns DRBD's controller off, and Ganeti fails when it sets up the device.",
     **show(_drbd("dynamic-resync: true, c-plan-ahead: …"), bad="0", good="20"),
 )
 def dynamic_resync_without_plan(context: Context) -> Iterator[Hit]:
@@ -157,9 +156,8 @@ def drbd_range(context: Context) -> Iterator[Hit]:
 
 @warning("GP132", f"{_SOURCE}; drbdsetup(8), write ordering method none")(
     summary="disk-barriers disables barriers, flushes and drain: nothing keeps writes in order.",
-    rationale="DRBD uses the first of the three methods that is left. With none, a crash may leave the peer's disk"
-    " with later writes but without earlier ones, unless the storage never reorders writes. For a battery-backed"
-    " cache write `bf`, which leaves drain.",
+    rationale="DRBD uses the first of the three that is left. With none, a crash may leave the peer with later writes"
+    " but without earlier ones, unless the storage never reorders them. For a battery-backed cache write `bf`.",
     **show(_drbd("disk-barriers: …"), bad="bfd", good="bf"),
 )
 def drbd_no_write_order(context: Context) -> Iterator[Hit]:
@@ -284,8 +282,7 @@ def drbd_custom_unknown(context: Context) -> Iterator[Hit]:
 
 @warning("GP136", _CUSTOM_SOURCE)(
     summary="disk-custom has a network option, or net-custom has a disk option.",
-    rationale="Ganeti appends each text to its own command. drbdsetup refuses an option that the command does not"
-    " have: no disk can be activated.",
+    rationale="Ganeti adds each text to its own command. drbdsetup refuses unknown options: no disk is activated.",
     **show(_custom("…"), bad='disk-custom: "--max-buffers=8000"', good='net-custom: "--max-buffers=8000"'),
 )
 def drbd_custom_section(context: Context) -> Iterator[Hit]:
@@ -299,8 +296,7 @@ def drbd_custom_section(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP158", _CUSTOM_SOURCE)(
-    summary="disk-custom or net-custom gives an option a value that drbdsetup refuses, or twice, or has a word that"
-    " belongs to no option.",
+    summary="disk-custom or net-custom has an option twice, a value that drbdsetup refuses, or a word of no option.",
     rationale="Ganeti stores any text. drbdsetup refuses the whole command: no disk can be activated. Of an option"
     " that stands twice, nobody sees which one counts. A timeout (tenths of a second) must be below ping-int and"
     " connect-int (seconds), or DRBD gives a connection up before it has asked.",

@@ -49,9 +49,7 @@ _TEXT_FORMS: Final[dict[Path, Form]] = {
     ("hvparams", "lxc", "devices"): Form(
         r"([abc] ([0-9]+|\*):([0-9]+|\*) [rwm]{1,3})?", "devices such as c 1:3 rw, with commas between them", ","
     ),
-    ("hvparams", "lxc", "extra_config"): Form(
-        r"([a-z][\w.]*+ *+=.*+)?", "lines KEY=VALUE, with commas between them", ","
-    ),
+    ("hvparams", "lxc", "extra_config"): Form(r"([a-z][\w.]*+ *+=.*+)?", "lines KEY=VALUE, commas between them", ","),
     ("hvparams", "lxc", "extra_cgroups"): Form("[a-z_.]*", "names such as hugetlb, with commas between them", ","),
 }
 _NOTHING: Final = frozenset(

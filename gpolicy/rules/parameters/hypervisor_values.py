@@ -128,8 +128,7 @@ def _split(text: str, version: str) -> tuple[list[str], str]:
 
 
 @warning("GP179", _SOURCE, When.MORE_WITH_STATE)(
-    summary="cpu_mask names CPUs that no node has, less than half of them, or one mask for each of several virtual"
-    " CPUs.",
+    summary="cpu_mask names CPUs that no node has, less than half of them, or one mask for each virtual CPU.",
     rationale="CPUs count from 0. An instance that is to run on a CPU that its node does not have does not start."
     " As a default of the cluster, a few CPUs are shared by the instances of a whole node. Masks with colons"
     " between them are one for each virtual CPU: an instance with more or fewer does not start.",
@@ -208,8 +207,7 @@ def kvm_topology(context: Context) -> Iterator[Hit]:
 
 @warning("GP188", f"{_SOURCE}; qemu(1), -drive if=ide", When.MORE_WITH_STATE)(
     summary="A size allows more disks than the type of disks of KVM can have.",
-    rationale="QEMU's machines have two IDE channels with two devices each. An instance with more disks does not"
-    " start.",
+    rationale="QEMU's machines have two IDE channels of two devices. An instance with more disks does not start.",
     **show(_IDE.replace("disk-count: 1,", "disk-count: …,"), bad="6", good="1"),
 )
 def disks_beyond_bus(context: Context) -> Iterator[Hit]:
@@ -304,8 +302,7 @@ def _magnitude(digits: str) -> tuple[int, str]:
 
 
 @warning("GP174", REFUSALS)(
-    summary="The address of VNC or SPICE consoles is neither an IP address nor the name of an interface, or that of"
-    " one node.",
+    summary="The address of VNC or SPICE consoles is no IP address and no interface, or that of one node.",
     rationale="Ganeti takes whatever is not an IP address (or, for VNC, an absolute path) for the name of a"
     " network interface, and refuses the command unless every node has it. It looks up no host name and accepts no"
     " port. KVM listens on the address itself, so only the node that has it starts an instance.",

@@ -123,8 +123,7 @@ def _is_checked(context: Context, item: _Mismatch) -> bool:
 
 @error("GP170", REFUSALS, When.MORE_WITH_STATE, stays=REFUSED)(
     summary="Two parameters of KVM contradict each other.",
-    rationale="Each parameter is valid alone, but Ganeti refuses a command with both. gpolicy knows values that"
-    " the policy leaves out only with `--state`.",
+    rationale="Ganeti refuses a command with both. What the policy leaves out gpolicy knows only with `--state`.",
     **show(f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: …}}\n", bad="writeback", good="none"),
 )
 def hypervisor_parameters_contradict(context: Context) -> Iterator[Hit]:

@@ -32,8 +32,7 @@ _PATHS: Final[tuple[Path, ...]] = (("ndparams", "oob_program"), HELPER)
 
 @error("GP161", "IEEE 802; Ganeti 3.0 does not check it")(
     summary="mac_prefix makes multicast addresses.",
-    rationale="The lowest bit of the first octet marks a multicast address, which no interface can have. Ganeti"
-    " does not check this, and new instances have no network.",
+    rationale="The lowest bit of its first octet marks a multicast address: new instances have no network.",
     **show(f'{CLUSTER}mac_prefix: "…"\n', bad="ab:00:00", good="aa:00:00"),
 )
 def mac_prefix_multicast(context: Context) -> Iterator[Hit]:
@@ -87,8 +86,7 @@ def vlan_form(context: Context) -> Iterator[Hit]:
 
 @warning("GP168", "gnt-instance(8), vlan; Ganeti 3.0.2, how it starts instances", When.MORE_WITH_STATE)(
     summary="vlan is set, but network interfaces are not of mode openvswitch.",
-    rationale="Only Open vSwitch reads vlan. With mode bridged or routed the interface is in no VLAN: instances"
-    " reach a network that they should not, or none.",
+    rationale="Only Open vSwitch reads vlan. Else the interface is in no VLAN: it reaches a wrong network, or none.",
     bad=f'{CLUSTER}nicparams: {{mode: bridged, link: br0, vlan: "100"}}\n',
     good=f'{CLUSTER}nicparams: {{mode: openvswitch, link: switch1, vlan: "100"}}\n',
 )
@@ -178,8 +176,7 @@ def link_is_card(context: Context) -> Iterator[Hit]:
 
 @warning("GP190", "gnt-instance(8), link; gnt-node(8), ovs_name", When.MORE_WITH_STATE | When.WHOLE)(
     summary="Network interfaces are to use an Open vSwitch bridge that no node is told to have.",
-    rationale="With mode openvswitch the link names the bridge. The policy says by ovs_name which bridges nodes"
-    " get, and the link is none of them.",
+    rationale="With mode openvswitch the link names the bridge. ovs_name says which nodes get: it is none of them.",
     **show(f"{CLUSTER}nicparams: {{mode: openvswitch, link: …}}\n{_SWITCH}", bad="br0", good="switch1"),
 )
 def link_is_no_switch(context: Context) -> Iterator[Hit]:
@@ -262,8 +259,7 @@ def ovs_parameter_ignored(context: Context) -> Iterator[Hit]:
 
 @information("GP144", _OVS_SOURCE)(
     summary="Open vSwitch is turned on, but only nodes that are added later get the bridge.",
-    rationale="Ganeti creates the bridge while it adds a node, and reads the parameter at no other time. On"
-    " existing nodes you have to create the bridge yourself.",
+    rationale="Ganeti creates the bridge only while it adds a node. On existing nodes you have to create it yourself.",
     **show(f"{CLUSTER}ndparams: {{ovs: …}}\n", bad="true, ovs_link: eth1", good="false"),
 )
 def ovs_on_node_add(context: Context) -> Iterator[Hit]:

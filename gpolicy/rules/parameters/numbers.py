@@ -200,8 +200,7 @@ def ratio_below_one(context: Context, least: float) -> Iterator[Hit]:
 
 @information("GP115", "Resource model, Instance policies")(
     summary="vcpu-ratio or spindle-ratio is so high that it limits nothing.",
-    rationale="Ganeti has no other way to switch the limit off than a huge number, such as 999 or 10000. Other"
-    " high ratios are most likely mistyped (GP152).",
+    rationale="Ganeti's limit is switched off by a huge number, such as 999. Other high ratios are mistyped (GP152).",
     **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="9999", good="4"),
 )
 def ratio_without_limit(context: Context) -> Iterator[Hit]:

@@ -95,8 +95,7 @@ def state_without_effect(context: Context) -> Iterator[Hit]:
 
 @information("GP150", f"{_HV_SOURCE}; gpolicy", When.MORE_WITH_STATE)(
     summary="hv_state is about a hypervisor that is not the first, or disk_state about another volume group.",
-    rationale="Capacity is counted with the figures of the first hypervisor and of the cluster's own volume group"
-    " (volume_group_name). Nothing reads the other figures.",
+    rationale="Only the figures of the first hypervisor and of the cluster's volume group (volume_group_name) count.",
     bad=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
     good=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
 )

@@ -157,9 +157,8 @@ def _looks_as(name: str) -> str:
 
 @warning("GP111", "Ganeti 3.0, run", When.MORE_WITH_STATE)(
     summary="Disks are to be accessed from userspace, but KVM is not enabled, or others are as well.",
-    rationale="Only KVM can access a disk from userspace. Ganeti refuses the command for the cluster if an"
-    " instance of another hypervisor has such a disk. It accepts the command for a group, and the instance then"
-    " fails at its next start.",
+    rationale="Only KVM can access a disk from userspace. Ganeti refuses the command for the cluster if an instance of"
+    " another hypervisor has such a disk. For a group it does not, and the instance fails at its next start.",
     bad=f"{CLUSTER}enabled_hypervisors: [xen-pvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
     good=f"{CLUSTER}enabled_hypervisors: [kvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
     unless_declared=(ENABLED_HYPERVISORS,),
@@ -179,8 +178,7 @@ def userspace_without_kvm(context: Context) -> Iterator[Hit]:
 
 @error("GP126", "Ganeti 3.0, run", When.STATE)(
     summary="Disks are to be accessed from userspace, but an instance that does not use KVM has such a disk.",
-    rationale="Ganeti refuses the command for the cluster. It accepts the command for a group, and the instance"
-    " then fails at its next start.",
+    rationale="Ganeti refuses the command for the cluster. For a group it does not, but the next start fails.",
     **show(f"{GROUP}diskparams:\n  rbd: {{access: …}}\n", bad="userspace", good="kernelspace"),
 )
 def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
@@ -244,8 +242,7 @@ def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
 
 @information("GP129", "Partitioned Ganeti, Disk")(
     summary="Stripes are set, but exclusive storage is on.",
-    rationale="With exclusive storage a disk takes whole physical volumes and is striped over all of them,"
-    " whatever the parameter says.",
+    rationale="With exclusive storage a disk is striped over all of its physical volumes, whatever the parameter says.",
     bad=f"{GROUP}ndparams: {{exclusive_storage: true}}\nipolicy: {{disk-templates: [plain], vcpu-ratio: 1}}\n"
     "diskparams:\n  plain: {stripes: 2}\n",
     good=f"{GROUP}ndparams: {{exclusive_storage: true}}\nipolicy: {{disk-templates: [plain], vcpu-ratio: 1}}\n",
@@ -274,8 +271,7 @@ def meta_stripes(context: Context) -> Iterator[Hit]:
 
 @warning("GP131", f"{_SOURCE}; rbd(8), gluster(8); Ganeti 3.0 does not check it")(
     summary="A pool, server or volume of shared storage has an impossible name.",
-    rationale="Ganeti stores any text and reads it each time a disk is opened. With a wrong name existing disks"
-    " can no longer be opened.",
+    rationale="Ganeti stores any text and reads it when it opens a disk. With a wrong name it opens no existing disk.",
     bad=f"{CLUSTER}diskparams:\n  gluster: {{host: 'gluster://storage:24007'}}\n",
     good=f"{CLUSTER}diskparams:\n  gluster: {{host: storage.example.org, port: 24007}}\n",
 )

@@ -112,8 +112,7 @@ def access_inherit(context: Context) -> Iterator[Hit]:
 
 @error("GP102", "Ganeti 3.0, its option parsers and opcodes", stays=NO_PLAN)(
     summary="Ganeti's commands cannot store a value as it is written.",
-    rationale="Ganeti would refuse the command or store another value, so the cluster could never become what the"
-    " policy says.",
+    rationale="Ganeti would refuse the command or store another value: the cluster never becomes what the policy says.",
     **show(f"{CLUSTER}mac_prefix: …\n", bad="AA-00", good='"aa:00:01"'),
     fix="Writes a mac_prefix in lower case and with colons.",
 )
@@ -170,8 +169,7 @@ def count_below_one(context: Context) -> Iterator[Hit]:
 
 @information("GP116", "Ganeti 3.0, run: an equal value of a group is stored and stays")(
     summary="A group sets the same value as the cluster.",
-    rationale="The value is an override: when the cluster's value changes, the group keeps its own. That may be"
-    " intended; `inherit` follows the cluster.",
+    rationale="When the cluster's value changes, the group keeps its own. That may be intended; else write `inherit`.",
     **show(f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="4", good="inherit"),
     better=((Same.PLACE, ("GP406",)),),
 )
@@ -271,8 +269,7 @@ def _in_userspace(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP117", "Ganeti 3.0, its constants; gnt-instance(8); the register of IANA", When.MORE_WITH_STATE)(
-    summary="A TCP port of the nodes, or of storage, is one that something else uses there, or the usual one with a"
-    " slip.",
+    summary="A TCP port of the nodes, or of storage, is used by something else there, or the usual one with a slip.",
     rationale="Ganeti's daemons listen on 1811 (noded), 1814 (confd), 1815 (mond) and 5080 (RAPI). It gives the ports"
     " 11000 to 14999 to DRBD disks and consoles as they come, so a migration on such a port fails when it is given"
     " away. Other services have ports by custom, and those of the system all below 1024. Ganeti checks none of this.",

@@ -108,8 +108,7 @@ def spec_max_above_ceiling(context: Context) -> Iterator[Hit]:
 
 @warning("GP220", f"{SIZES}; Ganeti 3.0 does not check it")(
     summary="The minimum memory, CPU count or disk count of a size is 0.",
-    rationale="Every instance has memory and a CPU, and disks where the template diskless is not allowed, so the"
-    " bound excludes nothing. Ganeti accepts it silently.",
+    rationale="Every instance has memory, a CPU, and disks where diskless is not allowed: the bound excludes nothing.",
     **bad_specs(spec("small", "0 12G", "1 3", "10G 90G")),
 )
 def spec_min_zero(context: Context) -> Iterator[Hit]:
@@ -142,9 +141,8 @@ def spec_without_disks(context: Context) -> Iterator[Hit]:
 
 @warning("GP224")(
     summary="A bound of a size has far too little or too much memory for its CPUs.",
-    rationale="No system runs in so little memory for each CPU, and none has so much. If the smallest and the"
-    " largest instance of one size differ a thousandfold in it, most likely a unit of one of them is wrong: a"
-    " number without a unit is in MiB.",
+    rationale="No system runs in so little memory for each CPU, and none has so much. If the smallest and the largest"
+    " instance of a size differ a thousandfold in it, most likely a unit is wrong: a bare number is in MiB.",
     bad=group_with(spec("large", "64 64G", "16 16", "100G 1T")),
     good=group_with(LARGE),
     parameters=(
@@ -226,8 +224,7 @@ def _std(context: Context) -> dict[str, Leaf]:
 
 @warning("GP216", f"{SIZES}; hspace of Ganeti 3.0", When.MORE_WITH_STATE | When.WHOLE)(
     summary="The cluster's std lies in no size of any group.",
-    rationale="hspace counts with std, but Ganeti compares it with the cluster's sizes only. If every group has"
-    " its own sizes and none takes std, hspace counts 0.",
+    rationale="If no group takes std, hspace counts 0: Ganeti compares std with the cluster's sizes only.",
     **show(f"{_GROUP}…", bad=bounds("16G 64G", "4 16", "100G 1T"), good=bounds("1G 64G", "1 16", "10G 1T")),
 )
 def std_fits_no_group(context: Context) -> Iterator[Hit]:

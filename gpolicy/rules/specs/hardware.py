@@ -87,9 +87,7 @@ def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
     " suggestions are compared with the promise: if it is too large, they find no mistake.",
     **show(_GROUP.replace("memory: 64G", "memory: …"), bad="64T", good="64G"),
     parameters=(
-        RuleParameter(
-            "least", 512, "Report less memory for each CPU, in MiB; below 16G of memory and 16 CPUs a fifth.", least=0
-        ),
+        RuleParameter("least", 512, "Report less memory for each CPU (MiB); below 16G and 16 CPUs a fifth.", least=0),
         RuleParameter("most", 256 * 1024, "Report more memory for each CPU, in MiB.", least=1, most=1024**3),
     ),
     explains=5,

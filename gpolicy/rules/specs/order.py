@@ -145,8 +145,7 @@ def spec_not_countable(context: Context) -> Iterator[Hit]:
 @warning("GP230", SIZES)(
     summary="One bound of a size does not go with the others: it is far below that of a smaller size, or the size"
     " reaches much further in one parameter than all other sizes.",
-    rationale="Most likely a digit is lost. A size that begins too low takes instances that are meant for another"
-    " one, and capacity counts its shrunken sizes.",
+    rationale="Most likely a digit is lost. A size that begins too low takes instances that are meant for another.",
     bad=group_with(spec("large", "1G 64G", "8 16", "200G 1T"), spec("small", "4G 12G", "1 4", "10G 100G")),
     good=group_with(spec("large", "16G 64G", "8 16", "200G 1T"), spec("small", "4G 12G", "1 4", "10G 100G")),
 )

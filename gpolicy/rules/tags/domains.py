@@ -111,11 +111,12 @@ def unread_places(context: Context) -> list[str]:
 
 
 def in_two(context: Context, names: Collection[str], hint: str = "") -> Iterator[Hit]:
-    """Yield nodes with two tags of one of these domains, at the place of the last of the tags."""
+    """Yield nodes with two tags of one of these domains, at the place of the last of the tags, or of the new one."""
     reported = set[tuple[str, Span]]()
     for name in names:
         for node in context.tagged_by_domain.get(name, ()):
-            found = sorted(node.of(name))
+            live = context.observed.nodes.get(node.name)
+            found = sorted(node.of(name), key=lambda tag: (live is None or tag not in live.tags, tag))
             declared = [place for tag in found if (place := node.tags[tag]) is not None]
             if len(found) > 1 and declared and declared[-1] not in reported:
                 reported.add(declared[-1])
@@ -155,8 +156,9 @@ def without_tag(context: Context, tag: Tag) -> Fix | None:
 
 
 def known_node_tags(context: Context) -> set[str]:
-    """Return all tags that a node set declares or a node of the cluster has."""
-    return {*declared_node_tags(context), *(tag for node in context.observed.nodes.values() for tag in node.tags)}
+    """Return all tags that a node set declares, or that a node of the cluster keeps under the policy."""
+    nodes = (node for group in context.tagged_nodes.values() for node in group)
+    return {*declared_node_tags(context), *(tag for node in nodes for tag in node.tags)}
 
 
 def exceptions(context: Context) -> list[Tag]:
@@ -286,8 +288,7 @@ def _written_twice(tags: list[Tag]) -> Iterator[Hit]:
 
 
 @warning("GP529", f"{LOCATION}; Ganeti 3.0, htools:iextags", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="An exclusion or a desired location is about no tag of an instance, but almost about one in use, or"
-    " replaces one in use.",
+    summary="An exclusion or desired location fits no tag of an instance, but almost does, or replaces one in use.",
     rationale="htools compares letter by letter. With a misspelt word nothing is kept apart, and no tool reports"
     " it. gpolicy looks at the tags of the cluster's instances, and of those that tests simulate.",
     **show(_TAGGED.replace("[service]", "[…]"), bad="sevrice", good="service"),
@@ -343,12 +344,9 @@ def _dropped(context: Context, family: str, used: set[str]) -> str:
 
 @warning("GP524", "Ganeti 3.0, htools:iextags and htools:desiredlocation, run")(
     summary="A raw prefix of an exclusion or a desired location is so short that unrelated tags start with it.",
-    rationale="htools compares the first characters only: `raw: s` matches service:dns, but also ssd or staging,"
-    " and separates instances that have nothing in common.",
+    rationale="htools compares the first characters only: `raw: s` matches service:dns, but also ssd or staging.",
     **show("gpolicy: v1\nkind: TagRules\nexclusion: […]\n", bad="{raw: s}", good='{raw: "s:"}'),
-    parameters=(
-        RuleParameter("letters", 3, "Report a raw prefix without a colon that is shorter than this.", least=1),
-    ),
+    parameters=(RuleParameter("letters", 3, "Report a raw prefix without a colon, shorter than this.", least=1),),
 )
 def raw_prefix_short(context: Context, letters: float) -> Iterator[Hit]:
     for tag in context.tags:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.rule import Hit, error, hit, see, warning
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import REFUSED, Span, copied
 from gpolicy.ganeti.parameter import Level
@@ -18,6 +18,7 @@ from gpolicy.ganeti.vocabulary import TAG_FAMILIES
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix
+from gpolicy.printable import some
 from gpolicy.rules.shared import CLUSTER, GROUP, show
 from gpolicy.rules.tags.domains import LOCATION, begins_of, cluster_tags, sides, suffixes, without_prefix, without_tag
 
@@ -52,8 +53,7 @@ def tag_grammar(context: Context) -> Iterator[Hit]:
 
 @warning("GP502", f"{LOCATION}; htools of Ganeti 2.15 to 3.1")(
     summary="A tag looks like an htools tag, but no tool reads it.",
-    rationale="htools silently ignores a misspelt family and a misspelt or missing htools: prefix, so the rule"
-    " does not exist.",
+    rationale="htools silently ignores a misspelt family or a misspelt or missing htools: prefix: there is no rule.",
     **show(cluster_tags('"…"'), bad="htools:nlocations:rack", good="htools:nlocation:rack"),
     fix="Writes the family that was meant, if only one is close.",
 )
@@ -145,9 +145,8 @@ def _covers(prefix: str, tag: str) -> bool:
 
 @warning("GP509", f"{LOCATION}; htools, harep and hsqueeze of Ganeti 2.15 to 3.1")(
     summary="A tag is on an object where its tool does not read it.",
-    rationale="htools reads its rules from the cluster's tags only, htools:standby: and the tags of failure and"
-    " migration domains from nodes, and autorepair from cluster, groups and instances. Elsewhere the tag has no"
-    " effect.",
+    rationale="htools reads its rules from the cluster only, htools:standby: and tags of failure and migration domains"
+    " from nodes, and autorepair from cluster, groups and instances. Elsewhere the tag has no effect.",
     bad=f'{GROUP}tags: ["htools:nlocation:rack"]\n',
     good=cluster_tags('"htools:nlocation:rack"'),
 )
@@ -193,8 +192,7 @@ def autorepair_unknown(context: Context) -> Iterator[Hit]:
 
 @warning("GP511", f"{LOCATION}; htools of Ganeti 2.15 and 2.16")(
     summary="The cluster's Ganeti release does not read a family of tags yet.",
-    rationale="Location tags count in the metric from 2.16 on, and desired locations exist from 2.16 on. Before,"
-    " such tags have no effect.",
+    rationale="Location tags count, and desired locations exist, from 2.16 on. Before, such tags have no effect.",
     **show(f'{CLUSTER}ganeti_version: "…"\ntags: ["htools:nlocation:rack"]\n', bad="2.15", good="2.16"),
 )
 def tag_not_in_version(context: Context) -> Iterator[Hit]:
@@ -214,9 +212,8 @@ def _alike(word: str, known: str) -> bool:
 
 @warning("GP506", "htools of Ganeti 2.15 to 3.1; Improving location awareness of Ganeti")(
     summary="An iextags or desiredlocation tag has no closing colon.",
-    rationale="htools compares these two families with the start of instance tags: `service` also matches the tags"
-    " services and service-level:x. With a closing colon it matches service:… only. (nlocation and migration need"
-    " no colon.)",
+    rationale="htools compares both families with the start of instance tags: `service` also matches services and"
+    " service-level:x. With a closing colon it matches service:… only. (nlocation and migration need none.)",
     **show(cluster_tags("…"), bad='"htools:iextags:service"', good='"htools:iextags:service:"'),
 )
 def tag_raw_prefix(context: Context) -> Iterator[Hit]:
@@ -230,8 +227,7 @@ def tag_raw_prefix(context: Context) -> Iterator[Hit]:
 
 @error("GP512")(
     summary="An entry of a TagRules document starts with htools:.",
-    rationale="gpolicy puts the prefix before each entry: the tag would be htools:iextags:htools:iextags:x:, which"
-    " matches nothing.",
+    rationale="gpolicy puts the prefix before it: the tag htools:iextags:htools:iextags:x: matches nothing.",
     **show("gpolicy: v1\nkind: TagRules\nexclusion: […]\n", bad='"htools:iextags:service"', good="service"),
     fix="Removes the prefix, if the entry is a plain word.",
 )
@@ -247,9 +243,8 @@ def tag_rule_with_prefix(context: Context) -> Iterator[Hit]:
 
 @warning("GP513", f"{LOCATION}; htools of Ganeti 2.15 to 3.1")(
     summary="An nlocation or migration tag has a closing colon, or another rule has two.",
-    rationale="htools adds the colon itself: htools:nlocation:rack: matches node tags rack::…, which hardly any"
-    " node has. (iextags and desiredlocation need one closing colon, which gpolicy adds to the"
-    " entries of a TagRules document.)",
+    rationale="htools adds the colon itself: htools:nlocation:rack: matches node tags rack::…, which hardly any node"
+    " has. (iextags and desiredlocation need one, which gpolicy adds to the entries of TagRules.)",
     **show(cluster_tags("…"), bad='"htools:nlocation:rack:"', good='"htools:nlocation:rack"'),
     fix="Removes the colon.",
 )
@@ -285,7 +280,7 @@ def tag_prefix_covered(context: Context) -> Iterator[Hit]:
             yield hit(tag.label, message, tag.span, hint, see(wider.span, "the wider one"))
 
 
-@warning("GP515")(
+@warning("GP515", when=When.MORE_WITH_STATE)(
     summary="An owned prefix has no closing colon, covers all rules of htools, or is owned twice.",
     rationale="gpolicy removes every undeclared tag that starts with the prefix: `rack` also owns the tags"
     " rackspace and rack-unit:7 of somebody else, and `htools:` the rules that nobody here declares.",
@@ -294,6 +289,7 @@ def tag_prefix_covered(context: Context) -> Iterator[Hit]:
 def owned_prefix_reach(context: Context) -> Iterator[Hit]:
     seen: dict[str, set[Level]] = {}
     first: dict[str, Span] = {}
+    kept, live = {tag.text for tag in context.tags}, context.observed.cluster.tags
     for rules in context.policy.tag_rules:
         for owned in rules.owns:
             prefix, levels = owned.value.prefix, owned.value.levels
@@ -306,5 +302,7 @@ def owned_prefix_reach(context: Context) -> Iterator[Hit]:
                 message = f"owning {prefix} removes every rule of htools that the policy does not declare"
                 yield hit("cluster", message, owned.span, "own families: iextags, nlocation, …")
             elif not prefix.endswith(":") and not is_of_tool(owned.value):
-                message = f"owning {prefix} removes every tag that starts with it, such as {prefix}x:…"
-                yield hit("cluster", message, owned.span, f'write "{prefix}:" with a colon')
+                gone = sorted(tag for tag in live - kept if Level.CLUSTER in levels and tag.startswith(prefix))
+                message = f"owning {prefix} removes every tag that starts with it, such as {(*gone, f'{prefix}x:…')[0]}"
+                keep = f", and declare {some(gone, 3)} if that is to stay" if gone else ""
+                yield hit("cluster", message, owned.span, f'write "{prefix}:" with a colon{keep}')

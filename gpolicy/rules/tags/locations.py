@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.vocabulary import TAG_FAMILIES
+from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.node_patterns import unlikely
 from gpolicy.printable import listed, named
 from gpolicy.rules.shared import GROUP, show, unknown_in_sets
@@ -29,6 +31,7 @@ from gpolicy.rules.tags.domains import (
     domains_of_nodes,
     has_mirrors,
     in_two,
+    known_node_tags,
     misspelt_domains,
     observed,
     suffixes,
@@ -63,8 +66,10 @@ def desired_location_without_domain(context: Context) -> Iterator[Hit]:
         begins = (f"{domain}:" for domain in domains)
         if not any(begin.startswith(tag.suffix) or tag.suffix.startswith(begin) for begin in begins):
             name = tag.suffix.rstrip(":")
-            message = f"node tags {name}:… belong to no failure domain"
-            yield hit(tag.label, message, tag.span, f"declare the failure domain {name!r}")
+            message, hint = f"node tags {name}:… belong to no failure domain", f"declare the failure domain {name!r}"
+            if domains and not any(text.startswith(f"{name}:") for text in known_node_tags(context)):
+                hint = did_you_mean_one_of(name, "failure domains", domains)
+            yield hit(tag.label, message, tag.span, hint)
 
 
 @warning("GP519", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE | When.WHOLE)(
@@ -100,10 +105,16 @@ def failure_domain_undivided(context: Context) -> Iterator[Hit]:
         undivided = several and len(found) == 1 and frozenset() not in found
         if undivided and (len(values[domain]) == 1 or _places_mirrors(context, group)):
             key = domain, ", ".join(sorted(nodes[0].of(domain)))
-            shared.setdefault(key, (_place(nodes, domain, tag), []))[1].append(group)
+            own, words = (_place((node,), domain, tag) for node in nodes), _words(key[1])
+            copy = next((item for item in own if domain in _words(item[0]) and not words <= _words(item[0])), None)
+            shared.setdefault(key, (copy or _place(nodes, domain, tag), []))[1].append(group)
     for (_, tags), ((label, span), undivided_groups) in shared.items():
         message = f"all nodes of {named('group', undivided_groups)} have {tags}: none can be avoided"
         yield hit(label, message, span, "tag the nodes by what they really share, or remove the domain")
+
+
+def _words(text: str) -> set[str]:
+    return set(re.split("[^a-z0-9]", text.lower()))
 
 
 def _places_mirrors(context: Context, name: str) -> bool:
@@ -112,8 +123,7 @@ def _places_mirrors(context: Context, name: str) -> bool:
 
 
 @warning("GP520", f"{LOCATION}, Failure tags and Migration tags", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="Some nodes of a group are in a failure or migration domain, others are in none; or a node loses its"
-    " place in a failure domain.",
+    summary="Some nodes of a group have no tag of a domain that others have, or a node loses its failure domain.",
     rationale="A node without a tag of a failure domain shares nothing with the others, so htools prefers it for"
     " redundant instances; one without a tag of a migration domain takes nothing from those that have one. Most"
     " likely the tag was forgotten. (Of a migration domain without exceptions only upgraded nodes need a tag.)",
@@ -196,8 +206,7 @@ def _is_in_now(context: Context, node: str, domain: str) -> bool:
 
 @information("GP521", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE)(
     summary="A node has two tags of the same failure domain.",
-    rationale="The node shares both domains with others. That is right for a node on two power feeds. (If the"
-    " domain is called after a place, it is GP528.)",
+    rationale="The node shares both with others. That is right for two power feeds. (Of a place it is GP528.)",
     bad=_DIVIDED.replace("rack", "power") + _rack("n1", "power:3"),
     good=_DIVIDED.replace("rack", "power"),
 )
@@ -219,10 +228,8 @@ def node_in_two_places(context: Context) -> Iterator[Hit]:
 
 
 @warning("GP532", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="Nodes have tags of several racks, rooms or other places, and the policy owns failure domains, but"
-    " declares none.",
-    rationale="Without a failure domain htools reads none of these tags. What is owned and not declared is removed:"
-    " a plan takes the failure domains from the cluster.",
+    summary="Nodes have tags of several places, such as racks, and the policy owns failure domains but declares none.",
+    rationale="htools reads no tag without a failure domain, and a plan removes what is owned and not declared.",
     **show(_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]…"), bad="", good="\nfailure_domains: [rack]"),
 )
 def places_without_domain(context: Context) -> Iterator[Hit]:
@@ -289,8 +296,7 @@ def owned_prefix_idle(context: Context) -> Iterator[Hit]:
 
 @information("GP531", when=When.MORE_WITH_STATE | When.WHOLE)(
     summary="Tags of one domain of nodes are owned, those of another are not.",
-    rationale="Tags that you remove from the policy stay on the cluster if nobody owns them. That is right where"
-    " something else sets them as well, such as an upgrade.",
+    rationale="Tags removed from the policy stay if nobody owns them: right where something else sets them as well.",
     bad=OWNING.replace("[rack]", "[rack, room]") + f'{LEFT_NODE}["rack:a", "room:1"]\n',
     good=f'{OWNING}{LEFT_NODE}["rack:a"]\n',
 )

@@ -11,6 +11,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
+from gpolicy.findings import Related
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import Guesses, is_one_slip
 from gpolicy.printable import some
@@ -67,17 +68,29 @@ def allowmigration_form(context: Context) -> Iterator[Hit]:
 
 @warning("GP505", _SOURCE, When.MORE_WITH_STATE | When.WHOLE)(
     summary="An allowmigration rule is about a tag outside all migration domains of the policy.",
-    rationale="Tags of nodes restrict migration only if a migration domain covers them. Without one there is"
-    " nothing to allow, and the rule has no effect.",
+    rationale="Tags of nodes restrict migration only if a migration domain covers them: there is nothing to allow.",
     **show(_rules(_UP).replace("  domains: [hv]\n", "…"), bad="", good="  domains: [hv]\n"),
+    explains=14,
 )
 def allowmigration_without_domain(context: Context) -> Iterator[Hit]:
+    having = {text.partition(":")[2]: text for text in sorted(known_node_tags(context), reverse=True)}
+    for tag, outside in context.once(_outside_domains).items():
+        domain = outside[0].partition(":")[0]
+        meant = [having[side] for side in outside if side in having]
+        hint = f"declare the domain {domain!r} (TagRules: migration.domains)"
+        hint = f"Did you mean {' and '.join(meant)}, which nodes have?" if meant else hint
+        message = f"{' and '.join(map(repr, outside))} {'belong' if outside[1:] else 'belongs'} to no migration domain"
+        yield hit(tag.label, message, tag.span, hint, missing=f"migration domain {domain}")
+
+
+def _outside_domains(context: Context) -> dict[Tag, list[str]]:
+    """Return the exceptions with a tag outside all migration domains, each with these tags."""
     domains = suffixes(context.tags, "migration") | observed(context, "migration")
-    for tag in context.tags:
-        for side in sides(tag) if tag.family == "allowmigration" and len(sides(tag)) == 2 else ():
-            if domains.isdisjoint(begins_of(side)) and not (tag.typed and side.startswith(HTOOLS)):
-                hint = f"declare the domain {side.partition(':')[0]!r} (TagRules: migration.domains)"
-                yield hit(tag.label, f"{side!r} belongs to no migration domain", tag.span, hint)
+    found = {}
+    for tag in exceptions(context):
+        apart = (side for side in dict.fromkeys(sides(tag)) if not (tag.typed and side.startswith(HTOOLS)))
+        found[tag] = [side for side in apart if domains.isdisjoint(begins_of(side))]
+    return {tag: outside for tag, outside in found.items() if outside}
 
 
 @warning("GP516", _SOURCE)(
@@ -106,6 +119,7 @@ def allowmigration_pointless(context: Context) -> Iterator[Hit]:
     " cluster's state gpolicy reports this only if node sets declare tags of domains (for an exception: of its"
     " domain), tags under an owned prefix, or tags of places, such as racks, that no rule is about.",
     **show(_rules('{from: "hv:4", to: "hv:…"}') + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"), bad="6", good="5"),
+    explains=13,
 )
 def tag_without_node(context: Context) -> Iterator[Hit]:
     known = known_node_tags(context)
@@ -116,20 +130,25 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
     owned = {item.prefix.rstrip(":") for item in context.policy.owned if Level.NODE in item.levels}
     is_said = not used.isdisjoint(names) or not (owned & declared).issubset(names)  # which tags nodes are to have
     guess = Guesses()
-    places = unread_places(context)
+    places, misspelt = unread_places(context), misspelt_domains(context)
+    apart = {side.partition(":")[0] for outside in context.once(_outside_domains).values() for side in outside}
     for family in ("nlocation", "migration"):
         for domain, tag in domains(context, family).items():
             if tag is None or domain in used:
                 continue
             slips = (kind for kind in kinds if is_one_slip(domain, kind) or domain.startswith(f"{kind}:"))
-            close = guess(domain, kinds, cutoff=CLOSE) or next(slips, "")
+            wanted = min(apart, default="") if family == "migration" else ""  # what the exceptions are about
+            close = (wanted if wanted in kinds else "") or guess(domain, kinds, cutoff=CLOSE) or next(slips, "")
             others = places if family == "nlocation" else []
             if context.state is not None or close or is_said or others:
                 hint = f"tag the nodes {domain}:…{''.join(f', or name {name}, which they have' for name in others)}"
                 hint = f"Did you mean `{close}`?" if close else hint
-                if close and context.state is None and domain not in misspelt_domains(context):  # as GP522 says
+                if close not in ("", wanted) and context.state is None and domain not in misspelt:  # as GP522 says
                     hint = f"correct the domain, or the tags {close}:…"
-                yield hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint)
+                if ":" in domain and domain in known:
+                    hint = f"Did you mean `{domain.partition(':')[0]}`, what stands before the value of a tag?"
+                missing = f"migration domain {wanted}" if wanted and close == wanted else ""
+                yield hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint, missing=missing)
     migration = domains(context, "migration")
     for tag in exceptions(context):
         for side in dict.fromkeys(sides(tag)):
@@ -137,9 +156,9 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
             is_judged = context.state is not None or not covering.isdisjoint(declared)
             if covering and side not in known and is_judged:
                 hint = "tag the nodes, or remove the exception"
-                if guess(side, known, cutoff=0.6):
-                    alike = (text for text in known if not covering.isdisjoint(begins_of(text)))
-                    hint = f"nodes have {', '.join(nsmallest(8, alike))}"
+                alike = {text for text in known if not covering.isdisjoint(begins_of(text))}
+                if near := guess(side, alike - {*sides(tag)}, cutoff=0.6):
+                    hint = f"is {near} meant, or is the nodes' tag wrong? They have {some(nsmallest(8, alike), 8)}"
                 yield hit(tag.label, f"no node has the tag {side}", tag.span, hint)
 
 
@@ -175,9 +194,8 @@ def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
 
 @warning("GP530", _SOURCE, When.MORE_WITH_STATE)(
     summary="An exception allows migration only from a later version to an earlier one.",
-    rationale="A newer hypervisor takes over what an older one runs, and rarely the other way round. In an upgrade"
-    " instances leave the nodes of the old version, which this exception does not allow: most likely its two sides"
-    " are exchanged.",
+    rationale="A newer hypervisor takes over what an older one runs, rarely the other way round. In an upgrade"
+    " instances leave nodes of the old version, which this exception forbids: most likely its sides are exchanged.",
     **show(_rules("…"), bad='{from: "hv:5", to: "hv:4"}', good=_UP),
 )
 def migration_downwards(context: Context) -> Iterator[Hit]:
@@ -254,7 +272,8 @@ def domains_leave_none(context: Context) -> Iterator[Hit]:
             message += f" of a mirrored instance, by {names} together"
             places = (node.tags[tag] for node in alone for tag in sorted(node.tags) if node.tags[tag] is not None)
             label, span = next(places, None) or (group.label, group.span)
-            yield hit(label, message, span, "spread the tags so that they cross, or remove a domain")
+            related = tuple(Related(tag.span, "an exception from its tags") for tag in exceptions(context)[:3])
+            yield hit(label, message, span, "spread the tags so that they cross, or remove a domain", related)
 
 
 def _is_left_alone(
@@ -277,8 +296,7 @@ def _is_left_alone(
 
 @warning("GP527", f"{LOCATION}, Migration tags", When.MORE_WITH_STATE)(
     summary="A node has two tags of the same migration domain.",
-    rationale="Such a tag says what instances need of their node, such as the version of its hypervisor, of which"
-    " a node has one. A target must suit both tags.",
+    rationale="Such a tag is what a node has one of, such as a version. A target must suit both tags.",
     bad=_FOUR_NODES + _RULES + _RACKS + _set("n3, n4", "hv:4") + _set("n1, n2", "hv:4", "hv:5"),
     good=_FOUR_NODES + _RULES + _RACKS + _set("n1, n2, n3, n4", "hv:4"),
 )

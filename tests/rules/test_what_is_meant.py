@@ -1,0 +1,107 @@
+"""Slips in names and tags: one finding each, at the slip, and what is most likely meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpolicy.cluster.state import ClusterState
+from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, HARDWARE, SILVER
+from tests.rules.run_rules import check, cluster, with_resources
+from tests.rules.test_slips_between_documents import bad
+from tests.rules.test_with_cluster import tagged
+
+NODES = {f"node{number}.example.org": "gold" for number in (1, 2, 3)}
+STATE = cluster({"gold": {}}, NODES)
+LISTED = f"{GROUP}nodes: [{', '.join(NODES)}]\n"
+OWNS = 'gpolicy: v1\nkind: TagRules\nowns: [migration, allowmigration, {prefix: "hv:", "on": [node]}]\n'
+UP = "migration:\n  domains: [hv]\n  allow: [{from: 'hv:4', to: 'hv:5'}]\n---\n"
+
+
+def node_set(name: str, nodes: str, more: str) -> str:
+    return f"---\ngpolicy: v1\nkind: NodeSet\nname: {name}\nnodes: [{nodes}]\n{more}\n"
+
+
+VERSIONS = node_set("old", "n1, n2", "tags: ['hv:4']") + node_set("new", "n3, n4", "tags: ['hv:5']")
+FOUR = f"{GROUP}nodes: [n1, n2, n3, n4]\n"
+RATIO = (
+    "---\ngpolicy: v1\nkind: Rule\nname: ratio\nfor: {{kind: NodeGroup, tags: ['{}']}}\n"
+    "schema: {{properties: {{hardware.memory: {{minimum: {}}}}}}}\nmessage: enough memory\n"
+)
+
+SLIPS: dict[str, tuple[str, ClusterState | None, str, str]] = {
+    "a value without its domain": (OWNS + UP.replace("'hv:4'", "'4'") + FOUR + VERSIONS, None, "GP505", "hv:4"),
+    "another domain": (OWNS + UP.replace("[hv]", "[hypervisor]") + FOUR + VERSIONS, None, "GP517", "`hv`"),
+    "a number of a node that is to come": (
+        LISTED
+        + node_set("fast", "node2.example.org, node3.example.org, node4.example.org", "ndparams: {cpu_speed: 2}"),
+        STATE,
+        "GP701",
+        "add the node to the cluster first",
+    ),
+    "short names": (
+        LISTED + node_set("fast", "node1, node2", "ndparams: {cpu_speed: 2}"),
+        STATE,
+        "GP701",
+        "write the full names of nodes: node1.example.org",
+    ),
+    "a rename that is also a removal": (
+        GROUP + "renamed_from: silver\n---\n" + SILVER + "removed: true\n",
+        None,
+        "GP608",
+        "a rename needs no removal: remove this document",
+    ),
+    "another cluster": (CLUSTER.replace("c.example", "c.exmaple"), STATE, "GP705", "Did you mean `c.example.org`?"),
+    "a rule about another tag": (
+        f"{GROUP}tags: ['tier:gold']\n{HARDWARE}" + RATIO.format("tier=gold", 1024),
+        None,
+        "GP953",
+        "is tier:gold meant?",
+    ),
+    "a bound without a unit": (
+        f"{GROUP}tags: ['tier:gold']\n{HARDWARE}" + RATIO.format("tier:gold", 256),
+        None,
+        "GP955",
+        "write 262144 for 256G",
+    ),
+    "numbers of two digits": (
+        f"{GROUP}nodes: ['front[01-06].example.org']\n",
+        None,
+        "GP612",
+        "write front0[1-6].example.org",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_one_slip_is_one_finding(name: str, tmp_path: Path) -> None:
+    text, state, code, hint = SLIPS[name]
+    (found,) = bad(text, tmp_path, state)
+    assert (found.code, hint in found.hint) == (code, True), found.hint
+
+
+def test_tags_that_the_policy_takes_from_nodes_are_not_counted(tmp_path: Path) -> None:
+    state = tagged({"n1": "hv:4", "n2": "hv:4", "n3": "hv:5", "n4": "hv:5"})
+    assert bad(OWNS + UP + FOUR + VERSIONS, tmp_path, state) == []
+    found = bad(OWNS + UP + FOUR + VERSIONS.replace("['hv:5']", "['hv:6']"), tmp_path, state)
+    assert [item.message for item in found] == ["no node has the tag hv:5"]
+
+
+def test_a_group_name_inside_the_names_of_its_nodes_is_no_slip(tmp_path: Path) -> None:
+    text = f"{GROUP}nodes: ['xgold[1-4].example.org']\n---\n{SILVER}nodes: ['xsilver[1-4].example.org']\n"
+    assert bad(text, tmp_path) == []
+
+
+def test_the_test_of_a_renamed_group_is_told_its_new_name(tmp_path: Path) -> None:
+    test = "---\ngpolicy: v1\nkind: Test\ntests:\n  - {name: t, place: {group: silver, memory-size: 1G},"
+    test += " expect: {refused: false}}\n"
+    found = check(f"{GROUP}renamed_from: silver\n{test}", tmp_path, state=cluster({"silver": {}, "other": {}}))
+    assert ("GP811", "write gold") in [(item.code, item.hint) for item in found]
+
+
+def test_all_that_nodes_lack_of_one_promise_is_one_finding(tmp_path: Path) -> None:
+    state = cluster({"dedicated": {}, "gold": {}}, {"n1": "dedicated", "n2": "gold"})
+    text = f"{EXCLUSIVE}nodes: [n1, n2]\n{HARDWARE}"
+    found = bad(text, tmp_path, with_resources(state, memory_total=9999, cpu_total=2))
+    assert [item.code for item in found].count("GP725") == 1
