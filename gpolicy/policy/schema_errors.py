@@ -43,7 +43,7 @@ _ANYWHERE: Final = {
     **dict.fromkeys(("min_ispec", "max_ispec"), "sizes are written with min and max: ipolicy.minmax"),
     "std_ispec": "the standard instance is ipolicy.std, on the cluster",
     "mem_inst": "Ganeti does not accept mem_inst: it follows from the instances",
-    **dict.fromkeys(("minmax", "vcpu-ratio", "spindle-ratio", "disk-templates"), "it belongs in ipolicy"),
+    **dict.fromkeys(("std", "minmax", "vcpu-ratio", "spindle-ratio", "disk-templates"), "it belongs in ipolicy"),
 }
 _IN_KIND: Final = {
     ("NodeGroup", "std"): "std is set at the cluster only; a group has none of its own",
@@ -63,6 +63,7 @@ _IN_KIND: Final = {
 _BELOW: Final = {
     ("beparams", "memory"): "Ganeti sets minmem and maxmem by it: write these two",
     ("drbd", "stripes"): "of drbd it is data-stripes",
+    **dict.fromkeys((("ipolicy", "min"), ("ipolicy", "max")), "write `minmax:`, and below it `- min: …` and `max: …`"),
 }
 
 
@@ -205,6 +206,7 @@ class _Fault:
         meant = [branch for branch in context if branch.validator not in others]
         if deepest > len(pointer):
             meant = [branch for branch in context if len(branch.absolute_path) == deepest]
+            meant = [branch for branch in context if branch.validator == "additionalProperties"] or meant
         elif len(meant) != 1 or meant[0].validator in ("enum", "pattern"):
             yield self._wrong_value(place_name(pointer))
             return
@@ -234,7 +236,8 @@ class _Fault:
         if meant and not elsewhere:
             fix = edits.fix(f"write {meant}", edits.rename_key(document, (*pointer, key), meant))
         message = f"unknown key {_quote(key)} {where}"
-        missing = f"a key in {document.value_span(pointer)}" if above and pointer and not elsewhere else ""
+        is_one = (above and not elsewhere) or (parent, key) in _BELOW
+        missing = f"a key in {document.value_span(pointer)}" if is_one and pointer else ""
         return UNKNOWN_KEY.finding(message, document.key_span((*pointer, key)), hint=hint, fix=fix, missing=missing)
 
     @property
@@ -255,7 +258,7 @@ class _Fault:
 
     def _missing_hint(self, missing: list[str]) -> str:
         if self._pointer and self._pointer[-1] in ("min", "max"):
-            return "Ganeti replaces the whole list: all six parameters must stand in every min and max"
+            return "Ganeti replaces the whole list: write each size, with all six parameters in min and max"
         forms = {name: PATTERNS.get(self._known.get(name, {}).get("pattern", "")) for name in missing}
         keys = [f"`{name}:` with {form.expected}" if form else f"`{name}:`" for name, form in forms.items()]
         return f"add {listed(keys)}"

@@ -46,6 +46,13 @@ SPEC = "memory-size: 1G, cpu-count: 1, disk-size: 1G, disk-count: 1, nic-count: 
             "lacks spindle-use",
             "all six parameters",
         ),
+        (
+            f"ipolicy:\n  minmax:\n    - name: big\n      extends: large\n      max: {{{SPEC}}}\n",
+            (7, 7),
+            'unknown key "extends" in ipolicy.minmax[1]',
+            "known here: name, min, max",
+        ),
+        (f"ipolicy:\n  min: {{{SPEC}}}\n", (5, 3), 'unknown key "min" in ipolicy', "write `minmax:`, and below it"),
         ('tags: [a, "a b"]\n', (4, 11), 'tags[2] cannot be "a b": expected only the letters', ""),
         ("renamed_from: ''\n", (4, 15), "renamed_from is empty", "leave it out, or fill it"),
         ("nodes: [n1, n1]\n", (4, 13), 'names "n1" twice', ""),
