@@ -67,6 +67,11 @@ _BELOW: Final = {
 }
 
 
+_WORDS: Final = {"virtio": "paravirtual", "lvm": "plain", "ovs": "openvswitch", "vcpus": "cpu-count"} | dict.fromkeys(
+    ("memory", "mem", "maxmem"), "memory-size"
+)
+"""Words of other places, with the one that Ganeti has where this is a choice."""
+
 _MOST_FINDINGS = 200  # of one document; with more it is another sort of file
 _MOST_ERRORS = 1000  # of the validator; several may be one finding
 
@@ -270,6 +275,10 @@ class _Fault:
             return "write the value, or remove the item"
         choices = ["leave the key out (not managed)", "write the value"]
         choices += ["write `[]` for none"] if self._schema.get("type") == "array" else []
+        is_text = any(
+            item.get("type") == "string" and re.search(item.get("pattern", ""), "") for item in self._branches
+        )
+        choices += ['write `""` for none'] if is_text else []
         choices += ["write `inherit`"] if any(item.get("const") == "inherit" for item in self._branches) else []
         return f"{', '.join(choices[:-1])}, or {choices[-1]}"
 
@@ -326,10 +335,12 @@ class _Fault:
         if choices and isinstance(instance, int | float) and str(instance) in choices:
             return f'quote it: "{instance}"'
         choices += [str(schema["const"]) for schema in self._branches if "const" in schema]
-        if instance == "virtio" and "paravirtual" in choices:
-            return "Ganeti's word for it is paravirtual"
-        if isinstance(instance, dict) and "array" in types:
-            return "begin each item of the list with a dash: `- `"
+        if isinstance(instance, str) and _WORDS.get(instance) in choices:
+            return f"Ganeti's word for it is {_WORDS[instance]}"
+        if instance == "all" and last_key(self._pointer) == "cpu_mask":
+            return 'write "" for all CPUs, or those that are meant, as in 0-15'
+        if hint := self._shape_hint(types):
+            return hint
         is_number = isinstance(instance, str) and instance.isdigit() and pattern is None
         if is_number and self._document.written(self._pointer)[:1] in ('"', "'"):
             return "write the number without quotes"
@@ -337,6 +348,19 @@ class _Fault:
         if meant or pattern not in PATHS or not isinstance(instance, str) or "://" in instance:
             return meant
         return f"write {normpath(instance)}" if instance.startswith("/") else "write the whole path, starting with /"
+
+    def _shape_hint(self, types: list[str | None]) -> str:
+        """Return the hint for a list, a mapping or a text where something else is expected."""
+        match self._instance:
+            case list() as words if types == ["string"]:
+                return f'it is one text: is "{",".join(map(str, words))}" meant?'
+            case dict() if "array" in types:
+                return "begin each item of the list with a dash: `- `"
+            case dict() as entry if len(entry) == 1 and self._fits(word := ":".join(map(str, *entry.items()))):
+                return f"write {word} without the blank"
+            case str() as text if ":" in text and text.partition(":")[0] in self._known:
+                return f"write a blank after the colon: `{text.replace(':', ': ', 1)}`"
+        return ""
 
     @property
     def _choices(self) -> list[str]:

@@ -52,6 +52,21 @@ CASES: Final = {
         ),
         ["GP224"],
     ),
+    "a group that sets what it does not allow": (
+        (
+            f"{CLUSTER}enabled_disk_templates: [drbd, plain]\ndiskparams: {{drbd: {{c-max-rate: 90M}}}}\n"
+            f"{GROUP}ipolicy: {{disk-templates: [plain]}}\ndiskparams: {{drbd: {{c-max-rate: 80M}}}}\n"
+        ),
+        ["GP307"],
+    ),
+    "a total of CPUs that is not known": (
+        f"{CLUSTER}hv_state: {{kvm: {{cpu_total: 0}}}}\n{GROUP}nodes: [n1]\n{HARDWARE}",
+        [],
+    ),
+    "a rate without its unit, below the minimum": (
+        f"{CLUSTER}diskparams: {{drbd: {{dynamic-resync: true, c-min-rate: 4M, c-max-rate: 100}}}}\n",
+        ["GP121"],
+    ),
     "a pattern with a slip": (
         (
             f'{CLUSTER}{GROUP}nodes: ["n[1-4.example.org"]\n{HARDWARE}'

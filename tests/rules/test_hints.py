@@ -24,7 +24,7 @@ ADVICE = {
     *("GP005", "GP013", "GP021", "GP023", "GP024", "GP025", "GP027", "GP504", "GP505"),
     *("GP507", "GP604", "GP609", "GP815", "GP904", "GP905"),
     # a text, a name or a number that only its writer knows
-    *("GP103", "GP104", "GP109", "GP117", "GP121", "GP131", "GP140", "GP144", "GP146", "GP147"),
+    *("GP103", "GP104", "GP106", "GP107", "GP109", "GP117", "GP121", "GP131", "GP140", "GP144", "GP146", "GP147"),
     *("GP159", "GP160", "GP164", "GP165", "GP166", "GP171", "GP175", "GP186", "GP190"),
     *("GP501", "GP503", "GP516", "GP517", "GP524", "GP525", "GP601", "GP612", "GP726", "GP814"),
     *("GP817", "GP820", "GP822", "GP824", "GP826", "GP950", "GP951", "GP955"),
@@ -116,6 +116,18 @@ def test_what_cannot_be_done_literally_is_no_order(tmp_path: Path) -> None:
             "GP114",
             "is 6 meant? 1 uses the CPUs once, 4 four times over",
         ),
+        (
+            "diskparams: {drbd: {dynamic-resync: true, resync-rate: 200M}}",
+            "GP122",
+            "write c-max-rate: 200M instead, and remove resync-rate",
+        ),
+        (
+            "diskparams: {drbd: {c-min-rate: 4M, c-max-rate: 100}}",
+            "GP121",
+            "write c-max-rate with its unit: is 100M meant?",
+        ),
+        ("file_storage_dir: srv/disks", "GP145", "write /srv/disks"),
+        ("file_storage_dir: etc/disks", "GP145", "write a directory such as /srv/ganeti/file-storage"),
         ('hvparams: {kvm: {kvm_extra: "-cpu host"}}', "GP178", "write cpu_type: host instead, and remove -cpu host"),
         ('hvparams: {kvm: {kvm_extra: "-k de -no-hpet"}}', "GP178", "write keymap: de instead, and remove -k de"),
         ('hvparams: {kvm: {kvm_extra: "-no-acpi"}}', "GP178", "write acpi: false instead, and remove -no-acpi"),

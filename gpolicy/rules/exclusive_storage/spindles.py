@@ -216,7 +216,8 @@ def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
             if leaf is not None and exclusive is not None:
                 related = see(exclusive.span, "exclusive storage is on")
                 message = f"{leaf.path[1]} is ignored in {name_of(group)}"
-                yield hit(group, message, leaf.span, "remove it, if exclusive storage is meant", related)
+                hint = "remove it, if exclusive storage is meant: the volumes are the spindles (hardware.pv_count)"
+                yield hit(group, message, leaf.span, hint, related)
 
 
 @warning("GP414", _SPINDLES, When.MORE_WITH_STATE)(

@@ -97,7 +97,7 @@ def reserved_lvs_reach(context: Context) -> Iterator[Hit]:
         for index, pattern in enumerate(texts(leaf)):
             what, hint = _reach(pattern, _volume_groups(context, pattern))
             if what:
-                yield hit(declared, f"{pattern!r} {what}", leaf.at(index), hint)
+                yield hit(declared, f"{pattern!r} {what}", leaf.at(index), hint, missing=f"{what} in reserved_lvs")
 
 
 def _reach(pattern: str, groups: set[str]) -> tuple[str, str]:
