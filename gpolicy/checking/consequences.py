@@ -187,7 +187,8 @@ def is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
             case Same.LABEL:
                 is_said = any(hit.label == other.label for other in others)
             case Same.PLACE:
-                is_said = hit.finding.span in {other.finding.span for other in others} - {None}
+                pairs = [(hit.finding.span, other.finding.span) for other in others]
+                is_said = any(place and inner and inner.lies_within(place) for place, inner in pairs)
             case guard:
                 is_said = hit.guard == guard and others != []
         if is_said:

@@ -300,6 +300,13 @@ class Context:
             own = self._own_pairs.get(self.policy.cluster.label)
         return own or ()
 
+    def lost_pairs(self, declared: Declared) -> tuple[Pair, ...]:
+        """Return the sizes of a base or the cluster that the list that holds here replaces and does not name again."""
+        leaf = self.effective(declared, MINMAX)
+        above = (*leaf.overridden, self.cluster_leaf(MINMAX)) if leaf is not None else ()
+        other = next((item for item in above if item not in (None, leaf) and item.value is not INHERIT), None)
+        return tuple(pair for pair in pairs_of(other) if pair.name not in leaf.pair_names) if leaf and other else ()
+
     def minmax(self) -> Iterator[tuple[Declared, Leaf, tuple[Pair, ...]]]:
         """Yield every declared list of sizes with the object that declares it."""
         for declared, leaf in self.explicit_at(MINMAX):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.amounts import exact_size
+from gpolicy.ganeti.parameters import spec_distance
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.model import Leaf
 
@@ -65,6 +66,13 @@ class Pair:
         """Return which of the sizes of an instance, by parameter, lie outside of the pair."""
         return {name: size for name, size in sizes if not self.minimum[name] <= size <= self.maximum[name]}
 
+    def misfit(self, sizes: Iterable[tuple[str, int]]) -> str:
+        """Return in words which of the sizes of an instance lie outside of the pair, which is the nearest."""
+        bounds = {name: (amount(name, self.minimum[name]), amount(name, self.maximum[name])) for name in self.minimum}
+        outside = self.outside(sizes).items()
+        reasons = (f"{name} {amount(name, size)} is not in {' to '.join(bounds[name])}" for name, size in outside)
+        return f"the nearest is {self.title}, but {', '.join(reasons)}"
+
     def contains(self, other: Pair) -> bool:
         """Return whether every size of `other` is one of this pair."""
         return all(
@@ -93,6 +101,15 @@ def pairs_of(leaf: Leaf) -> tuple[Pair, ...]:
     values = cast(list[dict[str, Any]], leaf.value)
     names = leaf.pair_names
     return tuple(Pair(leaf, index, names[index], value["min"], value["max"]) for index, value in enumerate(values))
+
+
+def nearest(pairs: Sequence[Pair], sizes: Collection[tuple[str, int]]) -> Pair:
+    """Return the first of the pairs that the sizes of an instance, by parameter, are nearest to."""
+
+    def distance(pair: Pair) -> float:
+        return spec_distance((size, pair.minimum[name], pair.maximum[name]) for name, size in sizes)
+
+    return min(pairs, key=distance)
 
 
 def comparable(pairs: Iterable[Pair]) -> list[Pair]:

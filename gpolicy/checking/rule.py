@@ -39,7 +39,7 @@ class Hit:
 
 
 class Same(Enum):
-    """What the hits of two rules share that say the same; those of one label are found without the cluster."""
+    """What the hits of two rules share that say the same: a label (found without the cluster), or a place inside."""
 
     LABEL = "label"
     PLACE = "place"

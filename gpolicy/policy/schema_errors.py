@@ -44,7 +44,7 @@ _ANYWHERE: Final = {
     **dict.fromkeys(("min_ispec", "max_ispec"), "sizes are written with min and max: ipolicy.minmax"),
     "std_ispec": "the standard instance is ipolicy.std, on the cluster",
     "mem_inst": "Ganeti does not accept mem_inst: it follows from the instances",
-    **dict.fromkeys(("minmax", "vcpu-ratio", "spindle-ratio", "disk-templates"), "it belongs in ipolicy"),
+    **dict.fromkeys(("std", "minmax", "vcpu-ratio", "spindle-ratio", "disk-templates"), "it belongs in ipolicy"),
 }
 _IN_KIND: Final = {
     ("NodeGroup", "std"): "std is set at the cluster only; a group has none of its own",
@@ -64,11 +64,16 @@ _IN_KIND: Final = {
 _BELOW: Final = {
     ("beparams", "memory"): "Ganeti sets minmem and maxmem by it: write these two",
     ("drbd", "stripes"): "of drbd it is data-stripes",
+    **dict.fromkeys((("ipolicy", "min"), ("ipolicy", "max")), "write `minmax:`, and below it `- min: …` and `max: …`"),
 }
 
-_OWNS: Final = "write iextags for exclusion, nlocation for failure_domains, desiredlocation for desired_location"
-_WORDS: Final = dict.fromkeys(("exclusion", "failure_domains", "desired_location"), ("iextags", _OWNS))
-_WORDS["virtio"] = ("paravirtual", "Ganeti's word for it is paravirtual")
+_WORDS: Final = {
+    **{"virtio": "paravirtual", "lvm": "plain", "ovs": "openvswitch", "vcpus": "cpu-count"},
+    **dict.fromkeys(("memory", "mem", "maxmem"), "memory-size"),
+    **{"exclusion": "iextags", "failure_domains": "nlocation", "desired_location": "desiredlocation"},
+}
+"""Words of other places, with the one that Ganeti has where this is a choice."""
+
 _MOST_FINDINGS = 200  # of one document; with more it is another sort of file
 _MOST_ERRORS = 1000  # of the validator; several may be one finding
 
@@ -208,6 +213,7 @@ class _Fault:
         meant = [branch for branch in context if branch.validator not in others]
         if deepest > len(pointer):
             meant = [branch for branch in context if len(branch.absolute_path) == deepest]
+            meant = [branch for branch in context if branch.validator == "additionalProperties"] or meant
         elif len(meant) != 1 or meant[0].validator in ("enum", "pattern"):
             yield self._wrong_value(place_name(pointer))
             return
@@ -237,7 +243,8 @@ class _Fault:
         if meant and not elsewhere:
             fix = edits.fix(f"write {meant}", edits.rename_key(document, (*pointer, key), meant))
         message = f"unknown key {_quote(key)} {where}"
-        missing = f"a key in {document.value_span(pointer)}" if above and pointer and not elsewhere else ""
+        is_one = (above and not elsewhere) or (parent, key) in _BELOW
+        missing = f"a key in {document.value_span(pointer)}" if is_one and pointer else ""
         return UNKNOWN_KEY.finding(message, document.key_span((*pointer, key)), hint=hint, fix=fix, missing=missing)
 
     @property
@@ -258,7 +265,7 @@ class _Fault:
 
     def _missing_hint(self, missing: list[str]) -> str:
         if self._pointer and self._pointer[-1] in ("min", "max"):
-            return "Ganeti replaces the whole list: all six parameters must stand in every min and max"
+            return "Ganeti replaces the whole list: write each size, with all six parameters in min and max"
         forms = {name: PATTERNS.get(self._known.get(name, {}).get("pattern", "")) for name in missing}
         keys = [f"`{name}:` with {form.expected}" if form else f"`{name}:`" for name, form in forms.items()]
         return f"add {listed(keys)}"
@@ -270,6 +277,10 @@ class _Fault:
             return "write the value, or remove the item"
         choices = ["leave the key out (not managed)", "write the value"]
         choices += ["write `[]` for none"] if self._schema.get("type") == "array" else []
+        is_text = any(
+            item.get("type") == "string" and re.search(item.get("pattern", ""), "") for item in self._branches
+        )
+        choices += ['write `""` for none'] if is_text else []
         choices += ["write `inherit`"] if any(item.get("const") == "inherit" for item in self._branches) else []
         return f"{', '.join(choices[:-1])}, or {choices[-1]}"
 
@@ -327,10 +338,12 @@ class _Fault:
         if choices and isinstance(instance, int | float) and str(instance) in choices:
             return f'quote it: "{instance}"'
         choices += [str(schema["const"]) for schema in self._branches if "const" in schema]
-        if isinstance(instance, str) and instance in _WORDS and _WORDS[instance][0] in choices:
-            return _WORDS[instance][1]
-        if isinstance(instance, dict) and "array" in types:
-            return "begin each item of the list with a dash: `- `"
+        if isinstance(instance, str) and _WORDS.get(instance) in choices:
+            return f"Ganeti's word for it is {_WORDS[instance]}"
+        if instance == "all" and last_key(self._pointer) == "cpu_mask":
+            return 'write "" for all CPUs, or those that are meant, as in 0-15'
+        if hint := self._shape_hint(types):
+            return hint
         if "number" in types and self._document.root["kind"] == "Rule" and isinstance(instance, str) and not pattern:
             with suppress(ValueError):
                 return f"sizes are in MiB here: write {parse_size_exact(instance)}"
@@ -341,6 +354,19 @@ class _Fault:
         if meant or pattern not in PATHS or not isinstance(instance, str) or "://" in instance:
             return meant
         return f"write {normpath(instance)}" if instance.startswith("/") else "write the whole path, starting with /"
+
+    def _shape_hint(self, types: list[str | None]) -> str:
+        """Return the hint for a list, a mapping or a text where something else is expected."""
+        match self._instance:
+            case list() as words if types == ["string"]:
+                return f'it is one text: is "{",".join(map(str, words))}" meant?'
+            case dict() if "array" in types:
+                return "begin each item of the list with a dash: `- `"
+            case dict() as entry if len(entry) == 1 and self._fits(word := ":".join(map(str, *entry.items()))):
+                return f"write {word} without the blank"
+            case str() as text if ":" in text and text.partition(":")[0] in self._known:
+                return f"write a blank after the colon: `{text.replace(':', ': ', 1)}`"
+        return ""
 
     @property
     def _choices(self) -> list[str]:

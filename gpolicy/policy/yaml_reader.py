@@ -251,7 +251,8 @@ class _Reader:
         if not parent.doubles:
             parent.doubles, parent.reported = (key,), len(findings)
             related = (Related(Span(self._source.name, *keys.key_marks[key]), "first here"),)
-            hint = "keep one of the two; YAML would silently take the last"
+            below = f", or write all below one `{key}:`" if isinstance(keys[key], YamlMapping) else ""
+            hint = f"keep one of the two{below}; YAML would silently take the last"
             place = Span(self._source.name, *mark)
             findings.append(
                 DUPLICATE_KEY.finding(f"the key {key!r} occurs twice here", place, hint=hint, related=related)
@@ -263,7 +264,7 @@ class _Reader:
             findings[parent.reported] = replace(
                 findings[parent.reported],
                 message=f"the keys {', '.join(map(repr, parent.doubles))} occur twice here",
-                hint=f"keep one of each, or add what may be missing: {missing}",
+                hint=f"add what may be missing, {missing}, or keep one of each",
             )
 
     def _unsupported(self, message: str, mark: Mark, hint: str = "") -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypedDict, TypeVar
 
-from gpolicy.checking.context import Context
+from gpolicy.checking.context import MINMAX, Context
 from gpolicy.checking.in_force import InForce, places
 from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.findings import Related, Span
@@ -19,6 +19,7 @@ from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware,
 from gpolicy.policy.node_patterns import ends, is_glob, matches, unlikely, written_out
 from gpolicy.policy.scenario import Scenario, Sizes
 from gpolicy.policy.source_file import Located
+from gpolicy.printable import listed
 
 _Item = TypeVar("_Item")
 CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
@@ -160,11 +161,27 @@ def unknown_spec(
         return
     message = f"{who}{f'group {group}' if group else 'no group'} has {'no' if group else 'a'} size {spec.value!r}"
     hint = did_you_mean_one_of(spec.value, "specs", tuple(known)) if known else "name the sizes in `minmax`"
-    missing = f"size {spec.value}"
+    missing, declared = f"size {spec.value}", context.policy.groups.get(group or "")
+    leaf = context.effective(declared, MINMAX) if declared else None
+    lost = declared is not None and spec.value in [pair.name for pair in context.lost_pairs(declared)]
+    at = [leaf.span] if leaf and lost else [item.finding.span for item in context.found_by("GP208")]
+    related = tuple(Related(span, "its sizes are here") for span in at if span and leaf and span.lies_within(leaf.span))
+    hint += "; if the inherited one is meant, write it in the list of the group as well" if lost else ""
     if group is not None and group not in context.policy.groups:
         message += ", since the policy does not declare the group: it has the sizes of the cluster"
         missing = f"group {group}"
-    yield hit(subject, message, spec.span, hint, missing=missing)
+    yield hit(subject, message, spec.span, hint, related, missing=missing)
+
+
+def lost_sizes(context: Context, declared: Declared, sizes: Mapping[str, int], what: str) -> Hit | None:
+    """Return a hit at a list of sizes if it replaces an inherited one that takes an instance of these sizes."""
+    leaf, lost = context.effective(declared, MINMAX), context.lost_pairs(declared)
+    if leaf is None or all(pair.outside(sizes.items()) for pair in lost):
+        return None
+    names = listed(pair.word for pair in lost)
+    message = f"this list replaces the inherited one: {names} {'is' if len(lost) == 1 else 'are'} no longer allowed"
+    hint = f"write {names} in this list as well, if they are meant; else correct std"
+    return hit(declared, f"{message} here, and {what}", leaf.span, hint, see(lost[0].leaf.span, "the inherited list"))
 
 
 def moved(context: Context, nodes: Iterable[str]) -> tuple[Related, ...]:

@@ -29,6 +29,44 @@ _MIN_FIRST: Final = bounds("1G 4G", "1 4", "10G 40G")
 EXCHANGED: Final = _MIN_FIRST.replace("min:", "?").replace("max:", "min:").replace("?", "max:")
 
 CASES: Final = {
+    "a list that replaces the inherited one": (
+        (
+            f"{CLUSTER}{SPECS}  minmax:\n    - name: a\n      {bounds('1G 4G', '1 4', '10G 40G')}"
+            f"{GROUP}ipolicy:\n  minmax:\n    - name: b\n      {bounds('8G 16G', '4 8', '50G 90G')}"
+            "---\ngpolicy: v1\nkind: Guards\nguards:\n  - {name: room, group: g, spec: a, at_least: 1}\n"
+        ),
+        ["GP216"],
+    ),
+    "a name of a size that is copied": (
+        (
+            f"{CLUSTER}{GROUP}ipolicy:\n  minmax:\n    - name: b\n      {bounds('8G 16G', '4 8', '50G 90G')}"
+            f"    - name: b\n      {bounds('1G 4G', '1 3', '10G 40G')}"
+            "---\ngpolicy: v1\nkind: Guards\nguards:\n  - {name: room, group: g, spec: a, at_least: 1}\n"
+        ),
+        ["GP208"],
+    ),
+    "a unit of memory that makes sizes overlap": (
+        (
+            f"{CLUSTER}ipolicy:\n  minmax:\n    - name: a\n      {bounds('8G 16G', '4 8', '50G 90G')}"
+            f"    - name: b\n      {bounds('1G 4T', '1 4', '10G 50G')}"
+        ),
+        ["GP224"],
+    ),
+    "a group that sets what it does not allow": (
+        (
+            f"{CLUSTER}enabled_disk_templates: [drbd, plain]\ndiskparams: {{drbd: {{c-max-rate: 90M}}}}\n"
+            f"{GROUP}ipolicy: {{disk-templates: [plain]}}\ndiskparams: {{drbd: {{c-max-rate: 80M}}}}\n"
+        ),
+        ["GP307"],
+    ),
+    "a total of CPUs that is not known": (
+        f"{CLUSTER}hv_state: {{kvm: {{cpu_total: 0}}}}\n{GROUP}nodes: [n1]\n{HARDWARE}",
+        [],
+    ),
+    "a rate without its unit, below the minimum": (
+        f"{CLUSTER}diskparams: {{drbd: {{dynamic-resync: true, c-min-rate: 4M, c-max-rate: 100}}}}\n",
+        ["GP121"],
+    ),
     "a pattern with a slip": (
         (
             f'{CLUSTER}{GROUP}nodes: ["n[1-4.example.org"]\n{HARDWARE}'
@@ -174,6 +212,20 @@ def test_a_base_that_is_nowhere_is_reported_beside_a_broken_object_of_another_na
         "GP011",
         "GP021",
     ]
+
+
+@pytest.mark.parametrize(
+    ("volumes", "disk", "code", "hint"),
+    [
+        ("pv_count: 4, pv_size: 1T", "2T 2T", "GP404", "allow a disk-size of 1988G, or allow spindle-use 3"),
+        ("pv_count: 4, pv_size: 4T", "1900G 1980G", "GP402", "is pv_size, which is of each volume, 1T? Else write"),
+    ],
+)
+def test_what_the_disks_of_a_size_lack_is_asked(volumes: str, disk: str, code: str, hint: str, tmp_path: Path) -> None:
+    hardware = f"ndparams: {{exclusive_storage: true}}\nhardware: {{{volumes}}}\n"
+    text = f"{GROUP[4:]}{hardware}ipolicy:\n  minmax:\n    - {bounds('1G 4G', '1 4', disk, '2 2')}"
+    (found,) = [item for item in check(text, tmp_path) if item.code == code]
+    assert found.hint.startswith(hint)
 
 
 def test_a_base_that_is_no_template_is_blamed_itself(tmp_path: Path) -> None:

@@ -91,8 +91,8 @@ def _needs(context: Context, path: Path, templates: tuple[str, ...], what: str) 
 
 
 @warning("GP307", _SOURCE, When.MORE_WITH_STATE)(
-    summary="Disk parameters of a disabled template differ from Ganeti's defaults, or only the directory of a"
-    " disabled template of files is declared.",
+    summary="Disk parameters of a template that is disabled, or that their group does not allow, differ from Ganeti's"
+    " defaults, or only the directory of a disabled template of files is declared.",
     rationale="Ganeti stores them without effect. Most likely another template was meant, or they are left over.",
     bad=f"{_ENABLED}[plain]\n---\n{GROUP}diskparams:\n  drbd: {{resync-rate: 100M}}\n",
     good=f"{_ENABLED}[plain]\n---\n{GROUP}diskparams:\n  plain: {{stripes: 2}}\n",
@@ -111,13 +111,18 @@ def parameters_of_disabled_template(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
         own = [leaf for leaf in context.leaves(declared).values() if _is_set(leaf, declared)]
         first = {leaf.path[1]: leaf for leaf in reversed(own)}
+        allowed = context.own(declared, DISK_TEMPLATES) if declared.level is Level.GROUP else None
         for template, leaf in first.items():
+            span = leaf.document.key_span(leaf.pointer[:2])
             if template not in enabled.texts:
                 message = f"{template} is not enabled on the cluster: its parameters have no effect"
-                span = leaf.document.key_span(leaf.pointer[:2])
                 hint = f"enable {template}, or leave its parameters out"
                 related = see(enabled.span, "enabled here")
                 yield hit(declared, message, span, hint, related, missing=f"enabled {template}")
+            elif allowed and template not in texts(allowed) and leaf.document is declared.document:
+                message = f"{name_of(declared)} does not allow {template}: its parameters have no effect"
+                hint = "leave its parameters out here: is another group meant?"
+                yield hit(declared, message, span, hint, see(allowed.span, "allowed here"))
 
 
 def _is_set(leaf: Leaf, declared: Declared) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
@@ -95,10 +96,8 @@ def _volumes_here(hardware: Hardware, exclusive: Leaf | None = None) -> tuple[Re
 )
 def disk_size_not_whole_spindles(context: Context) -> Iterator[Hit]:
     for group, pair, volume, hardware in _known_volumes(context):
-        size = pair.maximum["disk-size"]
-        volumes = volume.needed(size)
-        usable = volume.largest_disk(volumes)
-        if volumes and (usable - size) * 100 > usable * _TOLERANCE_PERCENT:
+        size, volumes = pair.maximum["disk-size"], volume.needed(pair.maximum["disk-size"])
+        if volumes and not _is_whole(volume, size):
             whole = "a whole physical volume" if volumes == 1 else f"{volumes} whole physical volumes"
             message = f"{pair.title}: a disk of {amount('disk-size', size)} occupies {whole} of"
             message += f" {amount('disk-size', volume.smallest)}"
@@ -109,8 +108,16 @@ def disk_size_not_whole_spindles(context: Context) -> Iterator[Hit]:
             # sizes that Ganeti takes as they are; large ones in whole GiB: easier to read, within the tolerance
             sizes = [size - size % (1024 if size >= 100 * 1024 else SIZE_STEP_MIB) for size in sizes]
             hint = f"write a maximum of {' or '.join(amount('disk-size', item) for item in sizes)}"
+            part = replace(volume, smallest=volume.smallest // (hardware.volume_count or 1))
+            if part.usable and part.needed(size) == pair.maximum["spindle-use"] > 1 and _is_whole(part, size):
+                hint = f"is pv_size, which is of each volume, {amount('disk-size', part.smallest)}? Else {hint}"
             related = _volumes_here(hardware, context.exclusive(group))
             yield hit(group, message, pair.at("max", "disk-size"), hint, related)
+
+
+def _is_whole(volume: VolumeSize, size: int) -> bool:
+    usable = volume.largest_disk(volume.needed(size))
+    return (usable - size) * 100 <= usable * _TOLERANCE_PERCENT
 
 
 @information("GP403", _SPINDLES)(
@@ -134,6 +141,7 @@ def disk_size_spans_spindles(context: Context) -> Iterator[Hit]:
     " refuses a disk with too few. No instance can satisfy both.",
     bad=EXCLUSIVE + HARDWARE + _specs(_full(spindles="11 11")),
     good=_GOOD,
+    explains=10,
 )
 def too_few_spindles(context: Context) -> Iterator[Hit]:
     for group, pair, volume, hardware in _known_volumes(context):
@@ -143,7 +151,12 @@ def too_few_spindles(context: Context) -> Iterator[Hit]:
             each, need = amount("disk-size", volume.smallest), "needs" if count == 1 else "need"
             disks = f"{in_words(count, 'disk')} of {amount('disk-size', size)}"
             message = f"{pair.title}: {disks} {need} {needed} spindles of {each}, but at most {allowed} are allowed"
-            hint = f"allow spindle-use {needed}, or smaller disks"
+            most = volume.largest_disk(allowed // max(count, 1))
+            cures = [f"a disk-size of {amount('disk-size', most - most % 1024)}"] if most >= 1024 else []
+            cures += [f"disk-count {allowed * count // needed}"] if count > 1 and allowed * count >= needed else []
+            cures += [f"spindle-use {needed}"] if needed <= (hardware.volume_count or needed) else []
+            each_disk = "disk-size is of each disk: " if count > 1 else ""
+            hint = f"{each_disk}allow {', or allow '.join(cures) or 'fewer disks'}"
             yield hit(group, message, pair.at("max", "spindle-use"), hint, _volumes_here(hardware))
 
 
@@ -201,7 +214,8 @@ def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
             if leaf is not None and exclusive is not None:
                 related = see(exclusive.span, "exclusive storage is on")
                 message = f"{leaf.path[1]} is ignored in {name_of(group)}"
-                yield hit(group, message, leaf.span, "remove it, if exclusive storage is meant", related)
+                hint = "remove it, if exclusive storage is meant: the volumes are the spindles (hardware.pv_count)"
+                yield hit(group, message, leaf.span, hint, related)
 
 
 @warning("GP414", _SPINDLES, When.MORE_WITH_STATE)(

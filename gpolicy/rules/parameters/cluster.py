@@ -8,9 +8,10 @@ from typing import Final
 
 from gpolicy.checking.context import ENABLED_TEMPLATES, Context, number, texts
 from gpolicy.checking.in_force import of_cluster, together
-from gpolicy.checking.pairs import amount
+from gpolicy.checking.pairs import amount, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED
+from gpolicy.ganeti.amounts import exact_size
 from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import is_one_slip
 from gpolicy.policy.edits import fix, replace_value
@@ -60,8 +61,12 @@ def image_location(context: Context) -> Iterator[Hit]:
 def backend_memory_reversed(context: Context) -> Iterator[Hit]:
     for declared, (low, high) in together(context, ("beparams", "minmem"), ("beparams", "maxmem")):
         if low.number > high.number:
-            message = f"minmem {low.value} MiB is above maxmem {high.value} MiB"
-            hint = "swap the two" if low.leaf and high.leaf else "declare both"
+            message = f"minmem {exact_size(int(low.number))} is above maxmem {exact_size(int(high.number))}"
+            hint = (
+                "correct one of them; swap them only if they are exchanged"
+                if low.leaf and high.leaf
+                else "declare both"
+            )
             yield conflict(context, declared, message, hint, low, high)
 
 
@@ -91,7 +96,7 @@ def reserved_lvs_reach(context: Context) -> Iterator[Hit]:
         for index, pattern in enumerate(texts(leaf)):
             what, hint = _reach(pattern, _volume_groups(context, pattern))
             if what:
-                yield hit(declared, f"{pattern!r} {what}", leaf.at(index), hint)
+                yield hit(declared, f"{pattern!r} {what}", leaf.at(index), hint, missing=f"{what} in reserved_lvs")
 
 
 def _reach(pattern: str, groups: set[str]) -> tuple[str, str]:
@@ -161,11 +166,11 @@ def backend_defaults_outside(context: Context) -> Iterator[Hit]:
     wanted = [(_DEFAULTS[path], int(number(leaf))) for path, leaf in declared.items()]
     if not all(pair.outside(wanted) for pair in pairs):
         return
-    alone = [all(pair.outside([size]) for pair in pairs) for size in wanted]  # a default that no spec allows
-    leaf = [*declared.values()][alone.index(True) if any(alone) else 0]
+    pair = nearest(pairs, wanted)
+    leaf = next(leaf for leaf, size in zip(declared.values(), wanted, strict=True) if pair.outside([size]))
     size = ", ".join(f"{path[-1]} {amount(*item)}" for path, item in zip(declared, wanted, strict=True))
-    message = f"no size allows the default instance ({size})"
-    yield hit(cluster, message, leaf.span, "choose defaults inside a size: most instances are small")
+    message = f"no size allows the default instance ({size}); {pair.misfit(wanted)}"
+    yield hit(cluster, message, leaf.span, "choose defaults inside a size: most instances are small", pair.here)
 
 
 @warning("GP149", "Ganeti 3.0, gnt-cluster(8)", When.MORE_WITH_STATE)(

@@ -13,6 +13,7 @@ from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import InForce, in_force, together
 from gpolicy.checking.rule import Hit, When, error, hit, warning
 from gpolicy.findings import Related
+from gpolicy.ganeti.amounts import rate_text
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import FLAGS, OPTIONS
@@ -62,16 +63,17 @@ def dynamic_resync_without_plan(context: Context) -> Iterator[Hit]:
     summary="The minimum resync rate is above the maximum.",
     rationale="DRBD's controller cannot keep both bounds. Ganeti does not check them.",
     **show(_drbd("dynamic-resync: true, c-min-rate: …, c-max-rate: 60M"), bad="100M", good="4M"),
+    explains=13,
 )
 def resync_rates_reversed(context: Context) -> Iterator[Hit]:
     for declared, (low, high) in together(context, _path("c-min-rate"), _path("c-max-rate")):
         if low.number > high.number:  # a resync never needs a GiB a second
             message = f"c-min-rate {low.value} KiB/s is above c-max-rate {high.value} KiB/s"
-            hint = "correct one of the two; swap them only if they are exchanged"
-            if high.number < RANGES["c-max-rate"][0]:
-                hint = f"write c-max-rate with its unit: is {high.number:g}M meant?"
+            hint, values = "correct one of the two; swap them only if they are exchanged", (low, high)
+            if high.number < RANGES["c-max-rate"][0]:  # GP125 follows from it
+                hint, values = f"write c-max-rate with its unit: is {high.number:g}M meant?", (high, low)
             hint = f"Did you mean `{low.number / (1 << 20):g}M`?" if low.number >= 1 << 20 else hint
-            yield conflict(context, declared, message, hint, low, high)
+            yield conflict(context, declared, message, hint, *values)
 
 
 @warning("GP122", _SOURCE, When.MORE_WITH_STATE)(
@@ -105,7 +107,11 @@ def _ignored(context: Context, declared: Declared, name: str, cause: InForce, re
     is_default = leaf is not None and parameter is not None and leaf.value == parameter.default
     if leaf is not None and not is_default:  # a default that is written out says nothing new
         related = (Related(cause.leaf.span, f"{cause.path[-1]} is here"),) if cause.leaf else ()
-        yield hit(declared, f"{name} is not used: {reason}", leaf.span, related=related)
+        hint = "" if name != "resync-rate" else "remove it: c-max-rate counts"
+        if hint and context.effective(declared, _path("c-max-rate")) is None:
+            rate = rate_text(int(number(leaf))).removesuffix("/s")
+            hint = f"write c-max-rate: {rate} instead, and remove resync-rate"
+        yield hit(declared, f"{name} is not used: {reason}", leaf.span, hint, related)
 
 
 @error("GP123", _SOURCE)(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, Context, number
@@ -17,6 +18,7 @@ from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import Declared, Leaf
+from gpolicy.printable import listed
 from gpolicy.rules.shared import GROUP, MOST_BITS, RANGES, conflict, show, sizes_of, spec
 
 _GIB: Final = 1024
@@ -110,7 +112,10 @@ def _pair(context: Context, declared: Declared, pair: Pair) -> Iterator[Hit]:
                 continue  # most are
             title = f"{pair.title}: {bound} {name}"
             if not sensible.takes(value):
-                yield _unlikely(context, declared, title, sensible, value, pair.at(bound, name))
+                other = (pair.maximum if bound == "min" else pair.minimum)[name]
+                fits = replace(sensible, most=other) if bound == "min" else replace(sensible, least=other)
+                fits = fits if sensible.takes(other) else sensible
+                yield _unlikely(context, declared, title, sensible, value, pair.at(bound, name), fits=fits)
             elif (
                 name in SPEC_SIZES
                 and 0 < value < _GIB
@@ -131,12 +136,15 @@ def _unlikely(
     value: float,
     span: Span,
     usual: float = 0,
+    fits: SensibleRange | None = None,
 ) -> Hit:
     written, shown = _written(context, span), sensible.shown(value)
+    meant = (fits or sensible).meant(int(written) if written.isdecimal() else value, usual)
+    usually = f"correct the number; Ganeti's default is {sensible.shown(usual)}" if usual > 0 else ""
     if written.isdecimal() and shown.removesuffix("/s") != written and shown[-1].isalpha():
         shown = f"{written}, that is {shown}"
     message = f"{title} is {shown}: sensible is {sensible.words}, since {sensible.why}"
-    return hit(declared, message, span, sensible.meant(value, usual) or "correct the number or its unit")
+    return hit(declared, message, span, meant or usually or "correct the number or its unit")
 
 
 def _bare(declared: Declared | str, title: str, value: float, span: Span) -> Hit:
@@ -195,7 +203,9 @@ def ratio_below_one(context: Context, least: float) -> Iterator[Hit]:
         if number(leaf) < least and not ignored:
             what = _USED[leaf.path]
             message = f"{leaf.dotted} is {number(leaf):g}: a node is full before its {what} are used once"
-            yield hit(declared, message, leaf.span, f"write 1 to use the {what} once; 4 means four times over")
+            likely = [f"{item:g}" for item in (10 * number(leaf), 1 / number(leaf)) if f"{item:g}".isdecimal()]
+            meant = f"is {listed(likely, 'or')} meant? " if likely else ""
+            yield hit(declared, message, leaf.span, f"{meant}1 uses the {what} once, 4 four times over")
 
 
 @information("GP115", "Resource model, Instance policies")(

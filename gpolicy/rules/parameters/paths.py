@@ -78,7 +78,14 @@ def storage_directory_forbidden(context: Context) -> Iterator[Hit]:
         where = f"in {top}" if top else "" if path.startswith("/") else "below a path that is not absolute"
         if where:
             message = f"{leaf.dotted} is {leaf.value}: Ganeti keeps no disks {where}"
-            yield hit(declared, message, leaf.span, "write a directory such as /srv/ganeti/file-storage")
+            whole = f"/{path}"
+            usable = not top and ".." not in path and not _below(whole, (*FORBIDDEN, *_OF_GANETI))
+            yield hit(
+                declared,
+                message,
+                leaf.span,
+                f"write {whole if usable else 'a directory such as /srv/ganeti/file-storage'}",
+            )
 
 
 @warning("GP146", "Ganeti 3.0, gnt-cluster(8); it does not check it", When.MORE_WITH_STATE)(

@@ -174,7 +174,7 @@ def _compared(context: Context, declared: Declared, leaf: Leaf, name: str) -> It
         promised = _promised(group.hardware)[name] if group.hardware else None
         has = promised.value if promised else 0
         least = has * (_LEAST_OF_DISK if name == "disk_total" else _LEAST_SHARE)
-        much, little = number(leaf) > has, number(leaf) < least
+        much, little = number(leaf) > has, 0 < number(leaf) < least  # 0: not known
         sizes = [_shown(name, number(leaf)), _shown(name, has)]
         exchanged = sizes[0] != sizes[1] and sorted(sizes[0]) == sorted(sizes[1])
         if promised and has and (much or little or exchanged):

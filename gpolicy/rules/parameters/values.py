@@ -82,7 +82,8 @@ def parameter_not_in_version(context: Context) -> Iterator[Hit]:
         gone = bool(parameter.until) and release_key(context.version) >= release_key(parameter.until)
         when = f"it was removed in {parameter.until}" if gone else f"it comes with {parameter.since}"
         message = f"Ganeti {context.version} has no {leaf.dotted}: {when}"
-        yield hit(declared, message, leaf.document.key_span(leaf.pointer), "leave it out, or correct ganeti_version")
+        place, name = leaf.document.key_span(leaf.pointer), f"{leaf.path[0]} {leaf.path[-1]} of Ganeti"
+        yield hit(declared, message, place, "leave it out, or correct ganeti_version", missing=name)
 
 
 def _words(context: Context) -> Iterator[Hit]:
@@ -93,7 +94,8 @@ def _words(context: Context) -> Iterator[Hit]:
                     continue
                 when = f"it comes with {release}" if has_it else f"it was removed in {release}"
                 message = f"Ganeti {context.version} knows no value {word!r} of {leaf.dotted}: {when}"
-                yield hit(declared, message, leaf.span, "write another word, or correct ganeti_version")
+                hint = f"write {default_of(context, path)}, which is the default, or correct ganeti_version"
+                yield hit(declared, message, leaf.span, hint)
 
 
 @error("GP103", "Ganeti 3.0, run", stays=REFUSED)(
@@ -152,7 +154,10 @@ def port_range(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_SSH, _GLUSTER):
         if not 1 <= number(leaf) <= 65535:
             message = f"{leaf.dotted} is {leaf.value}, which is not a TCP port"
-            yield hit(declared, message, leaf.span, f"write a port, such as {default_of(context, leaf.path)}")
+            usual = default_of(context, leaf.path)
+            yield hit(
+                declared, message, leaf.span, f"write the port that is meant, from 1 to 65535; the default is {usual}"
+            )
 
 
 @error("GP107", "Resource model, Node parameters and Disk parameters; Ganeti 3.0 does not check it")(
@@ -164,7 +169,9 @@ def port_range(context: Context) -> Iterator[Hit]:
 def count_below_one(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_COUNTS):
         if number(leaf) < 1:
-            yield hit(declared, f"{leaf.dotted} is {leaf.value}: it must be at least 1", leaf.span, "write 1 or more")
+            is_count = leaf.path == SPINDLE_COUNT
+            hint = "write the number of disks of a node: 0 does not mean unlimited" if is_count else "write 1 or more"
+            yield hit(declared, f"{leaf.dotted} is {leaf.value}: it must be at least 1", leaf.span, hint)
 
 
 @information("GP116", "Ganeti 3.0, run: an equal value of a group is stored and stays")(

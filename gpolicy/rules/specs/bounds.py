@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, number, texts
-from gpolicy.checking.pairs import amount
+from gpolicy.checking.pairs import amount, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, RuleParameter
 from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
-from gpolicy.ganeti.parameters import spec_distance
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
 from gpolicy.policy.model import Leaf
 from gpolicy.printable import count
@@ -24,6 +23,7 @@ from gpolicy.rules.shared import (
     bad_specs,
     bounds,
     group_with,
+    lost_sizes,
     show,
     spec,
 )
@@ -193,27 +193,23 @@ def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
     summary="The standard instance (std) lies in none of the cluster's sizes.",
     rationale="Ganeti refuses the policy: all six parameters of std must lie inside one size.",
     **show(f"{CLUSTER}ipolicy:\n  std: {{memory-size: …, cpu-count: 2}}\n  minmax:\n{SMALL}", bad="512", good="2G"),
+    explains=12,
 )
 def std_outside(context: Context) -> Iterator[Hit]:
-    std, pairs = _std(context), context.pairs(context.policy.cluster) if context.policy.cluster else ()
-    if not all(pair.possible for pair in pairs):
+    std, cluster = _std(context), context.policy.cluster
+    pairs = context.pairs(cluster) if cluster else ()
+    if cluster is None or not all(pair.possible for pair in pairs):
         return  # std may lie in what is meant
     sizes = {name: int(number(leaf)) for name, leaf in std.items()}
-    outside = [pair.outside(sizes.items()) for pair in pairs]
-    if not pairs or not all(outside):
+    if not pairs or not all(pair.outside(sizes.items()) for pair in pairs):
         return
-    distances = [
-        spec_distance((size, pair.minimum[name], pair.maximum[name]) for name, size in sizes.items()) for pair in pairs
-    ]
-    nearest = distances.index(min(distances))
-    pair, names = pairs[nearest], [*outside[nearest]]
-    reasons = ", ".join(
-        f"{name} {amount(name, sizes[name])} is not in {amount(name, pair.minimum[name])} to"
-        f" {amount(name, pair.maximum[name])}"
-        for name in names
-    )
-    message = f"std lies in no size; the nearest is {pair.title}, but {reasons}"
-    yield hit("cluster", message, std[names[0]].span, "Ganeti refuses this: correct std, or the size", pair.here)
+    pair = nearest(pairs, sizes.items())
+    name, size = next(iter(pair.outside(sizes.items()).items()))
+    message = f"std lies in no size; {pair.misfit(sizes.items())}"
+    bound = pair.at("min" if size < pair.minimum[name] else "max", name)
+    lost = lost_sizes(context, cluster, sizes, "std lies in no other size")
+    hint, related = "Ganeti refuses this: correct std, or the size", see(bound, f"{pair.title} is here")
+    yield lost or hit("cluster", message, std[name].span, hint, related)
 
 
 def _std(context: Context) -> dict[str, Leaf]:
@@ -226,6 +222,7 @@ def _std(context: Context) -> dict[str, Leaf]:
     summary="The cluster's std lies in no size of any group.",
     rationale="If no group takes std, hspace counts 0: Ganeti compares std with the cluster's sizes only.",
     **show(f"{_GROUP}…", bad=bounds("16G 64G", "4 16", "100G 1T"), good=bounds("1G 64G", "1 16", "10G 1T")),
+    explains=12,
 )
 def std_fits_no_group(context: Context) -> Iterator[Hit]:
     std = _std(context)
@@ -242,5 +239,9 @@ def std_fits_no_group(context: Context) -> Iterator[Hit]:
     names = [group.name for group, _ in groups]
     which = f"group {names[0]}" if len(names) == 1 else f"the groups {', '.join(names[:5])}"
     message = f"std fits no size of {which}: hspace counts no standard instance"
+    lost = [lost_sizes(context, group, dict(sizes), message) for group in own if not context.exclusive(group)]
     related = tuple(Related(pairs[0].leaf.span, f"the sizes of {group.name}") for group, pairs in groups[:3])
-    yield hit("cluster", message, std["memory-size"].span, "choose a std that one of the groups takes", related)
+    if (found := [item for item in lost if item]) and len(found) == 1:
+        yield found[0]
+    else:
+        yield hit("cluster", message, std["memory-size"].span, "choose a std that one of the groups takes", related)

@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, comparable, describe_region
-from gpolicy.checking.rule import Hit, error, hit, information, see, warning
+from gpolicy.checking.rule import Hit, Same, error, hit, information, see, warning
 from gpolicy.findings import Related, RuleParameter
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared
@@ -20,7 +20,6 @@ _STEPS: Final = {"memory-size": 64, "disk-size": 256}
 """By how much hspace makes an instance smaller at a time, in MiB; it never goes below one step."""
 _FAR_BELOW: Final = {"memory-size": 4, "cpu-count": 4, "disk-size": 5}
 """How many times a minimum must be below that of a smaller spec; disks differ more on purpose."""
-_APART: Final = "start above the maximum of the other in at least one parameter: a size 4 MiB above, a count 1"
 
 
 @warning("GP202", SIZES)(
@@ -216,10 +215,13 @@ def _overlaps(context: Context, *, touching: bool) -> Iterator[tuple[Declared, P
     rationale="Tiered allocation counts one size after the other. If an instance belongs to two sizes, the capacity"
     " depends on which of them comes first. Ganeti does not check this. (GP229: sizes that only touch.)",
     **bad_specs(LARGE, spec("small", "1G 20G", "1 6", "10G 200G")),
+    better=((Same.PLACE, ("GP224",)),),
 )
 def spec_overlap(context: Context) -> Iterator[Hit]:
     for declared, first, second, region in _overlaps(context, touching=False):
-        yield hit(declared, f"{second.title} overlaps {first.title}: {region}", second.span, _APART, first.here)
+        yield hit(
+            declared, f"{second.title} overlaps {first.title}: {region}", second.span, _cure(first, second), first.here
+        )
 
 
 @information("GP229", SIZES)(
@@ -230,7 +232,19 @@ def spec_overlap(context: Context) -> Iterator[Hit]:
 )
 def spec_touch(context: Context) -> Iterator[Hit]:
     for declared, first, second, region in _overlaps(context, touching=True):
-        yield hit(declared, f"{second.title} touches {first.title}: {region}", second.span, _APART, first.here)
+        yield hit(
+            declared, f"{second.title} touches {first.title}: {region}", second.span, _cure(first, second), first.here
+        )
+
+
+def _cure(first: Pair, second: Pair) -> str:
+    """Return what parts two sizes: less of a parameter in which one of them both begins and ends below the other."""
+    for name in FILLING:
+        low, high = sorted((first, second), key=lambda pair: pair.minimum[name])
+        if low.minimum[name] < high.minimum[name] and low.maximum[name] < high.maximum[name]:
+            begin, end = amount(name, high.minimum[name]), amount(name, low.maximum[name])
+            return f"end {low.title} below {name} {begin}, or begin {high.title} above {name} {end}"
+    return "let one of them begin above the end of the other in at least one parameter"
 
 
 def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> bool:
@@ -285,6 +299,7 @@ def spec_duplicate(context: Context) -> Iterator[Hit]:
     summary="Two sizes of one list have the same name, or names that differ only in case.",
     rationale="Guards, tests and reports refer to a size by its name.",
     **bad_specs(LARGE, SMALL.replace("small", "large")),
+    explains=11,
 )
 def spec_name_twice(context: Context) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():

@@ -48,7 +48,7 @@ def test_ganetis_own_defaults_make_sense(parameter: Parameter) -> None:
         ("diskparams:\n  drbd: {resync-rate: 60}", "write 60M, if 60 MiB/s are meant"),
         ("diskparams:\n  drbd: {c-plan-ahead: 2}", "write 20, if 2 s are meant"),
         ("diskparams:\n  drbd: {c-min-rate: 4}", "write 4M, if 4 MiB/s are meant"),
-        ("diskparams:\n  plain: {stripes: 64}", "correct the number or its unit"),
+        ("diskparams:\n  plain: {stripes: 64}", "correct the number; Ganeti's default is 1"),
         ("data_collector_interval: {lv: 5}", "write 5000000, if 5 s are meant"),
         ("data_collector_interval: {lv: 5000}", "write 5000000, if 5000 ms are meant"),
         ("hvparams:\n  kvm: {migration_downtime: 1}", "write 1000, if 1 s is meant"),
@@ -56,10 +56,10 @@ def test_ganetis_own_defaults_make_sense(parameter: Parameter) -> None:
         ("hvparams:\n  kvm: {migration_bandwidth: 1048576}", "write 1024, if 1048576 KiB/s are meant"),
         ("hvparams:\n  lxc: {startup_timeout: 30000}", "write 30, if 30000 ms are meant"),
         ("hvparams:\n  xen-pvm: {cpu_cap: 4}", "write 400, if 4 CPUs are meant"),
-        ("ndparams: {cpu_speed: 2400}", "correct the number or its unit"),
-        ("ndparams: {spindle_count: 4096}", "correct the number or its unit"),
-        ("ipolicy: {vcpu-ratio: 400}", "correct the number or its unit"),
-        ("max_running_jobs: 20000", "correct the number or its unit"),
+        ("ndparams: {cpu_speed: 2400}", "correct the number; Ganeti's default is 1"),
+        ("ndparams: {spindle_count: 4096}", "correct the number; Ganeti's default is 1"),
+        ("ipolicy: {vcpu-ratio: 400}", "correct the number; Ganeti's default is 4"),
+        ("max_running_jobs: 20000", "correct the number; Ganeti's default is 20"),
     ],
 )
 def test_a_wrong_unit_is_named(text: str, hint: str, tmp_path: Path) -> None:

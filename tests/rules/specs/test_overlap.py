@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+import pytest
 import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from gpolicy.findings import told
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.model import Leaf
 from gpolicy.policy.source_file import SourceFile, YamlDocument
+from gpolicy.rules.shared import group_with, spec
 from tests.rules.run_rules import check
 
 Box = tuple[tuple[int, int], ...]
@@ -107,6 +109,22 @@ def test_the_overlap_is_named_in_every_dimension(tmp_path: Path) -> None:
     assert overlap.span is not None
     assert overlap.related[0].message == "size s0 is here"
     assert overlap.related[0].span < overlap.span
+
+
+@pytest.mark.parametrize(
+    ("small", "code", "cure"),
+    [
+        ("memory-size: 18G, cpu-count: 4", "GP201", "end size small below memory-size 16G, or begin size large above"),
+        ("memory-size: 16G, cpu-count: 4", "GP229", "end size small below memory-size 16G, or begin size large above"),
+    ],
+)
+def test_what_parts_two_sizes_is_named(small: str, code: str, cure: str, tmp_path: Path) -> None:
+    sizes = spec("large", "16G 64G", "4 16", "90G 1T") + spec("small", "1G 2G", "1 2", "10G 90G")
+    text = group_with(sizes.replace("memory-size: 2G, cpu-count: 2", small))
+    (found,) = [item for item in check(text, tmp_path) if item.code == code]
+    assert found.hint.startswith(cure)
+    mended = small.replace("18G", "15G").replace("16G", "15G").join(text.rsplit(small, 1))
+    assert code not in [item.code for item in check(mended, tmp_path)]
 
 
 def test_a_region_of_one_size_is_named_by_that_size() -> None:
