@@ -203,11 +203,10 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     """Count the instances that fit on the cluster in `state`, in all groups or in `group`.
 
     `template` is the disk template of the instances, by default the first of the policy that is enabled. `names` are
-    the names of the sizes. `limits` replace those that the policy declares. `declared` counts with what hv_state
-    and disk_state declare also where it is measured. `weights` are those of the score. With `other_values`, what a
-    number of the policy limits is counted with another value as well. Raise RequestError for an unknown group or a
-    template that is not enabled, and GpolicyError if nothing is known of the group, or of any, or counting takes
-    minutes.
+    the names of the sizes. `limits` replace those that the policy declares. `declared` counts with what hv_state and
+    disk_state declare also where it is measured. `weights` are those of the score. With `other_values`, what a number
+    of the policy limits is counted with another value as well. Raise RequestError for an unknown group or a template
+    that is not enabled, and GpolicyError if nothing is known of the group, or of any, or counting takes minutes.
     """
     in_force = limits_in_force(state, limits, group)
     state = limited(state, limits)

@@ -51,11 +51,10 @@ def place(
 
     Nodes where Ganeti would refuse the spindles of its disks are refused, though hail accepts them: the answer is then
     hail's among the other nodes. So are candidates that would break the limits of their group, of which `limits` go
-    before those of the policy. `names` are those of the policy's sizes, for the dedicated metric.
-    With `declared`, what hv_state and disk_state declare goes before measured figures. With `instead`, a report of an
-    instance that goes nowhere says what would fit. The report says what the cluster's parameters for hail change. Raise
-    RequestError for a request that is impossible on this cluster, and GpolicyError if a group that it names is not
-    known, or no group is.
+    before those of the policy. `names` are those of the policy's sizes, for the dedicated metric. With `declared`, what
+    hv_state and disk_state declare goes before measured figures. With `instead`, a report of an instance that goes
+    nowhere says what would fit. The report says what the cluster's parameters for hail change. Raise RequestError for a
+    request that is impossible on this cluster, and GpolicyError if a group that it names is not known, or no group is.
     """
     report = _place(_Asked(state, limits, declared), request, names=names, instead=instead)
     plain = without_parameters(state)

@@ -105,11 +105,9 @@ def pairs_of(leaf: Leaf) -> tuple[Pair, ...]:
 
 def nearest(pairs: Sequence[Pair], sizes: Collection[tuple[str, int]]) -> Pair:
     """Return the first of the pairs that the sizes of an instance, by parameter, are nearest to."""
-
-    def distance(pair: Pair) -> float:
-        return spec_distance((size, pair.minimum[name], pair.maximum[name]) for name, size in sizes)
-
-    return min(pairs, key=distance)
+    return min(
+        pairs, key=lambda pair: spec_distance((size, pair.minimum[key], pair.maximum[key]) for key, size in sizes)
+    )
 
 
 def comparable(pairs: Iterable[Pair]) -> list[Pair]:

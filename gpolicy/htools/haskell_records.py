@@ -163,8 +163,7 @@ def _nic(entry: Mapping[str, Json]) -> str:
 
 def _constructor(name: str) -> str:
     """Return the constructor of a name: XenPvm for `xen-pvm`."""
-    words = name.lower().replace("_", "-").split("-")
-    return _ODD_NAMES.get(name.lower()) or "".join(map(str.capitalize, words))
+    return _ODD_NAMES.get(name.lower()) or "".join(map(str.capitalize, name.lower().replace("_", "-").split("-")))
 
 
 def _load(load: Load) -> str:

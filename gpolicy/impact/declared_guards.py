@@ -320,8 +320,7 @@ def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: Basis
     if guard.measure is Measure.AT_LEAST:
         if after is None:
             gone = "the group is removed" if group.after is None else "the size is removed"
-            text = f"{spec}{on}: none fits after ({gone}), at least {guard.shown_limit}"
-            yield guard.limit <= 0, text
+            yield guard.limit <= 0, f"{spec}{on}: none fits after ({gone}), at least {guard.shown_limit}"
             return
         limit = f"{'at least' if after >= guard.limit else 'fewer than'} {guard.shown_limit}"
         why = f" (bound by {row.after.binding.cause.key})" if row.after and after < guard.limit else ""
@@ -384,8 +383,7 @@ def _newly_violating(guard: Guard, violations: ViolationChange) -> Iterator[_Fig
     else:
         why = "; ".join(dict.fromkeys(unknown.values()))
         verb = "violate" if len(unknown) > 1 else "violates"
-        text = f"{where}cannot be measured: whether {some(list(unknown))} {verb} the policy is unknown: {why}"
-        yield False, text
+        yield False, f"{where}cannot be measured: whether {some(list(unknown))} {verb} the policy is unknown: {why}"
 
 
 # --- redundancy --------------------------------------------------------------------------------------------------

@@ -68,10 +68,10 @@ _BELOW: Final = {
 }
 
 _WORDS: Final = {
-    **{"virtio": "paravirtual", "lvm": "plain", "ovs": "openvswitch", "vcpus": "cpu-count"},
-    **dict.fromkeys(("memory", "mem", "maxmem"), "memory-size"),
-    **{"exclusion": "iextags", "failure_domains": "nlocation", "desired_location": "desiredlocation"},
-}
+    "virtio": "paravirtual", "lvm": "plain", "ovs": "openvswitch", "vcpus": "cpu-count",
+    "exclusion": "iextags", "failure_domains": "nlocation", "desired_location": "desiredlocation",
+    "memory": "memory-size", "mem": "memory-size", "maxmem": "memory-size",
+}  # fmt: skip
 """Words of other places, with the one that Ganeti has where this is a choice."""
 
 _MOST_FINDINGS = 200  # of one document; with more it is another sort of file
@@ -319,7 +319,7 @@ class _Fault:
             case _:
                 expected = listed(list(map(_expected, self._branches)), "or")
                 message = f"{place} cannot be {_quote(instance)}: expected {expected}"
-        missing = hint if hint == _OWNS else ""  # all of a list are one mistake
+        missing = hint if self._pointer[:1] == ("owns",) else ""  # all of a list are one mistake
         return WRONG_VALUE.finding(message, span, hint=hint, fix=self._value_fix(), missing=missing)
 
     def _value_hint(self) -> str:

@@ -1,8 +1,7 @@
 """What is wrong with where instances are, and how much of it a move ends.
 
-The facts are those of `gpolicy.analysis.health`, `gpolicy.analysis.node_losses` and
-`gpolicy.analysis.node_violations`, read from the allocator's nodes: a search looks at many layouts, and a move changes
-two or three nodes.
+The facts are those of `gpolicy.analysis.health`, `gpolicy.analysis.node_losses` and `gpolicy.analysis.node_violations`,
+read from the allocator's nodes: a search looks at many layouts, and a move changes two or three nodes.
 """
 
 from __future__ import annotations

@@ -65,8 +65,7 @@ def size_cure(
         after = _with_size(layout, observed, wanted)
         if isinstance(after, Layout):
             commands, back = list(_commands(observed, wanted)), list(_commands(wanted, observed))
-            cure = SizeCure(instance=observed.name, violation=aim, commands=tuple(commands), back=tuple(back))
-            return cure, after
+            return SizeCure(instance=observed.name, violation=aim, commands=tuple(commands), back=tuple(back)), after
         reasons.append((0, after))
     reason = min(reasons, key=lambda item: item[0])[1] if reasons else "the policy has no size"
     return SizeCure(instance=observed.name, violation=violation, reason=reason), layout

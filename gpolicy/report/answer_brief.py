@@ -244,8 +244,7 @@ class _Writer:
         """Return a text without the cluster's own domain behind names."""
         if not self.domain or self.domain not in text:
             return text
-        words = text.replace(f"{self.domain},", ",").split(" ")
-        return " ".join(_without(word, self.domain) for word in words)
+        return " ".join(_without(word, self.domain) for word in text.replace(f"{self.domain},", ",").split(" "))
 
     def wrapped(self, text: str, indent: str = "") -> list[str]:
         return hanging(text, self.width, indent)

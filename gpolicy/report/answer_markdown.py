@@ -235,8 +235,7 @@ def _about(section: Section) -> Block:
     notes = [f"\n{prose(note)}" for note in section.notes]
     importance = _Importance.WORSE if section.weight is Weight.WORSE else _Importance.CHANGED
     title, _, rest = _titled(section).partition(": ")
-    name = f"rows about {section.title.lower()}"
-    return _list(name, importance, (*_rows(tables), *notes), f"<b>{title}</b>: {rest}")
+    return _list(f"rows about {section.title.lower()}", importance, (*_rows(tables), *notes), f"<b>{title}</b>: {rest}")
 
 
 # --- entries, findings, listings -------------------------------------------------------------------------------------

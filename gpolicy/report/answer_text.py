@@ -220,10 +220,9 @@ def table_blocks(
 ) -> Iterator[list[str]]:
     """Yield the lines of the headings of a table, then those of each row: columns as wide as needed.
 
-    Columns in `right` hold numbers.
-    `paint` paints a cell, padded already: given its row (0: the headings), its column from 0, and the text to paint.
-    What is not printable is escaped. `room` is how many columns of the terminal there are (0: enough);
-    where they are too few, the widest columns go on in further lines.
+    Columns in `right` hold numbers. `paint` paints a cell, padded already: given its row (0: the headings), its column
+    from 0, and the text to paint. What is not printable is escaped. `room` is how many columns of the terminal there
+    are (0: enough); where they are too few, the widest columns go on in further lines.
     """
     shown = [[printable(cell) for cell in row] for row in (headings, *rows)]
     widths = _widths(list(zip(*shown, strict=True)), room)

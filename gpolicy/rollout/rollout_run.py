@@ -170,8 +170,7 @@ class RolloutRun:
     """One run of a roll-out of plans, whose digests and numbers of steps are known by cluster; all are in `waves`.
 
     `history` is what earlier runs did, None for the first. `seconds` is the pause before the look at a wave. `say` gets
-    lines about the progress.
-    Afterwards `outcomes` and `looks` say what came of each cluster that this run came to.
+    lines about the progress. Afterwards `outcomes` and `looks` say what came of each cluster that this run came to.
     """
 
     waves: Sequence[RolloutWave]

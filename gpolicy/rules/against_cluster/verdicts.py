@@ -107,10 +107,9 @@ def _because(found: Hit, changed: tuple[Span, ...]) -> Hit:
 
 @warning("GP749", "Ganeti 3.0, instance policies, and hbal", _PLANNED | When.LAST)(
     summary="Instances or nodes that conform to their group's policy now would violate it.",
-    rationale="Such instances keep running, but Ganeti refuses to modify them without --ignore-ipolicy, and hail to"
-    " move them within the policy. hail and hbal put no more on a node above its vcpu-ratio or spindle-ratio, which"
-    " hbal calls policy-violating. Where guards limit `newly_violating`, it is reported if one of them would stop"
-    " the plan.",
+    rationale="Such instances keep running, but Ganeti does not modify them without --ignore-ipolicy, nor hail move"
+    " them within the policy. hail and hbal put no more on a node above its vcpu-ratio or spindle-ratio, which hbal"
+    " calls policy-violating. Where guards limit `newly_violating`, it is reported if one of them would stop the plan.",
     **show(group_with(spec("some", "… 16G", "1 16", "1G 1T", "1 8")), bad="8G", good="1G"),
     explains=20,
     silent_after=("GP",),
@@ -306,8 +305,7 @@ def _said_by_guards(context: Context, hint: str, *, overridable: bool) -> Iterat
         return  # what the plan would be is not known before these are mended
     for name, raised in context.once(_objections).items():
         for objection in raised if BUILT_IN[name].overridable is overridable else ():
-            found = hit("", f"{name}: {objection.text}", objection.span, hint.format(name))
-            yield replace(found, guard=name)
+            yield replace(hit("", f"{name}: {objection.text}", objection.span, hint.format(name)), guard=name)
 
 
 def _objections(context: Context) -> Mapping[str, Sequence[Objection]]:

@@ -40,16 +40,7 @@ from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count as in_words
-from gpolicy.rules.shared import (
-    DEDICATED,
-    EXCLUSIVE,
-    FULL,
-    HARDWARE,
-    WHOLE_NODES,
-    bounds,
-    exclusive_groups,
-    show,
-)
+from gpolicy.rules.shared import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES, bounds, exclusive_groups, show
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
@@ -155,8 +146,7 @@ def too_few_spindles(context: Context) -> Iterator[Hit]:
             cures = [f"a disk-size of {amount('disk-size', most - most % 1024)}"] if most >= 1024 else []
             cures += [f"disk-count {allowed * count // needed}"] if count > 1 and allowed * count >= needed else []
             cures += [f"spindle-use {needed}"] if needed <= (hardware.volume_count or needed) else []
-            each_disk = "disk-size is of each disk: " if count > 1 else ""
-            hint = f"{each_disk}allow {', or allow '.join(cures) or 'fewer disks'}"
+            hint = f"{'disk-size is of each disk: ' if count > 1 else ''}allow {', or allow '.join(cures) or 'less'}"
             yield hit(group, message, pair.at("max", "spindle-use"), hint, _volumes_here(hardware))
 
 
@@ -236,14 +226,12 @@ def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
         for pair in comparable(context.pairs(group)):
             spindles = pair.minimum["spindle-use"]
             if 1 < spindles == pair.maximum["spindle-use"]:
-                said = "is off" if value is not None else "is not declared"
+                leaf, said = (value.leaf, "is off") if value is not None else (None, "is not declared")
                 message = f"{pair.title} requires exactly {spindles} spindles, but exclusive storage {said}"
-                leaf = value.leaf if value is not None else None
                 place = pair.at("min", "spindle-use")
                 related = see(place, f"{pair.title} is here") if leaf is not None else ()
                 hint = "write ndparams: {exclusive_storage: true}, or allow a range of spindle-use"
-                span = leaf.span if leaf is not None else place
-                yield hit(group, message, span, hint, related)
+                yield hit(group, message, place if leaf is None else leaf.span, hint, related)
                 break  # one mistake, whatever the number of specs
 
 
@@ -270,9 +258,8 @@ def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator
 
 @warning("GP415", "Partitioned Ganeti, Dedicated CPUs and Dedicated RAM", When.MORE_WITH_STATE)(
     summary="With exclusive storage, the largest instance of a size leaves nothing for the node itself.",
-    rationale="The node's own system and the hypervisor need memory and CPUs. hail and hspace refuse a node that"
-    " gives everything away, since some memory must stay free. hv_state says what a node keeps (mem_node,"
-    " cpu_node); without it, Ganeti counts one CPU.",
+    rationale="The node's own system and the hypervisor need memory and CPUs. hail and hspace refuse a node that gives"
+    " all memory away. hv_state says what a node keeps (mem_node, cpu_node); without it, Ganeti counts one CPU.",
     **show(_WHOLE.replace("max: {memory-size: 250G", "max: {memory-size: …"), bad="256G", good="250G"),
 )
 def nothing_left_for_node(context: Context) -> Iterator[Hit]:
@@ -364,8 +351,8 @@ def _promised(context: Context, group: GroupPolicy, hardware: Hardware) -> Itera
 
 @warning("GP410", "Allocation for Partitioned Ganeti, Dedicated Allocation Metric")(
     summary="With exclusive storage, sizes are not in descending order of their minimum disk size.",
-    rationale="hail's dedicated metric sorts sizes by the minimum of disk-size, biggest first; hspace uses the"
-    " order of the list. If the two differ, placement protects another size than capacity counts. With equal"
+    rationale="hail's dedicated metric sorts sizes by the minimum of disk-size, biggest first; hspace uses the order of"
+    " the list. If the two differ, placement protects another size than capacity counts. With equal"
     " minimums the metric's order is undefined.",
     **show(f"{EXCLUSIVE}ipolicy:\n  minmax:\n…", bad=f"{_COMPUTING}{_STORAGE}", good=f"{_STORAGE}{_COMPUTING}"),
 )

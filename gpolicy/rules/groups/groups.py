@@ -243,10 +243,9 @@ def _extends(document: YamlDocument, base: YamlDocument) -> bool:
 
 @warning("GP615", "Resource model, max_node_failures", When.MORE_WITH_STATE)(
     summary="The limits of a group let as many nodes fail as it has.",
-    rationale="Then no node is left to take over, so nothing fits under these limits: `gpolicy capacity` counts 0,"
-    " and `gpolicy place` refuses every instance that is not mirrored. The limits of the cluster hold for each"
-    " group that has none. gpolicy looks at groups that name their nodes; with a wildcard (* or ?) their number is"
-    " unknown without `--state`.",
+    rationale="Then no node is left to take over, so nothing fits under these limits: `gpolicy capacity` counts 0, and"
+    " `gpolicy place` refuses every instance that is not mirrored. The limits of the cluster hold for each group that"
+    " has none. gpolicy looks at groups that name their nodes; the number of a pattern is unknown without `--state`.",
     **show(f'{GROUP}nodes: ["node[…].example.org"]\nlimits: {{max_node_failures: 2}}\n', bad="1-2", good="1-3"),
 )
 def limits_never_hold(context: Context) -> Iterator[Hit]:

@@ -50,8 +50,7 @@ def node_named_twice(context: Context) -> Iterator[Hit]:
     for (group, node), (other, place) in repeated(named, lambda item: item[1].value):
         if other is not group:
             message = f"{node.value} is to be in {group.name} and in {other.name}"
-            related = see(place.span, f"in {other.name} here")
-            yield hit(group, message, node.span, "leave it in one of the two", related)
+            yield hit(group, message, node.span, "leave it in one of the two", see(place.span, f"in {other.name} here"))
 
 
 @warning("GP606", when=When.STATE)(

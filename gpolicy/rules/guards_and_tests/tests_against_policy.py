@@ -68,8 +68,7 @@ def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
 
 
 @warning("GP817", when=When.MORE_WITH_STATE)(
-    summary="A test uses a disk template that is not enabled or not allowed, or diskless with disks, but expects no"
-    " refusal.",
+    summary="A test uses a disk template that is not enabled or allowed, or diskless with disks, but wants no refusal.",
     rationale="Ganeti refuses the instance because of its template, whatever else the test is about.",
     **show(_GROUP + _test("10G", ", disk-template: …"), bad="drbd", good="plain"),
     unless_declared=(ENABLED_TEMPLATES,),

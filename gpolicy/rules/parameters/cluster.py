@@ -62,11 +62,7 @@ def backend_memory_reversed(context: Context) -> Iterator[Hit]:
     for declared, (low, high) in together(context, ("beparams", "minmem"), ("beparams", "maxmem")):
         if low.number > high.number:
             message = f"minmem {exact_size(int(low.number))} is above maxmem {exact_size(int(high.number))}"
-            hint = (
-                "correct one of them; swap them only if they are exchanged"
-                if low.leaf and high.leaf
-                else "declare both"
-            )
+            hint = "correct one; swap the two only if they are exchanged" if low.leaf and high.leaf else "declare both"
             yield conflict(context, declared, message, hint, low, high)
 
 

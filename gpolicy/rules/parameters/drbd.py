@@ -93,8 +93,7 @@ def resync_parameter_ignored(context: Context) -> Iterator[Hit]:
             continue
         on = dynamic.value is True
         for name in ("resync-rate",) if on else _DYNAMIC:
-            reason = f"dynamic-resync is {str(dynamic.value).lower()}"
-            yield from _ignored(context, declared, name, dynamic, reason)
+            yield from _ignored(context, declared, name, dynamic, f"dynamic-resync is {str(dynamic.value).lower()}")
         target = in_force(context, declared, _path("c-fill-target"))
         if on and target is not None and target.number > 0:
             reason = f"c-fill-target is {target.value}; the delay counts only if it is 0"
@@ -107,10 +106,10 @@ def _ignored(context: Context, declared: Declared, name: str, cause: InForce, re
     is_default = leaf is not None and parameter is not None and leaf.value == parameter.default
     if leaf is not None and not is_default:  # a default that is written out says nothing new
         related = (Related(cause.leaf.span, f"{cause.path[-1]} is here"),) if cause.leaf else ()
-        hint = "" if name != "resync-rate" else "remove it: c-max-rate counts"
-        if hint and context.effective(declared, _path("c-max-rate")) is None:
-            rate = rate_text(int(number(leaf))).removesuffix("/s")
-            hint = f"write c-max-rate: {rate} instead, and remove resync-rate"
+        counts = name == "resync-rate" and context.effective(declared, _path("c-max-rate"))
+        hint = "remove it: c-max-rate counts" if counts else ""
+        if name == "resync-rate" and not counts:
+            hint = f"write c-max-rate: {rate_text(int(number(leaf)))[:-2]} instead, and remove resync-rate"
         yield hit(declared, f"{name} is not used: {reason}", leaf.span, hint, related)
 
 

@@ -144,8 +144,7 @@ _SOUND: Final = _Words(vocabulary.SOUND_CARDS, "sound card", between=",")
 @warning("GP185", f"{_SOURCE}; lxc.container.conf(5), xl.cfg(5)")(
     summary="A text that Ganeti hands on to the hypervisor does not have the form that it needs.",
     rationale="Ganeti stores any text for a root device, a CPU model, a machine type, a prefix of disk names, the"
-    " devices and control groups of containers, and letters of a boot order in any number. With another form no"
-    " instance starts.",
+    " devices and control groups of containers, and any letters of a boot order. With another form no instance starts.",
     **show(f'{CLUSTER}hvparams:\n  lxc: {{devices: "c …"}}\n', bad="1:3", good="1:3 rw,c 1:5 rw"),
 )
 def hypervisor_text_form(context: Context) -> Iterator[Hit]:

@@ -232,13 +232,12 @@ _ASSESSED: Final = {
 
 @warning("GP186", _SOURCE, When.MORE_WITH_STATE)(
     summary="A cluster-wide default of KVM or Xen makes sense for a single instance only, or for none.",
-    rationale="What the policy declares holds for every instance that says nothing else. A kernel argument for"
-    " repairs then starts each of them in single-user mode. QEMU passes a type such as scsi-generic on to a device,"
-    " which a logical volume, a mirror or a file is not. Without ACPI no instance notices that Ganeti wants to"
-    " shut it down: it waits, and then turns the power off. Without kvm_flag QEMU emulates each instruction. The"
-    " machine type pc is another one in each version of QEMU: instances may crash when they migrate between two"
-    " versions. The CPU models qemu64 and kvm64 lack what protects from known faults of processors. Of both"
-    " gnt-cluster verify warns since Ganeti 3.1.",
+    rationale="What the policy declares holds for every instance that says nothing else. A kernel argument for repairs"
+    " then starts each of them in single-user mode. QEMU passes a type such as scsi-generic on to a device, which a"
+    " logical volume, a mirror or a file is not. Without ACPI no instance notices that Ganeti wants to shut it down: it"
+    " waits, and then turns the power off. Without kvm_flag QEMU emulates each instruction. The machine type pc differs"
+    " in each version of QEMU: instances may crash when they migrate between two. The CPU models qemu64 and kvm64 lack"
+    " what protects from known faults of processors. Of both gnt-cluster verify warns since Ganeti 3.1.",
     **show(f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro …}}\n", bad="single", good="quiet"),
 )
 def default_of_one_instance(context: Context) -> Iterator[Hit]:

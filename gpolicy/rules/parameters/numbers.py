@@ -111,17 +111,13 @@ def _pair(context: Context, declared: Declared, pair: Pair) -> Iterator[Hit]:
             if clear <= value <= sensible.most:
                 continue  # most are
             title = f"{pair.title}: {bound} {name}"
+            is_small = 0 < value < _GIB and (bound == "max" or value * _GIB <= pair.maximum[name])
             if not sensible.takes(value):
                 other = (pair.maximum if bound == "min" else pair.minimum)[name]
                 fits = replace(sensible, most=other) if bound == "min" else replace(sensible, least=other)
                 fits = fits if sensible.takes(other) else sensible
                 yield _unlikely(context, declared, title, sensible, value, pair.at(bound, name), fits=fits)
-            elif (
-                name in SPEC_SIZES
-                and 0 < value < _GIB
-                and (bound == "max" or value * _GIB <= pair.maximum[name])
-                and _is_bare(pair.leaf, value, pair.index, bound, name)
-            ):
+            elif name in SPEC_SIZES and is_small and _is_bare(pair.leaf, value, pair.index, bound, name):
                 yield _bare(declared, title, value, pair.at(bound, name))
     nics, sensible = pair.minimum["nic-count"], SENSIBLE["min nic-count"]
     if pair.possible and sensible.most < nics <= MAX_NICS:  # else GP206, GP213
@@ -189,10 +185,9 @@ def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
 
 @warning("GP114", "Resource model, Instance policies; Ganeti 3.0 does not check it")(
     summary="vcpu-ratio or spindle-ratio is far below 1.",
-    rationale="The ratio is how many virtual CPUs, or spindles of instances, a node accepts for each of its own."
-    " Far below 1 a node refuses instances long before its own CPUs or spindles are used once. A ratio of 0.95"
-    " keeps some for the node on purpose. Where spindle_count is declared it may be any weight, and the rule does"
-    " not look at spindle-ratio.",
+    rationale="The ratio is how many virtual CPUs, or spindles of instances, a node accepts for each of its own. Far"
+    " below 1 a node refuses instances long before its own CPUs or spindles are used once. A ratio of 0.95 keeps some"
+    " for the node on purpose. A declared spindle_count may be any weight: then spindle-ratio is not looked at.",
     **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="0.25", good="0.95"),
     parameters=(RuleParameter("least", 0.75, "Report a ratio below this.", least=0),),
     explains=7,

@@ -78,14 +78,9 @@ def storage_directory_forbidden(context: Context) -> Iterator[Hit]:
         where = f"in {top}" if top else "" if path.startswith("/") else "below a path that is not absolute"
         if where:
             message = f"{leaf.dotted} is {leaf.value}: Ganeti keeps no disks {where}"
-            whole = f"/{path}"
-            usable = not top and ".." not in path and not _below(whole, (*FORBIDDEN, *_OF_GANETI))
-            yield hit(
-                declared,
-                message,
-                leaf.span,
-                f"write {whole if usable else 'a directory such as /srv/ganeti/file-storage'}",
-            )
+            is_usable = not top and ".." not in path and not _below(f"/{path}", (*FORBIDDEN, *_OF_GANETI))
+            right = f"/{path}" if is_usable else "a directory such as /srv/ganeti/file-storage"
+            yield hit(declared, message, leaf.span, f"write {right}")
 
 
 @warning("GP146", "Ganeti 3.0, gnt-cluster(8); it does not check it", When.MORE_WITH_STATE)(

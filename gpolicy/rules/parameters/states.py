@@ -77,10 +77,9 @@ def fake_hypervisor(context: Context) -> Iterator[Hit]:
 
 @information("GP113", "Resource model, Hypervisor state and Disk state; Ganeti 2.15 to 3.1", When.ASKED)(
     summary="hv_state or disk_state is declared, which Ganeti stores but never reads.",
-    rationale="The resource model intended these figures for capacity, but no released Ganeti uses them. gpolicy"
-    " does, where nodes report nothing and for guards. If you want that, there is nothing to fix: a cluster that"
-    " has these figures keeps them, since Ganeti cannot remove them. Figures that a policy leaves out stay in the"
-    " cluster and do no harm.",
+    rationale="The resource model intended these figures for capacity, but no released Ganeti uses them. gpolicy does,"
+    " where nodes report nothing and for guards. If you want that, there is nothing to fix: a cluster that has these"
+    " figures keeps them, since Ganeti cannot remove them. Figures that a policy leaves out stay and do no harm.",
     **show(f"{GROUP}…\n", bad="hv_state:\n  kvm: {mem_node: 4G}", good="ndparams: {spindle_count: 4}"),
 )
 def state_without_effect(context: Context) -> Iterator[Hit]:

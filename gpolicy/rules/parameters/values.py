@@ -154,10 +154,8 @@ def port_range(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_SSH, _GLUSTER):
         if not 1 <= number(leaf) <= 65535:
             message = f"{leaf.dotted} is {leaf.value}, which is not a TCP port"
-            usual = default_of(context, leaf.path)
-            yield hit(
-                declared, message, leaf.span, f"write the port that is meant, from 1 to 65535; the default is {usual}"
-            )
+            hint = f"write the port that is meant, from 1 to 65535; the default is {default_of(context, leaf.path)}"
+            yield hit(declared, message, leaf.span, hint)
 
 
 @error("GP107", "Resource model, Node parameters and Disk parameters; Ganeti 3.0 does not check it")(
@@ -169,8 +167,8 @@ def port_range(context: Context) -> Iterator[Hit]:
 def count_below_one(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_COUNTS):
         if number(leaf) < 1:
-            is_count = leaf.path == SPINDLE_COUNT
-            hint = "write the number of disks of a node: 0 does not mean unlimited" if is_count else "write 1 or more"
+            of_node = "write the number of disks of a node: 0 does not mean unlimited"
+            hint = of_node if leaf.path == SPINDLE_COUNT else "write 1 or more"
             yield hit(declared, f"{leaf.dotted} is {leaf.value}: it must be at least 1", leaf.span, hint)
 
 
@@ -221,10 +219,9 @@ def default_moves(context: Context) -> Iterator[Hit]:
     summary="The cluster's Ganeti release takes a value of KVM, but starts no instance with it.",
     rationale="Ganeti attaches devices to the bus pci.0, which the machine types q35 and microvm do not have. QEMU has"
     " no device for the types of disks scsi, sd and mtd; Ganeti 3.0 leaves it to QEMU to refuse them. Ganeti 3.1"
-    " describes disks and CD-ROMs to QEMU in another way. It also refuses to start an"
-    " instance with a disk of type pflash, with a CD-ROM of another type than `ide`,"
-    " `paravirtual` and `scsi-cd`, and with a disk in userspace whose address it cannot take apart. Instances that"
-    " run are not touched: they fail at their next start, or migration.",
+    " describes disks and CD-ROMs to QEMU in another way. It also refuses to start an instance with a disk of type"
+    " pflash, with a CD-ROM of another type than `ide`, `paravirtual` and `scsi-cd`, and with a disk in userspace whose"
+    " address it cannot take apart. Instances that run are not touched: they fail at their next start, or migration.",
     **show(f'{CLUSTER}ganeti_version: "3.1"\nhvparams:\n  kvm: {{disk_type: …}}\n', bad="scsi", good="scsi-hd"),
 )
 def starts_no_instance_in_version(context: Context) -> Iterator[Hit]:
@@ -305,9 +302,8 @@ def port_taken(context: Context) -> Iterator[Hit]:
 
 @warning("GP118", "Ganeti 3.0 takes any ID from 0; Debian policy, 9.2.2")(
     summary="uid_pool has user IDs of the system or of people, or the same ID twice.",
-    rationale="Instances run with IDs of the pool, so that one that breaks out can do nothing. With 0 it is root,"
-    " with an ID below 1000 a service of the system; people get the IDs from 1000 on, and 65534 is nobody, whom"
-    " others use as well.",
+    rationale="Instances run with IDs of the pool, so that one that breaks out can do nothing. With 0 it is root, with"
+    " an ID below 1000 a service of the system; people get IDs from 1000 on, and others use 65534, nobody, as well.",
     **show(f'{CLUSTER}uid_pool: ["…"]\n', bad="100-199", good="20000-20099"),
 )
 def uid_pool_of_others(context: Context) -> Iterator[Hit]:

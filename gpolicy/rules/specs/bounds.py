@@ -208,8 +208,8 @@ def std_outside(context: Context) -> Iterator[Hit]:
     message = f"std lies in no size; {pair.misfit(sizes.items())}"
     bound = pair.at("min" if size < pair.minimum[name] else "max", name)
     lost = lost_sizes(context, cluster, sizes, "std lies in no other size")
-    hint, related = "Ganeti refuses this: correct std, or the size", see(bound, f"{pair.title} is here")
-    yield lost or hit("cluster", message, std[name].span, hint, related)
+    hint, here = "Ganeti refuses this: correct std, or the size", see(bound, f"{pair.title} is here")
+    yield lost or hit("cluster", message, std[name].span, hint, here)
 
 
 def _std(context: Context) -> dict[str, Leaf]:
@@ -240,8 +240,7 @@ def std_fits_no_group(context: Context) -> Iterator[Hit]:
     which = f"group {names[0]}" if len(names) == 1 else f"the groups {', '.join(names[:5])}"
     message = f"std fits no size of {which}: hspace counts no standard instance"
     lost = [lost_sizes(context, group, dict(sizes), message) for group in own if not context.exclusive(group)]
+    found = [item for item in lost if item is not None]
     related = tuple(Related(pairs[0].leaf.span, f"the sizes of {group.name}") for group, pairs in groups[:3])
-    if (found := [item for item in lost if item]) and len(found) == 1:
-        yield found[0]
-    else:
-        yield hit("cluster", message, std["memory-size"].span, "choose a std that one of the groups takes", related)
+    at_std = hit("cluster", message, std["memory-size"].span, "choose a std that one of the groups takes", related)
+    yield found[0] if len(found) == 1 else at_std

@@ -219,9 +219,8 @@ def _overlaps(context: Context, *, touching: bool) -> Iterator[tuple[Declared, P
 )
 def spec_overlap(context: Context) -> Iterator[Hit]:
     for declared, first, second, region in _overlaps(context, touching=False):
-        yield hit(
-            declared, f"{second.title} overlaps {first.title}: {region}", second.span, _cure(first, second), first.here
-        )
+        message = f"{second.title} overlaps {first.title}: {region}"
+        yield hit(declared, message, second.span, _cure(first, second), first.here)
 
 
 @information("GP229", SIZES)(
@@ -232,9 +231,8 @@ def spec_overlap(context: Context) -> Iterator[Hit]:
 )
 def spec_touch(context: Context) -> Iterator[Hit]:
     for declared, first, second, region in _overlaps(context, touching=True):
-        yield hit(
-            declared, f"{second.title} touches {first.title}: {region}", second.span, _cure(first, second), first.here
-        )
+        message = f"{second.title} touches {first.title}: {region}"
+        yield hit(declared, message, second.span, _cure(first, second), first.here)
 
 
 def _cure(first: Pair, second: Pair) -> str:
