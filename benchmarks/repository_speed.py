@@ -1,90 +1,60 @@
-"""Time runs over a whole repository of many clusters, beside the same verb about one of them, in one run.
+"""Time runs over a whole repository of many clusters, in one run.
 
-Run `scripts/venv dev && .venv/bin/python benchmarks/repository_speed.py [RUNS]`. `check` is measured on the repository
-of `large_repository.py`: 500 clusters with 40 groups each on one shared base. `plan --all` is measured on 50 policies
-with the recorded cluster of five nodes as their snapshot. All are whole processes, by turns. Figures are seconds of the
-processor (of the process and those that it starts), seconds by the clock, and the memory of the largest process. The
-aim for `check` is 4 seconds by the clock on two processors; for `plan`, that one of many clusters takes no more of the
-processor than a plan of it alone.
+Run `scripts/venv dev && .venv/bin/python benchmarks/repository_speed.py [CLUSTERS]`. The repository is that of
+`large_repository.py`, 500 clusters on one shared base with a snapshot of each, in git. All are whole processes. Figures
+are seconds of the processor (of the process and those that it starts), seconds by the clock, and the memory of the
+largest process.
 """
 
 from __future__ import annotations
 
 import os
-import statistics
+import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import checkout  # noqa: F401
-from large_repository import CLUSTERS, GROUPS, write_repository
-from measuring import Run, run
-from plan_impact import recorded, tighten
+from large_repository import CLUSTERS, GROUPS, write_repository, write_snapshots
+from measuring import run
 
-from gpolicy.adopt.adopting import adopt
-from gpolicy.cluster.snapshot import write_snapshot
-from gpolicy.writing.new_files import write_files
-
-PLANS = 50
-AIM_CLOCK_SECONDS = 4.0
-
-
-@dataclass
-class Measured:
-    """A command in a directory, about so many clusters, and its runs."""
-
-    title: str
-    directory: Path
-    arguments: list[str]
-    clusters: int
-    runs: list[Run] = field(default_factory=list)
-
-    def run(self) -> None:
-        command = [sys.executable, "-m", "gpolicy", *self.arguments]
-        self.runs.append(run(command, self.directory, codes=(0, 1)))  # a plan may be unsafe
+CHANGED = 50
+JOBS = ("--jobs", str(len(os.sched_getaffinity(0))))
 
 
 def main() -> int:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    clusters = int(sys.argv[1]) if len(sys.argv) > 1 else CLUSTERS
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        many, plans = directory / "many", directory / "plans"
-        for tree in (many, plans):
-            (tree / ".git").mkdir(parents=True)
-            (tree / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
-        write_repository(many)
-        _write_plans(plans)
-        rows = [
-            Measured("check, one cluster", many, ["check", "clusters/c0001"], 1),
-            Measured(f"check, {CLUSTERS} clusters", many, ["check"], CLUSTERS),
-            Measured("plan, one cluster", plans, ["plan", "--label", "name=c01"], 1),
-            Measured(f"plan, {PLANS} clusters", plans, ["plan", "--all", "--jobs", "2"], PLANS),
-        ]
-        for _ in range(runs):
-            for row in rows:
-                row.run()
-    print(f"{CLUSTERS * GROUPS:,} groups; {runs} runs by turns, {len(os.sched_getaffinity(0))} processors")
-    print(f"{'medians':24} {'processor':>10} {'a cluster':>10} {'clock':>8} {'memory':>9}")
-    for row in rows:
-        middle, clock = (statistics.median(getattr(run, name) for run in row.runs) for name in ("processor", "clock"))
-        most = max(run.memory for run in row.runs)
-        print(f"{row.title:24} {middle:9.2f}s {middle / row.clusters:9.3f}s {clock:7.2f}s {most:5.0f} MiB")
-    clock = statistics.median(run.clock for run in rows[1].runs)
-    print(f"aim: {AIM_CLOCK_SECONDS:g} s by the clock for all; {'met' if clock < AIM_CLOCK_SECONDS else 'missed'}")
+        write_repository(directory, clusters)
+        write_snapshots(directory, clusters)
+        for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "all"]):
+            who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+            subprocess.run(["git", *who, *words], cwd=directory, check=True)
+        print(f"{clusters} clusters, {GROUPS} groups each; {JOBS[1]} processors")
+        print(f"{'command':44} {'processor':>10} {'a cluster':>10} {'clock':>8} {'memory':>9}")
+        _measure(directory, clusters, "check", ".")
+        _measure(directory, clusters, "check", "--all", *JOBS)
+        _measure(directory, clusters, "plan", "--all", *JOBS)
+        _change(directory, 1)
+        _measure(directory, clusters, "check", "--all", "--changed-since", "HEAD", *JOBS)
+        _change(directory, min(CHANGED, clusters))
+        _measure(directory, clusters, "plan", "--all", "--save", "plans", *JOBS)
     return 0
 
 
-def _write_plans(directory: Path) -> None:
-    """Write policies that change the recorded cluster, all with its snapshot."""
-    write_snapshot(recorded(), directory / "recorded.json")
-    tables = []
-    for number in range(PLANS):
-        name = f"c{number:02}"
-        write_files(adopt(recorded()).files, directory / name)
-        tighten(directory / name)
-        tables.append(f'[clusters.{name}]\npolicy = "{name}"\nstate = "snapshot:recorded.json"\n')
-    (directory / "gpolicy.toml").write_text("\n".join(tables), encoding="utf-8")
+def _change(directory: Path, number: int) -> None:
+    """Lower a value in so many clusters."""
+    for home in sorted((directory / "clusters").iterdir())[:number]:
+        file = home / "groups.yaml"
+        text = file.read_text(encoding="utf-8")
+        file.write_text(text.replace("{spindle-ratio: 24}", "{spindle-ratio: 20}", 1), encoding="utf-8")
+
+
+def _measure(directory: Path, clusters: int, *words: str) -> None:
+    found = run([sys.executable, "-m", "gpolicy", *words], directory, codes=(0, 1, 3))
+    figures = f"{found.processor:9.2f}s {found.processor / clusters:9.3f}s {found.clock:7.2f}s {found.memory:5.0f} MiB"
+    print(f"{' '.join(words):44} {figures}", flush=True)
 
 
 if __name__ == "__main__":

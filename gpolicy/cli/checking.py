@@ -179,8 +179,8 @@ def with_members(targets: Targets) -> Targets:
     with working("reading the policies of all clusters"):
         for cluster in clusters:
             with suppress(GpolicyError, OSError):
-                roots = policy_roots(as_named(cluster.policy)) if cluster.policy else ()
-                policies.update({real_path(root): load_policy(root) for root in roots})
+                for root in policy_roots(as_named(cluster.policy)) if cluster.policy else ():
+                    policies[real_path(root)] = targets.policies.get(real_path(root)) or load_policy(root)
         members = members_of(list(policies), list(policies.values()))
     return replace(targets, targets=[replace(target, members=members) for target in targets.targets])
 

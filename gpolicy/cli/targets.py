@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gpolicy.cli.options import Outputs
     from gpolicy.cluster.state import ClusterState
     from gpolicy.fleet.named_clusters import NamedCluster, RolloutSettings
+    from gpolicy.policy.model import Policy
 
 
 _SAVING: Final = ("plan", "remedy", "suggest", "evacuate")  # verbs with --save, which was --output
@@ -118,7 +119,7 @@ class Targets:
     """The clusters of a run. `several`: the command line asks for clusters by --all or --label, perhaps for one.
 
     `jobs` is how many at once, `seconds` the time for each; `pages` the directory for pages. `shard` is which part of
-    them all they are, if they are not.
+    them all they are, if they are not. `policies` are those that were read to choose them, by their real paths.
     """
 
     targets: Sequence[Target]
@@ -127,6 +128,7 @@ class Targets:
     jobs: int
     seconds: float
     shard: str | None = None
+    policies: Mapping[Path, Policy] = field(default_factory=dict)
 
 
 Work = Callable[[Target], Report]
@@ -205,16 +207,21 @@ def targets_of(asked: Clusters, path: Path | None = None, *, volumes: bool = Fal
     if path is not None and real_path(path) != real_path(known[0].source.parent):
         hint = "--all and --label take the policies that it names: leave the path out"
         raise UsageError(f"{path}: not the directory of a settings file", hint=hint)
+    policies: dict[Path, Policy] = {}
     chosen = labelled_clusters(known, asked.label or ())
+
+    def read(path: Path) -> Policy:
+        from gpolicy.policy.loading import load_policy  # noqa: PLC0415 (few runs compare with a commit)
+
+        policies[real_path(path)] = load_policy(as_named(path))
+        return policies[real_path(path)]
+
     if asked.changed_since is not None:
-        chosen = changed_clusters(chosen, asked.changed_since)
+        chosen = changed_clusters(chosen, asked.changed_since, read)
     if asked.shard is not None:
         chosen = sharded_clusters(chosen, asked.shard)
-    return _targets(
-        asked,
-        [target_of(cluster, None, asked.snapshots, volumes=volumes, several=True) for cluster in chosen],
-        several=True,
-    )
+    targets = [target_of(cluster, None, asked.snapshots, volumes=volumes, several=True) for cluster in chosen]
+    return replace(_targets(asked, targets, several=True), policies=policies)
 
 
 def destination_of(to: str, rapi: RapiOptions, *, volumes: bool = False) -> tuple[str, SourceOptions]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -62,8 +62,10 @@ def sharded_clusters(clusters: Sequence[NamedCluster], shard: str) -> list[Named
     return list(clusters[number - 1 :: parts])
 
 
-def changed_clusters(clusters: Sequence[NamedCluster], reference: str) -> list[NamedCluster]:
-    """Return the clusters whose policy, or anything that it extends, differs from a commit.
+def changed_clusters(
+    clusters: Sequence[NamedCluster], reference: str, read: Callable[[Path], Policy] = load_policy
+) -> list[NamedCluster]:
+    """Return the clusters whose policy, which `read` gives, or anything that it extends, differs from a commit.
 
     The commit is where the branch of `reference` and the present one parted. Files of the work tree count as they are
     now, new ones too. A cluster without a policy, or with one that cannot be read, counts as changed; so do all
@@ -76,19 +78,19 @@ def changed_clusters(clusters: Sequence[NamedCluster], reference: str) -> list[N
         tree = trees[cluster.source.parent]
         if tree is None:
             raise InputError(f"{cluster.source}: not in a git work tree", hint="leave out --changed-since")
-        if real_path(cluster.source) in changed[tree] or _has_changed(cluster, changed[tree]):
+        if real_path(cluster.source) in changed[tree] or _has_changed(cluster, changed[tree], read):
             found.append(cluster)
     return found
 
 
-def _has_changed(cluster: NamedCluster, changed: frozenset[Path]) -> bool:
+def _has_changed(cluster: NamedCluster, changed: frozenset[Path], read: Callable[[Path], Policy]) -> bool:
     if cluster.policy is None:
         return True
     root = real_path(cluster.policy)
     if any(file.is_relative_to(root) for file in changed):
         return True
     try:
-        policy = load_policy(cluster.policy)
+        policy = read(cluster.policy)
     except GpolicyError:
         return True
     return not policy.is_whole or any(real_path(file) in changed for file in policy.files)

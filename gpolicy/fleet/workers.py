@@ -1,7 +1,7 @@
 """Work on many clusters side by side, in other processes: none can hang, crash or fill the memory of another.
 
 The processes are copies of this one, which has no other thread while they begin. Each does one job after another, so
-that it imports and reads nothing again, until one fails in it.
+that it imports and reads nothing again, until one fails in it or takes much memory.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import resource
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,7 @@ from typing import Final, Generic, TypeVar
 _Result = TypeVar("_Result")
 
 _TICK: Final = 0.2
+_GROWTH: Final = 64 * 1024  # KiB by which a process may grow that does another job
 _GRACE: Final = 2.0  # seconds that a process has to end what it started
 
 
@@ -78,10 +80,10 @@ def results_as_they_come(
             for pipe in [item for item in running if item in ready or item in late]:
                 worker = running.pop(pipe)
                 result = Failed(f"did not end within {seconds:g} seconds") if pipe in late else worker.result()
-                if alone or isinstance(result, Failed):
-                    worker.end(0.0 if pipe in late else _GRACE)
-                else:
+                if worker.goes_on and not alone and pipe not in late:
                     idle.append(worker)
+                else:
+                    worker.end(0.0 if pipe in late else _GRACE)
                 watcher.ends(worker.number, worker.age)
                 yield worker.number, result
             watcher.ticks()
@@ -93,9 +95,10 @@ def results_as_they_come(
 
 
 class _Worker(Generic[_Result]):
-    """A process that does one job after another, until one fails."""
+    """A process that does one job after another, until one fails or takes much memory."""
 
     number: int
+    goes_on = False
     _began: float
 
     def __init__(self, jobs: Sequence[Callable[[], _Result]]) -> None:
@@ -116,8 +119,10 @@ class _Worker(Generic[_Result]):
 
     def result(self) -> _Result | Failed:
         """Return its answer, which is there, or how it ended without one."""
+        self.goes_on = False
         try:
-            answer: _Result | Failed = self.pipe.recv()
+            answer: _Result | Failed
+            answer, self.goes_on = self.pipe.recv()
         except (EOFError, OSError):
             self._process.join(_GRACE)
             code = self._process.exitcode
@@ -137,21 +142,28 @@ class _Worker(Generic[_Result]):
 
 
 def _serve(jobs: Sequence[Callable[[], object]], pipe: Connection, theirs: Connection) -> None:
-    """Do the jobs whose numbers come, until none comes any more or one fails."""
+    """Do the jobs whose numbers come, until none comes any more, one fails or one takes much memory."""
     theirs.close()  # the copy of its other end
     gc.freeze()  # a search for cycles would copy the memory that both processes share
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that began it
         signal.signal(signal.SIGTERM, _interrupt)  # so that programs that it started are ended as well
-        while True:
-            pipe.send(jobs[pipe.recv()]())
+        most = _memory() + _GROWTH
+        while _memory() < most:
+            answer = jobs[pipe.recv()]()
+            pipe.send((answer, _memory() < most))
     except EOFError:
         pass
     except MemoryError:
-        pipe.send(Failed("there is not enough memory for it"))
+        pipe.send((Failed("there is not enough memory for it"), False))
     except KeyboardInterrupt:
         os._exit(1)
     pipe.close()
+
+
+def _memory() -> int:
+    """Return the most memory that this process had, in KiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _interrupt(_number: int, _frame: object) -> None:

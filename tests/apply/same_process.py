@@ -96,6 +96,7 @@ class _Worker:
     """Stands in for a process that does jobs."""
 
     age = 0.0
+    goes_on = True
 
     def __init__(self, jobs: Sequence[Callable[[], Any]]) -> None:
         self._jobs, self.pipe = jobs, self

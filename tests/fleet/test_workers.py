@@ -62,6 +62,15 @@ def test_one_that_hangs_one_that_dies_and_one_that_leaves() -> None:
     assert time.monotonic() - began < 20
 
 
+def test_jobs_after_one_that_dies_or_takes_much_memory_are_done_by_others() -> None:
+    def fill_a_little() -> int:
+        return len(b"x" * 100 * 2**20) and os.getpid()
+
+    dead, first, second, third = work([die, os.getpid, fill_a_little, os.getpid], most=1)
+    assert isinstance(dead, Failed)
+    assert first == second != third
+
+
 def test_a_large_answer_passes() -> None:
     assert work([lambda: "x" * 10_000_000]) == ["x" * 10_000_000]
 
