@@ -325,7 +325,7 @@ class _Fault:
     def _value_hint(self) -> str:
         instance, pattern = self._instance, self._schema.get("pattern")
         if instance == "inherit" and self._document.root["kind"] == "Cluster":
-            return "only a group or a node can inherit; write the value"
+            return "only a group or a node can inherit; leave the line out if a base has it, else write the value"
         if instance == "inherit":
             stays = self._is_required() or isinstance(self._pointer[-1], int)
             return "this is not inherited: write the value" + ("" if stays else ", or leave the key out")

@@ -95,7 +95,7 @@ def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
                 if named.policy not in lost:
                     lost[named.policy] = next(_in_no_group(fleet.policies[named.policy]), "")
                 meant = lost[named.policy]
-                hint = "leave it in the cluster that has it"
+                hint = "write nodes of this cluster, or leave it in the cluster that has it"
                 if meant:
                     hint = f"is {meant} meant? A node set names it, and no group does"
                 related, missing = see(other.span, "named here"), nodes_like(meant)  # as GP613 says

@@ -108,7 +108,9 @@ def guard_never_passes(context: Context) -> Iterator[Hit]:
         reason = _impossible(context, guard)
         if reason:
             message = f"guard {guard.name.value} can never pass: it requires {guard.shown_limit}, but {reason}"
-            yield hit(_label(guard), message, guard.span, "lower the number, or correct the hardware")
+            is_shut = "unallocable" in reason
+            hint = "open the group, or remove the guard" if is_shut else "lower the number, or correct the hardware"
+            yield hit(_label(guard), message, guard.span, hint)
 
 
 def _asked(context: Context, guard: Guard) -> list[GroupPolicy]:

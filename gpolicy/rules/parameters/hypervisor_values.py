@@ -18,7 +18,7 @@ from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
 from gpolicy.guessing import surely_meant
-from gpolicy.policy.model import promised_nodes
+from gpolicy.policy.model import Leaf, promised_nodes
 from gpolicy.printable import count
 from gpolicy.rules.parameters.hypervisors import REFUSALS, address_of, ip_version
 from gpolicy.rules.shared import CLUSTER, GROUP, bounds, show
@@ -137,12 +137,13 @@ def _split(text: str, version: str) -> tuple[list[str], str]:
 )
 def cpu_mask_unlikely(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_MASKS):
-        numbers = [int(digits) for digits in re.findall(r"[0-9]+", str(leaf.value)) if len(digits) <= _MOST_DIGITS]
+        numbers = [int(part) for part in _parts(leaf) if part.isdigit() and len(part) <= _MOST_DIGITS]
         has, span, group = _fewest_cpus(context)
         if has and numbers and max(numbers) >= has:
             message = f"{leaf.dotted} names CPU {max(numbers)}, but nodes of group {group} have {has}: 0 to {has - 1}"
             related = see(span, "the hardware is promised here")
-            yield hit(declared, message, leaf.span, f"write CPUs that there are, such as 0-{has - 1}", related)
+            fewer = "".join(str(min(int(part), has - 1)) if part.isdigit() else part for part in _parts(leaf))
+            yield hit(declared, message, leaf.span, f"write CPUs that there are, such as {fewer}", related)
         elif (masks := str(leaf.value).count(":") + 1) > 1 and (other := _other_cpus(context, masks)):
             message = f"{leaf.dotted} has masks for {masks} virtual CPUs, but instances have {other}"
             yield hit(declared, message, leaf.span, "write one mask for all, such as 0-7")
@@ -182,6 +183,11 @@ def _fewest_cpus(context: Context) -> tuple[int, Span | None, str]:
         elif nodes:
             found.append((min(nodes), None, group.name))
     return min(found, key=lambda item: item[0], default=(0, None, ""))
+
+
+def _parts(leaf: Leaf) -> list[str]:
+    """Return the numbers of a mask, and what is between them."""
+    return re.findall(r"[0-9]++|[^0-9]++", str(leaf.value))
 
 
 @warning("GP180", f"{_SOURCE}; qemu(1), -smp")(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, number, texts
 from gpolicy.checking.pairs import amount, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, RuleParameter
-from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
+from gpolicy.ganeti.amounts import SENSIBLE, SensibleRange, is_without_limit
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
 from gpolicy.policy.model import Leaf
 from gpolicy.printable import count
@@ -59,10 +60,16 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
         for name in above:
             low, high = pair.minimum[name], pair.maximum[name]
             message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
-            related = see(pair.at("max", name), "the maximum is here")
+            sensible = SENSIBLE.get(name, SensibleRange(0, 0, "", ""))
+            meant = {"min": replace(sensible, most=high).meant(low), "max": replace(sensible, least=low).meant(high)}
+            written = [str(pair.leaf.document.value((*pair.leaf.pointer, pair.index, end, name)))[-1:] for end in meant]
+            units = {letter if letter.isalpha() else "" for letter in written}
+            wrong = [end for end, cure in meant.items() if cure] if len(units) > 1 else []
+            end = wrong[0] if len(wrong) == 1 else "min"
             exchanged = f"min {amount(name, high)} and max {amount(name, low)}"
-            hint = f"correct one of them; if they are exchanged, write {exchanged}"
-            yield hit(declared, message, pair.at("min", name), hint, related)
+            hint = (meant[end] if wrong else "") or f"correct one of them; if they are exchanged, write {exchanged}"
+            related = see(pair.at("max" if end == "min" else "min", name), "the other bound is here")
+            yield hit(declared, message, pair.at(end, name), hint, related)
 
 
 @error("GP207", f"{SIZES}; Ganeti 3.0 does not check it")(
