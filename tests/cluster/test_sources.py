@@ -57,7 +57,7 @@ def test_a_file_without_a_scheme_gets_a_hint(tmp_path: Path) -> None:
 def test_a_directory_is_no_source_but_may_be_the_policy(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="a directory, not a cluster") as caught:
         read_state(str(tmp_path))
-    assert "the policy is an argument of its own" in (caught.value.hint or "")
+    assert "the policy is an argument without an option" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(

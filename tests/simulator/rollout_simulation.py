@@ -34,6 +34,8 @@ _GRACE: Final = 2.0  # seconds that a process that is told to end has for it
 class Worker:
     """Does one job of a roll-out in a process of its own (`gpolicy.fleet.workers`)."""
 
+    goes_on = False
+
     def __init__(self, world: RolloutSimulation, jobs: Sequence[partial[Any]]) -> None:
         self.world, self._jobs = world, jobs
 
