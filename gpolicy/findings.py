@@ -109,7 +109,7 @@ class Finding:
     related: tuple[Related, ...] = ()
     fix: Fix | None = None
     missing: str = ""
-    because: tuple[Span, ...] = ()
+    because: tuple[Span, ...] = field(default=(), compare=False)
     consequences: tuple[Finding, ...] = field(default=(), compare=False)
 
     @property

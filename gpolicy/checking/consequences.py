@@ -74,7 +74,8 @@ class _Causes:
         self._told = {(item.span, item.message): finding for finding in found for item in finding.consequences}
         wrong = [item for item in found if item.code not in _RESULTS and _is_wrong(item)]
         self._worst = min(wrong, key=lambda item: item.severity.rank, default=None)
-        self._severe = sorted(found, key=_rank)[:_MOST_FOR_CHANGES] if any(item.because for item in found) else []
+        planned = [item for item in found if item.because]
+        self._severe = sorted((*planned, *wrong), key=_rank)[:_MOST_FOR_CHANGES] if planned else []
         at: dict[object, list[Finding]] = defaultdict(list)
         for finding in found:
             for place in {*self._places(finding), *_explained(finding)}:
@@ -112,18 +113,16 @@ class _Causes:
             return self._worst or self._first_result[finding.code]  # itself, if it is the first
         return min(causes or self._of_changes(finding), key=_rank, default=None)
 
-    def _of_changes(self, finding: Finding) -> list[Finding]:
-        """Return what else is said of the changed values that a finding is of, or of all these by the same rule."""
-        before = [other for other in self._severe if _is_cause(other, finding) and _rank(other) < _rank(finding)]
-        return [
-            other
-            for other in (before if finding.because else ())
-            if (other.code == finding.code and other.because == finding.because)
-            or (
-                (not other.because or other.code in _EXPLAINS)
-                and any(place.lies_within(around) for place in _about(other) if place for around in finding.because)
-            )
-        ]
+    def _of_changes(self, finding: Finding) -> Iterator[Finding]:
+        """Yield what is wrong with the changed values that a finding is of, or is said of them all by the same rule."""
+        for other in self._severe if finding.because else ():
+            if other.code == finding.code:
+                is_meant = other.because == finding.because
+            else:
+                about = [place for place in _about(other) if place and (not other.because or other.code in _EXPLAINS)]
+                is_meant = any(place.lies_within(around) for place in about for around in finding.because)
+            if is_meant and _is_cause(other, finding) and _rank(other) < _rank(finding):
+                yield other
 
     def _places(self, finding: Finding) -> Iterator[object]:
         """Yield where a finding is: its place, and what it compares with a node: memory, CPUs or disks of one pair."""

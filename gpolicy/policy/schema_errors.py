@@ -344,9 +344,10 @@ class _Fault:
             return 'write "" for all CPUs, or those that are meant, as in 0-15'
         if hint := self._shape_hint(types):
             return hint
-        if "number" in types and self._document.root["kind"] == "Rule" and isinstance(instance, str) and not pattern:
+        has_unit = isinstance(instance, str) and instance[-1:].isalpha() and not pattern
+        if has_unit and "number" in types and self._document.root["kind"] == "Rule":
             with suppress(ValueError):
-                return f"sizes are in MiB here: write {parse_size_exact(instance)}"
+                return f"sizes are in MiB here: write {math.ceil(parse_size_exact(instance))}"
         is_number = isinstance(instance, str) and instance.isdigit() and pattern is None
         if is_number and self._document.written(self._pointer)[:1] in ('"', "'"):
             return "write the number without quotes"
