@@ -181,13 +181,13 @@ def is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
     """Return whether another rule says the same as a hit of `rule`, and more exactly."""
     for shared, codes in rule.better:
         asked = context.without_cluster if shared is Same.LABEL else context
-        others = [other for code in codes for other in asked.found_by(code)]
+        found = (other for code in codes for other in asked.found_by(code))
+        others = [other for other in found if context.settings.counts(other.finding)]
         match shared:
             case Same.LABEL:
                 is_said = any(hit.label == other.label for other in others)
             case Same.PLACE:
-                pairs = [(hit.finding.span, other.finding.span) for other in others]
-                is_said = any(place and inner and inner.lies_within(place) for place, inner in pairs)
+                is_said = hit.finding.span in {other.finding.span for other in others} - {None}
             case guard:
                 is_said = hit.guard == guard and others != []
         if is_said:

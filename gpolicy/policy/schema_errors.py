@@ -277,10 +277,8 @@ class _Fault:
             return "write the value, or remove the item"
         choices = ["leave the key out (not managed)", "write the value"]
         choices += ["write `[]` for none"] if self._schema.get("type") == "array" else []
-        is_text = any(
-            item.get("type") == "string" and re.search(item.get("pattern", ""), "") for item in self._branches
-        )
-        choices += ['write `""` for none'] if is_text else []
+        patterns = [item.get("pattern", "") for item in self._branches if item.get("type") == "string"]
+        choices += ['write `""` for none'] if any(re.search(pattern, "") for pattern in patterns) else []
         choices += ["write `inherit`"] if any(item.get("const") == "inherit" for item in self._branches) else []
         return f"{', '.join(choices[:-1])}, or {choices[-1]}"
 

@@ -157,6 +157,7 @@ def spec_without_disks(context: Context) -> Iterator[Hit]:
         RuleParameter("most", 256 * 1024, "Report more memory for each CPU, in MiB.", least=1),
         RuleParameter("factor", 1000, "Report bounds that differ by this factor in it.", least=2),
     ),
+    explains=15,
 )
 def spec_unlikely(context: Context, each: float, most: float, factor: float) -> Iterator[Hit]:
     for declared, pair in context.each_pair():
