@@ -14,6 +14,7 @@ from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import NO_PLAN, RuleParameter, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Measure
+from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, named, some
 from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, group_with, moved, promised_disk, show, spec
 from gpolicy.rules.tags.domains import LOCATION
@@ -79,7 +80,7 @@ def guard_stops_plan(context: Context) -> Iterator[Hit]:
             hint = f"{verdict.message}; {meant}"
             found = hit(f"guard/{name}", f"guard {name} would stop the plan", guard.span, hint)
             is_counted = guard.measure is Measure.MAX_CHANGES  # no wrong value makes them many
-            yield found if is_counted else _because(context, found, guard.group and guard.group.value)
+            yield found if is_counted else _because(context, found, guard.group)
     _, built_in = context.once(_all_verdicts)
     for verdict in built_in:
         hint = f"if that is meant, override the guard with gpolicy plan --allow {verdict.name}"
@@ -101,11 +102,11 @@ def _changed(context: Context) -> list[tuple[str | None, Span]]:
     return list(places)
 
 
-def _because(context: Context, found: Hit, group: str | None = None) -> Hit:
+def _because(context: Context, found: Hit, group: Located[str] | None = None) -> Hit:
     """Return what the plan leads to, with the changes that it comes from: that at its place, or those of its group."""
     place, changed = found.finding.span, context.once(_changed)
     around = [span for _, span in changed if place is not None and place.lies_within(span)]
-    others = [span for name, span in changed if group is None or name in (None, group)]
+    others = [span for name, span in changed if group is None or name in (None, group.value)]
     return replace(found, finding=replace(found.finding, because=tuple(dict.fromkeys(around or others))))
 
 
