@@ -76,6 +76,7 @@ class _Causes:
         self._worst = min(wrong, key=lambda item: item.severity.rank, default=None)
         planned = [item for item in found if item.because]
         self._severe = sorted((*planned, *wrong), key=_rank)[:_MOST_FOR_CHANGES] if planned else []
+        self._within: dict[tuple[Span, ...], list[Finding]] = {}
         at: dict[object, list[Finding]] = defaultdict(list)
         for finding in found:
             for place in {*self._places(finding), *_explained(finding)}:
@@ -115,13 +116,17 @@ class _Causes:
 
     def _of_changes(self, finding: Finding) -> Iterator[Finding]:
         """Yield what is wrong with the changed values that a finding is of, or is said of them all by the same rule."""
-        for other in self._severe if finding.because else ():
-            if other.code == finding.code:
-                is_meant = other.because == finding.because
-            else:
-                about = [place for place in _about(other) if place and (not other.because or other.code in _EXPLAINS)]
-                is_meant = any(place.lies_within(around) for place in about for around in finding.because)
-            if is_meant and _is_cause(other, finding) and _rank(other) < _rank(finding):
+        because = finding.because
+        if because and because not in self._within:  # a plan may change thousands, and each guard is of them all
+            places = {other: _about(other) for other in self._severe if not other.because or other.code in _EXPLAINS}
+            self._within[because] = [
+                other
+                for other, about in places.items()
+                if any(place.lies_within(around) for place in about if place for around in because)
+            ]
+        same = (other for other in self._severe if other.code == finding.code and other.because == because)
+        for other in (*same, *self._within[because]) if because else ():
+            if _is_cause(other, finding) and _rank(other) < _rank(finding):
                 yield other
 
     def _places(self, finding: Finding) -> Iterator[object]:
@@ -159,16 +164,8 @@ def _rank(finding: Finding) -> tuple[object, ...]:
     """Return a key by which a cause comes before what follows from it: what compares two values comes last."""
     rule = _EXPLAINS.get(finding.code)
     compares, order = finding.related != () and rule is None, rule.explains if rule is not None else _LAST
-    is_of_tag = finding.code.startswith(_TAGS)
-    return (
-        finding.because != (),
-        compares,
-        finding.severity.rank,
-        not is_of_tag,
-        order,
-        finding.code,
-        finding.sort_key(),
-    )
+    is_planned, is_of_tag = finding.because != (), finding.code.startswith(_TAGS)
+    return is_planned, compares, finding.severity.rank, not is_of_tag, order, finding.code, finding.sort_key()
 
 
 def _with(finding: Finding, following: Iterable[Finding]) -> Finding:

@@ -168,11 +168,8 @@ def spec_unlikely(context: Context, each: float, most: float, factor: float) -> 
         wrong = {bound: size for bound, size in sizes.items() if size is not None and not each <= size <= most}
         if low is not None and high is not None and not wrong and not 1 / factor < high / low < factor:
             wrong = {"min": low} if abs(math.log(low / _USUAL)) >= abs(math.log(high / _USUAL)) else {"max": high}
-        if (
-            not wrong
-            and low is not None
-            and _are_exchanged(most_memory := pair.maximum["memory-size"], cpus := pair.maximum["cpu-count"], low)
-        ):
+        most_memory, cpus = pair.maximum["memory-size"], pair.maximum["cpu-count"]
+        if not wrong and low is not None and _are_exchanged(most_memory, cpus, low):
             memory = amount("memory-size", most_memory)
             message = f"{pair.title}: max is {memory} of memory for {count(cpus, 'CPU')}, far less for each than at min"
             hint = f"if they are exchanged, write {cpus}G and {most_memory // _GIB}"
