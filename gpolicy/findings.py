@@ -109,16 +109,14 @@ class Finding:
     related: tuple[Related, ...] = ()
     fix: Fix | None = None
     missing: str = ""
-    because: tuple[Span, ...] = ()
+    because: tuple[Span, ...] = field(default=(), compare=False)
     consequences: tuple[Finding, ...] = field(default=(), compare=False)
 
     @property
     def more(self) -> str:
         """How much follows from the finding, in words, for forms that do not show it; empty for nothing."""
-        number = len(self.consequences)
-        return (
-            f" ({count(number, 'more finding')} {'follows' if number == 1 else 'follow'} from this)" if number else ""
-        )
+        number, verb = len(self.consequences), "follows" if len(self.consequences) == 1 else "follow"
+        return f" ({count(number, 'more finding')} {verb} from this)" if number else ""
 
     @property
     def places(self) -> tuple[Related, ...]:

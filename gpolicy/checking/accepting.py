@@ -121,7 +121,7 @@ class Waivers:
         return replace(finding, consequences=tuple(item.finding for item in hits))
 
     def unused(
-        self, ran: Callable[[str], bool], labels: Mapping[str, str], files: Collection[str] = ()
+        self, ran: Callable[[str], bool], labels: Mapping[str, str], files: Collection[str]
     ) -> Iterator[Finding]:
         """Yield a finding for each waiver that covered nothing, if the rule it names (by its key) has run.
 

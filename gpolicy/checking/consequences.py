@@ -74,7 +74,9 @@ class _Causes:
         self._told = {(item.span, item.message): finding for finding in found for item in finding.consequences}
         wrong = [item for item in found if item.code not in _RESULTS and _is_wrong(item)]
         self._worst = min(wrong, key=lambda item: item.severity.rank, default=None)
-        self._severe = sorted(found, key=_rank)[:_MOST_FOR_CHANGES] if any(item.because for item in found) else []
+        planned = [item for item in found if item.because]
+        self._severe = sorted((*planned, *wrong), key=_rank)[:_MOST_FOR_CHANGES] if planned else []
+        self._within: dict[tuple[Span, ...], list[Finding]] = {}
         at: dict[object, list[Finding]] = defaultdict(list)
         for finding in found:
             for place in {*self._places(finding), *_explained(finding)}:
@@ -112,18 +114,20 @@ class _Causes:
             return self._worst or self._first_result[finding.code]  # itself, if it is the first
         return min(causes or self._of_changes(finding), key=_rank, default=None)
 
-    def _of_changes(self, finding: Finding) -> list[Finding]:
-        """Return what else is said of the changed values that a finding is of, or of all these by the same rule."""
-        before = [other for other in self._severe if _is_cause(other, finding) and _rank(other) < _rank(finding)]
-        return [
-            other
-            for other in (before if finding.because else ())
-            if (other.code == finding.code and other.because == finding.because)
-            or (
-                (not other.because or other.code in _EXPLAINS)
-                and any(place.lies_within(around) for place in _about(other) if place for around in finding.because)
-            )
-        ]
+    def _of_changes(self, finding: Finding) -> Iterator[Finding]:
+        """Yield what is wrong with the changed values that a finding is of, or is said of them all by the same rule."""
+        because = finding.because
+        if because and because not in self._within:  # a plan may change thousands, and each guard is of them all
+            places = {other: _about(other) for other in self._severe if not other.because or other.code in _EXPLAINS}
+            self._within[because] = [
+                other
+                for other, about in places.items()
+                if any(place.lies_within(around) for place in about if place for around in because)
+            ]
+        same = (other for other in self._severe if other.code == finding.code and other.because == because)
+        for other in (*same, *self._within[because]) if because else ():
+            if _is_cause(other, finding) and _rank(other) < _rank(finding):
+                yield other
 
     def _places(self, finding: Finding) -> Iterator[object]:
         """Yield where a finding is: its place, and what it compares with a node: memory, CPUs or disks of one pair."""
@@ -160,16 +164,8 @@ def _rank(finding: Finding) -> tuple[object, ...]:
     """Return a key by which a cause comes before what follows from it: what compares two values comes last."""
     rule = _EXPLAINS.get(finding.code)
     compares, order = finding.related != () and rule is None, rule.explains if rule is not None else _LAST
-    is_of_tag = finding.code.startswith(_TAGS)
-    return (
-        finding.because != (),
-        compares,
-        finding.severity.rank,
-        not is_of_tag,
-        order,
-        finding.code,
-        finding.sort_key(),
-    )
+    is_planned, is_of_tag = finding.because != (), finding.code.startswith(_TAGS)
+    return is_planned, compares, finding.severity.rank, not is_of_tag, order, finding.code, finding.sort_key()
 
 
 def _with(finding: Finding, following: Iterable[Finding]) -> Finding:
@@ -182,13 +178,13 @@ def is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
     """Return whether another rule says the same as a hit of `rule`, and more exactly."""
     for shared, codes in rule.better:
         asked = context.without_cluster if shared is Same.LABEL else context
-        others = [other for code in codes for other in asked.found_by(code)]
+        found = (other for code in codes for other in asked.found_by(code))
+        others = [other for other in found if context.settings.counts(other.finding)]
         match shared:
             case Same.LABEL:
                 is_said = any(hit.label == other.label for other in others)
             case Same.PLACE:
-                pairs = [(hit.finding.span, other.finding.span) for other in others]
-                is_said = any(place and inner and inner.lies_within(place) for place, inner in pairs)
+                is_said = hit.finding.span in {other.finding.span for other in others} - {None}
             case guard:
                 is_said = hit.guard == guard and others != []
         if is_said:

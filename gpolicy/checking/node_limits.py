@@ -86,11 +86,8 @@ class Excess:
             what, verb = f"{self.disks} disks of {amount(name, self.wanted // self.disks)}", "are"
         kept, ratio = self.limit.kept, self.limit.ratio
         total = self.limit.most + kept
-        product = (
-            f"{total / ratio:g} CPU{'' if total == ratio else 's'} times vcpu-ratio {ratio:g}"
-            if ratio not in (0, 1)
-            else ""
-        )
+        cpus = f"{total / (ratio or 1):g} CPU{'' if total == ratio else 's'}"
+        product = f"{cpus} times vcpu-ratio {ratio:g}" if ratio not in (0, 1) else ""
         keeps = (f"; {product}" if product else "") + (f"; it keeps {amount(name, kept)}" if kept else "")
         if self.limit.most <= 0 < kept:
             has = f"{total:g} ({product})" if product else amount(name, max(int(total), 0))

@@ -39,7 +39,7 @@ class Hit:
 
 
 class Same(Enum):
-    """What the hits of two rules share that say the same: a label (found without the cluster), or a place inside."""
+    """What the hits of two rules share that say the same: a label (found without the cluster), or a place."""
 
     LABEL = "label"
     PLACE = "place"
@@ -127,10 +127,12 @@ def hit(
     *,
     fix: Fix | None = None,
     missing: str = "",
+    policy: int = 0,
 ) -> Hit:
     """Return what a rule finds about `subject` (an object, or its label). The rule adds its code, name and severity."""
     label = subject if isinstance(subject, str) else subject.label
-    return Hit(label, _UNNAMED.finding(message, span, hint=hint, related=related, fix=fix, missing=missing))
+    finding = _UNNAMED.finding(message, span, hint=hint, related=related, fix=fix, missing=missing)
+    return Hit(label, finding, policy=policy)
 
 
 def see(span: Span | None, message: str) -> tuple[Related, ...]:

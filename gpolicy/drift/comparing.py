@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from gpolicy.checking.accepting import Waivers
@@ -146,7 +146,7 @@ class _DriftWaivers:
         """Return findings about the waivers, after all drift was compared with them."""
         unused = (item for _, one in self._each for item in one.unused(lambda _: True, {}, files=self._files))
         found = [*(item for _, one in self._each for item in one.findings), *unused]
-        return sorted(found, key=Finding.sort_key)
+        return sorted((replace(item, consequences=()) for item in found), key=Finding.sort_key)
 
 
 def _drift(change: Change, writes: Mapping[str, Identity], desired: Desired) -> Drift:

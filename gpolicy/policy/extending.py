@@ -141,7 +141,9 @@ class Extender:
             circle = " → ".join([*(seen.name for seen in below), base.name])
             around = below[next(place for place, item in enumerate(below) if item.document is base.document) :]
             blamed = next((item for item in around if item.document.root.get("template") is True), declared)
-            span = name.span if blamed is declared else blamed.extends[0].span
+            ring = {id(item.document) for item in around}
+            found = ((entry, self._find(blamed, entry)) for entry in ([name] if blamed is declared else blamed.extends))
+            span = next(entry.span for entry, item in found if isinstance(item, Declared) and id(item.document) in ring)
             hint = "a base cannot extend what extends it: remove this, or name another base"
             self._report(EXTENDS_CYCLE.finding(f"{blamed.name} extends itself: {circle}", span, hint=hint))
         else:

@@ -164,7 +164,6 @@ def build_house_rule(document: YamlDocument, _: Report) -> Iterator[HouseRule]:
 Reader = Callable[[YamlDocument, Report], Iterable[Any]]
 
 OBJECTS: Final = "objects"
-HOUSE_RULES: Final = "house_rules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +188,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "TagRules": Kind("tag_rules", _one(Builder.tag_rules)),
     "Guards": Kind("guards", build_guards),
     "Test": Kind("scenarios", build_scenarios),
-    "Rule": Kind(HOUSE_RULES, build_house_rule),
+    "Rule": Kind("house_rules", build_house_rule),
     "Waiver": Kind("waivers", lambda document, report: Builder(document, report).waivers()),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -43,7 +43,6 @@ from gpolicy.printable import some
 LARGEST_SNAPSHOT = 64 * 1024**2
 """Bytes of a snapshot that a test reads."""
 
-_FIELDS: Final = frozenset(kind.field for kind in KINDS.values())
 _NAMED: Final = frozenset({"guards", "scenarios"})
 """What a policy has by name: its own replaces that of a base."""
 
@@ -98,7 +97,7 @@ class _Loader:
 
     def policy(self, paths: tuple[str, ...]) -> Policy:
         documents = tuple(self._files.documents)
-        self._made = read_documents(documents, self._findings, self._broken, _FIELDS)
+        self._made = read_documents(documents, self._findings, self._broken)
         self._objects = self._made.pop(OBJECTS)
         if paths and not self._findings and all(document.root is None for document in documents):
             hint = "write its documents (`gpolicy init` writes a first policy), or name another file"
@@ -265,14 +264,14 @@ class _BaseFile:
 def _base_file(name: str, text: str) -> _BaseFile:
     file = read_yaml(text, name)
     findings, broken = [*file.findings], [file.unfinished] if file.unfinished else []
-    return _BaseFile(file, read_documents(file.documents, findings, broken, _FIELDS), findings, broken)
+    return _BaseFile(file, read_documents(file.documents, findings, broken), findings, broken)
 
 
 def read_documents(
-    documents: Iterable[YamlDocument], findings: list[Finding], broken: list[YamlDocument], fields: Collection[str]
+    documents: Iterable[YamlDocument], findings: list[Finding], broken: list[YamlDocument]
 ) -> dict[str, list[Any]]:
-    """Return what documents declare, by the `fields` of a policy; add to the findings and to the broken documents."""
-    made: dict[str, list[Any]] = {field: [] for field in fields}
+    """Return what documents declare, by the fields of a policy; add to the findings and to the broken documents."""
+    made: dict[str, list[Any]] = {kind.field: [] for kind in KINDS.values()}
     for document in documents:
         if document.root is None:  # an empty document between two ---
             continue
@@ -281,7 +280,8 @@ def read_documents(
 
             findings += shape_findings(document)
             broken.append(document)
-        elif (kind := KINDS[document.root["kind"]]).field in fields:
+        else:
+            kind = KINDS[document.root["kind"]]
             made[kind.field] += kind.read(document, findings.append)
     return made
 

@@ -277,10 +277,8 @@ class _Fault:
             return "write the value, or remove the item"
         choices = ["leave the key out (not managed)", "write the value"]
         choices += ["write `[]` for none"] if self._schema.get("type") == "array" else []
-        is_text = any(
-            item.get("type") == "string" and re.search(item.get("pattern", ""), "") for item in self._branches
-        )
-        choices += ['write `""` for none'] if is_text else []
+        patterns = [item.get("pattern", "") for item in self._branches if item.get("type") == "string"]
+        choices += ['write `""` for none'] if any(re.search(pattern, "") for pattern in patterns) else []
         choices += ["write `inherit`"] if any(item.get("const") == "inherit" for item in self._branches) else []
         return f"{', '.join(choices[:-1])}, or {choices[-1]}"
 
@@ -344,9 +342,10 @@ class _Fault:
             return 'write "" for all CPUs, or those that are meant, as in 0-15'
         if hint := self._shape_hint(types):
             return hint
-        if "number" in types and self._document.root["kind"] == "Rule" and isinstance(instance, str) and not pattern:
+        has_unit = isinstance(instance, str) and instance[-1:].isalpha() and not pattern
+        if has_unit and "number" in types and self._document.root["kind"] == "Rule":
             with suppress(ValueError):
-                return f"sizes are in MiB here: write {parse_size_exact(instance)}"
+                return f"sizes are in MiB here: write {math.ceil(parse_size_exact(instance))}"
         is_number = isinstance(instance, str) and instance.isdigit() and pattern is None
         if is_number and self._document.written(self._pointer)[:1] in ('"', "'"):
             return "write the number without quotes"

@@ -256,7 +256,7 @@ def _load(level: Level, lines: list[str]) -> Declared | str:
     """Return the object of a document with these lines, or the first error."""
     reading = read_yaml("\n".join(["gpolicy: v1", f"kind: {_KINDS[level]}", *lines, ""]), "adopted")
     findings = [*reading.findings]
-    declared: list[Declared] = read_documents(reading.documents, findings, [], {OBJECTS})[OBJECTS]
+    declared: list[Declared] = read_documents(reading.documents, findings, [])[OBJECTS]
     if findings:
         return findings[0].message
     return declared[0] if len(declared) == 1 else "it is not a YAML document"

@@ -198,7 +198,9 @@ def test_a_rule_that_uses_the_state_documents_it(tmp_path: Path) -> None:
                 continue
             of_all = rules if When.LAST | When.MORE_WITH_STATE in rule.when else ()
             before = (
-                other.check(Context(policy, None, DEFAULT, TODAY)) for other in of_all if When.LAST not in other.when
+                other.check(Context(policy, None, DEFAULT, TODAY, rules=by_code))
+                for other in of_all
+                if When.LAST not in other.when
             )
             found = [hit.finding for hits in before for hit in hits]
             Watched.asked = False

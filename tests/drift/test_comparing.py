@@ -111,6 +111,7 @@ def test_a_waiver_holds_on_its_last_day_and_not_on_the_next() -> None:
     late = find_drift(policy, GOLD_AT_4, today=date(2026, 7, 1))
     assert len(late.drift) == 1
     assert [finding.name for finding in late.findings] == ["waiver-expired"]
+    assert late.findings[0].consequences == (), "the drift itself is shown"
 
 
 def test_waivers_of_other_rules_are_left_to_check() -> None:

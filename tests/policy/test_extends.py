@@ -136,6 +136,13 @@ def test_a_cycle_is_a_finding(circle: list[str], tmp_path: Path) -> None:
     assert len(policy.groups) == len(circle)
 
 
+def test_a_cycle_is_blamed_on_the_entry_of_the_template_that_closes_it(tmp_path: Path) -> None:
+    good, circular = group("good", template=True), group("t", template=True, extends="[good, gold]")
+    (found,) = load(tmp_path, good, circular, group("gold", extends="t")).findings
+    assert found.span
+    assert (found.message, found.span.line, found.span.column) == ("t extends itself: t → gold → t", 10, 17)
+
+
 @pytest.mark.parametrize("backwards", [False, True])
 def test_a_very_long_chain_ends(backwards: bool, tmp_path: Path) -> None:
     chain = [group("g0"), *(group(f"g{n}", extends=f"g{n - 1}") for n in range(1, 60))]

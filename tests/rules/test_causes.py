@@ -228,6 +228,14 @@ def test_what_the_disks_of_a_size_lack_is_asked(volumes: str, disk: str, code: s
     assert found.hint.startswith(hint)
 
 
+def test_an_overlap_is_told_where_what_explains_it_is_accepted(tmp_path: Path) -> None:
+    text, _ = CASES["a unit of memory that makes sizes overlap"]
+    waiver = (
+        "---\ngpolicy: v1\nkind: Waiver\nwaivers:\n  - {rule: GP224, where: cluster, until: '2027-01-31', reason: x}\n"
+    )
+    assert [item.code for item in check(f"{text}{waiver}", tmp_path)] == ["GP201"]
+
+
 def test_a_base_that_is_no_template_is_blamed_itself(tmp_path: Path) -> None:
     group = GROUP.removeprefix("---\n")
     (tmp_path / "base.yaml").write_text(CLUSTER.replace("c.example.org", "standard"), encoding="utf-8")

@@ -177,6 +177,14 @@ def test_the_place_is_the_spec_that_changed_and_a_guard_that_would_stop_is_named
     assert [cause.code, *(item.code for item in cause.consequences)] == ["GP749", "GP748"]
     (alone,) = check(f"{GROUP}alloc_policy: last_resort\n{capacity}", tmp_path, state=state)
     assert (alone.code, alone.message) == ("GP748", "guard kept would stop the plan")
+    limits = "{name: few, max_changes: 1}", "{name: kept, group: gold, at_least: 4}"
+    guards = f"---\ngpolicy: v1\nkind: Guards\nguards:\n  - {limits[0]}\n  - {limits[1]}\n"
+    for other in ("ndparams: {ssh_port: 5080}", "ipolicy: {vcpu-ratio: 0.5}"):  # a warning about another group
+        unrelated = check(f"{GROUP}alloc_policy: last_resort\n{SILVER}{other}\n{guards}", tmp_path, state=state)
+        assert [item.message for item in unrelated if item.code == "GP748"] == [
+            "guard few would stop the plan",
+            "guard kept would stop the plan",
+        ]
 
 
 def test_a_node_that_would_be_above_the_ratio_of_its_new_group_is_named_at_the_ratio(tmp_path: Path) -> None:

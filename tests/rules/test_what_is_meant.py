@@ -65,6 +65,19 @@ SLIPS: dict[str, tuple[str, ClusterState | None, str, str]] = {
         "GP955",
         "write 262144 for 256G",
     ),
+    "a bound with a part of a unit": (
+        f"{GROUP}tags: ['tier:gold']\n{HARDWARE}" + RATIO.format("tier:gold", 1.5),
+        None,
+        "GP955",
+        "write 1536 for 1.5G",
+    ),
+    "a bound in quotes": (
+        f"{GROUP}tags: ['tier:gold']\n" + RATIO.format("tier:gold", "'1024'"),
+        None,
+        "GP012",
+        "quotes",
+    ),
+    "a bound with a unit": (f"{GROUP}tags: ['tier:gold']\n" + RATIO.format("tier:gold", "4G"), None, "GP012", "4096"),
     "numbers of two digits": (
         f"{GROUP}nodes: ['front[01-06].example.org']\n",
         None,

@@ -14,6 +14,7 @@ from gpolicy.checking.rule import Hit, Same, When, error, hit, see, warning
 from gpolicy.findings import NO_PLAN, RuleParameter, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Measure
+from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, named, some
 from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, group_with, moved, promised_disk, show, spec
 from gpolicy.rules.tags.domains import LOCATION
@@ -78,31 +79,35 @@ def guard_stops_plan(context: Context) -> Iterator[Hit]:
             meant = f"if that is meant, change its limit, or override it with gpolicy plan --allow {name}"
             hint = f"{verdict.message}; {meant}"
             found = hit(f"guard/{name}", f"guard {name} would stop the plan", guard.span, hint)
-            yield _because(found, context.once(_changed))
+            is_counted = guard.measure is Measure.MAX_CHANGES  # no wrong value makes them many
+            yield found if is_counted else _because(context, found, guard.group)
     _, built_in = context.once(_all_verdicts)
     for verdict in built_in:
         hint = f"if that is meant, override the guard with gpolicy plan --allow {verdict.name}"
-        places = context.once(_changed)
-        place = places[0] if len(places) == 1 else None
+        places = {span for _, span in context.once(_changed)}
+        place = places.pop() if len(places) == 1 else None
         found = hit("cluster", f"guard {verdict.name} would stop the plan: {verdict.message}", place, hint)
-        yield _because(found, places)
+        yield _because(context, found)
 
 
-def _changed(context: Context) -> tuple[Span, ...]:
-    """Return where the policy says what the plan changes."""
+def _changed(context: Context) -> list[tuple[str | None, Span]]:
+    """Return where the policy says what the plan changes, with the group whose change it is, if it is one."""
     prospect = context.once(prospect_of)
-    places: dict[Span | None, None] = {}
+    places: dict[tuple[str | None, Span], None] = {}
     for change in prospect.difference.changes if prospect is not None else ():
-        group = context.policy.groups.get(change.object_name or "") if change.path == ("name",) else None
-        places[change.span if group is None else group.document.value_span(())] = None
-    return tuple(span for span in places if span is not None)
+        name = change.object_name if change.level is Level.GROUP else None
+        group = context.policy.groups.get(name or "") if change.path == ("name",) else None
+        span = change.span if group is None else group.document.value_span(())
+        places.update({(name, span): None} if span is not None else {})
+    return list(places)
 
 
-def _because(found: Hit, changed: tuple[Span, ...]) -> Hit:
-    """Return what the plan leads to, with the changes that it comes from: that at its place, if there is one."""
-    place = found.finding.span
-    around = tuple(span for span in changed if place is not None and place.lies_within(span))
-    return replace(found, finding=replace(found.finding, because=around or changed))
+def _because(context: Context, found: Hit, group: Located[str] | None = None) -> Hit:
+    """Return what the plan leads to, with the changes that it comes from: that at its place, or those of its group."""
+    place, changed = found.finding.span, context.once(_changed)
+    around = [span for _, span in changed if place is not None and place.lies_within(span)]
+    others = [span for name, span in changed if group is None or name in (None, group.value)]
+    return replace(found, finding=replace(found.finding, because=tuple(dict.fromkeys(around or others))))
 
 
 @warning("GP749", "Ganeti 3.0, instance policies, and hbal", _PLANNED | When.LAST)(
@@ -126,7 +131,7 @@ def instances_violate(context: Context) -> Iterator[Hit]:
         meant = f"; if that is meant, override {named('guard', stopping)} with gpolicy plan {allowed}"
     for item in violating:
         told = replace(item, finding=replace(item.finding, hint=f"{item.finding.hint}{meant}"))
-        yield _because(told, context.once(_changed))
+        yield _because(context, told)
     known = context.once(_violations) if not about else None
     if known and (why := "; ".join(f"{name}: {why}" for name, why in known.uncertain().items())):
         note = hit("cluster", f"whether the plan makes anything violate the policy is not known: {why}", None)
@@ -236,7 +241,7 @@ def placed_against_tags(context: Context) -> Iterator[Hit]:
     for (label, span), kinds in found.items():
         hint = "correct the tags; if they are right, gpolicy plan shows the moves that cure it"
         message = "; ".join(_sentence(words, items) for words, items in kinds.items())
-        yield _because(hit(label, message, span, hint), context.once(_changed))
+        yield _because(context, hit(label, message, span, hint))
 
 
 @dataclass(frozen=True, slots=True)

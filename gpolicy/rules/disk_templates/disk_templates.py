@@ -144,10 +144,9 @@ def stale_group_templates(context: Context) -> Iterator[Hit]:
         return
     now = context.observed.cluster.own.get(ENABLED_TEMPLATES)
     gone = set(map(str, now) if isinstance(now, list) else TEMPLATE_NAMES) - set(texts(enabled))
-    renamed = {group.renamed_from.value: group for group in context.groups if group.renamed_from}
     for name, group in sorted(context.observed.groups.items()):
         observed = group.own.get(DISK_TEMPLATES)
-        managed = _declares(context, name) or (name in renamed and _declares(context, renamed[name].name))
+        managed = _declares(context, name) or _declares(context, context.old_names.get(name, name))
         if managed or not isinstance(observed, list):
             continue
         stale = sorted(str(template) for template in observed if template in gone)

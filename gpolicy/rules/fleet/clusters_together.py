@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from gpolicy.checking.rule import Fleet, Hit, When, error, hit, information, place_of, see, warning
 from gpolicy.checking.tags import share_nodes
-from gpolicy.findings import Related, Span
+from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy
 from gpolicy.policy.node_patterns import is_glob, matches, written_out
@@ -46,11 +46,6 @@ def files(*files: str, base: str = BASE) -> str:
 GOOD: Final = files(member("amsterdam"), member("berlin"))
 
 
-def _hit(policy: int, label: str, message: str, span: Span, hint: str, related: tuple[Related, ...] = ()) -> Hit:
-    """Return what is found in the files of one of several policies."""
-    return replace(hit(label, message, span, hint, related), policy=policy)
-
-
 @error("GP831", when=When.FLEET)(
     summary="Two policies describe a cluster of the same name.",
     rationale="Each policy changes the cluster back to what it says.",
@@ -63,7 +58,7 @@ def cluster_named_twice(fleet: Fleet) -> Iterator[Hit]:
         if place_of(earlier.span) != place_of(cluster.span):
             message = f"another policy also describes the cluster {cluster.name}"
             hint = "put both into one directory, or correct the name"
-            yield _hit(number, "cluster", message, cluster.span, hint, see(earlier.span, "the first"))
+            yield hit("cluster", message, cluster.span, hint, see(earlier.span, "the first"), policy=number)
 
 
 @error("GP832", "Ganeti's data model", When.FLEET)(
@@ -94,14 +89,11 @@ def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
                 message = f"{named.value} {also} {fleet.name(other.policy)}"
                 if named.policy not in lost:
                     lost[named.policy] = next(_in_no_group(fleet.policies[named.policy]), "")
-                meant = lost[named.policy]
+                meant, missing = lost[named.policy], nodes_like(lost[named.policy])  # as GP613 says
                 hint = "write nodes of this cluster, or leave it in the cluster that has it"
-                if meant:
-                    hint = f"is {meant} meant? A node set names it, and no group does"
-                related, missing = see(other.span, "named here"), nodes_like(meant)  # as GP613 says
-                yield replace(
-                    hit(named.label, message, named.span, hint, related, missing=missing), policy=named.policy
-                )
+                hint = f"is {meant} meant? A node set names it, and no group does" if meant else hint
+                related = see(other.span, "named here")
+                yield hit(named.label, message, named.span, hint, related, missing=missing, policy=named.policy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +138,7 @@ def mac_prefix_shared(fleet: Fleet) -> Iterator[Hit]:
         if leaf.value == _DEFAULT_PREFIX or leaf.span == earlier.span:
             message = f"{fleet.name(number)} makes the same MAC addresses as {fleet.name(other)}"
             related = see(earlier.span, "the same prefix") if earlier.span != leaf.span else ()
-            yield _hit(number, "cluster", message, leaf.span, _OWN_PREFIX, related)
+            yield hit("cluster", message, leaf.span, _OWN_PREFIX, related, policy=number)
 
 
 @warning("GP836", "Ganeti's documentation, gnt-cluster(8) init --mac-prefix", When.FLEET)(
@@ -160,7 +152,7 @@ def mac_prefix_copied(fleet: Fleet) -> Iterator[Hit]:
     for number, other, leaf, earlier in _same_prefixes(fleet):
         if leaf.value != _DEFAULT_PREFIX and leaf.span != earlier.span:
             message = f"{fleet.name(number)} has the mac_prefix of {fleet.name(other)}"
-            yield _hit(number, "cluster", message, leaf.span, _OWN_PREFIX, see(earlier.span, "the same prefix"))
+            yield hit("cluster", message, leaf.span, _OWN_PREFIX, see(earlier.span, "the same prefix"), policy=number)
 
 
 def _same_prefixes(fleet: Fleet) -> Iterator[tuple[int, int, Leaf, Leaf]]:
@@ -210,7 +202,7 @@ def fleet_drift(fleet: Fleet) -> Iterator[Hit]:
                     message = f"{'.'.join(path)} differs from {fleet.name(other)}, which has the same base"
                     related = see(example.span, f"the value of {fleet.name(other)}")
                     hint = "put the common value into the base, and override it where a cluster must differ"
-                    yield _hit(number, "cluster", message, leaf.span, hint, related)
+                    yield hit("cluster", message, leaf.span, hint, related, policy=number)
         yield from _tag_rules(fleet, members)
 
 
@@ -230,7 +222,8 @@ def _tag_rules(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
             how = [f"has {some(more)}"] * bool(more) + [f"lacks {some(less)}"] * bool(less)
             message = f"its tag rules are not those of {fleet.name(other)}: it {' and '.join(how)}"
             span = found[more[0]].span if more else next(iter(found.values())).span
-            yield _hit(number, "cluster", message, span, "write the same rules in each cluster that is to have them")
+            hint = "write the same rules in each cluster that is to have them"
+            yield hit("cluster", message, span, hint, policy=number)
 
 
 @warning("GP835", when=When.FLEET)(
@@ -259,4 +252,5 @@ def base_holds_nowhere(fleet: Fleet) -> Iterator[Hit]:
         shown = f"{' and '.join(users[:2])}{f' and {len(users) - 2} more' if len(users) > 2 else ''}"
         verb = "overrides" if len(users) == 1 else "override"
         message = f"{leaf.dotted} of this base holds in no cluster: {shown} {verb} it"
-        yield _hit(number, declared.label, message, leaf.span, "write the value that most clusters need into the base")
+        hint = "write the value that most clusters need into the base"
+        yield hit(declared.label, message, leaf.span, hint, policy=number)

@@ -65,9 +65,8 @@ def group_name_unlikely(context: Context) -> Iterator[Hit]:
     live = {_plain(name): name for name in context.observed.groups}
     for group in context.groups:
         near = live.get(_plain(group.name), group.name)
-        if (
-            near not in (group.name, *context.old_names) and near not in context.policy.groups and group.renamed_from
-        ):  # GP728
+        is_other = near not in context.policy.groups and near not in context.old_names
+        if is_other and group.renamed_from:  # else GP728
             message = f"the cluster also has a group {near}, which is almost the name of {group.name}"
             yield hit(group, message, group.document.value_span(("name",)), "choose another name, or rename that group")
         old = group.renamed_from

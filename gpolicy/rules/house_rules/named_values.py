@@ -98,7 +98,7 @@ def _idle_keywords(
     least = (1024 if name.startswith("hardware.") else sensible.least) if sensible and sensible.unit == MIB else 0
     for keyword in ("minimum", "maximum"):
         if 0 < (bound := schema.get(keyword, 0)) < least:
-            yield (*place, keyword), f"{name} is in MiB: this is {bound} MiB", f"write {bound * 1024} for {bound}G"
+            yield (*place, keyword), f"{name} is in MiB: this is {bound} MiB", f"write {bound * 1024:.0f} for {bound}G"
     for keyword, bound in schema.items() if kind else ():
         if _KEYWORDS.get(keyword, kind) != kind or _demands_nothing(parameter, keyword, bound):
             what = f"{name} is {kind}, and {keyword} accepts every such value"

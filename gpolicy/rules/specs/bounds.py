@@ -157,6 +157,7 @@ def spec_without_disks(context: Context) -> Iterator[Hit]:
         RuleParameter("most", 256 * 1024, "Report more memory for each CPU, in MiB.", least=1),
         RuleParameter("factor", 1000, "Report bounds that differ by this factor in it.", least=2),
     ),
+    explains=15,
 )
 def spec_unlikely(context: Context, each: float, most: float, factor: float) -> Iterator[Hit]:
     for declared, pair in context.each_pair():
@@ -167,11 +168,8 @@ def spec_unlikely(context: Context, each: float, most: float, factor: float) -> 
         wrong = {bound: size for bound, size in sizes.items() if size is not None and not each <= size <= most}
         if low is not None and high is not None and not wrong and not 1 / factor < high / low < factor:
             wrong = {"min": low} if abs(math.log(low / _USUAL)) >= abs(math.log(high / _USUAL)) else {"max": high}
-        if (
-            not wrong
-            and low is not None
-            and _are_exchanged(most_memory := pair.maximum["memory-size"], cpus := pair.maximum["cpu-count"], low)
-        ):
+        most_memory, cpus = pair.maximum["memory-size"], pair.maximum["cpu-count"]
+        if not wrong and low is not None and _are_exchanged(most_memory, cpus, low):
             memory = amount("memory-size", most_memory)
             message = f"{pair.title}: max is {memory} of memory for {count(cpus, 'CPU')}, far less for each than at min"
             hint = f"if they are exchanged, write {cpus}G and {most_memory // _GIB}"

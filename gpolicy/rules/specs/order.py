@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, comparable, describe_region
-from gpolicy.checking.rule import Hit, Same, error, hit, information, see, warning
+from gpolicy.checking.rule import Hit, error, hit, information, see, warning
 from gpolicy.findings import Related, RuleParameter
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared
@@ -215,12 +215,14 @@ def _overlaps(context: Context, *, touching: bool) -> Iterator[tuple[Declared, P
     rationale="Tiered allocation counts one size after the other. If an instance belongs to two sizes, the capacity"
     " depends on which of them comes first. Ganeti does not check this. (GP229: sizes that only touch.)",
     **bad_specs(LARGE, spec("small", "1G 20G", "1 6", "10G 200G")),
-    better=((Same.PLACE, ("GP224",)),),
 )
 def spec_overlap(context: Context) -> Iterator[Hit]:
+    unlikely = {item.finding.span for item in context.found_by("GP224")}
     for declared, first, second, region in _overlaps(context, touching=False):
         message = f"{second.title} overlaps {first.title}: {region}"
-        yield hit(declared, message, second.span, _cure(first, second), first.here)
+        bounds = [pair.at(end, "memory-size") for pair in (first, second) for end in ("min", "max")]
+        odd = (Related(place, "most likely this is wrong") for place in bounds if place in unlikely)
+        yield hit(declared, message, second.span, _cure(first, second), (*first.here, *odd))
 
 
 @information("GP229", SIZES)(
