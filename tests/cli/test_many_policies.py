@@ -112,8 +112,19 @@ def test_parts_of_many_clusters_become_one_report(tmp_path: Path) -> None:
     copied = shutil.copy(parts[0], tmp_path / "again.json")
     twice = gpolicy("show", parts[0], copied)
     assert "has the cluster amsterdam, as" in twice.stderr
+    some = gpolicy("plan", "--all", "--shard", "3/3", "--format", "json", cwd=fleet)
+    assert json.loads(some.stdout)["clusters"] == []  # there are two clusters
     other = gpolicy("show", parts[0], ROOT / "policies" / "two-groups.snapshot.json")
     assert "no report of many clusters" in other.stderr
+
+
+def test_joined_parts_say_what_clusters_share(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "policies" / "fleet", tmp_path / "fleet")
+    base, part = tmp_path / "fleet" / "base.yaml", tmp_path / "part.json"
+    base.write_text(base.read_text().replace("candidate_pool_size: 10", "candidate_pool_size: 0"))
+    whole = gpolicy("check", "--all", "--output", f"json={part}", cwd=tmp_path / "fleet")
+    assert "candidate_pool_size is 0" in whole.stdout
+    assert gpolicy("show", part).stdout == whole.stdout
 
 
 def test_a_list_of_clusters_says_which_policy_is_missing(tmp_path: Path) -> None:
