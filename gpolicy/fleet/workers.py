@@ -82,7 +82,7 @@ def results_as_they_come(
             for pipe in [item for item in running if item in ready or item in late]:
                 worker = running.pop(pipe)
                 result = Failed(f"did not end within {seconds:g} seconds") if pipe in late else worker.result()
-                if worker.goes_on and not alone:
+                if not alone and worker.goes_on:
                     idle.append(worker)
                 else:
                     worker.end(0.0 if pipe in late else _GRACE)
