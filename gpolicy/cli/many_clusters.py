@@ -102,7 +102,7 @@ def _report_of(target: Target, work: Work, forms: Collection[str], *, pages: boo
             return _failure(target, _message(error), getattr(error, "hint", None))
     return ClusterReport(
         name=target.name,
-        labels=target.named.labels if target.named else {},
+        labels=target.labels,
         exit_code=report.exit_code,
         answer=None if answer is None else _portable(answer),
         data=data,
@@ -142,7 +142,7 @@ def _message(error: Exception) -> str:
 def _failure(target: Target, reason: str, hint: str | None = None) -> ClusterReport:
     return ClusterReport(
         name=target.name,
-        labels=target.named.labels if target.named else {},
+        labels=target.labels,
         exit_code=int(ExitCode.COULD_NOT_RUN),
         error=reason,
         hint=hint or "",

@@ -52,14 +52,14 @@ def test_the_findings_are_those_of_one_process(checker: Checker, monkeypatch: py
     monkeypatch.setattr(workers, "work_side_by_side", counted)
     examinations = checker.examinations()
     found = checking.run_examinations(examinations)
-    assert started == [3]
+    assert started == [7]
     assert found == [item.run() for item in examinations]
     assert {finding.code for item in found for finding in item.findings} >= {"GP832", "GP834"}
     assert {known.finding.code for item in found for known in item.accepted} == {"GP833"}
 
 
 def test_what_a_process_did_not_answer_is_examined_here(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "work_side_by_side", lambda jobs, **_: [Failed("killed"), jobs[1](), Failed("killed")])
+    monkeypatch.setattr(workers, "work_side_by_side", lambda jobs, **_: [jobs[0](), *[Failed("killed")] * 6])
     examinations = checker.examinations()
     assert checking.run_examinations(examinations) == [item.run() for item in examinations]
 
