@@ -286,8 +286,9 @@ def fleet_markdown(index: Answer, reports: Sequence[ClusterReport], display: Dis
 
     The worst clusters come first. Each may take an equal part of what is left; the last ones are only named.
     """
-    text = answer_markdown.render(index, display)
-    left = display.budget - _bytes(text) - len(_CUT) - 1000
+    notice = len(_CUT) + 1000  # with names
+    text = answer_markdown.render(index, replace(display, budget=max(display.budget - notice, LEAST_BUDGET)))
+    left = display.budget - _bytes(text) - notice
     loud = sorted((item for item in less_shared(reports) if not item.is_quiet), key=lambda item: item.state)
     blocks, cut = [], []
     for number, item in enumerate(loud):

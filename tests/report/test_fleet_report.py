@@ -13,8 +13,8 @@ from gpolicy.colour import Tone
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.provenance import UNKNOWN
 from gpolicy.report.answer import Answer, Figure, Findings, Section
-from gpolicy.report.fleet_report import ClusterReport, fleet_answer, fleet_pages, less_shared
-from gpolicy.report.forms import Display
+from gpolicy.report.fleet_report import ClusterReport, fleet_answer, fleet_markdown, fleet_pages, less_shared
+from gpolicy.report.forms import COMMENT_BUDGET, Display
 
 
 def _of(name: str, *figures: Figure) -> ClusterReport:
@@ -100,6 +100,19 @@ def test_what_clusters_share_has_what_follows_in_any_of_them() -> None:
     (part,) = fleet_answer("check", reports, UNKNOWN).sections[1].parts
     assert isinstance(part, Findings)
     assert [finding.consequences for finding in part.findings] == [tuple(ours)]
+
+
+def test_a_comment_is_short_however_many_clusters_there_are() -> None:
+    reports = [replace(_of(f"cluster{number}.example.org"), exit_code=1) for number in range(3000)]
+    text = fleet_markdown(fleet_answer("plan", reports, UNKNOWN), reports, Display(form="markdown"))
+    assert COMMENT_BUDGET - 2000 < len(text.encode()) <= COMMENT_BUDGET
+
+
+def test_a_verb_and_a_name_of_a_part_are_escaped() -> None:
+    reports = [replace(_of("other"), name="[a](b) -->", exit_code=1)]
+    text = fleet_markdown(fleet_answer("plan --> [x](y)", reports, UNKNOWN), reports, Display(form="markdown"))
+    assert text.startswith("<!-- gpolicy plan----x-y- -->\n")
+    assert ("[x](y)" in text, "### [a](b)" in text) == (False, False)
 
 
 def test_no_cluster_is_not_fine() -> None:
