@@ -138,3 +138,11 @@ def test_a_list_of_clusters_says_which_policy_is_missing(tmp_path: Path) -> None
     assert ["(missing)" in row for row in rows] == [False, True]
     assert "2 clusters, all answer; the settings file has a mistake" in done.stdout
     assert "clusters.gone.policy: there is no such file or directory" in done.stdout
+
+
+def test_a_cluster_by_name_is_no_policy_that_the_answer_supposes(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "policies/two-groups.snapshot.json", tmp_path / "cluster.json")
+    (tmp_path / "gpolicy.toml").write_text('[clusters.far]\nstate = "snapshot:cluster.json"\n')
+    for words in (("remedy", "far"), ("size", "far", "--group", "default")):
+        told = gpolicy(*words, "--seconds", "1", cwd=tmp_path)
+        assert (told.returncode, "as far would make it" in told.stdout) == (0, False), told.stderr
