@@ -413,19 +413,15 @@ def _side_by_side(examinations: Sequence[Examination], processes: int) -> list[C
     line = StatusLine()
     shown = f"checking {count(len(examinations), 'policy', 'policies')}"
     watcher = Watcher(lambda _: None, lambda _, __: None, lambda: line.show(shown))
-    jobs = [partial(_findings, examinations[first::processes]) for first in range(processes)]
+    jobs = [partial(_findings, item) for item in examinations]
     answers = work_side_by_side(jobs, most=processes, seconds=math.inf, watcher=watcher)
     line.show("")
-    found: list[Checked | None] = [None] * len(examinations)
-    for first, answer in enumerate(answers):
-        part = examinations[first::processes]
-        told = _findings(part) if isinstance(answer, Failed) else answer  # what ended a process may not end this one
-        found[first::processes] = [
-            Checked(item.policy, item.settings, findings, accepted)
-            for item, (findings, accepted) in zip(part, told, strict=True)
-        ]
-    return [item for item in found if item is not None]
+    return [  # what ended a process may not end this one
+        Checked(item.policy, item.settings, *(_findings(item) if isinstance(answer, Failed) else answer))
+        for item, answer in zip(examinations, answers, strict=True)
+    ]
 
 
-def _findings(examinations: Sequence[Examination]) -> list[tuple[list[Finding], list[Accepted]]]:
-    return [(checked.findings, checked.accepted) for checked in (item.run() for item in examinations)]
+def _findings(examination: Examination) -> tuple[list[Finding], list[Accepted]]:
+    checked = examination.run()
+    return checked.findings, checked.accepted

@@ -86,12 +86,12 @@ def _seen(target: Target, seconds: float) -> Contact | Failed:
 
 
 def _section(targets: Sequence[Target], seen: Sequence[_Seen], now: str, *, offline: bool) -> Section:
-    labels = [key for key in dict.fromkeys(key for item in targets for key in _labels(item)) if key != "name"]
+    labels = [key for key in dict.fromkeys(key for item in targets for key in item.labels) if key != "name"]
     asked = () if offline else ("answers", "cluster name", "Ganeti", "age")
     rows = [
         (
             Name(target.name),
-            *(_labels(target).get(key, NOTHING) for key in labels),
+            *(target.labels.get(key, NOTHING) for key in labels),
             _policy(target),
             Name(target.state or ""),
             *_answer(item, now),
@@ -127,17 +127,13 @@ def _answer(item: _Seen, now: str) -> tuple[str, ...]:
     return "yes", item.name or NOTHING, item.version or NOTHING, age
 
 
-def _labels(target: Target) -> dict[str, str]:
-    return dict(target.named.labels) if target.named else {}
-
-
 def _data(targets: Sequence[Target], seen: Sequence[_Seen]) -> dict[str, Any]:
     return {
         "format_version": "1.1",
         "clusters": [
             {
                 "name": target.name,
-                "labels": _labels(target),
+                "labels": target.labels,
                 "policy": str(target.policy) if target.named and target.named.policy else None,
                 "state": target.state,
                 "destination": target.named.destination if target.named else None,

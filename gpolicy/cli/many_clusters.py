@@ -34,11 +34,10 @@ from gpolicy.report.fleet_report import (
     fleet_pages,
     fleet_text,
     index_page,
-    less_shared,
     read_parts,
     worst_exit_code,
 )
-from gpolicy.report.forms import ANSWER_FORMS, Display
+from gpolicy.report.forms import ANSWER_FORMS, Display, render
 
 _FORMS: Final = ("json", *ANSWER_FORMS)
 _MOST_RUNNING: Final = 4  # that the line of progress names
@@ -52,14 +51,13 @@ def run_all(
     for form in forms:
         _refuse_form(form, targets, verb)
     reports = reports_of(work, targets, {form.form for form in forms})
-    if not reports:
-        return int(ExitCode.FINE)
+    if not reports and not any(form.form == "json" for form in forms):
+        return int(ExitCode.FINE)  # other forms have nothing to say, but a part of JSON would be missing
     policies = [target.named.source for target in targets.targets[:1] if target.named]
     provenance = provenance_of(policies)
-    index = fleet_answer(verb, reports, provenance)
     if targets.pages is not None:
         _write_pages(targets.pages, fleet_answer(verb, reports, provenance, every=True), reports)
-    show_fleet(index, less_shared(reports), display, verb, also, shard=targets.shard)
+    show_fleet(fleet_answer(verb, reports, provenance), reports, display, verb, also, shard=targets.shard)
     return worst_exit_code(reports)
 
 
@@ -104,7 +102,7 @@ def _report_of(target: Target, work: Work, forms: Collection[str], *, pages: boo
             return _failure(target, _message(error), getattr(error, "hint", None))
     return ClusterReport(
         name=target.name,
-        labels=target.named.labels if target.named else {},
+        labels=target.labels,
         exit_code=report.exit_code,
         answer=None if answer is None else _portable(answer),
         data=data,
@@ -144,7 +142,7 @@ def _message(error: Exception) -> str:
 def _failure(target: Target, reason: str, hint: str | None = None) -> ClusterReport:
     return ClusterReport(
         name=target.name,
-        labels=target.named.labels if target.named else {},
+        labels=target.labels,
         exit_code=int(ExitCode.COULD_NOT_RUN),
         error=reason,
         hint=hint or "",
@@ -158,7 +156,7 @@ def show_parts(files: Sequence[Path], display: Display, also: Sequence[tuple[Dis
         return None
     verb, reports, missing = read_parts(parts)
     index = replace(fleet_answer(verb, reports, UNKNOWN), unknown=missing)
-    show_fleet(index, less_shared(reports), display, verb, also)
+    show_fleet(index, reports, display, verb, also)
     return int(ExitCode.COULD_NOT_RUN if missing else ExitCode.FINE)
 
 
@@ -179,6 +177,8 @@ def show_fleet(
                 return json_text(fleet_data(verb, reports, shard))
             case "markdown":
                 return fleet_markdown(index, reports, display)
+            case "html":
+                return render(index, display)
             case _:
                 return fleet_text(index, reports, display)
 

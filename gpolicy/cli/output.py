@@ -8,11 +8,12 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from gpolicy.cli.console import write_commands
 from gpolicy.cli.terminal import wants_colour, write_long
-from gpolicy.errors import UsageError
+from gpolicy.errors import ExitCode, UsageError
+from gpolicy.json_values import json_text
 from gpolicy.opening import real_path
 from gpolicy.printable import as_text, count, some
 from gpolicy.provenance import UNKNOWN
@@ -46,6 +47,20 @@ class Report:
     files: Files = field(default_factory=dict)
     following: tuple[str, ...] = ()
     metrics: Callable[[], Samples] | None = None
+
+
+def report_under(
+    path: Path | None, answer: Callable[[], Answer], data: Callable[[], dict[str, Any]], exit_code: int = ExitCode.FINE
+) -> Report:
+    """Return a report on a cluster as the policy, or the plan, at `path` would make it, if there is one."""
+    from gpolicy.report.answer import under  # noqa: PLC0415
+
+    return Report(
+        exit_code=int(exit_code),
+        answer=lambda: under(answer(), path),
+        own={"json": lambda: json_text(data())},
+        policy=(path,) if path and path.suffix != ".json" else (),
+    )
 
 
 def check_no_file_is_lost(read: Path | None, *written: Path | None) -> None:

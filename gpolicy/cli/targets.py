@@ -55,6 +55,11 @@ class Target:
         """The name in the settings file; empty for an address."""
         return self.named.name if self.named else ""
 
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels in the settings file."""
+        return self.named.labels if self.named else {}
+
     def output(self, given: Path | None, suffix: str = ".json") -> Path | None:
         """Return the file to write: the given one, or one of this cluster in the given directory.
 
@@ -343,7 +348,8 @@ def all_clusters_near(path: Path | None) -> list[NamedCluster]:
     """Return the same, at least one. Raise UsageError if there is none."""
     if clusters := clusters_near(path):
         return list(clusters.values())
-    raise _no_clusters()
+    hint = "write a table [clusters.NAME] with `policy` and `state` for each in gpolicy.toml"
+    raise UsageError("no settings file names clusters", hint=hint)
 
 
 def rollout_near(path: Path | None) -> tuple[list[NamedCluster], RolloutSettings | None]:
@@ -351,18 +357,11 @@ def rollout_near(path: Path | None) -> tuple[list[NamedCluster], RolloutSettings
 
     Raise UsageError if there is no cluster.
     """
-    from gpolicy.fleet.named_clusters import named_clusters, rollout_settings  # noqa: PLC0415
+    from gpolicy.fleet.named_clusters import rollout_settings  # noqa: PLC0415
     from gpolicy.policy.settings_file import settings_file  # noqa: PLC0415
 
-    file = settings_file(path or Path())
-    if file is None or not (clusters := list(named_clusters(file).values())):
-        raise _no_clusters()
-    return clusters, rollout_settings(file, clusters)
-
-
-def _no_clusters() -> UsageError:
-    hint = "write a table [clusters.NAME] with `policy` and `state` for each in gpolicy.toml"
-    return UsageError("no settings file names clusters", hint=hint)
+    clusters, file = all_clusters_near(path), settings_file(path or Path())
+    return clusters, rollout_settings(file, clusters) if file is not None else None
 
 
 def as_named(path: Path) -> Path:

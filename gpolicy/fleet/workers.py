@@ -12,7 +12,7 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Final, Generic, TypeVar
@@ -71,7 +71,9 @@ def results_as_they_come(
                 number = waiting.pop()
                 if not may_begin(number):
                     continue
-                worker = idle.pop() if idle else _Worker(jobs)
+                while idle and not idle[-1].lives:  # the system ends what it has no memory for
+                    idle.pop().end()
+                worker = idle.pop() if idle else _Worker(jobs, list(running))
                 worker.begin(number)
                 running[worker.pipe] = worker
                 watcher.begins(number)
@@ -80,7 +82,7 @@ def results_as_they_come(
             for pipe in [item for item in running if item in ready or item in late]:
                 worker = running.pop(pipe)
                 result = Failed(f"did not end within {seconds:g} seconds") if pipe in late else worker.result()
-                if worker.goes_on and not alone and pipe not in late:
+                if not alone and worker.goes_on:
                     idle.append(worker)
                 else:
                     worker.end(0.0 if pipe in late else _GRACE)
@@ -88,8 +90,8 @@ def results_as_they_come(
                 yield worker.number, result
             watcher.ticks()
     finally:
-        for worker in idle[::-1]:  # what began later holds copies of the pipes of the others
-            worker.end(_GRACE)
+        for worker in idle:
+            worker.end()
         for worker in running.values():
             worker.end(0.0)
 
@@ -98,19 +100,23 @@ class _Worker(Generic[_Result]):
     """A process that does one job after another, until one fails or takes much memory."""
 
     number: int
-    goes_on = False
+    goes_on: bool
     _began: float
 
-    def __init__(self, jobs: Sequence[Callable[[], _Result]]) -> None:
+    def __init__(self, jobs: Sequence[Callable[[], _Result]], others: Iterable[Connection]) -> None:
         self.pipe, theirs = multiprocessing.Pipe()
-        process = multiprocessing.get_context("fork").Process(target=_serve, args=(jobs, theirs, self.pipe))
-        self._process = process
+        copies = (self.pipe, *others)
+        self._process = multiprocessing.get_context("fork").Process(target=_serve, args=(jobs, theirs, copies))
         self._process.start()
         theirs.close()
 
+    @property
+    def lives(self) -> bool:
+        return self._process.is_alive()
+
     def begin(self, number: int) -> None:
         """Let it do the job of this number."""
-        self.number, self._began = number, time.monotonic()
+        self.number, self.goes_on, self._began = number, False, time.monotonic()
         self.pipe.send(number)
 
     @property
@@ -119,7 +125,6 @@ class _Worker(Generic[_Result]):
 
     def result(self) -> _Result | Failed:
         """Return its answer, which is there, or how it ended without one."""
-        self.goes_on = False
         try:
             answer: _Result | Failed
             answer, self.goes_on = self.pipe.recv()
@@ -130,7 +135,7 @@ class _Worker(Generic[_Result]):
             return Failed(f"its process ended without an answer ({how})")
         return answer
 
-    def end(self, grace: float) -> None:
+    def end(self, grace: float = _GRACE) -> None:
         """End the process, if it has not ended itself after `grace` seconds."""
         self.pipe.close()
         self._process.join(grace)
@@ -141,19 +146,25 @@ class _Worker(Generic[_Result]):
         self._process.close()
 
 
-def _serve(jobs: Sequence[Callable[[], object]], pipe: Connection, theirs: Connection) -> None:
-    """Do the jobs whose numbers come, until none comes any more, one fails or one takes much memory."""
-    theirs.close()  # the copy of its other end
+def _serve(jobs: Sequence[Callable[[], object]], pipe: Connection, copies: Iterable[Connection]) -> None:
+    """Do the jobs whose numbers come, until none comes any more, one fails or one takes much memory.
+
+    `copies` are the ends of pipes that the first process has: a pipe ends when nobody holds its other end.
+    """
+    for copy in copies:
+        copy.close()
     gc.freeze()  # a search for cycles would copy the memory that both processes share
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that began it
         signal.signal(signal.SIGTERM, _interrupt)  # so that programs that it started are ended as well
         most = _memory() + _GROWTH
         while _memory() < most:
-            answer = jobs[pipe.recv()]()
+            try:
+                number = pipe.recv()
+            except EOFError:
+                break
+            answer = jobs[number]()
             pipe.send((answer, _memory() < most))
-    except EOFError:
-        pass
     except MemoryError:
         pipe.send((Failed("there is not enough memory for it"), False))
     except KeyboardInterrupt:

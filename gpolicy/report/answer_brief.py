@@ -273,6 +273,8 @@ def _indented(lines: Iterable[str]) -> Iterator[str]:
 def _fitted(blocks: Sequence[_Block], room: int) -> list[_Block]:
     """Return as many of the blocks as fit into `room` lines, the first ones, with as many rows as fit."""
     fitted = [block for block in blocks if block.rows]
+    for block in fitted:
+        del block.rows[LINES:]  # which never fit; thousands would be measured again and again
     lines = list[_Block]()
     while len(fitted) > 1 and sum(block.height(block.least) for block in (*fitted, *lines)) > room:
         last = fitted.pop()

@@ -72,7 +72,7 @@ class _Importance(IntEnum):
 def marker(cluster: str, verb: str = "plan") -> str:
     """Return the hidden line by which a comment of `verb` about `cluster` is found again."""
     named = f"{_CLEAN.sub('-', cluster)[:100].strip('-')} " if cluster else ""
-    return f"<!-- gpolicy {verb} {named}-->"
+    return f"<!-- gpolicy {_CLEAN.sub('-', verb)} {named}-->"
 
 
 def render(answer: Answer, display: Display) -> str:
@@ -98,9 +98,9 @@ def render(answer: Answer, display: Display) -> str:
 def _head(answer: Answer) -> Iterator[str]:
     yield marker(answer.name, answer.verb)
     name = code(answer.name, 100) if answer.name else ""
-    yield f"### {' '.join(filter(None, (answer.title, name, prose(answer.title_end))))}"
+    yield f"### {' '.join(filter(None, (prose(answer.title), name, prose(answer.title_end))))}"
     yield ""
-    amount = f" · {answer.amount}" if answer.amount else ""
+    amount = f" · {prose(answer.amount)}" if answer.amount else ""
     yield f"{_SIGNS.get(answer.colour, '')}**{prose(answer.first_line, 1000)}**{amount}"
 
 

@@ -17,7 +17,7 @@ from gpolicy.plan.plan_json import ANSWER
 from gpolicy.printable import count, printable, some
 from gpolicy.provenance import Provenance
 from gpolicy.report import answer_html, answer_markdown, answer_text
-from gpolicy.report.answer import NOTHING, Answer, Figure, Findings, Name, Page, Part, Section, Table
+from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Findings, Name, Page, Part, Section, Table
 from gpolicy.report.answer_file import answer_data, read_answer
 from gpolicy.report.forms import LEAST_BUDGET, Display, render
 from gpolicy.report.markdown import CLOSE, code, folded, prose
@@ -108,8 +108,8 @@ class ClusterReport:
     @property
     def is_quiet(self) -> bool:
         """Whether there is no more to say than the verdict."""
-        answer = self.answer
-        return answer is not None and self.tone in (Tone.GOOD, Tone.PLAIN) and not (answer.amount or answer.figures)
+        figures = self.answer.figures if self.answer else ()
+        return self.state is State.FINE and all(figure.value == "0" for figure in figures)
 
 
 def worst_exit_code(reports: Sequence[ClusterReport]) -> int:
@@ -125,49 +125,36 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
     clusters share is said here, once.
     """
     reports = sorted(reports, key=lambda item: item.state)
-    quiet = [item for item in reports if item.state is State.FINE and item.is_quiet]
-    loud = [item for item in reports if item.state is not State.FINE or not item.is_quiet]
-    told = reports if every or len(quiet) <= _MOST_FINE else loud
-    named = (tuple(figure.name for figure in item.answer.figures) for item in reports if item.answer)
-    headings = max(named, key=len, default=())
-    rows = []
-    for item in told:
-        verdict = item.verdict if item.answer else f"could not run: {item.error}"
-        verdict += f" · {item.answer.amount}" if item.answer and item.answer.amount else ""
-        values = {figure.name: figure.value for figure in item.answer.figures} if item.answer else {}
-        name = Page(item.name) if item.page else Name(item.name)
-        rows.append((name, verdict, *(values.get(heading, NOTHING) for heading in headings)))
-    row_tones = [item.tone for item in told]
-    if len(told) < len(reports):
-        same = {item.verdict for item in quiet}
-        blank = [NOTHING] * len(headings)
-        rows.append(
-            (
-                f"{len(quiet):,} others" if told else f"all {len(quiet):,}",
-                same.pop() if len(same) == 1 else "fine",
-                *blank,
-            )
-        )
-        row_tones.append(Tone.GOOD)
+    quiet = [item for item in reports if item.is_quiet and not every]
+    folded = quiet if len(quiet) > _MOST_FINE else []
+    told = [item for item in reports if not (folded and item.is_quiet)]
+    answers = [item.answer for item in reports if item.answer]
+    headings = tuple(dict.fromkeys(figure.name for answer in answers for figure in answer.figures))
+    rows, tones = [_row(item, headings) for item in told], [item.tone for item in told]
+    if folded:
+        verdicts = {item.verdict for item in folded}
+        name = f"{len(folded):,} others" if told else f"all {len(folded):,}"
+        rows.append((name, verdicts.pop() if len(verdicts) == 1 else "fine", *[NOTHING] * len(headings)))
+        tones.append(Tone.GOOD)
     table = Table(
         "Clusters",
         "clusters",
         ("cluster", "verdict", *headings),
         rows,
-        tones=tuple(row_tones),
+        tones=tuple(tones),
         most=len(rows),
         brief=20,
         aside=headings,
     )
     shared = _shared_findings(reports)
     aside = tuple(f"{item.name}: {line}" for item in reports for line in item.aside)
-    worst = next((tone for tone in (Tone.BAD, Tone.CAREFUL) if tone in row_tones), Tone.GOOD)
+    fine = Tone.GOOD if reports else Tone.PLAIN
     return Answer(
         verb=verb,
         title=f"{verb.capitalize()} of {count(len(reports), 'cluster')}",
         name="",
         verdict=_verdict(verb, reports),
-        tone=worst,
+        tone=next((tone for tone in (Tone.BAD, Tone.CAREFUL) if tone in tones), fine),
         figures=_totals(verb, reports),
         sections=(
             Section("clusters", "Clusters", (table,), never_cut=True),
@@ -177,6 +164,14 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
         next=(*_worst_findings(reports, shared), *aside)[:_MOST_ASIDE],
         provenance=provenance,
     )
+
+
+def _row(item: ClusterReport, headings: Sequence[str]) -> tuple[Cell, ...]:
+    verdict = item.verdict if item.answer else f"could not run: {item.error}"
+    verdict += f" · {item.answer.amount}" if item.answer and item.answer.amount else ""
+    values = {figure.name: figure.value for figure in item.answer.figures} if item.answer else {}
+    name = Page(item.name) if item.page else Name(item.name)
+    return (name, verdict, *(values.get(heading, NOTHING) for heading in headings))
 
 
 def _parts_with_findings(item: ClusterReport) -> list[Findings]:
@@ -189,13 +184,21 @@ def _findings_of(item: ClusterReport) -> dict[Finding, None]:
 
 
 def _shared_findings(reports: Sequence[ClusterReport]) -> dict[Finding, list[str]]:
-    """Return the findings that several clusters have, as those of a base, with the names of these clusters."""
-    holders: dict[Finding, list[str]] = defaultdict(list)
+    """Return the findings that several clusters have, as those of a base, with the names of these clusters.
+
+    Each has what follows from it in any of them.
+    """
+    holders: dict[Finding, dict[str, Finding]] = defaultdict(dict)
     for item in reports:
         for finding in _findings_of(item):
-            holders[finding].append(item.name)
-    shared = {finding: names for finding, names in holders.items() if finding.span and len(names) > 1}
-    return {finding: shared[finding] for finding in sorted(shared, key=Finding.sort_key)}
+            holders[finding][item.name] = finding
+    shared = {}
+    for finding in sorted(holders, key=Finding.sort_key):
+        found = holders[finding]
+        if len(found) > 1:
+            following = dict.fromkeys(more for same in found.values() for more in same.consequences)
+            shared[replace(finding, consequences=tuple(following))] = list(found)
+    return shared
 
 
 def _shared_section(reports: Sequence[ClusterReport], shared: Mapping[Finding, Sequence[str]]) -> Section:
@@ -237,8 +240,8 @@ def _worst_findings(reports: Sequence[ClusterReport], shared: Mapping[Finding, S
 
 
 def _words(verb: str, state: State) -> tuple[str, str, str]:
-    figure, one, more, _ = _WORDS[state]
-    return _CAREFUL.get(verb, (figure, one, more)) if state is State.WORSE else (figure, one, more)
+    own = _CAREFUL.get(verb) if state is State.WORSE else None
+    return own or _WORDS[state][:3]
 
 
 def _verdict(verb: str, reports: Sequence[ClusterReport]) -> str:
@@ -248,7 +251,7 @@ def _verdict(verb: str, reports: Sequence[ClusterReport]) -> str:
         _, one, more = _words(verb, state)
         who = "" if state is State.FINE else f": {some(names, _MOST_NAMES)}"
         told += [f"{len(names):,} {one if len(names) == 1 else more}{who}"] if names else []
-    return "; ".join(told)
+    return "; ".join(told) or "no cluster was looked at"
 
 
 def _totals(verb: str, reports: Sequence[ClusterReport]) -> tuple[Figure, ...]:
@@ -269,7 +272,7 @@ def fleet_text(index: Answer, reports: Sequence[ClusterReport], display: Display
         is_all = display.quiet or index.notes or "--details" in text or all(item.is_quiet for item in reports)
         return text if is_all else f"{text}{_DETAILS}\n"
     parts = [answer_text.render(index, display)]
-    for item in reports:
+    for item in less_shared(reports):
         if item.answer is None:
             hint = f"\n  {printable(item.hint)}" if item.hint else ""
             parts.append(f"{printable(item.name)}: {printable(item.error)}{hint}\n")
@@ -283,9 +286,10 @@ def fleet_markdown(index: Answer, reports: Sequence[ClusterReport], display: Dis
 
     The worst clusters come first. Each may take an equal part of what is left; the last ones are only named.
     """
-    text = answer_markdown.render(index, display)
-    left = display.budget - _bytes(text) - len(_CUT) - 1000
-    loud = sorted((item for item in reports if not item.is_quiet), key=lambda item: item.state)
+    notice = len(_CUT) + 1000  # with names
+    text = answer_markdown.render(index, replace(display, budget=max(display.budget - notice, LEAST_BUDGET)))
+    left = display.budget - _bytes(text) - notice
+    loud = sorted((item for item in less_shared(reports) if not item.is_quiet), key=lambda item: item.state)
     blocks, cut = [], []
     for number, item in enumerate(loud):
         share = left // max(min(len(loud) - number, left // LEAST_BUDGET), 1)
@@ -344,18 +348,18 @@ def read_parts(files: Mapping[str, Record]) -> tuple[str, list[ClusterReport], t
 
     Raise InputError for a file that holds no such report, one of another verb, or a cluster that another one has.
     """
+    verb, found, homes = "", list[ClusterReport](), dict[str, str]()
     for where, part in files.items():
         if not {"verb", "clusters"} <= part.fields.keys():
             raise InputError(f"{where}: no report of many clusters", hint="`--all --format json` of a verb writes one")
-    verbs = {where: part.text("verb") for where, part in files.items()}
-    verb, found, homes = next(iter(verbs.values())), list[ClusterReport](), dict[str, str]()
-    for where, part in files.items():
-        if verbs[where] != verb:
-            raise InputError(f"{where}: a report of {verbs[where]}, the others are of {verb}")
+        if verb not in ("", part.text("verb")):
+            raise InputError(f"{where}: a report of {part.text('verb')}, the others are of {verb}")
+        verb = part.text("verb")
         for item in part.objects("clusters"):
             name = item.text("name")
-            if homes.setdefault(name, where) != where:
+            if name in homes:
                 raise InputError(f"{where}: has the cluster {name}, as {homes[name]} has", hint="give each part once")
+            homes[name] = where
             found.append(
                 ClusterReport(
                     name=name,
@@ -367,10 +371,8 @@ def read_parts(files: Mapping[str, Record]) -> tuple[str, list[ClusterReport], t
                     hint=item.text_or_none("hint") or "",
                 )
             )
-    shards = {part.text_or_none("shard") or "" for part in files.values()} - {""}
-    wanted = {
-        f"{number}/{shard.partition('/')[2]}": None for shard in shards for number in range(1, _parts_of(shard) + 1)
-    }
+    shards = {part.text_or_none("shard") or "" for part in files.values()}
+    wanted = [f"{part}/{parts}" for parts in sorted(set(map(_parts_of, shards))) for part in range(1, parts + 1)]
     missing = [shard for shard in wanted if shard not in shards]
     return verb, found, (f"{count(len(missing), 'part')} of the clusters missing: {some(missing)}",) if missing else ()
 

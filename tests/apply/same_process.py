@@ -96,9 +96,9 @@ class _Worker:
     """Stands in for a process that does jobs."""
 
     age = 0.0
-    goes_on = True
+    goes_on = lives = True
 
-    def __init__(self, jobs: Sequence[Callable[[], Any]]) -> None:
+    def __init__(self, jobs: Sequence[Callable[[], Any]], _others: object) -> None:
         self._jobs, self.pipe = jobs, self
 
     def begin(self, number: int) -> None:
@@ -111,5 +111,5 @@ class _Worker:
     def result(self) -> Any:
         return pickle.loads(self._answer)  # noqa: S301 (our own)
 
-    def end(self, grace: float) -> None:
+    def end(self, grace: float = 0.0) -> None:
         """It has ended."""

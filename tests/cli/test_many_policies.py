@@ -52,14 +52,14 @@ def test_the_findings_are_those_of_one_process(checker: Checker, monkeypatch: py
     monkeypatch.setattr(workers, "work_side_by_side", counted)
     examinations = checker.examinations()
     found = checking.run_examinations(examinations)
-    assert started == [3]
+    assert started == [7]
     assert found == [item.run() for item in examinations]
     assert {finding.code for item in found for finding in item.findings} >= {"GP832", "GP834"}
     assert {known.finding.code for item in found for known in item.accepted} == {"GP833"}
 
 
 def test_what_a_process_did_not_answer_is_examined_here(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "work_side_by_side", lambda jobs, **_: [Failed("killed"), jobs[1](), Failed("killed")])
+    monkeypatch.setattr(workers, "work_side_by_side", lambda jobs, **_: [jobs[0](), *[Failed("killed")] * 6])
     examinations = checker.examinations()
     assert checking.run_examinations(examinations) == [item.run() for item in examinations]
 
@@ -112,8 +112,19 @@ def test_parts_of_many_clusters_become_one_report(tmp_path: Path) -> None:
     copied = shutil.copy(parts[0], tmp_path / "again.json")
     twice = gpolicy("show", parts[0], copied)
     assert "has the cluster amsterdam, as" in twice.stderr
+    some = gpolicy("plan", "--all", "--shard", "3/3", "--format", "json", cwd=fleet)
+    assert json.loads(some.stdout)["clusters"] == []  # there are two clusters
     other = gpolicy("show", parts[0], ROOT / "policies" / "two-groups.snapshot.json")
     assert "no report of many clusters" in other.stderr
+
+
+def test_joined_parts_say_what_clusters_share(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "policies" / "fleet", tmp_path / "fleet")
+    base, part = tmp_path / "fleet" / "base.yaml", tmp_path / "part.json"
+    base.write_text(base.read_text().replace("candidate_pool_size: 10", "candidate_pool_size: 0"))
+    whole = gpolicy("check", "--all", "--output", f"json={part}", cwd=tmp_path / "fleet")
+    assert "candidate_pool_size is 0" in whole.stdout
+    assert gpolicy("show", part).stdout == whole.stdout
 
 
 def test_a_list_of_clusters_says_which_policy_is_missing(tmp_path: Path) -> None:
@@ -127,3 +138,11 @@ def test_a_list_of_clusters_says_which_policy_is_missing(tmp_path: Path) -> None
     assert ["(missing)" in row for row in rows] == [False, True]
     assert "2 clusters, all answer; the settings file has a mistake" in done.stdout
     assert "clusters.gone.policy: there is no such file or directory" in done.stdout
+
+
+def test_a_cluster_by_name_is_no_policy_that_the_answer_supposes(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "policies/two-groups.snapshot.json", tmp_path / "cluster.json")
+    (tmp_path / "gpolicy.toml").write_text('[clusters.far]\nstate = "snapshot:cluster.json"\n')
+    for words in (("remedy", "far"), ("size", "far", "--group", "default")):
+        told = gpolicy(*words, "--seconds", "1", cwd=tmp_path)
+        assert (told.returncode, "as far would make it" in told.stdout) == (0, False), told.stderr

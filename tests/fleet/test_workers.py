@@ -8,18 +8,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from gpolicy.fleet.workers import Failed, Watcher, work_side_by_side
+from gpolicy.fleet.workers import Failed, Watcher, results_as_they_come, work_side_by_side
+
+NOBODY = Watcher(lambda _: None, lambda _, __: None, lambda: None)
 
 
 def work(jobs: list[Callable[[], object]], *, most: int = 4, seconds: float = 30.0) -> list[object]:
-    nobody = Watcher(lambda _: None, lambda _, __: None, lambda: None)
-    return list(work_side_by_side(jobs, most=most, seconds=seconds, watcher=nobody))
+    return list(work_side_by_side(jobs, most=most, seconds=seconds, watcher=NOBODY))
 
 
 def test_results_are_in_the_order_of_the_jobs() -> None:
@@ -69,6 +70,35 @@ def test_jobs_after_one_that_dies_or_takes_much_memory_are_done_by_others() -> N
     dead, first, second, third = work([die, os.getpid, fill_a_little, os.getpid], most=1)
     assert isinstance(dead, Failed)
     assert first == second != third
+
+
+def test_processes_end_at_once_when_nothing_is_left_to_do() -> None:
+    began = time.monotonic()
+    work([partial(time.sleep, seconds) for seconds in (0.4, 0.1, 0.2)], most=3)
+    jobs: list[Callable[[], object]] = [partial(time.sleep, 0.1), hang]
+    alone = results_as_they_come(jobs, most=2, seconds=30, watcher=NOBODY, alone=True)
+    assert next(alone) == (0, None)
+    assert time.monotonic() - began < 2
+    assert isinstance(alone, Generator)
+    alone.close()
+
+
+def test_a_process_that_dies_between_two_jobs_fails_none() -> None:
+    found = []
+    for _, process in results_as_they_come([os.getpid] * 3, most=1, seconds=30, watcher=NOBODY):
+        assert isinstance(process, int)
+        found.append(process)
+        os.kill(process, signal.SIGKILL)
+        time.sleep(0.1)
+    assert len(set(found)) == 3
+
+
+def test_an_error_of_a_job_is_no_end_of_the_jobs(capfd: pytest.CaptureFixture[str]) -> None:
+    def end_early() -> object:
+        raise EOFError("the file is too short")
+
+    assert work([end_early]) == [Failed("its process ended without an answer (exit code 1)")]
+    assert "the file is too short" in capfd.readouterr().err
 
 
 def test_a_large_answer_passes() -> None:

@@ -170,7 +170,7 @@ class RolloutSimulation(Simulation):
         else:
             self.apply(random.choice(list(self.sites.values())), *flags)
 
-    def worker(self, jobs: Sequence[partial[Any]]) -> Worker:
+    def worker(self, jobs: Sequence[partial[Any]], _others: object) -> Worker:
         """Return who does one of the jobs in a process of its own."""
         return Worker(self, jobs)
 

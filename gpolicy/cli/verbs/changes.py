@@ -137,9 +137,9 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         plans = [file for target in targets.targets if (file := target.output(save)) and file.exists()]
         old = [file.name for file in plans if file.stat().st_mtime < begun - 1]
         of_old = [f"not made by this run: {some(old)}"] if old else []
-        following = [f"next: gpolicy apply {quote(str(save))} --all"] if len(plans) > len(old) else []
-        new = len(plans) - len(old)
-        made = f"wrote {count(new, 'plan')} of {count(len(targets.targets), 'cluster')} to {save}, of those that change"
+        new, chosen = len(plans) - len(old), count(len(targets.targets), "cluster")
+        following = [f"next: gpolicy apply {quote(str(save))} --all"] if new else []
+        made = f"wrote {count(new, 'plan')} of {chosen} to {save}; a cluster without a change needs none"
         sys.stderr.write(as_text([made, *of_old, *following]))
     return code
 

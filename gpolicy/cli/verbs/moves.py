@@ -23,10 +23,9 @@ from gpolicy.cli.options import (
     policy_path,
     size_of,
 )
-from gpolicy.cli.output import Report, check_no_file_is_lost
+from gpolicy.cli.output import Report, check_no_file_is_lost, report_under
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
-from gpolicy.json_values import json_text
 from gpolicy.stopping import after
 
 if TYPE_CHECKING:
@@ -96,16 +95,11 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
             working=working,
         )
         report = find_remedy(cluster, rate=mib, stop=after(seconds), working=working)
-        saved = cache(lambda: _saved(report.steps, state, cluster.state, given))
-        answer = under(remedy_answer(report), given)
+        saved = cache(lambda: _saved(report.steps, state, cluster.state, here.given))
+        answer = under(remedy_answer(report), here.given)
         slowest = max((step.seconds for step in report.steps), default=0)
-        return Report(
-            exit_code=int(ExitCode.FINE),
-            answer=lambda: answer,
-            own={"json": lambda: json_text(remedy_data(report, saved()))},
-            policy=(given,) if given and plan is None else (),
-            following=here.write(saved, partial(remedy_data, report), answer, slowest),
-        )
+        found = report_under(here.given, lambda: remedy_answer(report), lambda: remedy_data(report, saved()))
+        return replace(found, following=here.write(saved, partial(remedy_data, report), answer, slowest))
 
     return run(work, clusters, None if plan else given, outputs, verb="remedy")
 
@@ -197,17 +191,13 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
             state, named_policy_of(target, state), what_if=what_if, resource_model=resource_model, working=working
         )
         report = find_evacuation(cluster, request, stop=after(seconds), working=working)
-        saved = cache(lambda: _saved(report.moved, state, cluster.state, policy))
-        answer = under(evacuate_answer(report, is_kept=bool(here.save or here.script)), target.path)
+        saved = cache(lambda: _saved(report.moved, state, cluster.state, here.given))
+        own_answer = evacuate_answer(report, is_kept=bool(here.save or here.script))
         slowest = max((item.copied for item in report.moved), default=0) / request.rate
-        data = partial(saved_evacuation, report)
-        return Report(
-            exit_code=int(ExitCode.FINDINGS if report.stays or report.objections else ExitCode.FINE),
-            answer=lambda: answer,
-            own={"json": lambda: json_text(evacuate_data(report))},
-            policy=(policy,) if policy else (),
-            following=here.write(saved, data, answer, slowest),
-        )
+        code = ExitCode.FINDINGS if report.stays or report.objections else ExitCode.FINE
+        found = report_under(here.given, lambda: own_answer, lambda: evacuate_data(report), code)
+        data, answer = partial(saved_evacuation, report), under(own_answer, here.given)
+        return replace(found, following=here.write(saved, data, answer, slowest))
 
     return run(work, clusters, policy, outputs, verb="evacuate")
 
@@ -233,8 +223,9 @@ class _Files:
 
     def of(self, target: Target) -> _Files:
         """Return the files of one cluster."""
-        found = replace(self, save=target.output(self.save), script=target.output(self.script, ".sh"))
-        check_no_file_is_lost(self.given, found.save, found.script)
+        given = self.given if self.given and self.given.suffix == ".json" else target.path
+        found = replace(self, save=target.output(self.save), script=target.output(self.script, ".sh"), given=given)
+        check_no_file_is_lost(given, found.save, found.script)
         return found
 
     def write(

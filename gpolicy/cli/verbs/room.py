@@ -21,7 +21,7 @@ from gpolicy.cli.options import (
     policy_path,
     size_of,
 )
-from gpolicy.cli.output import Report
+from gpolicy.cli.output import Report, report_under
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.json_values import json_text
@@ -87,7 +87,6 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.checking import checked_policy, named_policy_of  # noqa: PLC0415
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.report.answer import under  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer, compared_answer, compared_data  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
     from gpolicy.report.capacity_prometheus import capacity_metrics  # noqa: PLC0415
@@ -134,15 +133,10 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
                 before = ask(opened(state, policy))
             except GpolicyError as error:  # what is supposed may be what makes the group known
                 report = replace(report, notes=(*report.notes, f"without what is supposed: {error.message}"))
-        return Report(
-            exit_code=int(ExitCode.FINE),
-            answer=lambda: under(capacity_answer(report, components=score, before=before), target.path),
-            own={"json": lambda: json_text(capacity_data(report, before))},
-            metrics=lambda: capacity_metrics(
-                report, cluster_health(cluster.state, limits=limits), cluster.state, provenance_of(())
-            ),
-            policy=(given,) if given else (),
-        )
+        shown_so = partial(capacity_answer, report, components=score, before=before)
+        found = report_under(target.path, shown_so, lambda: capacity_data(report, before))
+        health = partial(cluster_health, cluster.state, limits=limits)
+        return replace(found, metrics=lambda: capacity_metrics(report, health(), cluster.state, provenance_of(())))
 
     return run(side_by_side if compare else work, clusters, given, outputs, verb="capacity")
 
@@ -185,7 +179,6 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     from gpolicy.analysis.shown_score import read_weights  # noqa: PLC0415
     from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.report.answer import under  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer, place_data  # noqa: PLC0415
     from gpolicy.use_cases.questions import place_instance  # noqa: PLC0415
 
@@ -196,12 +189,8 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     def work(target: Target) -> Report:
         cluster = open_target(target, what_if, limits, resource_model=resource_model)
         report = place_instance(cluster, words, ignore_ipolicy=ignore_ipolicy, weights=weights, working=working)
-        return Report(
-            exit_code=int(ExitCode.FINE if report.accepted else ExitCode.FINDINGS),
-            answer=lambda: under(place_answer(report), target.path),
-            own={"json": lambda: json_text(place_data(report))},
-            policy=(policy,) if policy else (),
-        )
+        code = ExitCode.FINE if report.accepted else ExitCode.FINDINGS
+        return report_under(target.path, lambda: place_answer(report), lambda: place_data(report), code)
 
     return run(work, clusters, policy, outputs, verb="place")
 
@@ -274,7 +263,6 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     """
     from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.report.answer import under  # noqa: PLC0415
     from gpolicy.report.suggest_answer import suggest_answer, suggest_data  # noqa: PLC0415
     from gpolicy.suggest.document import documents  # noqa: PLC0415
     from gpolicy.suggest.suggestion import SuggestRequest, parse_mix, parse_sizes  # noqa: PLC0415
@@ -306,13 +294,10 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
 
             schema = schema_for(file.parent)
             write_new_file(file, led_to(schema, text, file) if schema.is_file() else text)
-        return Report(
-            exit_code=int(ExitCode.FINE),
-            answer=lambda: under(suggest_answer(report, file), target.path),
-            own={"json": lambda: json_text(suggest_data(report)), "yaml": lambda: text if file is None else ""},
-            policy=(policy,) if policy else (),
-            following=() if file else ("next: add --save FILE to write the document that declares them",),
-        )
+        found = report_under(target.path, lambda: suggest_answer(report, file), lambda: suggest_data(report))
+        own = {**found.own, "yaml": lambda: text if file is None else ""}
+        following = () if file else ("next: add --save FILE to write the document that declares them",)
+        return replace(found, own=own, following=following)
 
     return run(work, clusters, policy, outputs, verb="suggest")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,15 +16,13 @@ from gpolicy.cli.options import (
     Suppositions,
     policy_path,
 )
-from gpolicy.cli.output import Report
+from gpolicy.cli.output import Report, report_under
 from gpolicy.cli.terminal import working
-from gpolicy.errors import ExitCode, UsageError
-from gpolicy.json_values import json_text
+from gpolicy.errors import UsageError
 from gpolicy.stopping import after
 
 if TYPE_CHECKING:
     from gpolicy.cli.targets import Target
-    from gpolicy.report.answer import Answer
 
 verbs = typer.Typer()
 
@@ -99,19 +96,8 @@ def size(  # noqa: PLR0913 (one parameter an option)
         cluster = open_target(target, what_if, limits)
         if request is None:
             full = fill_group(cluster, group, stop=after(seconds), working=working)
-            return _report(lambda: full_answer(full), lambda: full_data(full), given)
+            return report_under(target.path, lambda: full_answer(full), lambda: full_data(full))
         report = size_group(cluster, request, stop=after(seconds), working=working)
-        return _report(lambda: size_answer(report), lambda: size_data(report), given)
+        return report_under(target.path, lambda: size_answer(report), lambda: size_data(report))
 
     return run(work, clusters, given, outputs, verb="size")
-
-
-def _report(answer: Callable[[], Answer], data: Callable[[], dict[str, object]], given: Path | None) -> Report:
-    from gpolicy.report.answer import under  # noqa: PLC0415
-
-    return Report(
-        exit_code=int(ExitCode.FINE),
-        answer=lambda: under(answer(), given),
-        own={"json": lambda: json_text(data())},
-        policy=(given,) if given else (),
-    )
