@@ -44,7 +44,7 @@ LARGEST_SNAPSHOT = 64 * 1024**2
 """Bytes of a snapshot that a test reads."""
 
 _NAMED: Final = frozenset({"guards", "scenarios"})
-"""What a policy has by name: its own replaces that of a base."""
+"""What a policy has by name: its own replaces that of a base; what is about a group of the base alone is left out."""
 
 _Named = TypeVar("_Named", GroupPolicy, NodeSetPolicy)
 
@@ -244,9 +244,17 @@ class _Loader:
         self._findings += base.findings
         self._broken += base.broken
         self._files.files[base.file.name] = base.file
+        here, there = (
+            {item.name for item in objects if isinstance(item, GroupPolicy)}
+            for objects in (self._objects, base.made[OBJECTS])
+        )
         for field, made in self._made.items():  # who extends a document takes these of its file as well
-            own = {item.name.value for item in made} if field in _NAMED else set()
-            made.extend(item for item in base.made[field] if field not in _NAMED or item.name.value not in own)
+            if field not in _NAMED:
+                made.extend(base.made[field])
+                continue
+            own = {item.name.value for item in made}
+            about = [item for item in base.made[field] if not (item.group and item.group.value in there - here)]
+            made.extend(item for item in about if item.name.value not in own)
         return base.made[OBJECTS]
 
 

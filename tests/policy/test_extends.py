@@ -249,6 +249,7 @@ kind: Guards
 guards:
   - {name: few, max_changes: 5}
   - {name: kept, capacity_loss: {at_most: 10%}}
+  - {name: of others, group: base, at_least: 4}
 ---
 gpolicy: v1
 kind: Test
