@@ -77,7 +77,7 @@ def _look(targets: Sequence[Target], seconds: float) -> Sequence[_Seen]:
 
 
 def _seen(target: Target, seconds: float) -> Contact | Failed:
-    """Ask one cluster for its configuration, in a process of its own."""
+    """Ask one cluster for its configuration, in another process."""
     try:
         found = contact(target.state or "", target.options_within(seconds))
     except (GpolicyError, OSError) as error:

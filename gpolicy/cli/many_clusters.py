@@ -17,7 +17,6 @@ from gpolicy.cli.output import Report, display_on, report_text
 from gpolicy.cli.provenance import provenance_of
 from gpolicy.cli.targets import Target, Targets, Work
 from gpolicy.cli.terminal import StatusLine, write_long
-from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.fleet.workers import Failed, Watcher, work_side_by_side
@@ -149,11 +148,8 @@ def _failure(target: Target, reason: str, hint: str | None = None) -> ClusterRep
     )
 
 
-def show_parts(files: Sequence[Path], display: Display, also: Sequence[tuple[Display, Path]]) -> int | None:
-    """Show the JSON reports of parts of many clusters as one report; None if the only file holds something else."""
-    parts = {str(path): Record.of(parse_json(read_bytes(path), str(path)), str(path)) for path in files}
-    if len(parts) == 1 and not all({"verb", "clusters"} <= part.fields.keys() for part in parts.values()):
-        return None
+def show_parts(parts: Sequence[Record], display: Display, also: Sequence[tuple[Display, Path]]) -> int:
+    """Show the JSON reports of parts of many clusters as one report."""
     verb, reports, missing = read_parts(parts)
     index = replace(fleet_answer(verb, reports, UNKNOWN), unknown=missing)
     show_fleet(index, reports, display, verb, also)

@@ -29,19 +29,20 @@ from gpolicy.rollout.rollout_journal import FORMAT_VERSION as ROLLOUT_VERSION
 from gpolicy.rollout.rollout_journal import KIND as ROLLOUT
 from gpolicy.show.effective_policy import effective_state
 
-JOURNAL: Final = ".jsonl"
 _HEADINGS: Final = ("time (UTC)", Number("job"), "what", "how")
 
 
-def file_answer(path: Path) -> tuple[Answer, Callable[[], str]]:
-    """Return what a file of ours holds as an answer, and as JSON text.
+def read_record(path: Path) -> tuple[bytes, Record]:
+    """Return the content of a file, and the mapping of JSON in it. Raise InputError if it holds none."""
+    data = read_bytes(path)
+    return data, Record.of(parse_json(data, str(path)), str(path))
+
+
+def file_answer(path: Path, data: bytes, written: Record) -> tuple[Answer, Callable[[], str]]:
+    """Return what a file of ours, other than a journal, holds as an answer, and as JSON text; `read_record` reads it.
 
     Raise InputError for a file that gpolicy did not write, or that was changed.
     """
-    if path.suffix == JOURNAL:
-        return _journal(path)
-    data = read_bytes(path)
-    written = Record.of(parse_json(data, str(path)), str(path))
     if written.fields.get("kind") == SNAPSHOT:
         state = parse_snapshot(data, str(path))
         amounts = {"group": len(state.groups), "node": len(state.nodes), "instance": len(state.instances)}
@@ -74,7 +75,8 @@ def _checked(answer: Answer, procedure: Procedure, path: Path) -> Answer:
     return replace(answer, sections=sections, basis=(*answer.basis, *basis))
 
 
-def _journal(path: Path) -> tuple[Answer, Callable[[], str]]:
+def journal_answer(path: Path) -> tuple[Answer, Callable[[], str]]:
+    """Return what a journal holds as an answer, and as JSON text. Raise InputError if it is none, or was changed."""
     data = read_journal(path)
     if data is None:
         raise InputError(f"{path}: no journal of a run that has begun")

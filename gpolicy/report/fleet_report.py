@@ -342,15 +342,21 @@ def _called(item: ClusterReport, answer: Answer) -> Answer:
     return answer if item.name in (answer.name, "") else replace(answer, title=f"{item.name}: {answer.title}")
 
 
-def read_parts(files: Mapping[str, Record]) -> tuple[str, list[ClusterReport], tuple[str, ...]]:
-    """Return the verb of JSON reports of many clusters, by their files, the reports of all clusters in them, and which
-    parts are missing, in words.
+def is_of_many(written: Record) -> bool:
+    """Return whether JSON is a report of many clusters."""
+    return {"verb", "clusters"} <= written.fields.keys()
+
+
+def read_parts(files: Sequence[Record]) -> tuple[str, list[ClusterReport], tuple[str, ...]]:
+    """Return the verb of JSON reports of many clusters, the reports of all clusters in them, and which parts are
+    missing, in words.
 
     Raise InputError for a file that holds no such report, one of another verb, or a cluster that another one has.
     """
     verb, found, homes = "", list[ClusterReport](), dict[str, str]()
-    for where, part in files.items():
-        if not {"verb", "clusters"} <= part.fields.keys():
+    for part in files:
+        where = part.where
+        if not is_of_many(part):
             raise InputError(f"{where}: no report of many clusters", hint="`--all --format json` of a verb writes one")
         if verb not in ("", part.text("verb")):
             raise InputError(f"{where}: a report of {part.text('verb')}, the others are of {verb}")
@@ -371,7 +377,7 @@ def read_parts(files: Mapping[str, Record]) -> tuple[str, list[ClusterReport], t
                     hint=item.text_or_none("hint") or "",
                 )
             )
-    shards = {part.text_or_none("shard") or "" for part in files.values()}
+    shards = {part.text_or_none("shard") or "" for part in files}
     wanted = [f"{part}/{parts}" for parts in sorted(set(map(_parts_of, shards))) for part in range(1, parts + 1)]
     missing = [shard for shard in wanted if shard not in shards]
     return verb, found, (f"{count(len(missing), 'part')} of the clusters missing: {some(missing)}",) if missing else ()

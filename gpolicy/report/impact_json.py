@@ -65,7 +65,7 @@ PLAN_DOCUMENT: Final = Document(
     PLAN_FIRST,
     Shape(Impact).with_keys(
         impact=Key(
-            "What the changes do to capacity and instances; empty where nobody asked.",
+            "What the changes do to capacity and instances; empty where nothing changes or nobody asked.",
             Maybe(_IMPACT, {"type": "object", "maxProperties": 0}),
             lambda impact: impact,
         )

@@ -218,15 +218,17 @@ def show(
     outputs, more = shown.outputs("show"), (paths or [])[1:]
     given = policy_path(paths[0] if paths else None, policy) or Path()
     report_file(outputs, "show")
-    if more or (given.suffix == ".json" and given.is_file()):
-        from gpolicy.cli.many_clusters import show_parts  # noqa: PLC0415
+    if more or (given.is_file() and given.suffix in (".json", ".jsonl")):
+        from gpolicy.report.file_answer import file_answer, journal_answer, read_record  # noqa: PLC0415
+        from gpolicy.report.fleet_report import is_of_many  # noqa: PLC0415
 
-        if (code := show_parts([given, *more], outputs.display, outputs.files)) is not None:
-            return code
-    if given.is_file() and given.suffix in (".json", ".jsonl"):
-        from gpolicy.report.file_answer import file_answer  # noqa: PLC0415
+        is_journal = given.suffix == ".jsonl" and not more
+        files = [read_record(path) for path in dict.fromkeys((given, *more)) if not is_journal]
+        if len(files) > 1 or any(is_of_many(written) for _, written in files):
+            from gpolicy.cli.many_clusters import show_parts  # noqa: PLC0415
 
-        answer, text = file_answer(given)
+            return show_parts([written for _, written in files], outputs.display, outputs.files)
+        answer, text = file_answer(given, *files[0]) if files else journal_answer(given)
         shown_file = Report(exit_code=int(ExitCode.FINE), answer=lambda: answer, own={"json": text})
         return show_report(shown_file, outputs.display, also=outputs.files)
     if given.is_file() and given.suffix not in YAML_SUFFIXES:

@@ -108,7 +108,9 @@ def guard_never_passes(context: Context) -> Iterator[Hit]:
         reason = _impossible(context, guard)
         if reason:
             message = f"guard {guard.name.value} can never pass: it requires {guard.shown_limit}, but {reason}"
-            is_shut = "unallocable" in reason
+            is_shut = guard.measure is Measure.AT_LEAST and any(
+                is_closed(context, item) for item in _asked(context, guard)
+            )
             hint = "open the group, or remove the guard" if is_shut else "lower the number, or correct the hardware"
             yield hit(_label(guard), message, guard.span, hint)
 

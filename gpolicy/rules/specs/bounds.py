@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, number, texts
-from gpolicy.checking.pairs import amount, nearest
+from gpolicy.checking.pairs import Pair, amount, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, RuleParameter
-from gpolicy.ganeti.amounts import SENSIBLE, SensibleRange, is_without_limit
-from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
+from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
+from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.model import Leaf
 from gpolicy.printable import count
 from gpolicy.rules.shared import (
@@ -60,16 +60,24 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
         for name in above:
             low, high = pair.minimum[name], pair.maximum[name]
             message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
-            sensible = SENSIBLE.get(name, SensibleRange(0, 0, "", ""))
-            meant = {"min": replace(sensible, most=high).meant(low), "max": replace(sensible, least=low).meant(high)}
-            written = [str(pair.leaf.document.value((*pair.leaf.pointer, pair.index, end, name)))[-1:] for end in meant]
-            units = {letter if letter.isalpha() else "" for letter in written}
-            wrong = [end for end, cure in meant.items() if cure] if len(units) > 1 else []
-            end = wrong[0] if len(wrong) == 1 else "min"
             exchanged = f"min {amount(name, high)} and max {amount(name, low)}"
-            hint = (meant[end] if wrong else "") or f"correct one of them; if they are exchanged, write {exchanged}"
+            cures = _other_units(pair, name) if name in SPEC_SIZES else {}
+            end = next(iter(cures)) if len(cures) == 1 else "min"
+            hint = cures.get(end) or f"correct one of them; if they are exchanged, write {exchanged}"
             related = see(pair.at("max" if end == "min" else "min", name), "the other bound is here")
             yield hit(declared, message, pair.at(end, name), hint, related)
+
+
+def _other_units(pair: Pair, name: str) -> dict[str, str]:
+    """Return how a size's bounds are written if one has the wrong unit, by the bound: where they have two units."""
+    low, high, sensible = pair.minimum[name], pair.maximum[name], SENSIBLE[name]
+    written = [
+        str(pair.leaf.document.value((*pair.leaf.pointer, pair.index, end, name)))[-1:] for end in ("min", "max")
+    ]
+    if len({letter if letter.isalpha() else "" for letter in written}) == 1:
+        return {}
+    meant = {"min": replace(sensible, most=high).meant(low), "max": replace(sensible, least=low).meant(high)}
+    return {end: cure for end, cure in meant.items() if cure}
 
 
 @error("GP207", f"{SIZES}; Ganeti 3.0 does not check it")(
