@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import partial
+from functools import lru_cache
 from typing import Final
 
+from gpolicy.data import data_directory
 from gpolicy.printable import clipped, count
 
 HOUSE: Final = "house/"
@@ -183,26 +185,52 @@ class RuleParameter:
     most: float = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleInfo:
-    """Documentation of a rule, for `explain`, the docs and rule catalogues.
+@dataclass(frozen=True, slots=True)
+class RuleText:
+    """What a rule says of itself, in `templates/rules/`, for `explain`, the docs and rule catalogues.
 
     `bad` and `good` are whole policies (YAML); the tests run both. `source` says where the fact comes from, if not from
-    gpolicy itself. `fix` says in one sentence what `check --fix` does, or nothing where there is no safe fix. `stays`
-    says why a finding must stay an error (`REFUSED` and the like), or nothing where a user may accept it.
+    gpolicy itself. `fix` says in one sentence what `check --fix` does, or nothing where there is no safe fix.
+    """
+
+    summary: str = ""
+    rationale: str = ""
+    source: str = "gpolicy"
+    fix: str = ""
+    bad: str = ""
+    good: str = ""
+
+
+@lru_cache
+def _texts(family: str) -> dict[str, RuleText]:
+    """Return what the rules of a family (GP1) say, by code. Lines of a text are one; examples stay as they are."""
+    path = data_directory("templates") / "rules" / f"{family}.toml"
+    rules = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    kept = ("bad", "good")
+    return {
+        code: RuleText(**{key: text if key in kept else " ".join(text.split()) for key, text in texts.items()})
+        for code, texts in rules.items()
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleInfo:
+    """What names a rule. `stays` says why a finding must stay an error (`REFUSED` and the like), or nothing where a
+    user may accept it.
     """
 
     code: str
     name: str
     severity: Severity
-    summary: str
-    rationale: str
-    source: str = "gpolicy"
-    bad: str = ""
-    good: str = ""
-    fix: str = ""
     stays: str = ""
     parameters: tuple[RuleParameter, ...] = ()
+
+    @property
+    def text(self) -> RuleText:
+        """What the rule says of itself; of one house rule what is true of each."""
+        text = _texts(self.code[:3]).get(self.code, RuleText())
+        is_house_rule = self.name.startswith(HOUSE)
+        return replace(text, summary=f"A house rule: {self.name}.", bad="", good="") if is_house_rule else text
 
     @property
     def key(self) -> str:
@@ -233,11 +261,11 @@ def copied(span: Span | None, first: Span | None) -> str:
     return f"{span.file} beside {first.file}" if span and first and span.file != first.file else ""
 
 
-def error_rule(code: str, name: str, stays: str = "") -> partial[RuleInfo]:
-    """Begin the documentation of a rule that finds errors: call the result with the rest of it."""
-    return partial(RuleInfo, code=code, name=name, severity=Severity.ERROR, stays=stays)
+def error_rule(code: str, name: str, stays: str = "") -> RuleInfo:
+    """Return a rule that finds errors; `templates/rules/` has what it says."""
+    return RuleInfo(code=code, name=name, severity=Severity.ERROR, stays=stays)
 
 
-def warning_rule(code: str, name: str) -> partial[RuleInfo]:
-    """Begin the documentation of a rule that warns: call the result with the rest of it."""
-    return partial(RuleInfo, code=code, name=name, severity=Severity.WARNING)
+def warning_rule(code: str, name: str) -> RuleInfo:
+    """Return a rule that warns; `templates/rules/` has what it says."""
+    return RuleInfo(code=code, name=name, severity=Severity.WARNING)

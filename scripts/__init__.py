@@ -1,0 +1,1 @@
+"""Tools of the repository: what generates, checks, measures and tries gpolicy."""

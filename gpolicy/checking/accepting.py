@@ -33,57 +33,12 @@ def refusal(info: RuleInfo) -> str:
 Find = Callable[..., tuple[RuleInfo | None, str]]
 """Returns the rule of a code or name; or None, and a hint, with a `guess` at what may have been meant."""
 
-_GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams: {ssh_port: 2222}\n"
-_EXCLUSIVE = """\
-gpolicy: v1
-kind: NodeGroup
-name: gold
-ndparams: {exclusive_storage: true}
-ipolicy: {vcpu-ratio: 2, disk-templates: [plain]}
-"""
 
-
-def _waiver(rule: str, until: str) -> str:
-    return (
-        "---\ngpolicy: v1\nkind: Waiver\nwaivers:\n"
-        f'  - {{rule: {rule}, where: group/gold, reason: agreed with the owners, until: "{until}"}}\n'
-    )
-
-
-_WAIVED: Final = _EXCLUSIVE + _waiver("dedicated-vcpu-ratio", "2099-12-31")
-
-WAIVER_EXPIRED: Final = warning_rule("GP901", "waiver-expired")(
-    summary="The last day of a waiver has passed.",
-    rationale="The waiver no longer accepts the findings, and they are shown again.",
-    bad=_GROUP + _waiver("spec-overlap", "2001-12-31"),
-    good=_WAIVED,
-)
-WAIVER_UNUSED: Final = warning_rule("GP902", "waiver-unused")(
-    summary="A waiver accepts nothing, or what another one accepts already.",
-    rationale="A waiver that outlives its reason would hide the next finding of that rule in that place.",
-    bad=_GROUP + _waiver("spec-overlap", "2099-12-31"),
-    good=_WAIVED,
-    fix="Removes the waiver, if the object or the file that it names exists.",
-)
-WAIVER_UNKNOWN_RULE: Final = error_rule("GP903", "waiver-unknown-rule")(
-    summary="A waiver names a rule that does not exist.",
-    rationale="It can never accept anything. Most likely the name is misspelt.",
-    bad=_EXCLUSIVE + _waiver("dedicated-vcpu-ratios", "2099-12-31"),
-    good=_WAIVED,
-)
-WAIVER_NOT_POSSIBLE: Final = error_rule("GP904", "waiver-not-possible")(
-    summary="A waiver names a rule that cannot be waived.",
-    rationale="A policy that cannot be read as a whole, or that Ganeti refuses, cannot be planned, whoever accepts it."
-    " And waivers of findings about waivers would never end.",
-    bad=_GROUP + _waiver("unknown-key", "2099-12-31"),
-    good=_WAIVED,
-)
-WAIVER_DATE: Final = error_rule("GP905", "waiver-date")(
-    summary="The last day of a waiver is not a day of the calendar.",
-    rationale="Nobody can say when the waiver ends, so gpolicy treats it as expired.",
-    bad=_GROUP + _waiver("spec-overlap", "2027-02-30"),
-    good=_WAIVED,
-)
+WAIVER_EXPIRED: Final = warning_rule("GP901", "waiver-expired")
+WAIVER_UNUSED: Final = warning_rule("GP902", "waiver-unused")
+WAIVER_UNKNOWN_RULE: Final = error_rule("GP903", "waiver-unknown-rule")
+WAIVER_NOT_POSSIBLE: Final = error_rule("GP904", "waiver-not-possible")
+WAIVER_DATE: Final = error_rule("GP905", "waiver-date")
 
 
 class Waivers:
@@ -190,40 +145,10 @@ def _names(where: str, place: str) -> bool:
     return fnmatchcase(place, where) or fnmatchcase(place, f"*/{where}")
 
 
-_BAD: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams: {ssh_port: 22}"
-_GOOD: Final = (
-    "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams: {exclusive_storage: true}\nipolicy:\n"
-    "  vcpu-ratio: 2  # gpolicy: ignore[dedicated-vcpu-ratio] agreed with the owners\n  disk-templates: [plain]\n"
-)
-
-SUPPRESSION_UNUSED: Final = warning_rule("GP911", "suppression-unused")(
-    summary="A comment accepts a finding that does not exist.",
-    rationale="A comment that outlives its reason would hide the next finding of that rule on that line.",
-    bad=f"{_BAD}  # gpolicy: ignore[spec-overlap]\n",
-    good=_GOOD,
-    fix="Removes the comment, or the rule from its list.",
-)
-SUPPRESSION_MALFORMED: Final = warning_rule("GP912", "suppression-malformed")(
-    summary="A comment for gpolicy has no effect as it is written, or gives no reason.",
-    rationale="It names no rules, is misspelt, or is at a place that it cannot be about. The rules must be named: a"
-    " comment that accepts everything would hide mistakes that nobody has seen yet. Without a reason nobody can judge"
-    " later whether it is still needed; such a comment goes on working in 1.x.",
-    bad=f"{_BAD}  # gpolicy: ignore\n",
-    good=_GOOD,
-)
-SUPPRESSION_UNKNOWN_RULE: Final = warning_rule("GP913", "suppression-unknown-rule")(
-    summary="A comment accepts findings of a rule that does not exist.",
-    rationale="It can never accept anything. Most likely the name is misspelt.",
-    bad=_GOOD.replace("dedicated-vcpu-ratio]", "dedicated-vcpu-ratios]"),
-    good=_GOOD,
-)
-SUPPRESSION_NOT_POSSIBLE: Final = warning_rule("GP914", "suppression-not-possible")(
-    summary="A comment accepts findings that cannot be accepted.",
-    rationale="A policy that cannot be read as a whole, or that Ganeti refuses, cannot be planned, whoever accepts it."
-    " And comments that accept findings about comments would never end.",
-    bad=f"{_BAD}  # gpolicy: ignore[unknown-key]\n",
-    good=_GOOD,
-)
+SUPPRESSION_UNUSED: Final = warning_rule("GP911", "suppression-unused")
+SUPPRESSION_MALFORMED: Final = warning_rule("GP912", "suppression-malformed")
+SUPPRESSION_UNKNOWN_RULE: Final = warning_rule("GP913", "suppression-unknown-rule")
+SUPPRESSION_NOT_POSSIBLE: Final = warning_rule("GP914", "suppression-not-possible")
 
 RulesNamed = Callable[..., tuple[tuple[RuleInfo, ...], str]]
 """Returns the rules that a code, a name or a family names; or none, and a hint (a `guess` at what may be meant)."""

@@ -20,12 +20,7 @@ from gpolicy.policy import structure
 from gpolicy.policy.model import RULE_NAME
 
 _HOME: Final = "gpolicy.rules"
-DRIFT: Final = warning_rule("GP821", "drift")(
-    summary="The cluster differs from what the policy declares. `gpolicy drift` finds it.",
-    rationale="Somebody changed a value by hand. The next apply reverts it, or the policy should have it. A waiver"
-    " accepts it for a time: its `where` is an object (group/gold) or one value (group/gold:ipolicy.vcpu-ratio), and"
-    " may hold globs.",
-)
+DRIFT: Final = warning_rule("GP821", "drift")
 """No check finds it, `gpolicy drift` does. It stands among the rules so that a waiver can name it."""
 FAMILIES: Final = {
     "GP0": "Structure: reading the files, YAML and schemas",
@@ -117,10 +112,7 @@ def house_rules_of(findings: Iterable[Finding]) -> tuple[RuleInfo, ...]:
     """Return the house rules that findings are of, each with what there is to know without its document."""
     shared = _BY_WORD[HOUSE_CODE.lower()]
     found = {finding.name: finding for finding in findings if finding.code == HOUSE_CODE}
-    return tuple(
-        replace(shared, name=name, severity=found[name].severity, summary=f"A house rule: {name}.", bad="", good="")
-        for name in sorted(found)
-    )
+    return tuple(replace(shared, name=name, severity=found[name].severity) for name in sorted(found))
 
 
 def _code_hint(word: str) -> str:

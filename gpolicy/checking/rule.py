@@ -2,11 +2,11 @@
 
 A new one is a decorated function in a module below `gpolicy.rules`, and called as the rule is (GP104 image-location):
 
-    @error("GP104", "gnt-cluster(8)", stays=REFUSED)(summary="…", rationale="…", bad="…", good="…")
+    @error("GP104", stays=REFUSED)
     def image_location(context: Context) -> Iterator[Hit]:
         yield hit(declared, message, span, hint)
 
-The first call has the code, where the fact comes from, `When` the rule runs, and why nobody can accept its findings.
+What it says of itself, where the fact comes from and its examples stand by its code in `templates/rules/`.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Rule:
         return has_state or (declared != [] and all(declared))
 
 
-_UNNAMED: Final = RuleInfo(code="", name="", severity=Severity.ERROR, summary="", rationale="")
+_UNNAMED: Final = RuleInfo(code="", name="", severity=Severity.ERROR)
 
 
 def hit(
@@ -141,7 +141,7 @@ def see(span: Span | None, message: str) -> tuple[Related, ...]:
 
 
 class _How(TypedDict, total=False):
-    """What a rule may have beside its documentation: see `Rule`."""
+    """How a rule is told apart from others: see `Rule`."""
 
     unless_declared: tuple[Path, ...]
     explains: int
@@ -151,49 +151,28 @@ class _How(TypedDict, total=False):
     better: tuple[tuple[Same | str, tuple[str, ...]], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """The beginning of a rule: called with the rest of its documentation, it decorates the function of the rule."""
+def _rule(
+    severity: Severity,
+    code: str,
+    when: When = When.ALWAYS,
+    *,
+    stays: str = "",
+    parameters: tuple[RuleParameter, ...] = (),
+    **how: Unpack[_How],
+) -> Callable[[Callable[..., Iterable[Hit]]], Rule]:
+    """Return what makes a rule of a function: named as it is, with `When` it runs and why its findings must stay."""
 
-    severity: Severity
-    code: str
-    source: str = "gpolicy"
-    when: When = When.ALWAYS
-    stays: str = ""
+    def rule(find: Callable[..., Iterable[Hit]]) -> Rule:
+        name = find.__name__.replace("_", "-")
+        info = RuleInfo(code=code, name=name, severity=severity, stays=stays, parameters=parameters)
+        return Rule(info=info, find=find, when=when, **how)
 
-    def __call__(
-        self,
-        *,
-        summary: str,
-        rationale: str,
-        bad: str = "",
-        good: str = "",
-        fix: str = "",
-        parameters: tuple[RuleParameter, ...] = (),
-        **how: Unpack[_How],
-    ) -> Callable[[Callable[..., Iterable[Hit]]], Rule]:
-        def rule(find: Callable[..., Iterable[Hit]]) -> Rule:
-            info = RuleInfo(
-                code=self.code,
-                name=find.__name__.replace("_", "-"),
-                severity=self.severity,
-                summary=summary,
-                rationale=rationale,
-                source=self.source,
-                bad=bad,
-                good=good,
-                fix=fix,
-                stays=self.stays,
-                parameters=parameters,
-            )
-            return Rule(info=info, find=find, when=self.when, **how)
-
-        return rule
+    return rule
 
 
-error = partial(_Begun, Severity.ERROR)
-warning = partial(_Begun, Severity.WARNING)
-information = partial(_Begun, Severity.INFO)
+error = partial(_rule, Severity.ERROR)
+warning = partial(_rule, Severity.WARNING)
+information = partial(_rule, Severity.INFO)
 
 
 @dataclass(frozen=True, eq=False)

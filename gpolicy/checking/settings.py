@@ -85,11 +85,7 @@ DEFAULT: Final = Settings()
 _MOST_GLOBS: Final = 100
 _LONGEST: Final = 1000
 
-IDLE_GLOB: Final = warning_rule("GP916", "ignored-files-missing")(
-    summary="A glob of `per-file-ignores` matches no file below the settings file.",
-    rationale="The rules count everywhere, and the glob would hide findings of a file that somebody adds later. Most"
-    " likely the path is mistyped: it begins at the directory of the settings file.",
-)
+IDLE_GLOB: Final = warning_rule("GP916", "ignored-files-missing")
 
 
 def idle_globs(settings: Settings, policy: Policy) -> Iterator[Finding]:

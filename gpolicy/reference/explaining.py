@@ -90,18 +90,19 @@ _NO_OVERRIDE: Final = "Nothing overrides it: Ganeti would refuse the step half-w
 
 def rule_blocks(info: RuleInfo) -> Iterator[Block]:
     """Yield what there is to say of a rule below its title."""
-    yield info.summary
-    yield info.rationale
+    text = info.text
+    yield text.summary
+    yield text.rationale
     if need := state_need(info):
         yield need
-    if info.source != "gpolicy":
-        yield f"Source: {info.source}."
-    if info.fix:
-        yield f"`check --fix`: {info.fix}"
+    if text.source != "gpolicy":
+        yield f"Source: {text.source}."
+    if text.fix:
+        yield f"`check --fix`: {text.fix}"
     if info.parameters:
         yield "Parameters, in gpolicy.toml:"
         yield PageListing(settings_text(info), "toml")
-    for title, example in (("Bad:", info.bad), ("Good:", info.good)):
+    for title, example in (("Bad:", text.bad), ("Good:", text.good)):
         if example:
             yield title
             yield PageListing(example, "yaml")
@@ -240,7 +241,7 @@ def list_rules(rules: Iterable[RuleInfo] = CATALOGUE) -> str:
     width = max((len(info.name) for info in rules), default=0)
     blocks = []
     for title, members in families(rules):
-        lines = [f"  {info.code}  {info.name:<{width}}  {info.severity:<7}  {info.summary}" for info in members]
+        lines = [f"  {info.code}  {info.name:<{width}}  {info.severity:<7}  {info.text.summary}" for info in members]
         blocks.append("\n".join([title, *lines]))
     return "\n\n".join(blocks) + "\n"
 
@@ -256,7 +257,7 @@ def _of_rules(word: str) -> Iterator[Meaning]:
     if info is not None:
         accepting = _accepting(info)
         yield Meaning(
-            f"{info.code} {info.name}", str(info.severity), info.summary, lambda: [*rule_blocks(info), accepting]
+            f"{info.code} {info.name}", str(info.severity), info.text.summary, lambda: [*rule_blocks(info), accepting]
         )
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 from urllib.parse import quote_from_bytes
 
 from gpolicy import __version__
-from gpolicy.findings import Finding, Fix, RuleInfo, Severity, Span
+from gpolicy.findings import Finding, Fix, RuleInfo, RuleText, Severity, Span
 from gpolicy.printable import printable
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -73,19 +73,19 @@ def _rule(info: RuleInfo, families: Mapping[str, str]) -> dict[str, Any]:
     return {
         "id": info.key,
         "name": info.name,
-        "shortDescription": {"text": info.summary},
-        "fullDescription": {"text": info.rationale},
-        "help": {"text": _help(info, "{}\n"), "markdown": _help(info, "```yaml\n{}\n```\n")},
+        "shortDescription": {"text": info.text.summary},
+        "fullDescription": {"text": info.text.rationale},
+        "help": {"text": _help(info.text, "{}\n"), "markdown": _help(info.text, "```yaml\n{}\n```\n")},
         "defaultConfiguration": {"level": _LEVELS[info.severity]},
         **({"properties": {"tags": [family]}} if family else {}),
     }
 
 
-def _help(info: RuleInfo, example: str) -> str:
-    parts = [f"{info.rationale}\n", f"Source: {info.source}.\n"]
-    parts += [f"Bad:\n\n{example.format(info.bad.rstrip())}"] if info.bad else []
-    parts += [f"Good:\n\n{example.format(info.good.rstrip())}"] if info.good else []
-    parts += [f"gpolicy check --fix: {info.fix}\n"] if info.fix else []
+def _help(text: RuleText, example: str) -> str:
+    parts = [f"{text.rationale}\n", f"Source: {text.source}.\n"]
+    parts += [f"Bad:\n\n{example.format(text.bad.rstrip())}"] if text.bad else []
+    parts += [f"Good:\n\n{example.format(text.good.rstrip())}"] if text.good else []
+    parts += [f"gpolicy check --fix: {text.fix}\n"] if text.fix else []
     return "\n".join(parts)
 
 

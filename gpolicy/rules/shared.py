@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypedDict, TypeVar
+from typing import Any, Final, TypeVar
 
 from gpolicy.checking.context import MINMAX, Context
 from gpolicy.checking.in_force import InForce, places
@@ -22,14 +22,6 @@ from gpolicy.policy.source_file import Located
 from gpolicy.printable import listed
 
 _Item = TypeVar("_Item")
-CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
-GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
-SILVER: Final = GROUP.replace("gold", "silver")
-SIZES: Final = "Partitioned Ganeti, Constrained instance sizes"
-DEDICATED: Final = "gpolicy: v1\nkind: NodeGroup\nname: dedicated\n"
-EXCLUSIVE: Final = f"{DEDICATED}ndparams: {{exclusive_storage: true}}\n"
-HARDWARE: Final = "hardware: {memory: 256G, cpus: 32, pv_count: 12, pv_size: 1T}\n"
-WHOLE_NODES: Final = "ipolicy:\n  vcpu-ratio: 1\n  disk-templates: [plain]\n  minmax:\n    - name: "
 FILES: Final[tuple[Path, ...]] = tuple(
     parameter.path for parameter in PARAMETERS if parameter.reach in (Reach.FILE, Reach.PROGRAM)
 )
@@ -54,11 +46,6 @@ _LONGEST: Final = 4096
 _NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
 
 
-def bad_specs(*pairs: str) -> Examples:
-    """Return the examples of a rule: a group with these specs, and one with two that go well together."""
-    return {"bad": group_with(*pairs), "good": GOOD_SPECS}
-
-
 def conflict(context: Context, declared: ClusterPolicy | GroupPolicy, message: str, hint: str, *values: InForce) -> Hit:
     """Return a hit at the first of contradicting values that the object declares itself; the others are related."""
     place, related, note = places(context, declared, *values)
@@ -72,43 +59,6 @@ def repeated(items: Iterable[_Item], key: Callable[[_Item], object]) -> Iterator
         earlier = first.setdefault(key(item), item)
         if earlier is not item:
             yield item, earlier
-
-
-class Examples(TypedDict):
-    bad: str
-    good: str
-
-
-def show(frame: str, *, bad: str, good: str) -> Examples:
-    """Return the examples of a rule: a policy in YAML, with what is bad or good in place of the `…` in it."""
-    return {"bad": frame.replace("…", bad), "good": frame.replace("…", good)}
-
-
-def bounds(memory: str, cpus: str, disk: str, spindles: str = "1 12") -> str:
-    """Return a pair in YAML for an example: each argument is `min max`, in Ganeti's units."""
-    low, high = (
-        f"{{memory-size: {memory.split()[end]}, cpu-count: {cpus.split()[end]}, disk-size: {disk.split()[end]},"
-        f" disk-count: 1, nic-count: 1, spindle-use: {spindles.split()[end]}}}"
-        for end in (0, 1)
-    )
-    return f"min: {low}\n      max: {high}\n"
-
-
-def spec(name: str, memory: str, cpus: str, disk: str, spindles: str = "1 12") -> str:
-    """Return a named pair as an entry of `minmax`."""
-    return f"    - name: {name}\n      {bounds(memory, cpus, disk, spindles)}"
-
-
-LARGE: Final = spec("large", "16G 64G", "4 16", "100G 1T")
-SMALL: Final = spec("small", "1G 12G", "1 3", "10G 90G")
-
-
-def group_with(*pairs: str) -> str:
-    return f"{GROUP}ipolicy:\n  minmax:\n{''.join(pairs)}"
-
-
-GOOD_SPECS: Final = group_with(LARGE, SMALL)
-FULL: Final = "full\n      " + bounds("248G 250G", "30 30", "11000G 11930G", "12 12")
 
 
 @dataclass(frozen=True, slots=True)

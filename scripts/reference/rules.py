@@ -70,7 +70,7 @@ def rules_page(rules: Iterable[RuleInfo] = CATALOGUE) -> Iterator[Block]:
 
 
 def _row(info: RuleInfo) -> tuple[str, ...]:
-    return Link(info.code, f"#{anchor(_title(info))}", literal=False), _severity(info), info.summary
+    return Link(info.code, f"#{anchor(_title(info))}", literal=False), _severity(info), info.text.summary
 
 
 def _severity(info: RuleInfo) -> str:
@@ -82,13 +82,14 @@ def _title(info: RuleInfo) -> str:
 
 
 def _blocks(info: RuleInfo) -> Iterator[Block]:
-    fix = f" `check --fix`: {info.fix}" if info.fix else ""
+    text = info.text
+    fix = f" `check --fix`: {text.fix}" if text.fix else ""
     need = state_need(info)
-    yield f"{info.rationale}{f' {need}' if need else ''}{fix}"
+    yield f"{text.rationale}{f' {need}' if need else ''}{fix}"
     if info.parameters:
         yield PageListing(settings_text(info), "toml")
-    if info.bad and info.good:
-        yield PageListing(_difference(info.bad, info.good), "diff")
+    if text.bad and text.good:
+        yield PageListing(_difference(text.bad, text.good), "diff")
 
 
 def _difference(bad: str, good: str) -> str:

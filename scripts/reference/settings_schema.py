@@ -136,7 +136,7 @@ def _numbers(info: RuleInfo) -> Schema:
         }
         for parameter in info.parameters
     }
-    return {SHAPE: info.name, "description": info.summary, **object_of(numbers)}
+    return {SHAPE: info.name, "description": info.text.summary, **object_of(numbers)}
 
 
 def _list(definition: str, description: str) -> Schema:

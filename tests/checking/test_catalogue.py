@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from gpolicy import rules
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, FLEET_RULES, RULES, catalogue, find_rule, rules_in
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, warning
+from gpolicy.data import data_directory
 
 
 def test_codes_and_names_are_unique_and_in_order() -> None:
@@ -25,10 +27,10 @@ def test_codes_and_names_have_one_form() -> None:
         assert re.fullmatch(r"GP[0-9]{3}", info.code)
         assert re.fullmatch(r"[a-z]+(-[a-z]+)*", info.name)
         assert info.code[:3] in FAMILIES
-        assert info.summary.endswith(".")
-        assert info.rationale.endswith((".", ")"))
-        assert info.source
-        assert not info.source.endswith(".")
+        assert info.text.summary.endswith(".")
+        assert info.text.rationale.endswith((".", ")"))
+        assert info.text.source
+        assert not info.text.source.endswith(".")
 
 
 def test_every_decorated_function_is_registered_once() -> None:
@@ -48,7 +50,7 @@ def test_a_rule_lies_in_the_folder_of_its_family() -> None:
     assert all(len(families) == 1 for families in folders.values()), folders
 
 
-@warning("GP999", "a test")(summary="", rationale="")
+@warning("GP999")
 def another_rule(_: Context) -> Iterator[Hit]:
     yield from ()
 
@@ -93,3 +95,9 @@ def test_a_misspelt_code_gets_the_hint_of_one_like_it(word: str, hint: str) -> N
     info, said = find_rule(word)
     assert info is None
     assert said.startswith(hint)
+
+
+def test_the_texts_are_those_of_the_rules() -> None:
+    files = sorted((data_directory("templates") / "rules").iterdir())
+    texts = [(file.stem, code) for file in files for code in tomllib.loads(file.read_text(encoding="utf-8"))]
+    assert sorted(texts) == [(info.code[:3], info.code) for info in CATALOGUE]

@@ -37,7 +37,7 @@ def test_findings_are_sorted_by_place(tmp_path: Path) -> None:
 
 
 def test_a_rule_that_raises_is_not_swallowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    @information("GP199", "a test")(summary="", rationale="")
+    @information("GP199")
     def broken(_: Context) -> Iterator[Hit]:
         raise ZeroDivisionError
 
@@ -188,7 +188,7 @@ def test_a_rule_that_uses_the_state_documents_it(tmp_path: Path) -> None:
     rules = [rule for rule in RULES if When.STATE not in rule.when]
     by_code = {rule.info.code: rule for rule in RULES}
     asking = set()
-    for number, text in enumerate(text for rule in RULES for text in (rule.info.bad, rule.info.good)):
+    for number, text in enumerate(text for rule in RULES for text in (rule.info.text.bad, rule.info.text.good)):
         directory = tmp_path / f"{number}"
         directory.mkdir()
         (directory / "policy.yaml").write_text(text, encoding="utf-8")

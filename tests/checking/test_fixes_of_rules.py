@@ -19,7 +19,7 @@ from tests.rules.case_files import cases
 
 TODAY = date(2026, 6, 15)
 ROOT = Path(__file__).resolve().parents[2]
-TEXTS = {info.code: info.bad for info in CATALOGUE if info.bad} | {
+TEXTS = {info.code: info.text.bad for info in CATALOGUE if info.text.bad} | {
     case.name: case.text for case in cases() if case.expected
 }
 POLICIES = [path for path in (ROOT / "policies").rglob("*.yaml") if not path.is_symlink()]
@@ -51,7 +51,7 @@ def fix_each(check: OnePolicy, before: CheckResult) -> None:
         if finding.fix is None:
             continue
         info = next(info for info in CATALOGUE if info.code == finding.code)
-        assert info.fix, f"{info.code} has a fix; say in its `fix` what it does"
+        assert info.text.fix, f"{info.code} has a fix; say in its `fix` what it does"
         assert finding.fix.message == finding.fix.message.strip()
         texts = applied(before.files, [finding])
         assert texts != {}
@@ -88,7 +88,7 @@ def test_fixes_remove_their_findings_and_leave_nothing_worse(tmp_path: Path) -> 
 
 
 def test_there_are_fixes() -> None:
-    assert sum(bool(info.fix) for info in CATALOGUE) >= 10
+    assert sum(bool(info.text.fix) for info in CATALOGUE) >= 10
 
 
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: str(path.relative_to(ROOT)))

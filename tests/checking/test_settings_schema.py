@@ -73,9 +73,6 @@ NUMBERED = RuleInfo(
     code="GP299",
     name="too-many",
     severity=Severity.WARNING,
-    summary="Too many.",
-    rationale="Too many.",
-    source="a test",
     parameters=(RuleParameter(name="most", default=3, summary="The most that are not too many.", least=1, most=9),),
 )
 

@@ -75,8 +75,8 @@ def is_refused(text: str, beside: dict[str, Any], directory: Path) -> bool:
 @pytest.mark.parametrize("info", RULES, ids=lambda info: info.code)
 def test_ganeti_refuses_it(info: RuleInfo, tmp_path: Path) -> None:
     beside = BESIDE.get(info.code, {})
-    assert is_refused(info.bad, beside, tmp_path)
-    assert not is_refused(info.good, beside, tmp_path)
+    assert is_refused(info.text.bad, beside, tmp_path)
+    assert not is_refused(info.text.good, beside, tmp_path)
 
 
 def test_what_is_shown_elsewhere_stays() -> None:

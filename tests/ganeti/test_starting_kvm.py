@@ -10,9 +10,9 @@ import pytest
 from gpolicy.findings import told
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.shared import CLUSTER
 from tests.ganeti.real_ganeti import RELEASE, RefusedError, needs_ganeti, real_ganeti
 from tests.mistakes import find_mistakes
+from tests.rules.policy_texts import CLUSTER
 
 pytestmark = [
     *needs_ganeti,

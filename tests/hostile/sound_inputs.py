@@ -80,7 +80,7 @@ def policies() -> list[bytes]:
     from gpolicy.checking.catalogue import CATALOGUE
 
     files = [path.read_bytes() for path in sorted((ROOT / "policies").rglob("*.yaml"))]
-    examples = [text.encode() for rule in CATALOGUE for text in (rule.bad, rule.good) if text]
+    examples = [text.encode() for rule in CATALOGUE for text in (rule.text.bad, rule.text.good) if text]
     return [*files, *examples, POLICY.encode()]
 
 

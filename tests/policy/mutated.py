@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 def sound_documents() -> list[Any]:
     """Return documents of every kind: all examples of the rules, and the worked examples."""
-    examples = [document.root for info in CATALOGUE for document in read_yaml(info.good, "f").documents]
+    examples = [document.root for info in CATALOGUE for document in read_yaml(info.text.good, "f").documents]
     files = policy_files(REPOSITORY / "policies") if (REPOSITORY / "policies").is_dir() else []
     worked = [document.root for document in read_files(files, boundary(REPOSITORY / "policies")).documents]
     # plain values, without the places that the reader's own mappings hold

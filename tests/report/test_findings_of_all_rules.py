@@ -41,10 +41,10 @@ def _found(directory: Path) -> tuple[list[Finding], dict[str, SourceFile]]:
     findings: list[Finding] = []
     sources: dict[str, SourceFile] = {}
     for info in CATALOGUE:
-        if info.bad:
+        if info.text.bad:
             home = directory / info.code
             home.mkdir()
-            (home / "policy.yaml").write_text(info.bad, encoding="utf-8")
+            (home / "policy.yaml").write_text(info.text.bad, encoding="utf-8")
             policy = load_policy(home)
             findings += find_mistakes(policy, today=TODAY)
             sources |= policy.files

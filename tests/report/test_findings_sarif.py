@@ -79,10 +79,10 @@ def test_the_rules_that_found_something_are_there_with_their_help() -> None:
     levels = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
     for rule, info in zip(rules, CATALOGUE, strict=True):
         assert rule["name"] == info.name
-        assert rule["shortDescription"]["text"] == info.summary
+        assert rule["shortDescription"]["text"] == info.text.summary
         assert rule["defaultConfiguration"] == {"level": levels[info.severity]}
-        assert info.source in rule["help"]["text"]
-        assert info.bad.rstrip() in rule["help"]["markdown"]
+        assert info.text.source in rule["help"]["text"]
+        assert info.text.bad.rstrip() in rule["help"]["markdown"]
         assert rule["properties"]["tags"]
     assert run["columnKind"] == "unicodeCodePoints"
 
@@ -129,10 +129,10 @@ def test_any_findings_conform_and_keep_their_places(findings: list[Finding]) -> 
 
 
 def test_help_shows_both_examples_where_there_are_any() -> None:
-    info = next(info for info in CATALOGUE if info.bad and info.good)
-    text = _help(info, "<{}>")
-    assert f"Bad:\n\n<{info.bad.rstrip()}>" in text
-    assert f"Good:\n\n<{info.good.rstrip()}>" in text
-    bare = _help(replace(info, bad="", good=""), "<{}>")
+    shown = next(info.text for info in CATALOGUE if info.text.bad and info.text.good)
+    text = _help(shown, "<{}>")
+    assert f"Bad:\n\n<{shown.bad.rstrip()}>" in text
+    assert f"Good:\n\n<{shown.good.rstrip()}>" in text
+    bare = _help(replace(shown, bad="", good=""), "<{}>")
     assert "Bad:" not in bare
     assert "Good:" not in bare

@@ -11,8 +11,8 @@ from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.findings import Severity
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.shared import bounds
 from tests.mistakes import find_mistakes
+from tests.rules.policy_texts import bounds
 from tests.rules.run_rules import TODAY, check
 
 CLUSTER: Final = 'gpolicy: v1\nkind: Cluster\nname: c.example.org\nganeti_version: "3.0"\n'

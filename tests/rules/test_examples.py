@@ -22,10 +22,10 @@ from gpolicy.findings import RuleInfo, Severity, told
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.yaml_reader import MAX_DEPTH
-from gpolicy.rules.shared import bounds
 from tests.checking.test_baseline import TEXT, checked, write
 from tests.mistakes import find_mistakes
 from tests.rules.observed_clusters import OBSERVED
+from tests.rules.policy_texts import bounds
 from tests.rules.run_rules import TODAY, check, cluster, codes, with_instance, with_resources
 
 STATES: dict[str, ClusterState] = {
@@ -133,7 +133,7 @@ def state_for(info: RuleInfo, *, wrong: bool) -> ClusterState | None:
 def test_the_bad_example_has_this_finding_and_no_other(tmp_path: Path) -> None:
     failures = {}
     for info in WITH_EXAMPLE:
-        findings = check(info.bad, tmp_path, state=state_for(info, wrong=True))
+        findings = check(info.text.bad, tmp_path, state=state_for(info, wrong=True))
         about = [found for found in findings if found.severity is not Severity.INFO or found.code == info.code]
         placed = all(found.span for found in about)
         if {(found.code, found.severity) for found in about} != {(info.code, info.severity)} or not placed:
@@ -144,7 +144,7 @@ def test_the_bad_example_has_this_finding_and_no_other(tmp_path: Path) -> None:
 def test_the_good_example_has_nothing_to_fix(tmp_path: Path) -> None:
     failures = {}
     for info in WITH_EXAMPLE:
-        findings = check(info.good, tmp_path, state=state_for(info, wrong=False))
+        findings = check(info.text.good, tmp_path, state=state_for(info, wrong=False))
         wrong = [found for found in findings if found.severity is not Severity.INFO or found.code == info.code]
         if wrong:
             failures[info.name] = wrong
@@ -153,7 +153,7 @@ def test_the_good_example_has_nothing_to_fix(tmp_path: Path) -> None:
 
 def test_without_a_cluster_no_rule_guesses_one(tmp_path: Path) -> None:
     needing = {rule.info.code for rule in RULES if When.STATE in rule.when}
-    found = {info.name: needing.intersection(codes(check(info.bad, tmp_path))) for info in WITH_EXAMPLE}
+    found = {info.name: needing.intersection(codes(check(info.text.bad, tmp_path))) for info in WITH_EXAMPLE}
     assert {name: guessed for name, guessed in found.items() if guessed} == {}
 
 
@@ -169,7 +169,7 @@ def test_the_other_rules_find_their_mistake_and_accept_correct_policies(tmp_path
 
 
 def test_every_rule_has_examples_or_a_function() -> None:
-    assert {info.code for info in CATALOGUE if not (info.bad and info.good)} == set(WITHOUT_EXAMPLE)
+    assert {info.code for info in CATALOGUE if not (info.text.bad and info.text.good)} == set(WITHOUT_EXAMPLE)
 
 
 def test_every_rule_that_needs_a_cluster_is_shown_on_one() -> None:

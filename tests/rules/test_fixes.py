@@ -7,7 +7,7 @@ from typing import Final
 
 from gpolicy.findings import Severity
 from gpolicy.policy.source_file import SourceFile
-from gpolicy.rules.shared import bounds
+from tests.rules.policy_texts import bounds
 from tests.rules.run_rules import check, codes
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"

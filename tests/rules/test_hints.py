@@ -70,10 +70,10 @@ def bad_of(findings: list[Finding], code: str) -> Counter[str]:
 def not_healed(info: RuleInfo, directory: Path) -> tuple[list[str], bool]:
     """Return the alternatives of a rule's hints that do not heal its bad example, and whether there are any at all."""
     state = state_for(info, wrong=True)
-    before = check(info.bad, directory, state=state)
+    before = check(info.text.bad, directory, state=state)
     wrong, tried = [], False
     for finding in (item for item in before if item.code == info.code):
-        for order, text in healed(info.bad, finding):
+        for order, text in healed(info.text.bad, finding):
             tried = True
             after = check(text, directory, state=state)
             was, now = bad_of(before, info.code), bad_of(after, info.code)
@@ -92,7 +92,7 @@ def test_what_cannot_be_done_literally_is_no_order(tmp_path: Path) -> None:
     advice, orders = set(), []
     for info in WITH_EXAMPLE:
         found = [
-            item for item in check(info.bad, tmp_path, state=state_for(info, wrong=True)) if item.code == info.code
+            item for item in check(info.text.bad, tmp_path, state=state_for(info, wrong=True)) if item.code == info.code
         ]
         hints = {item.hint for item in found if item.hint}
         if hints and not not_healed(info, tmp_path)[1]:

@@ -9,8 +9,8 @@ import pytest
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.ganeti.parameter import Values
-from gpolicy.rules.shared import GROUP
 from tests.rules.observed_clusters import with_volumes
+from tests.rules.policy_texts import GROUP
 from tests.rules.run_rules import check, cluster
 
 TEXT = f"{GROUP}diskparams:\n  drbd: {{metavg: ssdvg}}\nphysical_volumes: {{volume_groups: {{ssdvg: [/dev/sdb]}}}}\n"

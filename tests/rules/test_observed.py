@@ -14,9 +14,9 @@ from gpolicy.findings import Severity
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.shared import bounds
 from tests.mistakes import find_mistakes
 from tests.rules.observed_clusters import with_enabled, with_volumes
+from tests.rules.policy_texts import bounds
 from tests.rules.run_rules import check, cluster, codes, with_instance, with_resources
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"

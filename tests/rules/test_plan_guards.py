@@ -14,7 +14,7 @@ from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.shared import bounds
+from tests.rules.policy_texts import bounds
 from tests.rules.run_rules import TODAY, check, cluster, codes, with_instance, with_resources
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"

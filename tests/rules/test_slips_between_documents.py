@@ -11,7 +11,7 @@ from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.shared import bounds
+from tests.rules.policy_texts import bounds
 from tests.rules.run_rules import check, cluster, with_instance
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"

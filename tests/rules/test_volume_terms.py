@@ -11,8 +11,8 @@ import pytest
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.findings import told
 from gpolicy.ganeti.parameter import Values
-from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, WHOLE_NODES, bounds
 from tests.rules.observed_clusters import with_volumes
+from tests.rules.policy_texts import CLUSTER, EXCLUSIVE, GROUP, WHOLE_NODES, bounds
 from tests.rules.run_rules import check, cluster, codes
 
 OWN: Values = {("volume_group_name",): "xenvg", ("diskparams", "drbd", "metavg"): "xenvg"}

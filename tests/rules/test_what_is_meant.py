@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, HARDWARE, SILVER
+from tests.rules.policy_texts import CLUSTER, EXCLUSIVE, GROUP, HARDWARE, SILVER
 from tests.rules.run_rules import check, cluster, with_resources
 from tests.rules.test_slips_between_documents import bad
 from tests.rules.test_with_cluster import tagged

@@ -29,7 +29,7 @@ from gpolicy.guessing import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.printable import count, some
 from gpolicy.resolve.desired import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
-from gpolicy.rules.shared import CLUSTER, FILES, GROUP, SILVER, show, spec
+from gpolicy.rules.shared import FILES
 
 _OUTSIDE: Final[tuple[Path, ...]] = (
     ("default_iallocator",),
@@ -50,18 +50,9 @@ _PLACES: Final[dict[Path, frozenset[str]]] = {
     ("shared_file_storage_dir",): frozenset({"sharedfile"}),
 }
 """Where new disks go, and the templates of these disks. Another place of rbd and gluster is a matter of the guards."""
-_SSD = "physical_volumes: {volume_groups: {ssdvg: [/dev/sdb]}}\nipolicy: {disk-templates: [drbd]}\n"
-_SIZES: Final = spec("some", "… 16G", "1 16", "1G 1T", "1 8")
-_SIZED: Final = f"{GROUP}nodes: [node1.example.org]\nipolicy:\n  minmax:\n{_SIZES}---\n{SILVER}"
 
 
-@warning("GP728", when=When.STATE | When.WHOLE)(  # what could not be read may name the other group
-    summary="A new group has almost the name, or all nodes, of a group of the cluster that the policy does not name.",
-    rationale="gpolicy creates a group that the cluster lacks. Where its name is misspelt or `renamed_from` is"
-    " forgotten, the intended group keeps what it has, and the cluster gets another group beside it. Names that"
-    " differ in a number or a single letter, such as rack1 and rack2, are no misspelling.",
-    **show("gpolicy: v1\nkind: NodeGroup\nname: …\n", bad="sliver", good="silver"),
-)
+@warning("GP728", when=When.STATE | When.WHOLE)
 def misspelt_group(context: Context) -> Iterator[Hit]:
     named = {item.policy.renamed_from.value for item in context.desired.groups.values() if item.policy.renamed_from}
     left = [name for name in context.observed.groups if name not in named and name not in context.desired.groups]
@@ -84,11 +75,7 @@ def misspelt_group(context: Context) -> Iterator[Hit]:
                 yield hit(group, message, place, f"to rename that group, add `renamed_from: {emptied}`")
 
 
-@warning("GP744", when=When.STATE | When.WHOLE)(  # what could not be read may name the other group
-    summary="A group is to be renamed from one that the cluster does not have, or removed by a misspelt name.",
-    rationale="gpolicy creates the renamed group then, without nodes; and a group removed by another name stays.",
-    **show(f"{GROUP}renamed_from: …\n", bad="default", good="silver"),
-)
+@warning("GP744", when=When.STATE | When.WHOLE)
 def group_not_there(context: Context) -> Iterator[Hit]:
     there = list(context.observed.groups)
     old_names = Counter(group.renamed_from.value for group in context.groups if group.renamed_from)
@@ -108,12 +95,7 @@ def group_not_there(context: Context) -> Iterator[Hit]:
             yield hit(group, message, old.span, f"its groups are {some(sorted(there))}")
 
 
-@warning("GP747", when=When.STATE)(
-    summary="A bridge, pool, server, allocator, network or file has almost the name that the cluster has now.",
-    rationale="Ganeti stores any name, and cannot say whether there is such a thing. One slip from the present name is"
-    " most likely a misspelling: instances then find no network or disk. (br1 and br2 are two names.)",
-    **show(f"{CLUSTER}nicparams: {{link: …}}\n", bad="br-pubilc", good="br-public"),
-)
+@warning("GP747", when=When.STATE)
 def almost_live_name(context: Context) -> Iterator[Hit]:
     live = [context.observed.cluster.own, *(group.own for group in context.observed.groups.values())]
     for declared, leaf in context.explicit_at(*_OUTSIDE):
@@ -140,13 +122,7 @@ node_sets_disagree = _of_resolving(NODE_SETS_DISAGREE, When.STATE | When.WHOLE)
 rename_clash = _of_resolving(RENAME_CLASH, When.STATE | When.WHOLE)
 
 
-@error("GP745", "Ganeti 3.0, sources: queries of instances, instance creation", When.STATE, stays=NO_PLAN)(
-    summary="A hypervisor is to be disabled, but instances of the cluster use it.",
-    rationale="Ganeti does not check that. It asks nodes about enabled hypervisors only, so such instances count"
-    " as stopped although they run, and none like them can be created.",
-    **show(f"{CLUSTER}enabled_hypervisors: […]\n", bad="xen-pvm", good="xen-pvm, kvm"),
-    explains=11,
-)
+@error("GP745", When.STATE, stays=NO_PLAN, explains=11)
 def hypervisor_in_use(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_HYPERVISORS)
     if enabled is None:
@@ -160,11 +136,7 @@ def hypervisor_in_use(context: Context) -> Iterator[Hit]:
         yield hit("cluster", message, enabled.span, f"leave {hypervisor} enabled, or convert them first")
 
 
-@warning("GP746", "Ganeti 3.0, gnt-cluster modify", When.STATE)(
-    summary="New disks are to go to another volume group or directory than the disks of existing instances.",
-    rationale="Ganeti moves no disk. It counts free space of the new place only, and refuses what a node lacks.",
-    **show(f"{CLUSTER}volume_group_name: …\n", bad="ssdvg", good="xenvg"),
-)
+@warning("GP746", When.STATE)
 def disks_left_behind(context: Context) -> Iterator[Hit]:
     disks = [(item.name, disk.template) for item in context.observed.instances.values() for disk in item.disks]
     for path, templates in _PLACES.items():
@@ -175,13 +147,7 @@ def disks_left_behind(context: Context) -> Iterator[Hit]:
             yield hit("cluster", message, leaf.span, f"write {now}, or move the disks first")
 
 
-@warning("GP727", "Resource model, Disk parameters (metavg); Ganeti's issue 865", When.STATE)(
-    summary="A node has no room for the metadata of another DRBD disk in metavg.",
-    rationale="Each DRBD disk has a volume of 128 MiB in metavg on both of its nodes. Nodes report the free space"
-    " of the cluster's own volume group only, so hail chooses the node all the same, and Ganeti fails when it makes"
-    " the disk. The volumes of metavg are those that physical_volumes.volume_groups assigns to it.",
-    **show(f"{GROUP}diskparams:\n  drbd: {{metavg: …}}\n{_SSD}", bad="ssdvg", good="xenvg"),
-)
+@warning("GP727", When.STATE)
 def no_room_for_metadata(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         metavg = _separate_metavg(context, group)
@@ -209,11 +175,7 @@ def _separate_metavg(context: Context, group: GroupPolicy) -> str | None:
     return str(metavg.value) if has_drbd and (exclusive is None or exclusive.value is not True) else None
 
 
-@error("GP721", "Ganeti 3.0, gnt-group remove", When.STATE | When.WHOLE, stays=NO_PLAN)(
-    summary="All groups of the cluster are to be removed.",
-    rationale="Ganeti does not remove the last group, since a cluster always has one.",
-    **show(f"{GROUP}…", bad="removed: true\n", good=""),
-)
+@error("GP721", When.STATE | When.WHOLE, stays=NO_PLAN)
 def last_group_removed(context: Context) -> Iterator[Hit]:
     removed = {group.name: group for group in context.policy.groups.values() if group.removed is not None}
     observed = set(context.observed.groups)
@@ -224,11 +186,7 @@ def last_group_removed(context: Context) -> Iterator[Hit]:
         yield hit(group, message, place, "keep one group, or declare the one that takes its place")
 
 
-@error("GP722", "Ganeti 3.0, gnt-group remove", When.STATE | When.WHOLE, stays=NO_PLAN)(
-    summary="A group is to be removed, but the policy leaves nodes of the cluster in it.",
-    rationale="Only an empty group can be removed.",
-    **show(f"{GROUP}removed: true\n---\n…", bad=SILVER, good=f"{SILVER}nodes: [node1.example.org]\n"),
-)
+@error("GP722", When.STATE | When.WHOLE, stays=NO_PLAN)
 def removed_group_has_nodes(context: Context) -> Iterator[Hit]:
     for group in context.policy.groups.values():
         left = [node.name for node in context.members.nodes_in(group)]
@@ -239,12 +197,7 @@ def removed_group_has_nodes(context: Context) -> Iterator[Hit]:
             yield hit(group, message, group.removed.span, "move these nodes to another group", missing=missing)
 
 
-@warning("GP723", "Ganeti 3.0, gnt-group assign-nodes, run", When.STATE | When.WHOLE)(
-    summary="A node is to move into a group whose instance policy does not allow the node's instances.",
-    rationale="Ganeti moves nodes without a check of the target's policy or exclusive storage; only `gnt-cluster"
-    " verify` reports it. hail and Ganeti then refuse to modify or move such instances without --ignore-ipolicy.",
-    **show(_SIZED, bad="8G", good="1G"),
-)
+@warning("GP723", When.STATE | When.WHOLE)
 def move_into_stricter_group(context: Context) -> Iterator[Hit]:
     state, desired = context.observed, context.desired
     current = {name: group.current for name, group in desired.groups.items()}
@@ -301,12 +254,7 @@ def _outside(pair: Pair, instance: LiveInstance, *, exclusive: bool) -> Mapping[
     return pair.outside((name, number) for name, number in numbers if number is not None)
 
 
-@warning("GP726", "Resource model, Node parameters; Ganeti 3.0 stores it unchecked", When.STATE)(
-    summary="Nodes of the cluster have a spindle_count of 0 or less.",
-    rationale="htools divides by it, so the cluster's score is not a number: hbal and hail cannot tell a good"
-    " placement from a bad one. With exclusive storage it is not read.",
-    **show(f"{GROUP}…\n", bad="alloc_policy: preferred", good="ndparams: {spindle_count: 1}"),
-)
+@warning("GP726", When.STATE)
 def no_spindles(context: Context) -> Iterator[Hit]:
     if any(declared.level is Level.NODE for declared, _ in context.explicit_at(SPINDLE_COUNT)):
         return  # the policy sees to it, node by node
@@ -323,13 +271,7 @@ def no_spindles(context: Context) -> Iterator[Hit]:
             yield hit(group, message, group.span, "declare ndparams.spindle_count, 1 or more")
 
 
-@warning("GP743", when=When.STATE)(
-    summary="The cluster has another release of Ganeti than the policy says, or one that gpolicy does not know.",
-    rationale="Plans go by the cluster's release, and so does `check --state`. `check` alone and editors go by"
-    " `ganeti_version`: they judge which parameters and values exist by a release that the cluster does not have.",
-    **show(f'{CLUSTER}ganeti_version: "…"\n', bad="2.16", good="3.0"),
-    explains=13,
-)
+@warning("GP743", when=When.STATE, explains=13)
 def other_release(context: Context) -> Iterator[Hit]:
     declared, state = context.policy.cluster, context.observed
     if unknown := unknown_release(state.software_version):

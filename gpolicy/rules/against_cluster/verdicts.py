@@ -16,8 +16,7 @@ from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.kinds import BUILT_IN, Measure
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, named, some
-from gpolicy.rules.shared import CLUSTER, GROUP, SILVER, group_with, moved, promised_disk, show, spec
-from gpolicy.rules.tags.domains import LOCATION
+from gpolicy.rules.shared import moved, promised_disk
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
@@ -32,10 +31,6 @@ if TYPE_CHECKING:
 
 _CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
 """What says that a value is not allowed, by the name of the value; of all others the sizes do."""
-_GUARDED: Final = (
-    f"{GROUP}alloc_policy: last_resort\nndparams: {{cpu_speed: 2}}\n---\n"
-    "gpolicy: v1\nkind: Guards\nguards:\n  - {name: few, max_changes: …}\n"
-)
 _PLANNED: Final = When.STATE | When.WHOLE | When.NO_PLAN
 """When rules about the plan that a policy leads to run."""
 _BETTER_THAN_GUARDS: Final = (
@@ -65,13 +60,7 @@ def _verdicts(context: Context) -> list[tuple[Guard, GuardResult]]:
     return list(zip(context.policy.guards, declared, strict=False))
 
 
-@warning("GP748", "gpolicy plan, guards of the policy", _PLANNED | When.LAST)(
-    summary="A guard of the policy would stop the plan that the policy leads to.",
-    rationale="`gpolicy plan` measures what its changes do to the cluster, and stops there unless `--allow`"
-    " overrides the guard. A guard that fails without any change stops every plan.",
-    **show(_GUARDED, bad="1", good="5"),
-    silent_after=("GP",),
-)
+@warning("GP748", _PLANNED | When.LAST, silent_after=("GP",))
 def guard_stops_plan(context: Context) -> Iterator[Hit]:
     for guard, verdict in context.once(_verdicts):
         if not verdict.ok and not (guard.measure is Measure.NEWLY_VIOLATING and context.once(_violating)):  # GP749
@@ -110,15 +99,7 @@ def _because(context: Context, found: Hit, group: Located[str] | None = None) ->
     return replace(found, finding=replace(found.finding, because=tuple(dict.fromkeys(around or others))))
 
 
-@warning("GP749", "Ganeti 3.0, instance policies, and hbal", _PLANNED | When.LAST)(
-    summary="Instances or nodes that conform to their group's policy now would violate it.",
-    rationale="Such instances keep running, but Ganeti does not modify them without --ignore-ipolicy, nor hail move"
-    " them within the policy. hail and hbal put no more on a node above its vcpu-ratio or spindle-ratio, which hbal"
-    " calls policy-violating. Where guards limit `newly_violating`, it is reported if one of them would stop the plan.",
-    **show(group_with(spec("some", "… 16G", "1 16", "1G 1T", "1 8")), bad="8G", good="1G"),
-    explains=20,
-    silent_after=("GP",),
-)
+@warning("GP749", _PLANNED | When.LAST, explains=20, silent_after=("GP",))
 def instances_violate(context: Context) -> Iterator[Hit]:
     violating = context.once(_violating)
     about = [item for item in context.once(_verdicts) if item[0].measure is Measure.NEWLY_VIOLATING]
@@ -211,24 +192,7 @@ def _place(
     return next((leaf.span for leaf in leaves if leaf is not None), None)
 
 
-def _in_racks(first: str, second: str) -> str:
-    sets = "".join(
-        f'---\ngpolicy: v1\nkind: NodeSet\nname: {name}\nnodes: [{name}.example.org]\ntags: ["rack:{rack}"]\n'
-        for name, rack in (("node1", first), ("node2", second), ("node3", "c"))
-    )
-    return f"{GROUP}---\ngpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\n{sets}"
-
-
-@warning("GP750", LOCATION, _PLANNED | When.LAST)(
-    summary="The policy's tags make the place of an instance wrong: both of its nodes in one failure domain, two"
-    " instances with one exclusion tag together, or nowhere to go.",
-    rationale="Tags move no instance. Until somebody does, a failure of the domain takes both copies of the disks,"
-    " instances that are to be apart fail together, or Ganeti's tools find no node for one. `gpolicy plan` shows"
-    " each of them, and the moves that cure it.",
-    **show(_in_racks("a", "…"), bad="a", good="b"),
-    better=((Same.PLACE, ("GP507", "GP518", "GP519")),),  # they say the same of all instances
-    silent_after=("GP",),
-)
+@warning("GP750", _PLANNED | When.LAST, better=((Same.PLACE, ("GP507", "GP518", "GP519")),), silent_after=("GP",))
 def placed_against_tags(context: Context) -> Iterator[Hit]:
     if not context.tags and not context.policy.owned:
         return
@@ -319,38 +283,18 @@ def _objections(context: Context) -> Mapping[str, Sequence[Objection]]:
     return context.forecast.objections(prospect, context.state) if prospect and context.state else {}
 
 
-@error("GP741", "gpolicy plan, built-in guards", _PLANNED, stays=NO_PLAN)(
-    summary="Ganeti would refuse a part of the plan that the policy leads to.",
-    rationale="The guards of `gpolicy plan` object to it, and nothing can override them: the plan could not be"
-    " carried out to its end. Guards that other rules know more about (GP301, GP309, GP722) are reported by these.",
-    bad=f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [node2.example.org]\n",
-    good=f"{GROUP}nodes: [node1.example.org, node2.example.org]\n---\n{SILVER}",
-    better=_BETTER_THAN_GUARDS,
-    explains=15,
-)
+@error("GP741", _PLANNED, stays=NO_PLAN, better=_BETTER_THAN_GUARDS, explains=15)
 def plan_impossible(context: Context) -> Iterator[Hit]:
     return _said_by_guards(context, "change what the policy says, or the cluster, first", overridable=False)
 
 
-@warning("GP742", "gpolicy plan, built-in guards", _PLANNED)(
-    summary="A built-in guard would stop the plan that the policy leads to.",
-    rationale="Ganeti would do without a question what may cut off the master, or redirect disks. `gpolicy plan`"
-    " stops there, unless `--allow` overrides the guard.",
-    **show(f"{CLUSTER}master_netdev: …\n", bad="eth1", good="eth0"),
-    better=_BETTER_THAN_GUARDS,
-)
+@warning("GP742", _PLANNED, better=_BETTER_THAN_GUARDS)
 def plan_unsafe(context: Context) -> Iterator[Hit]:
     hint = "correct the policy; if it is meant, override the guard with gpolicy plan --allow {}"
     return _said_by_guards(context, hint, overridable=True)
 
 
-@warning("GP724", "Partitioned Ganeti, Constrained instance sizes", When.STATE)(
-    summary="The smallest or the largest instance of a size is larger than every node of the group.",
-    rationale="The size is legal, but no such instance can be created until the group has larger nodes. If"
-    " the group promises hardware, its sizes are compared with that (GP211, GP212).",
-    bad=group_with(spec("big", "96G 128G", "1 4", "1G 10G")),
-    good=group_with(spec("big", "16G 60G", "1 4", "1G 10G")),
-)
+@warning("GP724", When.STATE)
 def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         for excess in context.once(excesses_by_group).get(group.name, ()):
@@ -359,10 +303,9 @@ def spec_beyond_nodes(context: Context) -> Iterator[Hit]:
                 yield hit(group, excess.sentence(f"any node of {name_of(group)}"), excess.place, hint)
 
 
-@warning("GP725", when=When.STATE)(
-    summary="A node of the cluster has less than the hardware that its group promises.",
-    rationale="gpolicy compares sizes and tests with the promise, so their results are wrong for this node.",
-    **show(f"{GROUP}hardware: {{memory: …, cpus: 16}}\n", bad="128G", good="64G"),
+@warning(
+    "GP725",
+    when=When.STATE,
     parameters=(
         RuleParameter(
             "tolerance",

@@ -15,20 +15,12 @@ from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
 from gpolicy.printable import listed
-from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, bounds, show
+from gpolicy.rules.shared import HELPER
 
-_SOURCE: Final = "Ganeti 3.0, checks of the cluster and group commands"
-_ENABLED: Final = f"{CLUSTER}enabled_disk_templates: "
 _DIRECTORIES: Final[dict[str, Path]] = {"file": ("file_storage_dir",), "sharedfile": ("shared_file_storage_dir",)}
-_PAIR: Final = f"  minmax:\n    - name: some\n      {bounds('1G 12G', '1 3', '10G 90G')}"
 
 
-@error("GP301", _SOURCE, When.MORE_WITH_STATE, stays=REFUSED)(
-    summary="An instance policy allows a disk template that the cluster does not enable.",
-    rationale="Ganeti refuses the policy: the cluster's enabled templates limit the cluster and all groups.",
-    **show(f"{_ENABLED}[…]\nipolicy: {{disk-templates: [drbd, plain]}}\n", bad="drbd", good="drbd, plain"),
-    unless_declared=(ENABLED_TEMPLATES,),
-)
+@error("GP301", When.MORE_WITH_STATE, stays=REFUSED, unless_declared=(ENABLED_TEMPLATES,))
 def template_not_enabled(context: Context) -> Iterator[Hit]:
     enabled = of_cluster(context, ENABLED_TEMPLATES)
     for declared, leaf in context.explicit_at(DISK_TEMPLATES):
@@ -42,35 +34,18 @@ def template_not_enabled(context: Context) -> Iterator[Hit]:
                 yield hit(declared, message, span, hint, related, missing=f"enabled {template}")
 
 
-@error("GP304", _SOURCE, When.MORE_WITH_STATE, stays=REFUSED)(
-    summary="plain or drbd is enabled, but the cluster is to have no volume group.",
-    rationale="Ganeti refuses LVM templates without a volume group, and to remove the group while they are enabled.",
-    **show(f"{_ENABLED}[plain]\nvolume_group_name: …\n", bad='""', good="xenvg"),
-    unless_declared=(ENABLED_TEMPLATES,),
-)
+@error("GP304", When.MORE_WITH_STATE, stays=REFUSED, unless_declared=(ENABLED_TEMPLATES,))
 def lvm_without_volume_group(context: Context) -> Iterator[Hit]:
     yield from _needs(context, ("volume_group_name",), ("plain", "drbd"), "a volume group")
 
 
-@error("GP311", "Ganeti 3.0, checks of its modify command", When.MORE_WITH_STATE, stays=REFUSED)(
-    summary="file or sharedfile is enabled, but its directory is empty.",
-    rationale="Ganeti refuses to unset the directory of a disk template that is enabled.",
-    **show(f"{_ENABLED}[plain, file]\nfile_storage_dir: …\n", bad='""', good="/srv/ganeti/file-storage"),
-    unless_declared=(ENABLED_TEMPLATES,),
-)
+@error("GP311", When.MORE_WITH_STATE, stays=REFUSED, unless_declared=(ENABLED_TEMPLATES,))
 def files_without_directory(context: Context) -> Iterator[Hit]:
     for template, path in _DIRECTORIES.items():
         yield from _needs(context, path, (template,), "a directory")
 
 
-@error("GP305", _SOURCE, When.MORE_WITH_STATE, stays=REFUSED)(
-    summary="drbd is enabled, but the cluster is to have no DRBD helper, or one that is not an absolute path.",
-    rationale="Ganeti refuses to enable drbd without its user-mode helper, and to remove the helper while drbd is"
-    " enabled. It refuses a helper other than the one that the kernel of each node starts, which is the absolute"
-    " path of a program without arguments.",
-    **show(f"{_ENABLED}[drbd]\ndrbd_usermode_helper: …\n", bad='""', good="/bin/true"),
-    unless_declared=(ENABLED_TEMPLATES,),
-)
+@error("GP305", When.MORE_WITH_STATE, stays=REFUSED, unless_declared=(ENABLED_TEMPLATES,))
 def drbd_without_helper(context: Context) -> Iterator[Hit]:
     yield from _needs(context, HELPER, ("drbd",), "a helper")
     enabled = of_cluster(context, ENABLED_TEMPLATES)
@@ -90,14 +65,7 @@ def _needs(context: Context, path: Path, templates: tuple[str, ...], what: str) 
         yield hit("cluster", message, leaf.span, hint, see(enabled.span, "enabled here"))
 
 
-@warning("GP307", _SOURCE, When.MORE_WITH_STATE)(
-    summary="Disk parameters of a template that is disabled, or that their group does not allow, differ from Ganeti's"
-    " defaults, or only the directory of a disabled template of files is declared.",
-    rationale="Ganeti stores them without effect. Most likely another template was meant, or they are left over.",
-    bad=f"{_ENABLED}[plain]\n---\n{GROUP}diskparams:\n  drbd: {{resync-rate: 100M}}\n",
-    good=f"{_ENABLED}[plain]\n---\n{GROUP}diskparams:\n  plain: {{stripes: 2}}\n",
-    unless_declared=(ENABLED_TEMPLATES,),
-)
+@warning("GP307", When.MORE_WITH_STATE, unless_declared=(ENABLED_TEMPLATES,))
 def parameters_of_disabled_template(context: Context) -> Iterator[Hit]:
     enabled = of_cluster(context, ENABLED_TEMPLATES)
     if enabled is None:
@@ -132,12 +100,7 @@ def _is_set(leaf: Leaf, declared: Declared) -> bool:
     return parameter is not None and leaf.value is not INHERIT and (is_group or leaf.value != parameter.default)
 
 
-@error("GP308", "Ganeti 3.0, run", When.STATE | When.WHOLE)(
-    summary="A group of the cluster has a disk template that the policy disables, and its list is not declared.",
-    rationale="Ganeti does not check groups when a template is disabled. Later jobs silently shorten the group's"
-    " list; when it becomes empty, every change of the group's instance policy fails.",
-    **show(f"{_ENABLED}[plain]\n…", bad="", good=f"---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n"),
-)
+@error("GP308", When.STATE | When.WHOLE)
 def stale_group_templates(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_TEMPLATES)
     if enabled is None or not context.observed.readable(Level.GROUP, DISK_TEMPLATES):
@@ -161,12 +124,7 @@ def _declares(context: Context, name: str) -> bool:
     return group is not None and (group.removed is not None or DISK_TEMPLATES in group.leaves)
 
 
-@error("GP309", "Ganeti 3.0, run: Cannot disable disk template", When.STATE, stays=REFUSED)(
-    summary="A disk template is to be disabled, but instances of the cluster have disks of it.",
-    rationale="Ganeti refuses to disable a template while there is a disk of it.",
-    **show(f"{_ENABLED}[…]\n", bad="plain", good="plain, drbd"),
-    explains=12,
-)
+@error("GP309", When.STATE, stays=REFUSED, explains=12)
 def template_in_use(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_TEMPLATES)
     observed = context.observed.cluster.own.get(ENABLED_TEMPLATES)
@@ -184,12 +142,7 @@ def template_in_use(context: Context) -> Iterator[Hit]:
         yield hit("cluster", message, enabled.span, f"convert or remove them first, or leave {template} enabled")
 
 
-@warning("GP302", _SOURCE)(
-    summary="The default disk template is diskless, or the cluster's instance policy does not allow it.",
-    rationale="The first of enabled_disk_templates is the default of new instances. If the policy does not allow it,"
-    " Ganeti refuses every creation that names none. diskless before others makes such an instance without a disk.",
-    **show(f"{_ENABLED}[…]\nipolicy: {{disk-templates: [drbd]}}\n", bad="plain, drbd", good="drbd, plain"),
-)
+@warning("GP302")
 def default_template_not_allowed(context: Context) -> Iterator[Hit]:
     enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
     if enabled is None:
@@ -206,13 +159,7 @@ def default_template_not_allowed(context: Context) -> Iterator[Hit]:
         yield hit("cluster", message, enabled.at(0), hint, related, missing=f"{first} in {allowed.span}")
 
 
-@information("GP303", _SOURCE)(
-    summary="A group allows a disk template that the cluster's instance policy does not.",
-    rationale="enabled_disk_templates limits groups, the cluster's instance policy does not: a group's list"
-    " replaces the cluster's. This is legal, but easy to overlook.",
-    bad=f"{CLUSTER}ipolicy: {{disk-templates: [drbd]}}\n---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n",
-    good=f"{CLUSTER}ipolicy: {{disk-templates: [drbd, plain]}}\n---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n",
-)
+@information("GP303")
 def group_template_beyond_cluster(context: Context) -> Iterator[Hit]:
     allowed = context.cluster_leaf(DISK_TEMPLATES)
     if allowed is None:
@@ -225,11 +172,7 @@ def group_template_beyond_cluster(context: Context) -> Iterator[Hit]:
             yield hit(group, message, leaf.span, related=see(allowed.span, "the cluster's list"))
 
 
-@information("GP306", _SOURCE, When.WHOLE)(
-    summary="A disk template is enabled, but neither the cluster's policy nor a group's allows it.",
-    rationale="No instance can use it, unless a group that the policy does not manage allows it.",
-    **show(f"{_ENABLED}[drbd…]\nipolicy: {{disk-templates: [drbd]}}\n", bad=", plain", good=""),
-)
+@information("GP306", When.WHOLE)
 def template_never_allowed(context: Context) -> Iterator[Hit]:
     enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
     if enabled is None or allowed is None:
@@ -241,12 +184,7 @@ def template_never_allowed(context: Context) -> Iterator[Hit]:
             yield hit("cluster", message, enabled.at(index), "remove it here, or allow it in an instance policy")
 
 
-@warning("GP310", "Ganeti 3.0, checks of instances")(
-    summary="Only the template diskless is allowed, but the sizes have disks.",
-    rationale="No instance with a disk can be created, and the bounds of disk-size and disk-count have no effect."
-    " Where no other template is enabled either, and the sizes want no disk, that is on purpose.",
-    **show(f"{CLUSTER}ipolicy:\n  disk-templates: […]\n{_PAIR}", bad="diskless", good="diskless, plain"),
-)
+@warning("GP310")
 def only_diskless(context: Context) -> Iterator[Hit]:
     enabled = context.cluster_leaf(ENABLED_TEMPLATES)
     bound = "minimum" if enabled is not None and set(texts(enabled)) == {"diskless"} else "maximum"

@@ -22,7 +22,7 @@ from gpolicy.policy.model import ClusterPolicy, GroupPolicy
 from gpolicy.policy.node_patterns import is_glob
 from gpolicy.printable import count, some
 from gpolicy.resolve.terms import volume_terms
-from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, exclusive_groups, exclusive_hit, moved, show
+from gpolicy.rules.shared import exclusive_groups, exclusive_hit, moved
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import LiveNode
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from gpolicy.cluster.volume_pools import VolumePool
     from gpolicy.policy.source_file import Located
 
-_EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
-_SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
 _PARTITION: Final = re.compile(r"(/dev/(?:[shv]|xv)d[a-z]+|/dev/[^/]*[0-9](?=p))p?[0-9]+")
 _USUAL_DISK: Final = re.compile("([shv]|xv)d[a-z]*|nvme|mapper|disk|[dm][dm]|[a-z]*bd")
 
@@ -58,12 +56,7 @@ def _patterns(declared: ClusterPolicy | GroupPolicy) -> Iterator[tuple[str, str,
         yield from ((key, pattern, declared.physical_volumes[key].span) for pattern in patterns)
 
 
-@warning("GP420", when=When.STATE)(
-    summary="A name or glob of physical_volumes matches no volume of the cluster.",
-    rationale="Volumes that should be excluded, or be in another volume group, then count as the cluster's own: all"
-    " numbers of disk and spindles are wrong. Ganeti names volumes by their device (/dev/sda3).",
-    **show(f"{GROUP}physical_volumes: {{exclude: […]}}\n", bad="/dev/nvme0n1p3", good="/dev/sda"),
-)
+@warning("GP420", when=When.STATE)
 def volume_pattern_unmatched(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
         nodes = _nodes(context, declared)
@@ -77,11 +70,7 @@ def volume_pattern_unmatched(context: Context) -> Iterator[Hit]:
                 yield hit(declared, message, place, hint)
 
 
-@warning("GP424", "Ganeti names volumes as LVM does; pvs(8)")(
-    summary="A name or glob of physical_volumes can match no volume, or excludes all of them.",
-    rationale="Names of volumes start with /dev/, and a glob must match all of it. Without volumes no disk is counted.",
-    **show(f"{GROUP}physical_volumes: {{exclude: ['…']}}\n", bad="sda*", good="/dev/sda*"),
-)
+@warning("GP424")
 def volume_pattern_unlikely(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
         for key, pattern, place in _patterns(declared):
@@ -103,13 +92,7 @@ def _disk_meant(pattern: str) -> str:
     return f"/dev/{near[0]}{pattern[stem.end() :]}" if stem and near and not _USUAL_DISK.fullmatch(stem[1]) else ""
 
 
-@error("GP421", _SPINDLES, When.MORE_WITH_STATE)(
-    summary="A physical volume is excluded and assigned to a volume group, or assigned to two.",
-    rationale="A volume is in one volume group. gpolicy counts an excluded volume in none, and of two groups in the"
-    " first, which may not be what is meant. A glob may cover more than what is excluded by name.",
-    bad=f"{CLUSTER}physical_volumes: {{exclude: ['/dev/sda*'], volume_groups: {{ssdvg: [/dev/sda3]}}}}\n",
-    good=f"{CLUSTER}physical_volumes: {{exclude: [/dev/sda3], volume_groups: {{ssdvg: ['/dev/sda*']}}}}\n",
-)
+@error("GP421", When.MORE_WITH_STATE)
 def volume_in_two_places(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
         own = _first(declared, "volume_groups", "exclude")
@@ -141,16 +124,7 @@ def _two_places(terms: VolumeTerms, name: str, *, named: bool = True) -> str | N
     return f"{name} is assigned to {groups[0]} and to {groups[1]}" if len(groups) > 1 else None
 
 
-@information("GP422", _SPINDLES, When.MORE_WITH_STATE)(
-    summary="Physical volumes are assigned to a volume group that nothing declared uses.",
-    rationale="The group is neither the cluster's own nor drbd's metavg, and disk_state does not name it. So its"
-    " volumes hold only disks for which somebody names the group by hand. If the name is mistyped, the volumes are"
-    " missing in all numbers of the group that is meant.",
-    bad=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: xenvg}}\n"
-    "physical_volumes: {volume_groups: {xenvgg: ['/dev/sd*']}}\n",
-    good=f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: ssdvg}}\n"
-    "physical_volumes: {volume_groups: {ssdvg: ['/dev/nvme*']}}\n",
-)
+@information("GP422", When.MORE_WITH_STATE)
 def assigned_volume_group_unused(context: Context) -> Iterator[Hit]:
     used: set[str] | None = None
     for declared in context.cluster_and_groups:
@@ -178,12 +152,7 @@ def _used_groups(context: Context) -> set[str]:
     return found | {path[2] for path in paths if path[0] == "disk_state" and len(path) > 2}
 
 
-@information("GP423", f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1")(
-    summary="physical_volumes sets another margin or reserve than Ganeti's.",
-    rationale="The design document wants both as parameters, but Ganeti 3 has 1 % and 2 % fixed (PART_MARGIN,"
-    " PART_RESERVED). Numbers counted with other shares say what would be if Ganeti were changed.",
-    **show(f"{CLUSTER}physical_volumes: {{…}}\n", bad="reserve: 5%", good="margin: 1%, reserve: 2%"),
-)
+@information("GP423")
 def volume_shares_not_ganetis(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
         own_terms = volume_terms(None, declared)
@@ -194,12 +163,7 @@ def volume_shares_not_ganetis(context: Context) -> Iterator[Hit]:
             yield hit(declared, f"disks are {said}", own.span, "leave it out to count as Ganeti does")
 
 
-@error("GP401", _EXCLUSIVE)(
-    summary="The physical volumes of a group with exclusive storage differ by more than Ganeti's margin.",
-    rationale="A spindle is a physical volume, and all volumes of a group must have one size within a margin of 1 %."
-    " They differ too much if smallest * 1.01 is below largest * 0.99; `gnt-cluster verify` then reports an error.",
-    **show(f"{EXCLUSIVE}hardware: {{pv_size: [1000G, …]}}\n", bad="1021G", good="1020G"),
-)
+@error("GP401")
 def pv_sizes_differ(context: Context) -> Iterator[Hit]:
     for group, exclusive, hardware in exclusive_groups(context):
         sizes = sorted(hardware.pv_sizes, key=lambda size: size.value)
@@ -212,12 +176,7 @@ def pv_sizes_differ(context: Context) -> Iterator[Hit]:
             yield hit(group, message, sizes[-1].span, hint, related)
 
 
-@warning("GP413")(
-    summary="A group's hardware lists more or fewer sizes of physical volumes than it has volumes.",
-    rationale="A list has the size of each volume; a single size holds for all. If pv_size and pv_count disagree,"
-    " one of them is wrong, and so is every number computed from them.",
-    **show(f"{EXCLUSIVE}hardware: {{pv_count: …, pv_size: [1000G, 1010G]}}\n", bad="1", good="2"),
-)
+@warning("GP413")
 def pv_count_mismatch(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         hardware = group.hardware
@@ -227,13 +186,7 @@ def pv_count_mismatch(context: Context) -> Iterator[Hit]:
             yield hit(group, message, hardware.pv_count.span, "list one size for each volume, or a single size for all")
 
 
-@warning("GP418", _EXCLUSIVE, When.STATE)(
-    summary="The nodes of a group with exclusive storage have physical volumes of too different sizes, or shared ones.",
-    rationale="All volumes of the group must have one size within a margin of 1 %. Otherwise `gnt-cluster verify`"
-    " reports an error, and the smallest size counts for all. A disk has its volumes for itself only if each is a whole"
-    " drive, and no other disk was on it before exclusive storage was turned on.",
-    **show(f"{GROUP}ndparams: {{exclusive_storage: …}}\n", bad="true", good="false"),
-)
+@warning("GP418", When.STATE)
 def observed_pv_sizes_differ(context: Context) -> Iterator[Hit]:
     plain = (item for item in context.observed.instances.values() if item.disk_template == "plain")
     disks = Counter(item.primary_node for item in plain for _ in item.disks)
@@ -271,14 +224,7 @@ def _shared(pool: VolumePool, node: str, disks: int) -> tuple[str, str]:
     return "", ""
 
 
-@warning("GP407", f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1")(
-    summary="Exclusive storage is on, but other disk templates than plain are allowed.",
-    rationale="The design is for plain and drbd, but Ganeti implements it for plain only: creating another disk"
-    " fails, and verify reports existing ones as errors.",
-    **show(f"{EXCLUSIVE}ipolicy: {{disk-templates: […]}}\n", bad="plain, drbd", good="plain"),
-    explains=9,
-    also_related=True,
-)
+@warning("GP407", explains=9, also_related=True)
 def template_not_exclusive(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
         others = [template for template in texts(allowed) if template not in ("plain", "diskless")]
@@ -289,13 +235,7 @@ def template_not_exclusive(context: Context) -> Iterator[Hit]:
             yield exclusive_hit(context, declared, allowed, exclusive, message, hint, place)
 
 
-@error("GP408", f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1")(
-    summary="Exclusive storage is on, but plain is not allowed.",
-    rationale="No instance with a disk can be created.",
-    **show(f"{EXCLUSIVE}ipolicy: {{disk-templates: […]}}\n", bad="diskless", good="diskless, plain"),
-    explains=8,
-    also_related=True,
-)
+@error("GP408", explains=8, also_related=True)
 def exclusive_without_plain(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
         if exclusive.value is True and "plain" not in texts(allowed):
@@ -304,13 +244,7 @@ def exclusive_without_plain(context: Context) -> Iterator[Hit]:
             yield exclusive_hit(context, declared, allowed, exclusive, message, hint)
 
 
-@information("GP411", "Ganeti 3.0.2, run on a cluster", When.ASKED)(
-    summary="Exclusive storage is turned on, and Ganeti 3.0 then reports no storage figures of the nodes.",
-    rationale="Ganeti's node daemon compares a number with text and fails. Free and total disk and spindles are"
-    " unknown, and hspace -L stops. The defect is in 3.0.2 and still in the newest source.",
-    bad=EXCLUSIVE,
-    good="gpolicy: v1\nkind: NodeGroup\nname: shared\nndparams: {exclusive_storage: false}\n",
-)
+@information("GP411", When.ASKED)
 def exclusive_storage_reads(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(EXCLUSIVE_STORAGE):
         if leaf.value is True and release_key(context.version) >= (3, 0):
@@ -320,14 +254,7 @@ def exclusive_storage_reads(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, hint)
 
 
-@error("GP412", _EXCLUSIVE, When.STATE)(
-    summary="A node has another value of exclusive_storage than the group that it is in or moves to.",
-    rationale="All nodes of a group must have the same value; otherwise the node decides whether a disk has its"
-    " own volumes. Ganeti does not let you set it on a node, but an old configuration may have it, and Ganeti moves"
-    " such a node into any group without a check.",
-    bad=EXCLUSIVE,
-    good=EXCLUSIVE,
-)
+@error("GP412", When.STATE)
 def exclusive_storage_mixed(context: Context) -> Iterator[Hit]:
     if not context.observed.readable(Level.GROUP, EXCLUSIVE_STORAGE):
         return  # the source shows the values of groups at their nodes
@@ -358,12 +285,7 @@ def _some(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)[:5])
 
 
-@warning("GP417", f"{_EXCLUSIVE}; Ganeti 3.0, run", When.STATE)(
-    summary="Exclusive storage is on for nodes whose instances have other disks than plain ones.",
-    rationale="Ganeti turns exclusive storage on without a check, and converts nothing. `gnt-cluster verify`"
-    " reports such disks as errors, and they cannot be grown or recreated.",
-    **show(f"{GROUP}ndparams: {{exclusive_storage: …}}\n", bad="true", good="false"),
-)
+@warning("GP417", When.STATE)
 def exclusive_storage_on_other_disks(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         leaf = context.exclusive(group)
@@ -382,12 +304,7 @@ def exclusive_storage_on_other_disks(context: Context) -> Iterator[Hit]:
             yield hit(group, message, leaf.span, hint, moved(context, sorted(homes)))
 
 
-@information("GP406", "Partitioned Ganeti, Dedicated CPUs")(
-    summary="vcpu-ratio is above 1, but exclusive storage is on.",
-    rationale="A partitioned node gives each instance its own hardware. With more virtual than physical CPUs the"
-    " instances share them. Exclusive disks with shared CPUs are possible, if that is what you want.",
-    **show(f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: …}}\n", bad="4", good="1"),
-)
+@information("GP406")
 def dedicated_vcpu_ratio(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, ratio) in context.combined(EXCLUSIVE_STORAGE, VCPU_RATIO):
         if exclusive.value is True and number(ratio) > 1:

@@ -40,28 +40,12 @@ from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count as in_words
-from gpolicy.rules.shared import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES, bounds, exclusive_groups, show
+from gpolicy.rules.shared import exclusive_groups
 
-_EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
-_SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
 _TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
 _IGNORED: Final[tuple[Path, ...]] = (SPINDLE_RATIO, SPINDLE_COUNT)
-_WHOLE: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL
 SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
 """Names of specs that say how many of them a node is to hold."""
-_COMPUTING: Final = "    - name: computing\n      " + bounds("100G 120G", "16 16", "100G 200G")
-_STORAGE: Final = "    - name: storage\n      " + bounds("10G 20G", "4 4", "1T 2T")
-
-
-def _specs(*pairs: str) -> str:
-    return "ipolicy:\n  minmax:\n" + "".join(f"    - name: {pair}" for pair in pairs)
-
-
-def _full(disk: str = "11T 11760G", spindles: str = "12 12") -> str:
-    return "full\n      " + bounds("248G 250G", "30 30", disk, spindles)
-
-
-_GOOD: Final = EXCLUSIVE + HARDWARE + _specs(_full(), "quarter\n      " + bounds("61G 62G", "7 7", "2T 2940G", "3 3"))
 
 
 def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, VolumeSize, Hardware]]:
@@ -78,13 +62,7 @@ def _volumes_here(hardware: Hardware, exclusive: Leaf | None = None) -> tuple[Re
     return (Related(promised, "the volumes are promised here"), *is_on)
 
 
-@warning("GP402", f"{_EXCLUSIVE}; Implementation order")(
-    summary="With exclusive storage, the maximum disk-size of a size is not a multiple of the spindle size.",
-    rationale="A disk takes whole physical volumes, and Ganeti counts floor(size / 1.03) of each: 1 % margin, 2 %"
-    " reserve. A disk as large as one volume takes two. Capacity is right only for multiples of the spindle size.",
-    bad=EXCLUSIVE + HARDWARE + _specs("some\n      " + bounds("61G 62G", "7 7", "2T 3T", "3 4")),
-    good=_GOOD,
-)
+@warning("GP402")
 def disk_size_not_whole_spindles(context: Context) -> Iterator[Hit]:
     for group, pair, volume, hardware in _known_volumes(context):
         size, volumes = pair.maximum["disk-size"], volume.needed(pair.maximum["disk-size"])
@@ -111,12 +89,7 @@ def _is_whole(volume: VolumeSize, size: int) -> bool:
     return (usable - size) * 100 <= usable * _TOLERANCE_PERCENT
 
 
-@information("GP403", _SPINDLES)(
-    summary="With exclusive storage, the disks of a size need different numbers of spindles.",
-    rationale="Instances of one size then use nodes unevenly, and how many fit depends on their disks.",
-    bad=EXCLUSIVE + HARDWARE + _specs("half\n      " + bounds("61G 125G", "7 15", "2T 5880G", "3 6")),
-    good=_GOOD,
-)
+@information("GP403")
 def disk_size_spans_spindles(context: Context) -> Iterator[Hit]:
     for group, pair, volume, hardware in _known_volumes(context):
         least, most = (volume.needed(bound["disk-size"]) for bound in (pair.minimum, pair.maximum))
@@ -126,14 +99,7 @@ def disk_size_spans_spindles(context: Context) -> Iterator[Hit]:
             yield hit(group, message, pair.at("min", "disk-size"), related=related)
 
 
-@error("GP404", _SPINDLES)(
-    summary="The smallest disks of a size need more spindles than its spindle-use allows.",
-    rationale="With exclusive storage, Ganeti compares spindle-use with the spindles of the instance's disks, and"
-    " refuses a disk with too few. No instance can satisfy both.",
-    bad=EXCLUSIVE + HARDWARE + _specs(_full(spindles="11 11")),
-    good=_GOOD,
-    explains=10,
-)
+@error("GP404", explains=10)
 def too_few_spindles(context: Context) -> Iterator[Hit]:
     for group, pair, volume, hardware in _known_volumes(context):
         count, size = pair.minimum["disk-count"], pair.minimum["disk-size"]
@@ -150,14 +116,7 @@ def too_few_spindles(context: Context) -> Iterator[Hit]:
             yield hit(group, message, pair.at("max", "spindle-use"), hint, _volumes_here(hardware))
 
 
-@warning("GP425", _SPINDLES)(
-    summary="With exclusive storage, a group's size allows more disks than spindles.",
-    rationale="Each disk takes at least one physical volume of its own, so no instance has more disks than its"
-    " spindle-use or the node's volumes. Most likely disk-count and another number are exchanged. A bound of 16,"
-    " Ganeti's own limit, means no limit.",
-    bad=EXCLUSIVE + HARDWARE + _specs("disk-count: 13".join(_full().rsplit("disk-count: 1", 1))),
-    good=_GOOD,
-)
+@warning("GP425")
 def disks_beyond_spindles(context: Context) -> Iterator[Hit]:
     for group, exclusive, hardware in exclusive_groups(context):
         for pair in comparable(context.pairs(group)) if context.own(group, MINMAX) else ():
@@ -169,12 +128,7 @@ def disks_beyond_spindles(context: Context) -> Iterator[Hit]:
                 yield hit(group, message, pair.at("max", "disk-count"), f"write {most} or less", related)
 
 
-@error("GP405", _SPINDLES)(
-    summary="The smallest instance of a size needs more spindles than a node of the group has.",
-    rationale="No node of the group can hold such an instance.",
-    bad=EXCLUSIVE + "hardware: {pv_count: 10, pv_size: 1T}\n" + _specs(_full(spindles="1 12")),
-    good=_GOOD,
-)
+@error("GP405")
 def spindles_beyond_node(context: Context) -> Iterator[Hit]:
     for group, _, hardware in exclusive_groups(context):
         volumes = hardware.volume_count
@@ -192,11 +146,7 @@ def spindles_beyond_node(context: Context) -> Iterator[Hit]:
                 yield hit(group, message, pair.at(*place), hint, _volumes_here(hardware))
 
 
-@information("GP409", _SPINDLES)(
-    summary="spindle-ratio or spindle_count is set, but exclusive storage is on.",
-    rationale="With exclusive storage Ganeti ignores both: the ratio is 1, the count the real number of volumes.",
-    **show(f"{EXCLUSIVE}ipolicy: {{…}}\n", bad="spindle-ratio: 32", good="vcpu-ratio: 1"),
-)
+@information("GP409")
 def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         exclusive = context.exclusive(group)
@@ -208,14 +158,7 @@ def spindle_parameter_ignored(context: Context) -> Iterator[Hit]:
                 yield hit(group, message, leaf.span, hint, related)
 
 
-@warning("GP414", _SPINDLES, When.MORE_WITH_STATE)(
-    summary="A size requires an exact number of spindles, but exclusive storage is not on.",
-    rationale="Spindles are an instance's own physical volumes only with exclusive storage. Without it, disks"
-    " share all volumes, and spindle-use is a number that an instance states (default 1).",
-    **show(f"…{HARDWARE}{WHOLE_NODES}{FULL}", bad=DEDICATED, good=EXCLUSIVE),
-    explains=10,
-    also_related=True,
-)
+@warning("GP414", When.MORE_WITH_STATE, explains=10, also_related=True)
 def spindles_without_exclusive_storage(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         hardware, value = group.hardware, in_force(context, group, EXCLUSIVE_STORAGE)
@@ -256,12 +199,7 @@ def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator
         yield NodeLimit("cpu-count", allowed - kept, kept, hardware.cpus.span, figures=(*multiplied, *said))
 
 
-@warning("GP415", "Partitioned Ganeti, Dedicated CPUs and Dedicated RAM", When.MORE_WITH_STATE)(
-    summary="With exclusive storage, the largest instance of a size leaves nothing for the node itself.",
-    rationale="The node's own system and the hypervisor need memory and CPUs. hail and hspace refuse a node that gives"
-    " all memory away. hv_state says what a node keeps (mem_node, cpu_node); without it, Ganeti counts one CPU.",
-    **show(_WHOLE.replace("max: {memory-size: 250G", "max: {memory-size: …"), bad="256G", good="250G"),
-)
+@warning("GP415", When.MORE_WITH_STATE)
 def nothing_left_for_node(context: Context) -> Iterator[Hit]:
     for group, _, hardware in exclusive_groups(context):
         for share in shares(context, group, hardware):
@@ -286,14 +224,7 @@ def _for_whom(share: NodeLimit, wanted: int) -> str:
     return f"free: {keeps}, and the allocator requires some more" if wanted == share.most else f"for the node; {keeps}"
 
 
-@warning("GP416", "Allocation for Partitioned Ganeti, Dedicated Allocation Metric", When.MORE_WITH_STATE)(
-    summary="With exclusive storage, a size named after a part of a node fits less often than its name says.",
-    rationale="Nodes are given away whole, in halves or in quarters. If a half needs more than half of the memory,"
-    " CPUs or disk that a node gives, it fits once and the rest stays unused. The allocator wants some memory and"
-    " some disk to stay free: two halves of 32G do not fit in 64G.",
-    bad=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "16 16", "5000G 5965G", "6 6"),
-    good=EXCLUSIVE + HARDWARE + WHOLE_NODES + "half\n      " + bounds("124G 125G", "15 15", "5000G 5965G", "6 6"),
-)
+@warning("GP416", When.MORE_WITH_STATE)
 def share_fits_less_often(context: Context) -> Iterator[Hit]:
     for group, _, hardware in exclusive_groups(context):
         given = list(shares(context, group, hardware))
@@ -315,13 +246,7 @@ def share_fits_less_often(context: Context) -> Iterator[Hit]:
                     yield hit(group, message, pair.at(bound, name), hint, share.places)
 
 
-@warning("GP419", "Resource model, Node parameters (hv_state, disk_state)", When.MORE_WITH_STATE)(
-    summary="Nodes keep all or most of the memory or CPUs that their group promises, or all of the disk.",
-    rationale="Instances do not get what hv_state and disk_state keep. Most likely a unit or a digit is wrong.",
-    **show(f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: …}}\n", bad="256G", good="6G, mem_hv: 1G, cpu_node: 2"),
-    explains=6,
-    also_related=True,
-)
+@warning("GP419", When.MORE_WITH_STATE, explains=6, also_related=True)
 def node_keeps_everything(context: Context) -> Iterator[Hit]:
     reported: set[Span] = set()
     for group in context.groups:
@@ -349,13 +274,7 @@ def _promised(context: Context, group: GroupPolicy, hardware: Hardware) -> Itera
         yield promised_limit("disk-size", Located(disk, hardware.pv_sizes[0].span), kept_disk(context, group))
 
 
-@warning("GP410", "Allocation for Partitioned Ganeti, Dedicated Allocation Metric")(
-    summary="With exclusive storage, sizes are not in descending order of their minimum disk size.",
-    rationale="hail's dedicated metric sorts sizes by the minimum of disk-size, biggest first; hspace uses the order of"
-    " the list. If the two differ, placement protects another size than capacity counts. With equal"
-    " minimums the metric's order is undefined.",
-    **show(f"{EXCLUSIVE}ipolicy:\n  minmax:\n…", bad=f"{_COMPUTING}{_STORAGE}", good=f"{_STORAGE}{_COMPUTING}"),
-)
+@warning("GP410")
 def dedicated_order(context: Context) -> Iterator[Hit]:
     for declared, (exclusive, _) in context.combined(EXCLUSIVE_STORAGE, MINMAX):
         if exclusive.value is not True:

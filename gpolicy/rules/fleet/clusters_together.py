@@ -17,9 +17,6 @@ from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.rules.shared import nodes_like, repeated
 
-BASE: Final = (
-    "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\ndiskparams:\n  drbd: {c-max-rate: 60M}\n"
-)
 _MOST_PATTERNS: Final = 50
 """Patterns with * or ? that are compared with the names of other clusters."""
 _DEFAULT_PREFIX: Final = "aa:00:00"
@@ -30,28 +27,7 @@ _POLICY_FAMILIES: Final = frozenset(
 """What a fleet has in common, where a cluster does not say otherwise; devices, directories and the like it has not."""
 
 
-def member(town: str, more: str = "") -> str:
-    head = f"# {town}/cluster.yaml\ngpolicy: v1\nkind: Cluster\nname: {town}.example.org\n"
-    return f"{head}extends: ../base.yaml#fleet\n{more}"
-
-
-def group_of(town: str, nodes: str) -> str:
-    return f"# {town}/group.yaml\ngpolicy: v1\nkind: NodeGroup\nname: main\nnodes: [{nodes}]\n"
-
-
-def files(*files: str, base: str = BASE) -> str:
-    return "---\n".join((base, *files))
-
-
-GOOD: Final = files(member("amsterdam"), member("berlin"))
-
-
-@error("GP831", when=When.FLEET)(
-    summary="Two policies describe a cluster of the same name.",
-    rationale="Each policy changes the cluster back to what it says.",
-    bad="---\n".join((member("amsterdam"), member("amsterdam").replace("# amsterdam", "# berlin"), BASE)),
-    good=GOOD,
-)
+@error("GP831", when=When.FLEET)
 def cluster_named_twice(fleet: Fleet) -> Iterator[Hit]:
     clusters = [(number, policy.cluster) for number, policy in enumerate(fleet.policies) if policy.cluster]
     for (number, cluster), (_, earlier) in repeated(clusters, lambda item: item[1].name.lower()):
@@ -61,13 +37,7 @@ def cluster_named_twice(fleet: Fleet) -> Iterator[Hit]:
             yield hit("cluster", message, cluster.span, hint, see(earlier.span, "the first"), policy=number)
 
 
-@error("GP832", "Ganeti's data model", When.FLEET)(
-    summary="Two clusters of a fleet name the same node.",
-    rationale="A node is in exactly one cluster, so one of the two policies is wrong and cannot be planned. The"
-    " same holds for patterns with a domain that mean the same nodes, such as node[1-3].example.org.",
-    bad=files(member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n2, n3")),
-    good=files(member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n3, n4")),
-)
+@error("GP832", When.FLEET)
 def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
     for members in fleet.with_one_base:
         first: dict[str, _Named] = {}
@@ -126,13 +96,7 @@ def _named_nodes(fleet: Fleet, members: Iterable[int]) -> Iterator[_Named]:
                     yield _Named(number, group.label, node.value, node.span)
 
 
-@information("GP833", "Ganeti's documentation, gnt-cluster(8) init --mac-prefix", When.FLEET)(
-    summary="Clusters of a fleet use the same prefix for MAC addresses.",
-    rationale="A cluster ensures that its own addresses differ, but not that they differ from another cluster's."
-    " On a shared network two instances may get the same one. Clusters that share no network are fine.",
-    bad=files(*(member(town, 'mac_prefix: "aa:00:00"\n') for town in ("amsterdam", "berlin"))),
-    good=files(*(member(town, f'mac_prefix: "aa:00:0{n}"\n') for n, town in enumerate(("amsterdam", "berlin"), 1))),
-)
+@information("GP833", When.FLEET)
 def mac_prefix_shared(fleet: Fleet) -> Iterator[Hit]:
     for number, other, leaf, earlier in _same_prefixes(fleet):
         if leaf.value == _DEFAULT_PREFIX or leaf.span == earlier.span:
@@ -141,13 +105,7 @@ def mac_prefix_shared(fleet: Fleet) -> Iterator[Hit]:
             yield hit("cluster", message, leaf.span, _OWN_PREFIX, related, policy=number)
 
 
-@warning("GP836", "Ganeti's documentation, gnt-cluster(8) init --mac-prefix", When.FLEET)(
-    summary="Two clusters of a fleet write the same prefix of their own for MAC addresses.",
-    rationale="Who writes another prefix than Ganeti's default wants addresses of their own, and this one is there"
-    " twice: on a shared network two instances may get the same address.",
-    bad=files(*(member(town, 'mac_prefix: "aa:00:17"\n') for town in ("amsterdam", "berlin"))),
-    good=files(*(member(town, f'mac_prefix: "aa:00:0{n}"\n') for n, town in enumerate(("amsterdam", "berlin"), 1))),
-)
+@warning("GP836", When.FLEET)
 def mac_prefix_copied(fleet: Fleet) -> Iterator[Hit]:
     for number, other, leaf, earlier in _same_prefixes(fleet):
         if leaf.value != _DEFAULT_PREFIX and leaf.span != earlier.span:
@@ -170,17 +128,7 @@ def _same_prefixes(fleet: Fleet) -> Iterator[tuple[int, int, Leaf, Leaf]]:
                 yield number, other, leaf, earlier
 
 
-@information("GP834", when=When.FLEET)(
-    summary="Clusters with the same base have different values that the base does not set, or other tag rules.",
-    rationale="Values that only the clusters' own documents set drift apart unseen. Put the common value into the"
-    " base, and override it where a cluster must differ: gpolicy does not report an override of a base.",
-    bad=files(*(member(town, f"ipolicy: {{vcpu-ratio: {n}}}\n") for town, n in (("amsterdam", 4), ("berlin", 8)))),
-    good=files(
-        member("amsterdam"),
-        member("berlin", "ipolicy: {vcpu-ratio: 8}\n"),
-        base=BASE + "ipolicy: {vcpu-ratio: 4}\n",
-    ),
-)
+@information("GP834", when=When.FLEET)
 def fleet_drift(fleet: Fleet) -> Iterator[Hit]:
     for members in fleet.with_one_base:
         said: dict[Path, list[tuple[int, Leaf]]] = defaultdict(list)
@@ -226,12 +174,7 @@ def _tag_rules(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
             yield hit("cluster", message, span, hint, policy=number)
 
 
-@warning("GP835", when=When.FLEET)(
-    summary="Every cluster overrides a value of their common base.",
-    rationale="A reader of the base believes that the value holds, but it holds in none of the checked clusters.",
-    bad=files(*(member(town, "diskparams:\n  drbd: {c-max-rate: 200M}\n") for town in ("amsterdam", "berlin"))),
-    good=files(member("amsterdam"), member("berlin", "diskparams:\n  drbd: {c-max-rate: 200M}\n")),
-)
+@warning("GP835", when=When.FLEET)
 def base_holds_nowhere(fleet: Fleet) -> Iterator[Hit]:
     if not all(policy.is_whole for policy in fleet.policies):
         return  # it may hold in what could not be read

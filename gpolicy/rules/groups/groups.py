@@ -20,36 +20,20 @@ from gpolicy.policy.node_patterns import is_glob, matches
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.printable import count
 from gpolicy.resolve.desired import RENAME_CLASH
-from gpolicy.rules.shared import CLUSTER, GROUP, LARGE, SILVER, SMALL, show, unknown_group
+from gpolicy.rules.shared import unknown_group
 
-_SPECS: Final = "ipolicy:\n  minmax:\n"
-_OWN_SPECS: Final = f"{SILVER}{_SPECS}{SMALL}"
-_BASE: Final = "gpolicy: v1\nkind: NodeGroup\nname: common\ntemplate: true\nalloc_policy: preferred\n"
 _HINT: Final = "write `template: true` if it is no group of its own"
-_EXTENDING: Final = f'{GROUP}extends: common\nnodes: ["node*.example.org"]\n'
 _FAILURES: Final = "max_node_failures"
-_SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 
 
-@error("GP601", "Ganeti 3.0, configuration check")(
-    summary="The name of a group looks like a UUID.",
-    rationale="Ganeti looks a group up by its UUID first, then by its name. Its own check reports such a name.",
-    bad="gpolicy: v1\nkind: NodeGroup\nname: 0b2a5f52-7cf5-4a63-8c11-6c0f3d3f8a01\n",
-    good=GROUP,
-)
+@error("GP601")
 def uuid_shaped_name(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", group.name.lower()):
             yield hit(group, f"{group.name} looks like a UUID", group.span, "name the group with a word")
 
 
-@warning("GP616", "Ganeti 3.0, RAPI /2/groups/NAME", When.MORE_WITH_STATE)(
-    summary="The name of a group differs from another one only in case, `-` or `_`, or no request can carry it.",
-    rationale="Ganeti takes such a name for another group, and people confuse the two. RAPI addresses a group by"
-    " its name in a path: a slash ends it, and blanks at its ends get lost on command lines.",
-    **show(f"{GROUP}---\n…", bad=GROUP.replace("gold", "Gold"), good=SILVER),
-    explains=3,
-)
+@warning("GP616", When.MORE_WITH_STATE, explains=3)
 def group_name_unlikely(context: Context) -> Iterator[Hit]:
     first: dict[str, GroupPolicy] = {}
     for group in context.groups:
@@ -81,12 +65,7 @@ def _plain(name: str) -> str:
     return name.lower().replace("_", "-").strip()
 
 
-@error("GP608", "Ganeti 3.0, gnt-group rename", When.MORE_WITH_STATE, stays=NO_PLAN)(
-    summary="renamed_from names the group itself, another declared group, or what another group comes from; or"
-    " groups take one another's names in a circle.",
-    rationale="A rename takes one group from its old name to its new one, so the old name must be free afterwards.",
-    **show(f"{GROUP}renamed_from: silver\n…", bad=f"---\n{SILVER}", good=""),
-)
+@error("GP608", When.MORE_WITH_STATE, stays=NO_PLAN)
 def rename_impossible(context: Context) -> Iterator[Hit]:
     # said already
     clashes = {finding.span for finding in context.desired.findings if finding.code == RENAME_CLASH.code}
@@ -136,11 +115,7 @@ def _circle(group: GroupPolicy, renamed: dict[str, GroupPolicy]) -> list[GroupPo
     return []
 
 
-@error("GP609", "Ganeti 3.0, gnt-group remove")(
-    summary="A group is to be removed, but still declares nodes, parameters, tags or an old name.",
-    rationale="Only an empty group can be removed, so the rest of the document contradicts it.",
-    **show(f"{GROUP}removed: true\n…", bad="nodes: [node1.example.org]\n", good=""),
-)
+@error("GP609")
 def removed_with_content(context: Context) -> Iterator[Hit]:
     for group in context.policy.groups.values():
         leaf = next(iter(group.leaves.values()), None)
@@ -153,13 +128,7 @@ def removed_with_content(context: Context) -> Iterator[Hit]:
             yield hit(group, message, place, hint, related, missing=f"group {group.name}")
 
 
-@warning("GP610", "Ganeti 3.0, alloc_policy", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A group is unallocable, but no other declared group takes the cluster's sizes, or any instance.",
-    rationale="hail and hspace put nothing into an unallocable group, so you can create instances of that size"
-    " only by naming their nodes. A group with sizes of its own is often closed on purpose, such as for a repair.",
-    bad=f"{CLUSTER}{_SPECS}{LARGE}---\n{GROUP}alloc_policy: unallocable\n---\n{_OWN_SPECS}",
-    good=f"{CLUSTER}{_SPECS}{LARGE}---\n{GROUP}alloc_policy: last_resort\n---\n{_OWN_SPECS}",
-)
+@warning("GP610", When.MORE_WITH_STATE | When.WHOLE)
 def unallocable_without_home(context: Context) -> Iterator[Hit]:
     if context.members.has_undeclared_groups:
         return  # they may take anything
@@ -183,11 +152,7 @@ def unallocable_without_home(context: Context) -> Iterator[Hit]:
             yield hit(group, message, leaf.span, hint, missing=f"a home for {names}")
 
 
-@warning("GP614", when=When.WHOLE)(
-    summary="No document extends a document with `template: true`.",
-    rationale="A template is no object itself: its values reach the cluster only by a document that extends it.",
-    **show(f"{_BASE}---\n…", bad=GROUP, good=f"{GROUP}extends: common\n"),
-)
+@warning("GP614", when=When.WHOLE)
 def base_unused(context: Context) -> Iterator[Hit]:
     if not context.policy.objects:
         return  # a file of bases for other policies
@@ -202,11 +167,7 @@ def base_unused(context: Context) -> Iterator[Hit]:
             yield hit(subject, message, document.value_span(("template",)), hint)
 
 
-@warning("GP618", when=When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A group without nodes is extended by others, and is the only one without nodes, or in another file.",
-    rationale="Without `template: true` gpolicy creates a group of its name, or takes the file for a whole policy.",
-    **show(f"…---\n{_EXTENDING}", bad=_BASE.replace("template: true", "tags: []"), good=_BASE),
-)
+@warning("GP618", when=When.MORE_WITH_STATE | When.WHOLE)
 def base_taken_for_group(context: Context) -> Iterator[Hit]:
     paths = set(context.policy.paths)
     for group in context.groups:
@@ -240,13 +201,7 @@ def _extends(document: YamlDocument, base: YamlDocument) -> bool:
     return False
 
 
-@warning("GP615", "Resource model, max_node_failures", When.MORE_WITH_STATE)(
-    summary="The limits of a group let as many nodes fail as it has.",
-    rationale="Then no node is left to take over, so nothing fits under these limits: `gpolicy capacity` counts 0, and"
-    " `gpolicy place` refuses every instance that is not mirrored. The limits of the cluster hold for each group that"
-    " has none. gpolicy looks at groups that name their nodes; the number of a pattern is unknown without `--state`.",
-    **show(f'{GROUP}nodes: ["node[…].example.org"]\nlimits: {{max_node_failures: 2}}\n', bad="1-2", good="1-3"),
-)
+@warning("GP615", When.MORE_WITH_STATE)
 def limits_never_hold(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         own, nodes = group.limits.get(_FAILURES), _node_count(context, group)
@@ -259,12 +214,7 @@ def limits_never_hold(context: Context) -> Iterator[Hit]:
             yield hit(group, f"max_node_failures is {failures.value}, and {has}: none is left", failures.span, hint)
 
 
-@warning("GP617", "Ganeti 3.0, creation of instances", When.MORE_WITH_STATE)(
-    summary="A group is to have DRBD disks, but has only one node.",
-    rationale="A DRBD disk needs a second node of the same group: no instance with such disks can be created.",
-    bad=f"{GROUP}nodes: [node1.example.org]\nipolicy: {{disk-templates: [drbd]}}\n",
-    good=f"{GROUP}nodes: [node1.example.org, node2.example.org]\nipolicy: {{disk-templates: [drbd]}}\n",
-)
+@warning("GP617", When.MORE_WITH_STATE)
 def mirrors_without_partner(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         own, enabled = context.own(group, DISK_TEMPLATES), of_cluster(context, ENABLED_TEMPLATES)
@@ -285,11 +235,7 @@ def _node_count(context: Context, group: GroupPolicy) -> int | None:
     return None if names is None else len(names)
 
 
-@warning("GP604")(
-    summary="A node set has neither nodes nor groups, or sets nothing.",
-    rationale="It matches no node, so its values are set nowhere; or it has no values and no tags to set.",
-    **show(_SET.replace("ndparams", "…ndparams"), bad="", good="nodes: [node1.example.org]\n"),
-)
+@warning("GP604")
 def node_set_empty(context: Context) -> Iterator[Hit]:
     for nodes in context.policy.node_sets:
         if not nodes.nodes and not nodes.groups:
@@ -299,12 +245,7 @@ def node_set_empty(context: Context) -> Iterator[Hit]:
             yield hit(nodes, message, nodes.span, "add what its nodes are to have, or remove it")
 
 
-@warning("GP620")(
-    summary="A node set takes in every node of a group and sets another value: no node has the group's.",
-    rationale="A value of nodes comes before that of their group, which then holds for no node but those that are"
-    " added later. Most likely the pattern of the set is too wide.",
-    **show(f"{GROUP}nodes: [n1, n2]\nndparams: {{cpu_speed: 1}}\n---\n{_SET}nodes: […]\n", bad='"n*"', good="n2"),
-)
+@warning("GP620")
 def node_set_hides_group(context: Context) -> Iterator[Hit]:
     for nodes in context.policy.node_sets:
         leaves = [leaf for leaf in context.leaves(nodes).values() if context.declares(leaf.path)]
@@ -326,26 +267,14 @@ def _takes_in(nodes: NodeSetPolicy, group: GroupPolicy) -> bool:
     return len(names) > 1 and all(any(matches(entry.value, name) for entry in nodes.nodes) for name in names)
 
 
-@error("GP605", when=When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A node set names a group that neither the policy nor the cluster has.",
-    rationale="Most likely the name is misspelt. Without the cluster's state gpolicy knows the policy's groups only.",
-    **show(_SET.replace("ndparams", "groups: […]\nndparams") + f"---\n{GROUP}", bad="glod", good="gold"),
-)
+@error("GP605", when=When.MORE_WITH_STATE | When.WHOLE)
 def node_set_unknown_group(context: Context) -> Iterator[Hit]:
     for nodes in context.policy.node_sets:
         for group in nodes.groups:
             yield from unknown_group(context, nodes, group)
 
 
-@error("GP607", when=When.NO_STATE, stays=AMBIGUOUS)(
-    summary="Two node sets set different values for one parameter of the same node, and neither wins.",
-    rationale="A name wins over a pattern, and a pattern over a group. But here both sets name the node, or both name"
-    " the group. (Patterns that match the same nodes are GP611. With a cluster at hand the same mistake is GP703.)",
-    bad="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
-    "gpolicy: v1\nkind: NodeSet\nname: slow\nnodes: [node1.example.org]\nndparams: {cpu_speed: 1}\n",
-    good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
-    "gpolicy: v1\nkind: NodeSet\nname: ssh\nnodes: [node1.example.org]\nndparams: {ssh_port: 22}\n",
-)
+@error("GP607", when=When.NO_STATE, stays=AMBIGUOUS)
 def node_set_conflict(context: Context) -> Iterator[Hit]:
     first: dict[tuple[str, str, Path], tuple[NodeSetPolicy, Leaf]] = {}
     reported: set[tuple[str, str, Path]] = set()

@@ -19,10 +19,9 @@ from gpolicy.policy.model import Declared, GroupPolicy
 from gpolicy.policy.node_patterns import WILDCARD, is_glob, matches, unlikely, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
-from gpolicy.rules.shared import ALL_THAT_COME, GROUP, SILVER, nodes_like, repeated, show, unknown_in_sets
+from gpolicy.rules.shared import ALL_THAT_COME, nodes_like, repeated, unknown_in_sets
 
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
-_SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 MOST_LOOKED_AT: Final = 1_000_000
 MOST_COMPARED: Final = 50_000
 """Pairs of patterns that are looked at, and that are compared: each with each of some 300 groups."""
@@ -39,12 +38,7 @@ def _lists(context: Context) -> list[tuple[Declared, Sequence[Located[str]]]]:
     return [*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)]
 
 
-@error("GP602", "Ganeti's data model", When.NO_STATE, stays=AMBIGUOUS)(
-    summary="Two groups name the same node.",
-    rationale="A node is in exactly one group, and the policy does not say in which. With a cluster it is GP702.",
-    **show(f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [….example.org]\n", bad="node1", good="node2"),
-    explains=0,
-)
+@error("GP602", When.NO_STATE, stays=AMBIGUOUS, explains=0)
 def node_named_twice(context: Context) -> Iterator[Hit]:
     named = [(group, node) for group in context.groups for node in group.nodes or () if not is_glob(node.value)]
     for (group, node), (other, place) in repeated(named, lambda item: item[1].value):
@@ -53,13 +47,7 @@ def node_named_twice(context: Context) -> Iterator[Hit]:
             yield hit(group, message, node.span, "leave it in one of the two", see(place.span, f"in {other.name} here"))
 
 
-@warning("GP606", when=When.STATE)(
-    summary="A pattern matches no node of the cluster, or lists one that it lacks.",
-    rationale="Nodes are added with gnt-node, not by a policy: what the policy says about a missing node has no"
-    " effect until the node exists. (A name that matches none is GP701, an error.) node[1-4] lists four nodes;"
-    " node[1-9] and node[0-9] are about all that come.",
-    **show(f'{GROUP}nodes: ["…"]\n', bad="rack9-*", good="node*"),
-)
+@warning("GP606", when=When.STATE)
 def pattern_without_node(context: Context) -> Iterator[Hit]:
     known = context.observed.nodes
     for declared, entries in _lists(context):
@@ -74,13 +62,7 @@ def pattern_without_node(context: Context) -> Iterator[Hit]:
                     yield hit(declared, message, entry.span, "narrow the pattern, or add the nodes first")
 
 
-@warning("GP619", when=When.STATE | When.WHOLE)(
-    summary="A group's pattern or list leaves out a node of the group whose name differs only in a number.",
-    rationale="What the policy does not name stays where it is: the node stays in the group, but plans, drift and"
-    " tests do not look at it. Most likely a range ends too early, as node[1-7] where there is a node8, or a name"
-    " got lost. (A list that names fewer of the group's nodes than it leaves out is no list of all.)",
-    **show(f'{GROUP}nodes: ["node[…].example.org"]\n', bad="2-9", good="1-9"),
-)
+@warning("GP619", when=When.STATE | When.WHOLE)
 def pattern_stops_short(context: Context) -> Iterator[Hit]:
     claimed = {entry.value for group in context.groups for entry in group.nodes or ()}
     globs = [entry for entry in claimed if is_glob(entry)]
@@ -114,13 +96,7 @@ def _just_missed(
     return near
 
 
-@warning("GP611", "Ganeti's data model", When.NO_STATE)(
-    summary="Patterns of two groups, or of two node sets with different values, match the same nodes.",
-    rationale="A node is in exactly one group, and has one value. A name wins over a pattern, but nothing decides"
-    " between two patterns: if the cluster has such a node, the policy cannot be applied (GP702, GP703).",
-    bad=f'{GROUP}nodes: ["node*"]\n---\n{SILVER}nodes: ["node[1-4].example.org"]\n',
-    good=f'{GROUP}nodes: ["node*"]\n---\n{SILVER}nodes: [node1.example.org]\n',
-)
+@warning("GP611", When.NO_STATE)
 def patterns_overlap(context: Context) -> Iterator[Hit]:
     entries = [(group, entry) for group in context.groups for entry in group.nodes or ()]
     yield from _overlaps(entries, None)
@@ -209,16 +185,7 @@ def _could_meet(patterns: list[str], groups: list[str]) -> tuple[list[tuple[int,
     return sorted(pairs), True
 
 
-@warning("GP612", "Python's fnmatch; Ganeti 3.0, names of hosts")(
-    summary="A name or pattern of nodes matches no node, or not those that its writer means.",
-    rationale="In patterns, * stands for any letters, ? for one letter and [1-4] for one of a set, never for"
-    " numbers of two digits: [1-12] is 1 or 2. Braces, a bracket that is not closed and a range such as 4-1 are"
-    " taken literally, or match nothing. Ganeti stores names in lower case, without a dot at the end. A name beside"
-    " a pattern that matches it says nothing new: one of the two is not what is meant.",
-    **show(f'{GROUP}nodes: ["node….example.org"]\n', bad="{1..4}", good="[1-4]"),
-    fix="Reverses an empty range: 4-1 becomes 1-4.",
-    explains=2,
-)
+@warning("GP612", explains=2)
 def pattern_unlikely(context: Context) -> Iterator[Hit]:
     left = MOST_LOOKED_AT
     for declared, entries in _lists(context):
@@ -245,11 +212,7 @@ def pattern_unlikely(context: Context) -> Iterator[Hit]:
                 yield hit(declared, f"{entry.value}: {reason}", entry.span, hint, fix=fix)
 
 
-@warning("GP621", when=When.NO_STATE)(
-    summary="The domain or first letters of nodes are almost those of the cluster, group or other nodes, or missing.",
-    rationale="No other node is called so: most likely it is mistyped. With `--state` GP701 and GP606 say so.",
-    **show(f"{GROUP}nodes: [a.example.org, b.example.org, …]\n", bad="c.exmaple.org", good="c.example.org"),
-)
+@warning("GP621", when=When.NO_STATE)
 def node_domain_mistyped(context: Context) -> Iterator[Hit]:
     entries = [(declared, entry) for declared, listed in _lists(context) for entry in listed]
     names = [entry.value for _, entry in entries]
@@ -331,12 +294,7 @@ def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str,
     return result
 
 
-@warning("GP613", when=When.NO_STATE | When.WHOLE)(
-    summary="A node set names nodes that are in no group of the policy, though every group names its nodes.",
-    rationale="Each node is in a group. Most likely the name or pattern is misspelt, so the set matches no node,"
-    " and the intended node does not get its values. app0[5-8] lists four nodes; app0[1-9] is about all that come.",
-    **show(f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [….example.org]\n', bad="nod1", good="node1"),
-)
+@warning("GP613", when=When.NO_STATE | When.WHOLE)
 def node_in_no_group(context: Context) -> Iterator[Hit]:
     in_sets = {entry.value for nodes in context.policy.node_sets for entry in nodes.nodes}
     only_here = {

@@ -17,43 +17,24 @@ from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.kinds import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy, Waiver, promised_nodes
 from gpolicy.printable import count, named
-from gpolicy.rules.shared import GROUP, bounds, repeated, show, unknown_group, unknown_spec
+from gpolicy.rules.shared import repeated, unknown_group, unknown_spec
 from gpolicy.rules.tags.domains import has_mirrors
 
-_GROUP: Final = (
-    f"{GROUP}nodes: [n1, n2]\nhardware: {{memory: 256G, cpus: 32}}\nipolicy:\n"
-    "  vcpu-ratio: 4\n  minmax:\n    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T")
-)
 _SOON: Final = 10  # years
-_WAIVED: Final = f"{GROUP}ndparams: {{ssh_port: 2222}}\n---\ngpolicy: v1\nkind: Waiver\nwaivers:\n"
 _ANY_NODE: Final = "node/*"
-
-
-def _guards(*guards: str) -> str:
-    return _GROUP + "---\ngpolicy: v1\nkind: Guards\nguards:\n" + "".join(f"  - {{{guard}}}\n" for guard in guards)
 
 
 def _label(guard: Guard) -> str:
     return f"guard/{guard.name.value}"
 
 
-@error("GP801", when=When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A guard names a group that neither the policy nor the cluster has.",
-    rationale="Most likely the name is misspelt. A guard that cannot be measured fails and stops every plan."
-    " Without the cluster's state gpolicy knows only the groups of the policy.",
-    **show(_guards("name: survive, group: …, node_failures: 1"), bad="glod", good="gold"),
-)
+@error("GP801", when=When.MORE_WITH_STATE | When.WHOLE)
 def guard_unknown_group(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
         yield from unknown_group(context, _label(guard), guard.group, f"guard {guard.name.value}: ")
 
 
-@error("GP802", when=When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A guard names a size that its group does not have.",
-    rationale="The policy names its sizes: by `name` in `minmax`, or by their place in the list from 1. A"
-    " guard that cannot be measured fails and stops every plan.",
-    **show(_guards("name: room, group: gold, spec: …, at_least: 4"), bad="lagre", good="large"),
-)
+@error("GP802", when=When.MORE_WITH_STATE | When.WHOLE)
 def guard_unknown_spec(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
         group, who = guard.group.value if guard.group else None, f"guard {guard.name.value}: "
@@ -61,11 +42,7 @@ def guard_unknown_spec(context: Context) -> Iterator[Hit]:
             yield from unknown_spec(context, _label(guard), group, guard.spec, who)
 
 
-@error("GP803")(
-    summary="Two guards have the same name.",
-    rationale="`--allow` overrides one guard by its name: one name would override both.",
-    **show(_guards("name: room, spec: large, at_least: 4", "name: …, node_failures: 1"), bad="room", good="survive"),
-)
+@error("GP803")
 def guard_named_twice(context: Context) -> Iterator[Hit]:
     for guard, earlier in repeated(context.policy.guards, lambda guard: guard.name.value):
         related = see(earlier.name.span, "the first is here")
@@ -73,11 +50,7 @@ def guard_named_twice(context: Context) -> Iterator[Hit]:
         yield hit(_label(guard), message, guard.name.span, "give it another name", related, missing=missing)
 
 
-@error("GP804")(
-    summary="A guard has the name of one of gpolicy's own guards.",
-    rationale="`--allow NAME` would override both, or be refused because the built-in guard cannot be overridden.",
-    **show(_guards("name: …, newly_violating: 0"), bad="disks-stay", good="nobody-violates"),
-)
+@error("GP804")
 def guard_name_taken(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
         if guard.name.value in BUILT_IN:
@@ -88,13 +61,7 @@ def guard_name_taken(context: Context) -> Iterator[Hit]:
 _PROMISED: Final = When.WHOLE | When.MORE_WITH_STATE
 
 
-@warning("GP805", "gpolicy; Resource model, Instance policies (vcpu-ratio, max_node_failures)", _PROMISED)(
-    summary="A guard requires more than its group's promised hardware can give, or lets no plan pass.",
-    rationale="The guard fails even if every node is empty, and stops every plan. gpolicy counts with the group's"
-    " `hardware` and the nodes that it names; with a pattern (* or ?) it takes them for 500. A guard that lets no"
-    " change pass stops every plan as well.",
-    **show(_guards("name: room, group: gold, spec: large, at_least: …"), bad="40", good="4"),
-)
+@warning("GP805", _PROMISED)
 def guard_never_passes(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
         if guard.measure is Measure.MAX_CHANGES and guard.limit == 0:
@@ -127,15 +94,7 @@ def _impossible(context: Context, guard: Guard) -> str:
     return next(filter(None, (_unreachable(context, group, guard) for group in _asked(context, guard))), "")
 
 
-_MIRRORED: Final = _guards("name: survive, group: gold, node_failures: …").replace("[n1, n2]", "[n1, n2, n3]")
-
-
-@information("GP808", "Resource model, max_node_failures; DRBD", When.MORE_WITH_STATE)(
-    summary="A guard asks a group with DRBD disks to survive the loss of two nodes or more.",
-    rationale="A DRBD disk has two copies. The guard makes sure that there is room for what is left: an instance"
-    " whose two nodes are lost does not count, though its data is gone. Failure domains keep the copies apart.",
-    **show(_MIRRORED.replace("ipolicy:\n", "ipolicy:\n  disk-templates: [drbd]\n"), bad="2", good="1"),
-)
+@information("GP808", When.MORE_WITH_STATE)
 def guard_beyond_mirrors(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
         if guard.measure is not Measure.NODE_FAILURES or not 1 < guard.limit <= MOST_NODE_FAILURES:
@@ -185,10 +144,8 @@ def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[st
         yield "physical volumes", volumes // largest["spindle-use"]
 
 
-@warning("GP806")(
-    summary="A guard lets every plan pass.",
-    rationale="0 instances always fit, no loss is above 100%, no plan changes a million values: it protects nothing.",
-    **show(_guards("name: no-shrink, capacity_loss: …"), bad='{at_most: "100%"}', good='{at_most: "10%"}'),
+@warning(
+    "GP806",
     parameters=(
         RuleParameter(
             "most",
@@ -228,12 +185,7 @@ def _most_of_each(context: Context, guard: Guard) -> Iterator[tuple[int, str]]:
                 yield from [(most, f"{pair.title} fit in group {group.name}")] if most else []
 
 
-@warning("GP807")(
-    summary="A guard never decides: another one measures the same with a limit that is at least as strict.",
-    rationale="The other guard stops all that this one would. Most likely a limit or the measure is wrong.",
-    bad=_guards("name: few, max_changes: 10", "name: fewer, max_changes: 5"),
-    good=_guards("name: few, max_changes: 10"),
-)
+@warning("GP807")
 def guard_covered(context: Context) -> Iterator[Hit]:
     strictest: dict[tuple[object, ...], Guard] = {}
     for guard in context.policy.guards:
@@ -263,16 +215,7 @@ def _is_as_strict(guard: Guard, other: Guard) -> bool:
     return guard.limit <= other.limit
 
 
-def _drift(where: str, until: str = "2031-12-31") -> str:
-    return f'{_WAIVED}  - {{rule: drift, where: "{where}", reason: being tried, until: "{until}"}}\n'
-
-
-@warning("GP822")(
-    summary="A waiver has no real end: its day is in another century, or in a year with two digits exchanged.",
-    rationale="A waiver is for a time, so that somebody looks at it again. What is accepted for good belongs in"
-    " gpolicy.toml, or in a comment beside the value.",
-    **show(_drift("group/gold", "…"), bad="2999-12-31", good="2031-12-31"),
-)
+@warning("GP822")
 def waiver_endless(context: Context) -> Iterator[Hit]:
     now = context.today.year
     for waiver in context.policy.waivers:
@@ -287,12 +230,7 @@ def waiver_endless(context: Context) -> Iterator[Hit]:
             yield hit("", message, waiver.span, hint)
 
 
-@warning("GP823", "gpolicy drift", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A waiver of drift names what the policy does not declare, or what another one names.",
-    rationale="Only what the policy declares can drift. `where` is cluster, group/NAME, node/NAME or a file, or one"
-    " value as OBJECT:PATH (group/gold:ipolicy.vcpu-ratio).",
-    **show(_drift("…"), bad="group/gold:ndparams.ssh_prot", good="group/gold:ndparams.ssh_port"),
-)
+@warning("GP823", When.MORE_WITH_STATE | When.WHOLE)
 def drift_waiver_idle(context: Context) -> Iterator[Hit]:
     first: dict[str, Waiver] = {}
     for waiver in context.policy.waivers:

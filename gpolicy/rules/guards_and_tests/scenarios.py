@@ -14,25 +14,10 @@ from gpolicy.policy.node_patterns import unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, listed
-from gpolicy.rules.shared import GROUP, bounds, nodes_like, repeated, show, unknown_group, unknown_spec
+from gpolicy.rules.shared import nodes_like, repeated, unknown_group, unknown_spec
 
-_GROUP: Final = (
-    f"{GROUP}nodes: [n1, n2]\n"
-    "hardware: {memory: 256G, cpus: 32, pv_count: 4, pv_size: 1T}\nipolicy:\n  disk-templates: [plain]\n"
-    "  minmax:\n    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T")
-)
-_CHECK: Final = "check_instance: {group: gold, memory-size: 2G, cpu-count: 2, disks: [10G]}"
 _BY_SPEC: Final = (("specs",), ("tiered",), ("binding",), ("lost_allocations",))
 _taken: Final = ("group", "node", "nodes", "lost_allocations", "disk_left")
-
-
-def _test(action: str, expect: str, on: str = "", name: str = "a test") -> str:
-    stage = f'    "on": {on}\n' if on else ""
-    return f"  - name: {name}\n{stage}    {action}\n    expect: {{{expect}}}\n"
-
-
-def _tests(*tests: str, group: str = _GROUP) -> str:
-    return f"{group}---\ngpolicy: v1\nkind: Test\ntests:\n" + "".join(tests)
 
 
 def _label(scenario: Scenario) -> str:
@@ -56,22 +41,14 @@ def _groups(scenario: Scenario) -> Iterator[Located[str]]:
             yield Located(expectation.wanted, expectation.span)
 
 
-@error("GP811", when=When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A test names a group that the policy does not have.",
-    rationale="The test could not run, or expects the impossible. On a snapshot it may name the groups of that.",
-    **show(_tests(_test(_CHECK.replace("gold", "…"), "refused: true")), bad="glod", good="gold"),
-)
+@error("GP811", when=When.MORE_WITH_STATE | When.WHOLE)
 def test_unknown_group(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
         for group in _groups(scenario) if scenario.stage.snapshot is None else ():
             yield from unknown_group(context, _label(scenario), group)
 
 
-@error("GP812", when=When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A test names a size that its group does not have.",
-    rationale="The policy names its sizes: by `name` in `minmax`, or by their place in the list from 1.",
-    **show(_tests(_test("check_instance: {group: gold, spec: …}", "refused: false")), bad="lagre", good="large"),
-)
+@error("GP812", when=When.MORE_WITH_STATE | When.WHOLE)
 def test_unknown_spec(context: Context) -> Iterator[Hit]:
     only = context.groups[0].name if len(context.groups) == 1 else None
     for scenario in context.policy.scenarios:
@@ -105,12 +82,7 @@ def _specs(scenario: Scenario) -> Iterator[tuple[str | None, Located[str]]]:
             yield asked, Located(path[-1], expectation.span)
 
 
-@error("GP813")(
-    summary="Two tests have the same name.",
-    rationale="A report by name (`-k NAME`, JUnit) could not tell which of the two failed.",
-    bad=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true")),
-    good=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true", name="other")),
-)
+@error("GP813")
 def test_named_twice(context: Context) -> Iterator[Hit]:
     for scenario, earlier in repeated(context.policy.scenarios, lambda scenario: scenario.name.value):
         related = see(earlier.span, "the first is here")
@@ -118,12 +90,7 @@ def test_named_twice(context: Context) -> Iterator[Hit]:
         yield hit(_label(scenario), message, scenario.span, "give it another name", related, missing=missing)
 
 
-@error("GP814", when=When.WHOLE)(
-    summary="A test names a node that its cluster does not have.",
-    rationale="The test itself names simulated nodes; on promised hardware the nodes are those that the groups name.",
-    bad=_tests(_test("place: {spec: large}", "node: full", on="{simulate: {nodes: {empty: 1}}}")),
-    good=_tests(_test("place: {spec: large}", "node: empty-2", on="{simulate: {nodes: {empty: 2}}}")),
-)
+@error("GP814", when=When.WHOLE)
 def test_unknown_node(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
         nodes = _nodes(context, scenario)
@@ -170,15 +137,7 @@ def _named_nodes(scenario: Scenario) -> Iterator[Located[str]]:
                     yield Located(name, expectation.span)
 
 
-@warning("GP815", when=When.WHOLE)(
-    summary="A test names no cluster, but the groups do not promise enough hardware to run it on.",
-    rationale="Without `on` a test runs on the promised hardware: a group needs `hardware` with memory, cpus,"
-    " pv_count and pv_size, and names of nodes without * or ?. Otherwise the test needs `gpolicy test --state`.",
-    bad=_tests(
-        _test("capacity: {}", "standard: {at_least: 1}"), group=_GROUP.replace("[n1, n2]", "['node*.example.org']")
-    ),
-    good=_tests(_test("capacity: {}", "specs: {large: {at_least: 1}}")),
-)
+@warning("GP815", when=When.WHOLE)
 def test_without_hardware(context: Context) -> Iterator[Hit]:
     groups = {group.name: group for group in context.groups}
     for scenario in context.policy.scenarios:
@@ -208,12 +167,7 @@ def _missing(group: GroupPolicy) -> list[str]:
     return [f"hardware.{name}" for name, figure in figures.items() if not figure]
 
 
-@warning("GP824", when=When.WHOLE)(
-    summary="A test of redundancy loses all nodes of a group.",
-    rationale="No node is left to take over, so the answer is the same whatever the policy says. gpolicy counts the"
-    " nodes that the group names; with a wildcard (* or ?) their number is unknown.",
-    **show(_tests(_test("redundancy: {group: gold, failures: …}", "survives: true")), bad="2", good="1"),
-)
+@warning("GP824", when=When.WHOLE)
 def test_loses_all(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
         asked = scenario.redundancy
@@ -227,12 +181,7 @@ def test_loses_all(context: Context) -> Iterator[Hit]:
                 yield hit(_label(scenario), message, scenario.span, f"is 1 meant? At most {len(nodes) - 1} can fail")
 
 
-@error("GP816")(
-    summary="The expectations of a test contradict one another.",
-    rationale="A refused instance has no node, an accepted one no reason to be refused. The test always fails.",
-    bad=_tests(_test("place: {spec: large}", "refused: true, node: empty", on="{simulate: {nodes: {empty: 1}}}")),
-    good=_tests(_test("place: {spec: large}", "refused: true, because: memory", on="{simulate: {nodes: {full: 1}}}")),
-)
+@error("GP816")
 def test_contradiction(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
         found = {item.path[0]: item for item in scenario.expectations}

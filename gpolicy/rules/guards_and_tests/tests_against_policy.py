@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import islice
-from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.checking.in_force import of_cluster
@@ -15,45 +14,7 @@ from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.node_patterns import is_glob, matches, written_out
 from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
 from gpolicy.printable import some
-from gpolicy.rules.shared import GROUP, bounds, repeated, show, sizes_of
-
-_GROUP: Final = (
-    f"{GROUP}nodes: [n1, n2]\nipolicy: {{disk-templates: [plain]}}\n"
-    "hardware: {memory: 64G, cpus: 16, pv_count: 4, pv_size: 1T}\n"
-)
-_HARDWARE: Final = "memory: 64G, cpus: 8, disk: 1T"
-_GROUPS: Final = (
-    f'{GROUP}nodes: ["node[1-4].example.org"]\n---\ngpolicy: v1\nkind: NodeGroup\nname: silver\n---\n'
-    "gpolicy: v1\nkind: Test\ntests:\n  - name: a test\n"
-)
-_ASKED: Final = "    redundancy: {group: gold}\n    expect: {survives: true}\n"
-_SIMULATED: Final = (
-    f'{_GROUPS}    "on": {{simulate: {{group: gold, {_HARDWARE}, nodes: [{{name: node1.example.org}},'
-    f" {{name: …}}]}}}}\n{_ASKED}"
-)
-_ON: Final = (
-    f'{_GROUPS}    "on": {{simulate: [{{group: gold, nodes: 2, {_HARDWARE}}}, {{group: silver, nodes: 2, {_HARDWARE},'
-    " instances: [{name: web, nodes: […], memory-size: 1G, cpu-count: 1, disks: [1G], disk-template: plain}]}]}\n"
-    f"{_ASKED}"
-)
-_WITH_SIZES: Final = (
-    f"{GROUP}ipolicy:\n  disk-templates: [plain]\n  minmax:\n"
-    "    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T") + "---\ngpolicy: v1\nkind: Test\ntests:\n"
-)
-_ASKING_FOR: Final = (
-    f"{_WITH_SIZES}  - {{name: a test, check_instance: {{group: gold, memory-size: …, cpu-count: 4, disks: [200G],"
-    " disk-template: plain}, expect: {refused: false}}\n"
-)
-_CAPACITY: Final = (
-    f'{_WITH_SIZES}  - {{name: a test, "on": {{simulate: {{group: gold, nodes: 2, memory: 256G, cpus: 32, disk: 4T}}}},'
-    " capacity: {}, expect: {specs: {large: …}}}\n"
-)
-
-
-def _test(disks: str, more: str = "") -> str:
-    place = f"{{memory-size: 2G, cpu-count: 2, disks: [{disks}]{more}}}"
-    test = f"  - name: a small one fits\n    place: {place}\n    expect: {{refused: false}}\n"
-    return f"---\ngpolicy: v1\nkind: Test\ntests:\n{test}"
+from gpolicy.rules.shared import repeated, sizes_of
 
 
 def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
@@ -67,12 +28,7 @@ def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
     return asked[0] if len(named or asked) == 1 and asked else None
 
 
-@warning("GP817", when=When.MORE_WITH_STATE)(
-    summary="A test uses a disk template that is not enabled or allowed, or diskless with disks, but wants no refusal.",
-    rationale="Ganeti refuses the instance because of its template, whatever else the test is about.",
-    **show(_GROUP + _test("10G", ", disk-template: …"), bad="drbd", good="plain"),
-    unless_declared=(ENABLED_TEMPLATES,),
-)
+@warning("GP817", when=When.MORE_WITH_STATE, unless_declared=(ENABLED_TEMPLATES,))
 def test_template(context: Context) -> Iterator[Hit]:
     enabled = of_cluster(context, ENABLED_TEMPLATES)
     for scenario in context.policy.scenarios:
@@ -98,12 +54,7 @@ def test_template(context: Context) -> Iterator[Hit]:
             yield hit(f"test/{scenario.name.value}", message, template.span, hint, missing=missing)
 
 
-@warning("GP818", "Partitioned Ganeti, Spindles as a resource; Ganeti 3.0", When.WHOLE)(
-    summary="A test gives the spindles of a disk, but its group has no exclusive storage.",
-    rationale="Ganeti refuses spindles of a disk without exclusive storage. Likely the test names the wrong group.",
-    bad=_GROUP + _test("{size: 10G, spindles: 1}", ", disk-template: plain"),
-    good=_GROUP + "ndparams: {exclusive_storage: true}\n" + _test("{size: 10G, spindles: 1}"),
-)
+@warning("GP818", When.WHOLE)
 def test_spindles(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
         group = asked_of(context, scenario)
@@ -119,11 +70,7 @@ def test_spindles(context: Context) -> Iterator[Hit]:
             yield hit(f"test/{scenario.name.value}", message, sizes.span, hint, related)
 
 
-@warning("GP825", when=When.WHOLE)(
-    summary="The name of a simulated node is almost that of a node of the policy, and others of the test are such.",
-    rationale="A simulated node has the tags and values of node sets by its name. Under another name it has none.",
-    **show(_SIMULATED, bad="node2.example.com", good="node2.example.org"),
-)
+@warning("GP825", when=When.WHOLE)
 def test_node_misspelt(context: Context) -> Iterator[Hit]:
     lists = [*(group.nodes or () for group in context.groups), *(nodes.nodes for nodes in context.policy.node_sets)]
     entries = list(dict.fromkeys(entry.value for entries in lists for entry in entries))
@@ -158,12 +105,7 @@ def _meant(name: str, known: Sequence[str], entries: Sequence[str]) -> str | Non
     return name_meant(name, names) if found is None and len(names) <= MOST_KNOWN else found
 
 
-@warning("GP826")(
-    summary="A test lists an instance in one simulated group, and puts it on a node of another.",
-    rationale="An instance is in the group of its node. The numbers of counted nodes go on from group to group:"
-    " with `nodes: 2` in two groups, the second has node-3 and node-4.",
-    **show(_ON, bad="node-1", good="node-3"),
-)
+@warning("GP826")
 def test_instance_elsewhere(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
         parts = scenario.stage.simulated
@@ -183,13 +125,9 @@ def _name(part: SimulatedGroup) -> str:
     return f"group {part.group.value}" if part.group else "the group"
 
 
-@warning("GP819", "gpolicy test; Partitioned Ganeti, Constrained instance sizes", When.WHOLE | When.LAST)(
-    summary="A test fails: what it expects is not so, or it cannot run.",
-    rationale="gpolicy runs small tests while it checks, since they need nothing but the policy. Either the test is"
-    " wrong, or the policy no longer allows what somebody relies on. Tests on snapshots, on many nodes or of many"
-    " instances are left to `gpolicy test`. No test runs while a number or a name of the policy is an error, or"
-    " makes no sense: the tests would fail for that reason.",
-    **show(_ASKING_FOR, bad="640G", good="64G"),
+@warning(
+    "GP819",
+    When.WHOLE | When.LAST,
     follows=True,
     silent_after=tuple(f"GP{family}" for family in "123456"),
     better=((Same.LABEL, ("GP811", "GP812", "GP814", "GP815", "GP816", "GP817", "GP818")),),
@@ -206,12 +144,7 @@ def test_never_passes(context: Context) -> Iterator[Hit]:
             yield hit(f"test/{outcome.name}", message, wrong.span, hint)
 
 
-@warning("GP820", "gpolicy test", When.WHOLE)(
-    summary="A test expects what holds whatever the policy says, changes its cluster without effect, or is a copy.",
-    rationale="Numbers are never below 0, and no cluster holds 100,000 instances: what expects it shows nothing. An"
-    " edit that leaves the cluster as it was most likely means another node or instance. A copy tests nothing more.",
-    **show(_CAPACITY, bad="{at_least: 0}", good="{at_least: 1}"),
-)
+@warning("GP820", When.WHOLE)
 def test_never_fails(context: Context) -> Iterator[Hit]:
     for scenario in context.policy.scenarios:
         for expectation in scenario.expectations:

@@ -30,11 +30,9 @@ from gpolicy.rules.house_rules.named_values import (
     tags_of,
     unknown_values,
 )
-from gpolicy.rules.shared import GROUP, repeated, show
+from gpolicy.rules.shared import repeated
 from gpolicy.show.effective_policy import EffectiveObject, effective_view
 
-RATIO: Final = "properties: {ipolicy.vcpu-ratio: {maximum: 1}}"
-GOLD: Final = f"{GROUP}ipolicy: {{vcpu-ratio: 1}}\n"
 _BOUNDS: Final = {
     "const": "",
     "minimum": "at least ",
@@ -64,23 +62,7 @@ Judged = tuple[HouseRule, dict[int, tuple[Declared, EffectiveObject]], Judgement
 """A house rule, the objects that it looks at, by number, and what is found; None if no time was left for it."""
 
 
-def rule(schema: str, *, name: str = "dedicated-cpus", about: str = "kind: NodeGroup") -> str:
-    """Return a Rule document in YAML, behind another document."""
-    return (
-        f"---\ngpolicy: v1\nkind: Rule\nname: {name}\nfor: {{{about}}}\nschema: {{{schema}}}\n"
-        "message: gold is sold with dedicated CPUs\n"
-    )
-
-
-GOOD: Final = GOLD + rule(RATIO)
-
-
-@error(HOUSE_CODE, when=When.WHOLE)(
-    summary="An object breaks a house rule: a Rule document of the policy, or of a file that it extends.",
-    rationale="The team that owns the policy demands it; the rule's message says why. A finding has its severity, and"
-    " its name house/NAME, by which waivers, comments and settings accept it. `house-rule` names all of them.",
-    **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n{rule(RATIO)}", bad="4", good="1"),
-)
+@error(HOUSE_CODE, when=When.WHOLE)
 def house_rule(context: Context) -> Iterator[Hit]:
     for demand, looked_at, judgement in context.once(_judged_rules):
         info = replace(house_rule.info, name=demand.word, severity=demand.severity)
@@ -204,12 +186,7 @@ def _label(house_rule: HouseRule) -> str:
     return f"rule/{house_rule.name.value}"
 
 
-@error("GP951", "JSON Schema draft 7; gpolicy")(
-    summary="The schema of a house rule cannot be used.",
-    rationale="It refers to a definition that is missing, has a pattern that is no regular expression, or takes too"
-    " much time, memory or depth: some patterns may take years. Nothing is checked by this rule.",
-    **show(GOLD + rule('properties: {name: {pattern: "…"}}'), bad="^gold(-[0-9]+$", good="^gold(-[0-9]+)?$"),
-)
+@error("GP951")
 def rule_schema(context: Context) -> Iterator[Hit]:
     for house_rule, _, judgement in context.once(_judged_rules):
         for pointer, what, hint in judgement[0] if judgement is not None else ():
@@ -220,13 +197,7 @@ def _hit(house_rule: HouseRule, what: str, span: Span, hint: str, related: tuple
     return hit(_label(house_rule), f"house rule {house_rule.name.value}: {what}", span, hint, related)
 
 
-@error("GP952")(
-    summary="The schema of a house rule names a value that no object of its kind has.",
-    rationale="What stands below `properties` for it never applies, and what is `required` is always missing. Most"
-    " likely the path is misspelt. Values have dotted paths in Ganeti's names, as `gpolicy show` has them.",
-    bad=GOLD + rule("properties: {vcpu-ratio: {maximum: 1}}"),
-    good=GOOD,
-)
+@error("GP952")
 def rule_unknown_value(context: Context) -> Iterator[Hit]:
     for house_rule in _sound_rules(context):
         known, kind = known_values(house_rule.kind.value), house_rule.kind.value
@@ -250,13 +221,7 @@ def _at(house_rule: HouseRule, pointer: Pointer) -> Span:
     return house_rule.document.key_span((SCHEMA, *pointer))
 
 
-@warning("GP955", "JSON Schema draft 7")(
-    summary="The schema of a house rule demands nothing, or a part of it accepts all values or an impossible one.",
-    rationale="`pattern` looks at texts only, `minimum` at numbers, `contains` at lists: a keyword accepts every"
-    " value of another kind, so it demands nothing. Neither does a bound beyond all numbers that make sense.",
-    bad=GOLD + rule('properties: {ipolicy.vcpu-ratio: {pattern: "^1$"}}'),
-    good=GOOD,
-)
+@warning("GP955")
 def rule_keyword_idle(context: Context) -> Iterator[Hit]:
     for house_rule in _sound_rules(context):
         if not house_rule.schema.keys() - {"description", "title", "definitions"}:
@@ -266,12 +231,7 @@ def rule_keyword_idle(context: Context) -> Iterator[Hit]:
             yield _hit(house_rule, what, _at(house_rule, pointer), hint)
 
 
-@warning("GP953", when=When.WHOLE)(
-    summary="A house rule looks at no object of its policy, or one almost has the name or the tag that it names.",
-    rationale="Most likely a name or a tag is misspelt. (A rule of a shared file may be about other policies.)",
-    bad=GOLD + rule(RATIO, about="kind: NodeGroup, names: [glod]"),
-    good=GOOD,
-)
+@warning("GP953", when=When.WHOLE)
 def rule_matches_nothing(context: Context) -> Iterator[Hit]:
     policy = context.policy
     for house_rule in policy.house_rules:
@@ -322,11 +282,7 @@ def _almost_tagged(policy: Policy, house_rule: HouseRule) -> Iterator[Hit]:
             yield hit(item, message, tag.span, f"Did you mean `{near}`?")
 
 
-@error("GP954", stays=AMBIGUOUS)(
-    summary="Two house rules have the same name.",
-    rationale="Waivers and settings accept a rule by its name: one name would accept both. Only the first is checked.",
-    **show(GOOD + rule(RATIO, name="…"), bad="dedicated-cpus", good="no-shared-cpus"),
-)
+@error("GP954", stays=AMBIGUOUS)
 def rule_named_twice(context: Context) -> Iterator[Hit]:
     for house_rule, earlier in repeated(context.policy.house_rules, lambda rule: rule.word):
         related = see(earlier.name.span, "the first is here")

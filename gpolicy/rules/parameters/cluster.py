@@ -17,10 +17,8 @@ from gpolicy.guessing import is_one_slip
 from gpolicy.policy.edits import fix, replace_value
 from gpolicy.policy.kinds import Measure
 from gpolicy.policy.model import promised_nodes
-from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, bounds, conflict, show
+from gpolicy.rules.shared import IMAGES, conflict
 
-_FROM_4G: Final = f"ipolicy:\n  minmax:\n    - {bounds('4G 64G', '1 16', '10G 1T')}"
-_SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
 _REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
 """What makes matching take exponential time: a repeat in a group that is repeated."""
 HOST_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*")
@@ -38,13 +36,7 @@ _DEFAULTS: Final[dict[Path, str]] = {
 }
 
 
-@error("GP104", _SOURCE, stays=REFUSED)(
-    summary="install_image or zeroing_image is neither an absolute path nor a URL.",
-    rationale="Ganeti refuses the value; for the zeroing image it does so after half of the command is done. For"
-    " the same reason an image cannot be set back to empty.",
-    bad=f"{CLUSTER}install_image: images/base.img\n",
-    good=f"{CLUSTER}install_image: https://images.example.org/base.img\nzeroing_image: /srv/zero.img\n",
-)
+@error("GP104", stays=REFUSED)
 def image_location(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*IMAGES):
         if not re.match(r"/|(https?|ftps?)://", str(leaf.value)):
@@ -53,11 +45,7 @@ def image_location(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write the full path or URL" if leaf.value else kept)
 
 
-@error("GP108", "Ganeti 3.0, run: the cluster command does not check it, instance creation does", When.MORE_WITH_STATE)(
-    summary="The cluster's default minmem is above its default maxmem.",
-    rationale="Ganeti accepts the defaults, but refuses every instance that uses both.",
-    **show(f"{CLUSTER}beparams: {{minmem: …}}\n", bad="2G, maxmem: 1G", good="1G, maxmem: 2G"),
-)
+@error("GP108", When.MORE_WITH_STATE)
 def backend_memory_reversed(context: Context) -> Iterator[Hit]:
     for declared, (low, high) in together(context, ("beparams", "minmem"), ("beparams", "maxmem")):
         if low.number > high.number:
@@ -66,11 +54,7 @@ def backend_memory_reversed(context: Context) -> Iterator[Hit]:
             yield conflict(context, declared, message, hint, low, high)
 
 
-@error("GP109", _SOURCE)(
-    summary="An entry of reserved_lvs is not a regular expression.",
-    rationale="Ganeti stores the entry unchecked, and every later `gnt-cluster verify` fails.",
-    **show(f'{CLUSTER}reserved_lvs: ["xenvg/…"]\n', bad="swap[", good="swap[0-9]+"),
-)
+@error("GP109")
 def reserved_lvs_pattern(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("reserved_lvs",)):
         for index, pattern in enumerate(texts(leaf)):
@@ -81,12 +65,7 @@ def reserved_lvs_pattern(context: Context) -> Iterator[Hit]:
                 yield hit(declared, f"{pattern!r} is not a regular expression: {error}", leaf.at(index), hint)
 
 
-@warning("GP160", "Resource model, Node parameters (reserved_lvs); gnt-cluster(8)")(
-    summary="An entry of reserved_lvs matches the volumes of instances, or cannot match any volume.",
-    rationale="The entry must match the whole name vg/lv. If it also matches what Ganeti creates (vg/UUID.disk0),"
-    " `gnt-cluster verify` never reports a lost or unknown volume. Without the volume group it matches nothing.",
-    **show(f'{CLUSTER}reserved_lvs: ["…"]\n', bad="xenvg/.*", good="xenvg/(root|swap)"),
-)
+@warning("GP160")
 def reserved_lvs_reach(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("reserved_lvs",)):
         for index, pattern in enumerate(texts(leaf)):
@@ -147,12 +126,7 @@ def _covers(pattern: str, volume: str) -> bool:
         return False  # GP109
 
 
-@warning("GP163", "Resource model, Instance policies; Ganeti 3.0, instance creation")(
-    summary="An instance with the cluster's backend defaults fits no size.",
-    rationale="An instance gets minmem, maxmem, vcpus and spindle_use from these defaults unless it names its own."
-    " If neither the cluster nor a group of the policy allows that size, Ganeti refuses each such instance.",
-    **show(f"{CLUSTER}beparams: {{maxmem: …, vcpus: 4}}\n{_FROM_4G}", bad="1G", good="4G"),
-)
+@warning("GP163")
 def backend_defaults_outside(context: Context) -> Iterator[Hit]:
     cluster = context.policy.cluster
     pairs = [pair for item in context.cluster_and_groups for pair in context.pairs(item)]
@@ -169,12 +143,7 @@ def backend_defaults_outside(context: Context) -> Iterator[Hit]:
     yield hit(cluster, message, leaf.span, "choose defaults inside a size: most instances are small", pair.here)
 
 
-@warning("GP149", "Ganeti 3.0, gnt-cluster(8)", When.MORE_WITH_STATE)(
-    summary="max_tracked_jobs is below max_running_jobs.",
-    rationale="Ganeti follows the file of each tracked job; others it looks at from time to time only. With fewer"
-    " tracked than running jobs it notices late that a job is done, and starts the next one late.",
-    **show(f"{CLUSTER}…\n", bad="max_running_jobs: 40\nmax_tracked_jobs: 25", good="max_tracked_jobs: 50"),
-)
+@warning("GP149", When.MORE_WITH_STATE)
 def job_limits_reversed(context: Context) -> Iterator[Hit]:
     for declared, (tracked, running) in together(context, ("max_tracked_jobs",), ("max_running_jobs",)):
         if tracked.number < running.number:
@@ -182,13 +151,7 @@ def job_limits_reversed(context: Context) -> Iterator[Hit]:
             yield conflict(context, declared, message, f"write {running.value} or more", tracked, running)
 
 
-@warning("GP164", "Ganeti 3.0, gnt-cluster(8) init")(
-    summary="The name of the cluster is not a host name in lower case.",
-    rationale="A cluster is named by the host name of its master address. gpolicy plans only for the cluster of"
-    " this name (guard `right-cluster`), so with an impossible name there is never a plan.",
-    bad="gpolicy: v1\nkind: Cluster\nname: my cluster\n",
-    good=CLUSTER,
-)
+@warning("GP164")
 def cluster_name_impossible(context: Context) -> Iterator[Hit]:
     cluster = context.policy.cluster
     name = cluster.name if cluster is not None else ""
@@ -200,11 +163,7 @@ def cluster_name_impossible(context: Context) -> Iterator[Hit]:
         yield hit(cluster, f"no cluster can be called {name!r}: {reason}", cluster.span, hint)
 
 
-@warning("GP192", "Ganeti 3.0, gnt-cluster(8)", When.MORE_WITH_STATE)(
-    summary="The candidate pool has one node, but the cluster has several.",
-    rationale="The configuration is then on the master only. If that node is lost, no other node can take over.",
-    **show(f"{CLUSTER}candidate_pool_size: …\n---\n{GROUP}nodes: [n1, n2]\n", bad="1", good="2"),
-)
+@warning("GP192", When.MORE_WITH_STATE)
 def candidate_pool_of_one(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("candidate_pool_size",)):
         named = {name for group in context.groups for name in promised_nodes(group) or ()}
@@ -217,13 +176,7 @@ def candidate_pool_of_one(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write how many nodes are to have it, such as 10")
 
 
-@warning("GP193", "Ganeti 3.0, gnt-instance(8), auto_balance; N+1 redundancy of htools")(
-    summary="auto_balance is off, but the policy wants nodes to fail without loss.",
-    rationale="N+1 redundancy counts only instances with auto_balance. New instances get the cluster's default:"
-    " hail keeps no memory free for them on their secondary nodes, and no limit or guard speaks of them.",
-    bad=f"{CLUSTER}beparams: {{auto_balance: false}}\n---\n{GROUP}limits: {{max_node_failures: 1}}\n",
-    good=f"{CLUSTER}beparams: {{auto_balance: true}}\n---\n{GROUP}limits: {{max_node_failures: 1}}\n",
-)
+@warning("GP193")
 def auto_balance_off(context: Context) -> Iterator[Hit]:
     limits = (item.limits.get("max_node_failures") for item in context.cluster_and_groups)
     wanted = [limit.span for limit in limits if limit is not None and limit.value > 0]
@@ -234,12 +187,7 @@ def auto_balance_off(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write true, or leave it out", see(wanted[0], "wanted here"))
 
 
-@error("GP105", _SOURCE, stays=REFUSED)(
-    summary="compression_tools does not name gzip.",
-    rationale="Both ends of an instance move rely on gzip. Ganeti refuses a list without it.",
-    **show(f"{CLUSTER}compression_tools: […]\n", bad="lzop", good="gzip, lzop"),
-    fix="Adds gzip to the list.",
-)
+@error("GP105", stays=REFUSED)
 def compression_without_gzip(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("compression_tools",)):
         if "gzip" not in texts(leaf):
@@ -249,11 +197,7 @@ def compression_without_gzip(context: Context) -> Iterator[Hit]:
             yield hit(declared, "compression_tools lacks gzip", leaf.span, "add gzip", fix=add)
 
 
-@warning("GP187", _SOURCE)(
-    summary="A compression tool has almost the name of a usual one.",
-    rationale="Ganeti takes any name, and looks for the program only when an instance moves.",
-    **show(f"{CLUSTER}compression_tools: [gzip, …]\n", bad="gzipfast", good="gzip-fast, our-own"),
-)
+@warning("GP187")
 def compression_tool_misspelt(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("compression_tools",)):
         for index, tool in enumerate(texts(leaf)):
@@ -263,12 +207,7 @@ def compression_tool_misspelt(context: Context) -> Iterator[Hit]:
                 yield hit(declared, message, leaf.at(index), f"Did you mean `{near[0]}`?")
 
 
-@error("GP165", "Ganeti 3.0.2, run", stays=REFUSED)(
-    summary="A name in compression_tools is not a plain program name.",
-    rationale="Ganeti accepts letters, digits, dashes and underscores: the name of a program in the search path of"
-    " both ends, without path or options. `none` means no compression.",
-    **show(f"{CLUSTER}compression_tools: [gzip, …]\n", bad="/usr/bin/zstd", good="zstd"),
-)
+@error("GP165", stays=REFUSED)
 def compression_tool_name(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("compression_tools",)):
         for index, tool in enumerate(texts(leaf)):

@@ -20,12 +20,10 @@ from gpolicy.ganeti.vocabulary import FLAGS, OPTIONS
 from gpolicy.guessing import surely_meant
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, Leaf
-from gpolicy.rules.shared import CLUSTER, RANGES, conflict, default_of, show
+from gpolicy.rules.shared import RANGES, conflict, default_of
 
-_SOURCE: Final = "Resource model, Disk parameters"
 BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
 """What disk-barriers can be, letters in any order: barriers, drain, flushes; n disables nothing."""
-_CUSTOM_SOURCE: Final = "Resource model, Disk parameters (disk-custom, net-custom); drbdsetup(8) of DRBD 8.3 and 8.4"
 CUSTOM: Final[tuple[Path, ...]] = (("diskparams", "drbd", "disk-custom"), ("diskparams", "drbd", "net-custom"))
 _OF_GANETI: Final = {
     **{f"{no}disk-{what}": "disk-barriers" for no in ("", "no-") for what in ("barrier", "flushes", "drain")},
@@ -42,15 +40,7 @@ def _path(name: str) -> Path:
     return ("diskparams", "drbd", name)
 
 
-def _drbd(text: str) -> str:
-    return f"{CLUSTER}diskparams:\n  drbd: {{{text}}}\n"
-
-
-@error("GP120", _SOURCE, When.MORE_WITH_STATE)(
-    summary="dynamic-resync is on, but c-plan-ahead is 0.",
-    rationale="With dynamic-resync, 0 turns DRBD's controller off, and Ganeti fails when it sets up the device.",
-    **show(_drbd("dynamic-resync: true, c-plan-ahead: …"), bad="0", good="20"),
-)
+@error("GP120", When.MORE_WITH_STATE)
 def dynamic_resync_without_plan(context: Context) -> Iterator[Hit]:
     for declared, (dynamic, plan) in together(context, _path("dynamic-resync"), _path("c-plan-ahead")):
         if dynamic.value is True and plan.value == 0:
@@ -59,12 +49,7 @@ def dynamic_resync_without_plan(context: Context) -> Iterator[Hit]:
             yield conflict(context, declared, message, hint, plan, dynamic)
 
 
-@error("GP121", _SOURCE, When.MORE_WITH_STATE)(
-    summary="The minimum resync rate is above the maximum.",
-    rationale="DRBD's controller cannot keep both bounds. Ganeti does not check them.",
-    **show(_drbd("dynamic-resync: true, c-min-rate: …, c-max-rate: 60M"), bad="100M", good="4M"),
-    explains=13,
-)
+@error("GP121", When.MORE_WITH_STATE, explains=13)
 def resync_rates_reversed(context: Context) -> Iterator[Hit]:
     for declared, (low, high) in together(context, _path("c-min-rate"), _path("c-max-rate")):
         if low.number > high.number:  # a resync never needs a GiB a second
@@ -76,12 +61,7 @@ def resync_rates_reversed(context: Context) -> Iterator[Hit]:
             yield conflict(context, declared, message, hint, *values)
 
 
-@warning("GP122", _SOURCE, When.MORE_WITH_STATE)(
-    summary="A resync parameter is set that DRBD's controller does not read.",
-    rationale="With dynamic-resync, DRBD uses the c-* parameters; without it, only resync-rate. Of the"
-    " controller's two targets, c-delay-target counts only if c-fill-target is 0.",
-    **show(_drbd("dynamic-resync: false, …"), bad="c-max-rate: 90M", good="resync-rate: 60M"),
-)
+@warning("GP122", When.MORE_WITH_STATE)
 def resync_parameter_ignored(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
         dynamic = in_force(context, declared, _path("dynamic-resync"))
@@ -113,12 +93,7 @@ def _ignored(context: Context, declared: Declared, name: str, cause: InForce, re
         yield hit(declared, f"{name} is not used: {reason}", leaf.span, hint, related)
 
 
-@error("GP123", _SOURCE)(
-    summary="disk-barriers is neither n nor a combination of b, f and d.",
-    rationale="Ganeti stores any text and fails when it assembles the device: disks cannot be created or started.",
-    **show(_drbd("disk-barriers: …"), bad="nb", good="fb"),
-    fix="Writes the letters in lower case. gpolicy does not guess what another value means.",
-)
+@error("GP123")
 def drbd_barriers(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_path("disk-barriers")):
         if "".join(sorted(set(str(leaf.value)))) not in BARRIER_SETS:
@@ -130,12 +105,7 @@ def drbd_barriers(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, hint, fix=fix)
 
 
-@error("GP124", f"{_SOURCE}; drbdsetup(8)")(
-    summary="protocol is not A, B or C.",
-    rationale="Ganeti stores any text, but the disk cannot connect to its peer.",
-    **show(_drbd("protocol: …"), bad="c", good="C"),
-    fix="Writes the letter in upper case.",
-)
+@error("GP124")
 def drbd_protocol(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_path("protocol")):
         if leaf.value not in ("A", "B", "C"):
@@ -146,11 +116,7 @@ def drbd_protocol(context: Context) -> Iterator[Hit]:
             yield hit(declared, f"DRBD has no protocol {leaf.value!r}", leaf.span, hint, fix=fix)
 
 
-@error("GP125", f"{_SOURCE}; drbdsetup(8), DRBD 8.3 and 8.4")(
-    summary="A resync parameter is outside the range that DRBD accepts.",
-    rationale="Ganeti checks only that it is a number. drbdsetup refuses it, and the disk cannot be activated.",
-    **show(_drbd("resync-rate: …"), bad="-1", good="60M"),
-)
+@error("GP125")
 def drbd_range(context: Context) -> Iterator[Hit]:
     for name, (low, high, unit) in RANGES.items():
         for declared, leaf in context.explicit_at(_path(name)):
@@ -159,12 +125,7 @@ def drbd_range(context: Context) -> Iterator[Hit]:
                 yield hit(declared, message, leaf.span, f"write one of them, such as {default_of(context, leaf.path)}")
 
 
-@warning("GP132", f"{_SOURCE}; drbdsetup(8), write ordering method none")(
-    summary="disk-barriers disables barriers, flushes and drain: nothing keeps writes in order.",
-    rationale="DRBD uses the first of the three that is left. With none, a crash may leave the peer with later writes"
-    " but without earlier ones, unless the storage never reorders them. For a battery-backed cache write `bf`.",
-    **show(_drbd("disk-barriers: …"), bad="bfd", good="bf"),
-)
+@warning("GP132")
 def drbd_no_write_order(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_path("disk-barriers")):
         if "".join(sorted(set(str(leaf.value)))) == "bdf":
@@ -172,13 +133,7 @@ def drbd_no_write_order(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write bf, which leaves drain on")
 
 
-@warning("GP133", f"{_SOURCE}; drbdsetup(8), protocol; Ganeti 3.0.2, how it connects disks")(
-    summary="protocol is A: a failover loses the last writes.",
-    rationale="With A a write counts as done before the other node has it, so a failover loses the writes that were"
-    " on their way. B waits until the other node has it in memory, C until it is on its disk. Instances migrate"
-    " with each of them: Ganeti connects their disks with protocol C for that time.",
-    **show(_drbd("protocol: …"), bad="A", good="C"),
-)
+@warning("GP133")
 def drbd_protocol_a(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_path("protocol")):
         if leaf.value == "A":
@@ -222,16 +177,7 @@ def _strings(context: Context) -> Iterator[_Custom]:
         yield _Custom(declared, leaf, words)
 
 
-def _custom(text: str, more: str = "") -> str:
-    return f"{CLUSTER}diskparams:\n  drbd:\n    {text}\n" + (f"    {more}\n" if more else "")
-
-
-@warning("GP134", _CUSTOM_SOURCE)(
-    summary="disk-custom or net-custom is not a list of options for drbdsetup.",
-    rationale="Ganeti appends the text to the command. drbdsetup takes a word without dashes for an address or a"
-    " device, and an open quote breaks the command: no disk can be activated.",
-    **show(_custom('net-custom: "…"'), bad="max-buffers 8000", good="--max-buffers=8000 --sndbuf-size 1M"),
-)
+@warning("GP134")
 def drbd_custom_form(context: Context) -> Iterator[Hit]:
     for custom in _strings(context):
         name = custom.leaf.path[-1]
@@ -245,14 +191,7 @@ def drbd_custom_form(context: Context) -> Iterator[Hit]:
             yield hit(custom.declared, message, custom.leaf.span, f"Did you mean `--{custom.words[0]}`?")
 
 
-@warning("GP135", _CUSTOM_SOURCE, When.MORE_WITH_STATE)(
-    summary="disk-custom or net-custom sets an option that Ganeti sets itself.",
-    rationale="Ganeti writes the option, mostly from a parameter, and appends the custom text. drbdsetup gets both; the"
-    " later one wins, or drbdsetup refuses the command. Plans, reports and `gnt-cluster info` show the other value. It"
-    " writes the c-* options only with dynamic-resync, and resync-rate only without.",
-    bad=_custom('disk-custom: "--c-max-rate=100M"', "dynamic-resync: true"),
-    good=_custom('disk-custom: "--c-plan-ahead=0"', "dynamic-resync: false"),
-)
+@warning("GP135", When.MORE_WITH_STATE)
 def drbd_custom_contradicts(context: Context) -> Iterator[Hit]:
     for custom in _strings(context):
         dynamic, given = in_force(context, custom.declared, _path("dynamic-resync")), dict(custom.values)
@@ -270,12 +209,7 @@ def drbd_custom_contradicts(context: Context) -> Iterator[Hit]:
             yield hit(custom.declared, message, custom.leaf.span, hint, related)
 
 
-@warning("GP156", _CUSTOM_SOURCE)(
-    summary="disk-custom or net-custom has an option that looks like a misspelt one of drbdsetup.",
-    rationale="drbdsetup refuses an unknown option: no disk can be activated. gpolicy does not know the options of"
-    " every release of DRBD, and so reports only what is one slip away from an option that it knows.",
-    **show(_custom('net-custom: "…=8000"'), bad="--max-bufers", good="--max-buffers"),
-)
+@warning("GP156")
 def drbd_custom_unknown(context: Context) -> Iterator[Hit]:
     for custom in _strings(context):
         for option in dict.fromkeys(custom.options):
@@ -285,11 +219,7 @@ def drbd_custom_unknown(context: Context) -> Iterator[Hit]:
                 yield hit(custom.declared, message, custom.leaf.span, f"Did you mean `--{near}`?")
 
 
-@warning("GP136", _CUSTOM_SOURCE)(
-    summary="disk-custom has a network option, or net-custom has a disk option.",
-    rationale="Ganeti adds each text to its own command. drbdsetup refuses unknown options: no disk is activated.",
-    **show(_custom("…"), bad='disk-custom: "--max-buffers=8000"', good='net-custom: "--max-buffers=8000"'),
-)
+@warning("GP136")
 def drbd_custom_section(context: Context) -> Iterator[Hit]:
     for custom in _strings(context):
         name = custom.leaf.path[-1]
@@ -300,13 +230,7 @@ def drbd_custom_section(context: Context) -> Iterator[Hit]:
                 yield hit(custom.declared, message, custom.leaf.span, f"move it to {holders[0]}")
 
 
-@warning("GP158", _CUSTOM_SOURCE)(
-    summary="disk-custom or net-custom has an option twice, a value that drbdsetup refuses, or a word of no option.",
-    rationale="Ganeti stores any text. drbdsetup refuses the whole command: no disk can be activated. Of an option"
-    " that stands twice, nobody sees which one counts. A timeout (tenths of a second) must be below ping-int and"
-    " connect-int (seconds), or DRBD gives a connection up before it has asked.",
-    **show(_custom('net-custom: "--max-buffers=…"'), bad="800000", good="80k --timeout 60 --verify-alg=sha1"),
-)
+@warning("GP158")
 def drbd_custom_value(context: Context) -> Iterator[Hit]:
     for custom in _strings(context):
         given: dict[str, str | None] = {}

@@ -15,9 +15,8 @@ from gpolicy.ganeti.parameter import Path, Reach, Type
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of, is_one_slip, surely_meant
 from gpolicy.printable import some
-from gpolicy.rules.shared import CLUSTER, Form, misformed, show
+from gpolicy.rules.shared import Form, misformed
 
-_SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 _PCI: Final[dict[Path, Form]] = {
     ("hvparams", "xen-hvm", "pci_pass"): Form(
         r"(([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7](@[0-9a-fA-F]+)?(,[a-z_]+=[a-z0-9]+)*)?",
@@ -95,12 +94,7 @@ _CAPABILITIES: Final = {
 }
 
 
-@warning("GP181", "QEMU 9, migration capabilities; capabilities(7); Ganeti 3.0.2, run")(
-    summary="migration_caps or drop_capabilities has a word that QEMU or Linux does not know.",
-    rationale="Ganeti passes the words on unchecked. With an unknown capability a migration fails, or a container"
-    " does not start. The words of migration_caps stand between colons, those of drop_capabilities between commas.",
-    **show(f'{CLUSTER}hvparams:\n  kvm: {{migration_caps: "xbzrle…auto-converge"}}\n', bad=",", good=":"),
-)
+@warning("GP181")
 def capability_unknown(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_CAPABILITIES):
         between, known = _CAPABILITIES[leaf.path]
@@ -114,12 +108,7 @@ def capability_unknown(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, hint)
 
 
-@warning("GP182", f"{_SOURCE}; xl.cfg(5), pci")(
-    summary="pci_pass is not a list of PCI devices.",
-    rationale="Xen wants BUS:DEVICE.FUNCTION in hexadecimal digits, as lspci shows it. Ganeti splits the list at"
-    " semicolons and checks nothing; with a wrong word no instance starts.",
-    **show(f'{CLUSTER}hvparams:\n  xen-hvm: {{pci_pass: "…"}}\n', bad="01-00.0", good="01:00.0;01:00.1"),
-)
+@warning("GP182")
 def pci_device(context: Context) -> Iterator[Hit]:
     return misformed(context, _PCI)
 
@@ -141,12 +130,7 @@ class _Words:
 _SOUND: Final = _Words(vocabulary.SOUND_CARDS, "sound card", between=",")
 
 
-@warning("GP185", f"{_SOURCE}; lxc.container.conf(5), xl.cfg(5)")(
-    summary="A text that Ganeti hands on to the hypervisor does not have the form that it needs.",
-    rationale="Ganeti stores any text for a root device, a CPU model, a machine type, a prefix of disk names, the"
-    " devices and control groups of containers, and any letters of a boot order. With another form no instance starts.",
-    **show(f'{CLUSTER}hvparams:\n  lxc: {{devices: "c …"}}\n', bad="1:3", good="1:3 rw,c 1:5 rw"),
-)
+@warning("GP185")
 def hypervisor_text_form(context: Context) -> Iterator[Hit]:
     return misformed(context, _TEXT_FORMS)
 
@@ -166,13 +150,7 @@ _WORDS: Final = {
 }
 
 
-@warning("GP157", "qemu-system-x86_64 -cpu help, -machine help; qemu(1), -k, -vga, -usbdevice")(
-    summary="A CPU model, machine type, keyboard layout or emulated device is not one of QEMU.",
-    rationale="Ganeti stores any text. QEMU refuses an unknown word, and no instance starts. Each release knows more"
-    " CPU models and machine types, so of these gpolicy reports only what is one slip away from one that it knows, the"
-    " bare name of a family, a word of libvirt, or an impossible version. The other words are fixed lists.",
-    **show(f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: …}}\n", bad="Haswel", good="Haswell, vga: std"),
-)
+@warning("GP157")
 def kvm_word_misspelt(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_WORDS):
         words = _WORDS[leaf.path]
@@ -206,13 +184,7 @@ def _unlike(written: str, words: _Words) -> str:
     return f"Did you mean `{near}`?" if near is not None else ""
 
 
-@warning("GP191", "Ganeti 3.0.2, run: it stores any text")(
-    summary="A text or a name is a word for nothing, has blanks around it, or ends with a comma or a colon.",
-    rationale="Ganeti takes every letter for a part of the text: `none` is then the name of a bridge, a pool or an"
-    ' allocator, and "web " is not web. Write "" where nothing is meant, and leave out what is to stay as it is.',
-    **show(f"{CLUSTER}default_iallocator: …\n", bad="none", good='""'),
-    explains=1,
-)
+@warning("GP191", explains=1)
 def text_slip(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_TEXTS):
         words = [(str(leaf.value), leaf.span)]

@@ -20,10 +20,8 @@ from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
 from gpolicy.guessing import surely_meant
 from gpolicy.policy.model import Leaf, promised_nodes
 from gpolicy.printable import count
-from gpolicy.rules.parameters.hypervisors import REFUSALS, address_of, ip_version
-from gpolicy.rules.shared import CLUSTER, GROUP, bounds, show
+from gpolicy.rules.parameters.hypervisors import address_of, ip_version
 
-_SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "::0"})  # noqa: S104 (what is warned of)
 _OF_KVM: Final = (
     dict.fromkeys(("m", "smp", "name", "uuid", "pidfile", "daemonize", "monitor", "qmp", "S", "D", "incoming"), "")
@@ -52,9 +50,7 @@ _MASKS: Final[tuple[Path, ...]] = tuple(
 )
 _MOST_DIGITS: Final = 6
 _CPU_RANGE: Final = re.compile(rf" *([0-9]{{1,{_MOST_DIGITS}}})(?:-([0-9]{{1,{_MOST_DIGITS}}}))? *")
-_UP_TO_4: Final = "ipolicy:\n  minmax:\n    - name: small\n      " + bounds("1G 8G", "1 4", "10G 90G")
 _ON_IDE: Final = 4
-_IDE: Final = f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  kvm: {{disk_type: ide}}\n{_UP_TO_4}"
 _REAL_DEVICES: Final = frozenset({"scsi-block", "scsi-generic", "scsi-cd"})
 _WITH_DEVICES: Final = frozenset({"blockdev", "ext", "diskless"})
 _RESCUE: Final = re.compile(r"single|emergency|rescue|[1S]|init=/.*sh")
@@ -66,13 +62,7 @@ _OF_XEN: Final[Path] = ("hvparams", "xen-hvm", "vnc_bind_address")
 _PASSWORDS: Final = {kvm("vnc_bind_address"): "vnc_password_file", kvm("spice_bind"): "spice_password_file"}
 
 
-@warning("GP177", _SOURCE, When.MORE_WITH_STATE)(
-    summary="Consoles of instances are open to every network without a password.",
-    rationale="VNC or SPICE listens on all addresses of the node, and the file of its password is empty (which is"
-    " KVM's default in Ganeti). Whoever reaches the node then sits at the instance's screen and keyboard.",
-    bad=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0}}\n",
-    good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0, vnc_password_file: /etc/ganeti/vnc-password}}\n",
-)
+@warning("GP177", When.MORE_WITH_STATE)
 def console_open(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_PASSWORDS):
         name = _PASSWORDS[leaf.path]
@@ -83,14 +73,7 @@ def console_open(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, f"write 127.0.0.1, or declare {name}")
 
 
-@warning("GP178", "Ganeti 3.0.2 and 3.1, how they start instances; gnt-instance(8)")(
-    summary="kvm_extra has an option that Ganeti writes itself, or a misspelt one, or is no list of options.",
-    rationale="Ganeti appends kvm_extra to its own command. Up to 3.0 it splits it at each blank: quotes are not"
-    " removed, and two blanks make an empty argument. From 3.1 on it splits it as a shell does. KVM gets an option"
-    " twice; the later one wins, or KVM refuses to start. With no value of the parameter the option works,"
-    " but capacity and `gnt-instance info` show the other value. Backend parameters give -m and -smp.",
-    **show(f'{CLUSTER}hvparams:\n  kvm: {{kvm_extra: "…"}}\n', bad="-m 4096", good="-no-hpet -watchdog i6300esb"),
-)
+@warning("GP178")
 def kvm_extra(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(kvm("kvm_extra")):
         words, mistake = _split(str(leaf.value), context.version)
@@ -127,14 +110,7 @@ def _split(text: str, version: str) -> tuple[list[str], str]:
     return words, "quotes, or blanks beside one another: Ganeti splits it at each blank" if wrong else ""
 
 
-@warning("GP179", _SOURCE, When.MORE_WITH_STATE)(
-    summary="cpu_mask names CPUs that no node has, less than half of them, or one mask for each virtual CPU.",
-    rationale="CPUs count from 0. An instance that is to run on a CPU that its node does not have does not start."
-    " As a default of the cluster, a few CPUs are shared by the instances of a whole node. Masks with colons"
-    " between them are one for each virtual CPU: an instance with more or fewer does not start.",
-    bad=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-16"}}\n---\n{GROUP}hardware: {{memory: 64G, cpus: 16}}\n',
-    good=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-15"}}\n---\n{GROUP}hardware: {{memory: 64G, cpus: 16}}\n',
-)
+@warning("GP179", When.MORE_WITH_STATE)
 def cpu_mask_unlikely(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_MASKS):
         numbers = [int(part) for part in _parts(leaf) if part.isdigit() and len(part) <= _MOST_DIGITS]
@@ -190,12 +166,7 @@ def _parts(leaf: Leaf) -> list[str]:
     return re.findall(r"[0-9]++|[^0-9]++", str(leaf.value))
 
 
-@warning("GP180", f"{_SOURCE}; qemu(1), -smp")(
-    summary="No instance of a size has the CPUs that cpu_sockets, cpu_cores and cpu_threads of KVM make together.",
-    rationale="KVM refuses to start an instance whose virtual CPUs are not the product of sockets, cores and"
-    " threads; if one of them is not given, they must be a multiple of the product of the others.",
-    **show(f"{CLUSTER}hvparams:\n  kvm: {{cpu_cores: …}}\n{_UP_TO_4}", bad="4, cpu_threads: 2", good="2"),
-)
+@warning("GP180")
 def kvm_topology(context: Context) -> Iterator[Hit]:
     given = (context.cluster_leaf(kvm(name)) for name in ("cpu_sockets", "cpu_cores", "cpu_threads"))
     leaves = [leaf for leaf in given if leaf is not None and leaf.value]
@@ -211,11 +182,7 @@ def kvm_topology(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, pair.at("max", "cpu-count"), hint, see(leaves[0].span, "the topology is here"))
 
 
-@warning("GP188", f"{_SOURCE}; qemu(1), -drive if=ide", When.MORE_WITH_STATE)(
-    summary="A size allows more disks than the type of disks of KVM can have.",
-    rationale="QEMU's machines have two IDE channels of two devices. An instance with more disks does not start.",
-    **show(_IDE.replace("disk-count: 1,", "disk-count: …,"), bad="6", good="1"),
-)
+@warning("GP188", When.MORE_WITH_STATE)
 def disks_beyond_bus(context: Context) -> Iterator[Hit]:
     leaf, hypervisors = context.cluster_leaf(kvm("disk_type")), of_cluster(context, ENABLED_HYPERVISORS)
     is_alone = hypervisors is not None and tuple(hypervisors.texts) == ("kvm",)
@@ -236,16 +203,7 @@ _ASSESSED: Final = {
 """What Ganeti 3.1 assesses as bad, by running its gnt-cluster verify."""
 
 
-@warning("GP186", _SOURCE, When.MORE_WITH_STATE)(
-    summary="A cluster-wide default of KVM or Xen makes sense for a single instance only, or for none.",
-    rationale="What the policy declares holds for every instance that says nothing else. A kernel argument for repairs"
-    " then starts each of them in single-user mode. QEMU passes a type such as scsi-generic on to a device, which a"
-    " logical volume, a mirror or a file is not. Without ACPI no instance notices that Ganeti wants to shut it down: it"
-    " waits, and then turns the power off. Without kvm_flag QEMU emulates each instruction. The machine type pc differs"
-    " in each version of QEMU: instances may crash when they migrate between two. The CPU models qemu64 and kvm64 lack"
-    " what protects from known faults of processors. Of both gnt-cluster verify warns since Ganeti 3.1.",
-    **show(f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro …}}\n", bad="single", good="quiet"),
-)
+@warning("GP186", When.MORE_WITH_STATE)
 def default_of_one_instance(context: Context) -> Iterator[Hit]:
     enabled = of_cluster(context, ENABLED_TEMPLATES)
     for declared, leaf in context.explicit_at(kvm("disk_type")):
@@ -274,11 +232,7 @@ def default_of_one_instance(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write true, and set it for the instance that needs it")
 
 
-@error("GP172", REFUSALS, When.MORE_WITH_STATE, stays=REFUSED)(
-    summary="serial_speed is not a speed of a serial line.",
-    rationale="Ganeti refuses the value if instances have a serial console. Without one it does not read it.",
-    **show(f"{CLUSTER}hvparams:\n  kvm: {{serial_speed: …}}\n", bad="9200", good="9600"),
-)
+@error("GP172", When.MORE_WITH_STATE, stays=REFUSED)
 def serial_speed(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(kvm("serial_speed")):
         console = in_force(context, declared, kvm("serial_console"))
@@ -287,11 +241,7 @@ def serial_speed(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, f"write one of {', '.join(map(str, SERIAL_SPEEDS))}")
 
 
-@error("GP173", REFUSALS, stays=REFUSED)(
-    summary="A range of CPUs in cpu_mask ends below its start.",
-    rationale="Ganeti refuses the range.",
-    **show(f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "…"}}\n', bad="3-0", good="0-3"),
-)
+@error("GP173", stays=REFUSED)
 def cpu_range_reversed(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_MASKS):
         for low, high in re.findall(r"(?<![0-9_])([0-9_]++) *+- *+\+?([0-9_]++)", str(leaf.value)):
@@ -306,13 +256,7 @@ def _magnitude(digits: str) -> tuple[int, str]:
     return len(significant), significant
 
 
-@warning("GP174", REFUSALS)(
-    summary="The address of VNC or SPICE consoles is no IP address and no interface, or that of one node.",
-    rationale="Ganeti takes whatever is not an IP address (or, for VNC, an absolute path) for the name of a"
-    " network interface, and refuses the command unless every node has it. It looks up no host name and accepts no"
-    " port. KVM listens on the address itself, so only the node that has it starts an instance.",
-    **show(f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: …}}\n", bad='"0.0.0.0:5900"', good="127.0.0.1"),
-)
+@warning("GP174")
 def bind_address_unlikely(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(kvm("vnc_bind_address"), kvm("spice_bind"), _OF_XEN):
         text = str(leaf.value)

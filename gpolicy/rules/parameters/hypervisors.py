@@ -20,7 +20,7 @@ from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import PARAMETERS, as_word, kvm, parameter_at
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS
-from gpolicy.rules.shared import CLUSTER, conflict, default_of, show
+from gpolicy.rules.shared import conflict, default_of
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
@@ -121,20 +121,12 @@ def _is_checked(context: Context, item: _Mismatch) -> bool:
     return release_key(context.version) >= release_key(item.since)
 
 
-@error("GP170", REFUSALS, When.MORE_WITH_STATE, stays=REFUSED)(
-    summary="Two parameters of KVM contradict each other.",
-    rationale="Ganeti refuses a command with both. What the policy leaves out gpolicy knows only with `--state`.",
-    **show(f"{CLUSTER}hvparams:\n  kvm: {{disk_aio: native, disk_cache: …}}\n", bad="writeback", good="none"),
-)
+@error("GP170", When.MORE_WITH_STATE, stays=REFUSED)
 def hypervisor_parameters_contradict(context: Context) -> Iterator[Hit]:
     return _refused_together(context, _CONTRADICTIONS)
 
 
-@error("GP171", REFUSALS, When.MORE_WITH_STATE, stays=REFUSED)(
-    summary="A SPICE parameter is set, but spice_bind is empty.",
-    rationale="spice_bind gives instances a SPICE console. Without it Ganeti refuses the other parameters.",
-    **show(f"{CLUSTER}hvparams:\n  kvm: {{spice_bind: …, spice_use_tls: true}}\n", bad='""', good="127.0.0.1"),
-)
+@error("GP171", When.MORE_WITH_STATE, stays=REFUSED)
 def spice_without_bind(context: Context) -> Iterator[Hit]:
     return _refused_together(context, _OF_SPICE)
 
@@ -154,12 +146,7 @@ def address_of(text: Value) -> IPv4Address | IPv6Address | None:
         return None
 
 
-@warning("GP175", "Ganeti 3.0.2, run: the checks of its hypervisors", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A parameter of KVM goes only with a value of another one, which the policy does not declare.",
-    rationale="With Ganeti's default for the other parameter, Ganeti refuses the command. gpolicy does not know"
-    " whether the cluster has another value: with `--state` it does, and GP170 and GP171 report what is refused.",
-    **show(f"{CLUSTER}hvparams:\n  kvm: {{security_model: …}}\n", bad="user", good="user, security_domain: kvm"),
-)
+@warning("GP175", When.MORE_WITH_STATE | When.WHOLE)
 def hypervisor_parameter_needs_another(context: Context) -> Iterator[Hit]:
     for (first, second), item in {**_CONTRADICTIONS, **_OF_SPICE}.items():
         for declared, leaf in context.explicit_at(first, second) if _is_checked(context, item) else ():
@@ -317,13 +304,7 @@ _MISMATCHES: Final[_Mismatches] = {
 }
 
 
-@warning("GP176", "Ganeti 3.0.2, how it starts instances; gnt-instance(8)", When.MORE_WITH_STATE)(
-    summary="A hypervisor parameter has no effect beside another one, or no instance starts with both.",
-    rationale="Ganeti stores both. It looks at them together only when an instance starts: then it leaves one out,"
-    " or the hypervisor refuses to start. What the policy leaves out is known with `--state` only, but for"
-    " parameters that need another one to be turned on.",
-    **show(f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: …, kernel_args: ro quiet}}\n", bad='""', good="/boot/vmlinuz"),
-)
+@warning("GP176", When.MORE_WITH_STATE)
 def hypervisor_parameters_mismatch(context: Context) -> Iterator[Hit]:
     declared, enabled = context.policy.cluster, of_cluster(context, ENABLED_HYPERVISORS)
     leaves = context.leaves(declared) if declared is not None else {}

@@ -12,9 +12,8 @@ from gpolicy.checking.rule import Hit, When, error, hit, information, warning
 from gpolicy.findings import REFUSED
 from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import did_you_mean_one_of, is_one_slip
-from gpolicy.rules.shared import CLUSTER, GROUP, HELPER, MOST_BITS, conflict, show
+from gpolicy.rules.shared import HELPER, MOST_BITS, conflict
 
-_SWITCH: Final = "ndparams: {ovs: true, ovs_name: switch1, ovs_link: eth1}\n"
 _MODE: Final[Path] = ("nicparams", "mode")
 _LINK: Final[Path] = ("nicparams", "link")
 _VLAN: Final[Path] = ("nicparams", "vlan")
@@ -26,15 +25,10 @@ OVS_NAME: Final[Path] = ("ndparams", "ovs_name")
 OVS_LINK: Final[Path] = ("ndparams", "ovs_link")
 _MASTER: Final[Path] = ("master_netdev",)
 OVS: Final[Path] = ("ndparams", "ovs")
-_OVS_SOURCE: Final = "Ganeti 3.0, gnt-node(8) add, and Open vSwitch support"
 _PATHS: Final[tuple[Path, ...]] = (("ndparams", "oob_program"), HELPER)
 
 
-@error("GP161", "IEEE 802; Ganeti 3.0 does not check it")(
-    summary="mac_prefix makes multicast addresses.",
-    rationale="The lowest bit of its first octet marks a multicast address: new instances have no network.",
-    **show(f'{CLUSTER}mac_prefix: "…"\n', bad="ab:00:00", good="aa:00:00"),
-)
+@error("GP161")
 def mac_prefix_multicast(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("mac_prefix",)):
         first = re.match(r"[0-9a-f]{2}(?=:)", str(leaf.value))
@@ -43,12 +37,7 @@ def mac_prefix_multicast(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write an even first octet, such as aa:00:00")
 
 
-@error("GP162", "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command", stays=REFUSED)(
-    summary="master_netmask is not a prefix length.",
-    rationale="It is the number of leading bits (32 for a single IPv4 address), not a dotted mask: at most 32 for"
-    " IPv4 and 128 for IPv6. Ganeti cannot set up the master address with another value.",
-    **show(f"{CLUSTER}master_netmask: …\n", bad="255", good="24"),
-)
+@error("GP162", stays=REFUSED)
 def netmask_range(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("master_netmask",)):
         if number(leaf) > MOST_BITS:
@@ -56,11 +45,7 @@ def netmask_range(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write the prefix length, such as 24")
 
 
-@error("GP166", "Ganeti 3.0.2, run", When.MORE_WITH_STATE, stays=REFUSED)(
-    summary="Network interfaces are bridged, but their link is empty.",
-    rationale="The link names the bridge. Ganeti refuses an empty link in this mode; routed interfaces need none.",
-    **show(f"{CLUSTER}nicparams: {{mode: bridged, link: …}}\n", bad='""', good="br0"),
-)
+@error("GP166", When.MORE_WITH_STATE, stays=REFUSED)
 def bridge_missing(context: Context) -> Iterator[Hit]:
     for declared, (link, mode) in together(context, _LINK, _MODE):
         if mode.value == "bridged" and not link.value:
@@ -68,12 +53,7 @@ def bridge_missing(context: Context) -> Iterator[Hit]:
             yield conflict(context, declared, message, "write the name of the bridge", link, mode)
 
 
-@warning("GP167", "gnt-instance(8), vlan; Ganeti 3.0.2, run: it stores any text")(
-    summary="vlan does not have the form of a VLAN setting.",
-    rationale="`n` or `.n` is an access port of VLAN n, `:n:m` a trunk of VLANs n and m, `.n:m` both. VLANs are 1"
-    " to 4094. Ganeti stores any text; with another form the interface cannot be set up when an instance starts.",
-    **show(f'{CLUSTER}nicparams: {{mode: openvswitch, vlan: "…"}}\n', bad="100,200", good=":100:200"),
-)
+@warning("GP167")
 def vlan_form(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_VLAN):
         text = str(leaf.value)
@@ -84,12 +64,7 @@ def vlan_form(context: Context) -> Iterator[Hit]:
             yield hit(declared, f"vlan is {text!r}, which is not a VLAN setting", leaf.span, hint)
 
 
-@warning("GP168", "gnt-instance(8), vlan; Ganeti 3.0.2, how it starts instances", When.MORE_WITH_STATE)(
-    summary="vlan is set, but network interfaces are not of mode openvswitch.",
-    rationale="Only Open vSwitch reads vlan. Else the interface is in no VLAN: it reaches a wrong network, or none.",
-    bad=f'{CLUSTER}nicparams: {{mode: bridged, link: br0, vlan: "100"}}\n',
-    good=f'{CLUSTER}nicparams: {{mode: openvswitch, link: switch1, vlan: "100"}}\n',
-)
+@warning("GP168", When.MORE_WITH_STATE)
 def vlan_ignored(context: Context) -> Iterator[Hit]:
     for declared, (vlan, mode) in together(context, _VLAN, _MODE):
         if vlan.value and mode.value != "openvswitch":
@@ -98,12 +73,7 @@ def vlan_ignored(context: Context) -> Iterator[Hit]:
             yield conflict(context, declared, message, hint, vlan, mode)
 
 
-@warning("GP169", "gnt-instance(8), link", When.MORE_WITH_STATE)(
-    summary="Network interfaces are routed, but their link is a bridge or a card, or cannot be a routing table.",
-    rationale="With mode routed the link is a routing table, a number or a name of /etc/iproute2/rt_tables. With"
-    " another word the interface is not set up when an instance starts.",
-    **show(f"{CLUSTER}nicparams: {{mode: routed, link: …}}\n", bad="br0", good='"100"'),
-)
+@warning("GP169", When.MORE_WITH_STATE)
 def routed_bridge(context: Context) -> Iterator[Hit]:
     for declared, (mode, link) in together(context, _MODE, _LINK):
         text = str(link.value)
@@ -128,12 +98,7 @@ def _card_meant(name: str) -> str:
     return f"Did you mean `eth{int(number[:4])}`?" if is_eth else ""
 
 
-@warning("GP183", "Linux, dev_valid_name")(
-    summary="A network interface, bridge or switch has a name that Linux does not allow, or is the loopback.",
-    rationale="A name has at most 15 bytes, and no slash, colon or blank. Ganeti stores any text, and fails when it"
-    " sets up the master address, a node or an instance. What is on the loopback is reached from its node only.",
-    **show(f"{CLUSTER}master_netdev: …\n", bad="/dev/eth0", good="eth0"),
-)
+@warning("GP183")
 def interface_name(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(("master_netdev",), OVS_NAME, OVS_LINK, _LINK):
         name = str(leaf.value)
@@ -156,12 +121,7 @@ def interface_name(context: Context) -> Iterator[Hit]:
         yield hit(declared, f"{leaf.dotted} cannot be {name!r}: {reason}", leaf.span, hint)
 
 
-@warning("GP184", "gnt-instance(8), link", When.MORE_WITH_STATE)(
-    summary="Network interfaces are bridged, but their link has the name of a network card, or is a routing table.",
-    rationale="The link names a bridge, to which the node's own card belongs. An instance whose link is no bridge"
-    " does not start. Old scripts of Xen call the bridge eth0, so gpolicy looks for cards where no Xen is enabled.",
-    **show(f"{CLUSTER}enabled_hypervisors: [kvm]\nnicparams: {{mode: bridged, link: …}}\n", bad="eth0", good="br0"),
-)
+@warning("GP184", When.MORE_WITH_STATE)
 def link_is_card(context: Context) -> Iterator[Hit]:
     hypervisors = of_cluster(context, ENABLED_HYPERVISORS)
     no_xen = hypervisors is not None and not any(name.startswith("xen") for name in hypervisors.texts)
@@ -174,11 +134,7 @@ def link_is_card(context: Context) -> Iterator[Hit]:
             yield conflict(context, declared, message, "write the bridge, such as br0", link, mode)
 
 
-@warning("GP190", "gnt-instance(8), link; gnt-node(8), ovs_name", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="Network interfaces are to use an Open vSwitch bridge that no node is told to have.",
-    rationale="With mode openvswitch the link names the bridge. ovs_name says which nodes get: it is none of them.",
-    **show(f"{CLUSTER}nicparams: {{mode: openvswitch, link: …}}\n{_SWITCH}", bad="br0", good="switch1"),
-)
+@warning("GP190", When.MORE_WITH_STATE | When.WHOLE)
 def link_is_no_switch(context: Context) -> Iterator[Hit]:
     switches = sorted({str(leaf.value) for _, leaf in context.explicit_at(OVS_NAME)})
     for declared, (link, mode) in together(context, _LINK, _MODE):
@@ -188,12 +144,7 @@ def link_is_no_switch(context: Context) -> Iterator[Hit]:
             yield conflict(context, declared, message, hint, link, mode)
 
 
-@warning("GP140", "Ganeti 3.0, run: oob_program is stored unchecked")(
-    summary="A program is not an absolute path.",
-    rationale="Ganeti runs the out-of-band program without a shell: with a relative path or with arguments every"
-    " power command fails. Where drbd is enabled, Ganeti refuses such a DRBD helper (GP305).",
-    **show(f"{GROUP}ndparams: {{oob_program: …}}\n", bad='"ipmi-power --quiet"', good="/usr/local/sbin/ipmi-power"),
-)
+@warning("GP140")
 def path_not_absolute(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_PATHS):
         text = str(leaf.value)
@@ -207,14 +158,7 @@ def path_not_absolute(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write a script that adds the arguments")
 
 
-@warning("GP142", _OVS_SOURCE, When.MORE_WITH_STATE | When.WHOLE)(
-    summary="Open vSwitch is on, but its bridge has no name or no network interface, or both are the same, or the"
-    " interface has the cluster's own address.",
-    rationale="When a node is added, Ganeti creates the bridge ovs_name and connects it to the interface ovs_link."
-    " Without a name there is no bridge; without a link its instances reach nothing outside the node. An interface"
-    " in a bridge has no address of its own, so the master's address on it would be cut off.",
-    **show(f"{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: …}}\n", bad='""', good="eth1"),
-)
+@warning("GP142", When.MORE_WITH_STATE | When.WHOLE)
 def ovs_incomplete(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
         switch = in_force(context, declared, OVS)
@@ -241,11 +185,7 @@ def ovs_incomplete(context: Context) -> Iterator[Hit]:
             yield conflict(context, declared, message, "name another interface in one of them", link, master)
 
 
-@warning("GP143", _OVS_SOURCE, When.MORE_WITH_STATE)(
-    summary="ovs_name or ovs_link is set, but Open vSwitch is off.",
-    rationale="Ganeti reads them only when it adds a node, and only if ovs is true.",
-    **show(f"{GROUP}ndparams: {{ovs: …, ovs_link: eth1}}\n", bad="false", good="true"),
-)
+@warning("GP143", When.MORE_WITH_STATE)
 def ovs_parameter_ignored(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
         switch = in_force(context, declared, OVS)
@@ -257,11 +197,7 @@ def ovs_parameter_ignored(context: Context) -> Iterator[Hit]:
                 yield hit(declared, message, leaf.span, "leave it out, or turn ovs on", missing=switch_of)
 
 
-@information("GP144", _OVS_SOURCE)(
-    summary="Open vSwitch is turned on, but only nodes that are added later get the bridge.",
-    rationale="Ganeti creates the bridge only while it adds a node. On existing nodes you have to create it yourself.",
-    **show(f"{CLUSTER}ndparams: {{ovs: …}}\n", bad="true, ovs_link: eth1", good="false"),
-)
+@information("GP144")
 def ovs_on_node_add(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(OVS):
         if leaf.value is True:

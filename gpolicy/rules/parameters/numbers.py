@@ -19,7 +19,7 @@ from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import Declared, Leaf
 from gpolicy.printable import listed
-from gpolicy.rules.shared import GROUP, MOST_BITS, RANGES, conflict, show, sizes_of, spec
+from gpolicy.rules.shared import MOST_BITS, RANGES, conflict, sizes_of
 
 _GIB: Final = 1024
 _WHOLE_NUMBERS: Final = frozenset({Type.INT, Type.SIZE, Type.MIB})
@@ -42,21 +42,9 @@ _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {
 } | {("diskparams", "drbd", name): (low, high) for name, (low, high, _) in RANGES.items()}
 """Outside of these the number is refused, as any below 0: rules of their own report that."""
 _USED: Final[dict[Path, str]] = {VCPU_RATIO: "CPUs", SPINDLE_RATIO: "spindles"}
-_FILLED: Final = (
-    f"{GROUP}hardware: {{memory: 256G, cpus: 32}}\nndparams: {{spindle_count: 4}}\nipolicy:\n  vcpu-ratio: 4\n"
-    f"  minmax:\n{spec('small', '1G 4G', '1 2', '10G 90G')}"
-)
 
 
-@warning("GP152", "Ganeti's units; the hardware and the networks that there are")(
-    summary="A number makes no sense for its parameter: most likely a unit is missing, or another one is meant.",
-    rationale="Ganeti takes nearly any number, and each parameter has its own unit: MiB, KiB/s, milliseconds,"
-    " microseconds, tenths of a second. A size without a unit is in MiB: mem_node: 4 means 4 MiB. The reference of"
-    " parameters has the sensible range of each. A size below 1024 without a unit is also reported if sizes beside"
-    " it have a unit: written as 512M, it is clear.",
-    **show(f"{GROUP}hv_state:\n  kvm: {{mem_node: …}}\n", bad="4", good="4G"),
-    explains=4,
-)
+@warning("GP152", explains=4)
 def number_unlikely(context: Context) -> Iterator[Hit]:
     for path, leaves in context.declared_at.items():
         parameter = parameter_at(path)
@@ -183,15 +171,7 @@ def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
                     yield f"test/{scenario.name.value}", f"test {scenario.name.value}: {name}", name, value, sizes.span
 
 
-@warning("GP114", "Resource model, Instance policies; Ganeti 3.0 does not check it")(
-    summary="vcpu-ratio or spindle-ratio is far below 1.",
-    rationale="The ratio is how many virtual CPUs, or spindles of instances, a node accepts for each of its own. Far"
-    " below 1 a node refuses instances long before its own CPUs or spindles are used once. A ratio of 0.95 keeps some"
-    " for the node on purpose. A declared spindle_count may be any weight: then spindle-ratio is not looked at.",
-    **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="0.25", good="0.95"),
-    parameters=(RuleParameter("least", 0.75, "Report a ratio below this.", least=0),),
-    explains=7,
-)
+@warning("GP114", parameters=(RuleParameter("least", 0.75, "Report a ratio below this.", least=0),), explains=7)
 def ratio_below_one(context: Context, least: float) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_USED):
         ignored = leaf.path == SPINDLE_RATIO and (context.exclusive(declared) or context.declares(SPINDLE_COUNT))
@@ -203,23 +183,14 @@ def ratio_below_one(context: Context, least: float) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, f"{meant}1 uses the {what} once, 4 four times over")
 
 
-@information("GP115", "Resource model, Instance policies")(
-    summary="vcpu-ratio or spindle-ratio is so high that it limits nothing.",
-    rationale="Ganeti's limit is switched off by a huge number, such as 999. Other high ratios are mistyped (GP152).",
-    **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="9999", good="4"),
-)
+@information("GP115")
 def ratio_without_limit(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_USED):
         if is_without_limit(number(leaf)):
             yield hit(declared, f"{leaf.dotted} is {number(leaf):.0f}: that limits nothing", leaf.span)
 
 
-@warning("GP194", "Resource model, Instance policies")(
-    summary="vcpu-ratio is high, and spindle-ratio is low or the same: most likely they are exchanged or copied.",
-    rationale="Ganeti's defaults are 4 virtual CPUs for each CPU and 32 instances for each spindle. Twelve virtual"
-    " CPUs for one leave instances little, and six instances for a spindle fill a node long before.",
-    **show(f"{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="16, spindle-ratio: 4", good="4, spindle-ratio: 16"),
-)
+@warning("GP194")
 def ratios_exchanged(context: Context) -> Iterator[Hit]:
     for declared, leaves in context.combined(VCPU_RATIO, SPINDLE_RATIO):
         cpus, spindles = map(number, leaves)
@@ -231,12 +202,7 @@ def ratios_exchanged(context: Context) -> Iterator[Hit]:
             yield hit(declared, f"vcpu-ratio is {cpus:g} and spindle-ratio {spindles:g}", place, hint, related)
 
 
-@warning("GP195", "Resource model, Instance policies", When.MORE_WITH_STATE)(
-    summary="spindle-ratio fills a node long before its memory and CPUs, even with the largest instances.",
-    rationale="A node takes as many instances as spindle_count times spindle-ratio allow. If each size, at its largest"
-    " in memory and CPUs, fits many times more often, most of the node stays empty: most likely a digit is lost.",
-    **show(_FILLED.replace("  vcpu", "  spindle-ratio: …\n  vcpu"), bad="3", good="32"),
-)
+@warning("GP195", When.MORE_WITH_STATE)
 def spindles_fill_first(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         ratio, count, cpus = (in_force(context, group, path) for path in (SPINDLE_RATIO, SPINDLE_COUNT, VCPU_RATIO))

@@ -16,7 +16,7 @@ from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import HTOOLS_PROGRAMS
 from gpolicy.guessing import did_you_mean_one_of, is_one_slip, name_meant, surely_meant
 from gpolicy.policy.model import Leaf
-from gpolicy.rules.shared import CLUSTER, FILES, conflict, show
+from gpolicy.rules.shared import FILES, conflict
 
 _FILE: Final[Path] = ("file_storage_dir",)
 _SHARED: Final[Path] = ("shared_file_storage_dir",)
@@ -64,13 +64,7 @@ def _below(path: str, tops: tuple[str, ...]) -> str | None:
     return next((top for top in tops if path == top or path.startswith(f"{top}/")), None)
 
 
-@error("GP145", "Ganeti 3.0.2, run: the check of file storage paths")(
-    summary="Disks are to be kept in a directory of the system, or the path of their directory is relative.",
-    rationale="Ganeti stores the directory, but refuses to create disks there and reports it in `gnt-cluster"
-    " verify`: a relative path, /bin, /boot, /dev, /etc, /home, /lib, /proc, /root, /sbin, /sys, and the same below"
-    " /usr and /usr/local. It cannot whitelist /, and in its own directories disks get in its way.",
-    **show(f"{CLUSTER}file_storage_dir: …\n", bad="/etc/ganeti/disks", good="/srv/ganeti/file-storage"),
-)
+@error("GP145")
 def storage_directory_forbidden(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_FILE, _SHARED):
         path = re.sub("^//", "/", normpath(str(leaf.value or "/unset")))
@@ -83,13 +77,7 @@ def storage_directory_forbidden(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, f"write {right}")
 
 
-@warning("GP146", "Ganeti 3.0, gnt-cluster(8); it does not check it", When.MORE_WITH_STATE)(
-    summary="file_storage_dir and shared_file_storage_dir are the same, or one lies in the other.",
-    rationale="One is local to each node, the other is on storage that all nodes share. In one directory either"
-    " local disks are shared, or shared ones are local: an instance that moves does not find its disk.",
-    bad=f"{CLUSTER}file_storage_dir: /srv/disks\nshared_file_storage_dir: /srv/disks/shared\n",
-    good=f"{CLUSTER}file_storage_dir: /srv/local-disks\nshared_file_storage_dir: /srv/shared-disks\n",
-)
+@warning("GP146", When.MORE_WITH_STATE)
 def storage_directories_same(context: Context) -> Iterator[Hit]:
     for declared, (local, shared) in together(context, _FILE, _SHARED):
         one, other = (normpath(str(item.value)) if item.value else "" for item in (local, shared))
@@ -100,13 +88,7 @@ def storage_directories_same(context: Context) -> Iterator[Hit]:
             yield conflict(context, declared, message, "write a directory of its own for each", shared, local)
 
 
-@warning("GP147", "The table of parameters: what root on the nodes opens or runs")(
-    summary="Root on the nodes is to use a file that others can replace, or a path that is not what it seems.",
-    rationale="Users can write to /tmp, /var/tmp and /dev/shm, and each to a home of their own: a program, kernel,"
-    " image or password file there is theirs, and is gone after a reboot or with the user. An image that comes by"
-    " http or ftp can be changed on its way. A path with .. leads elsewhere.",
-    **show(f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: …}}\n", bad="/tmp/vmlinuz", good="/boot/vmlinuz"),  # noqa: S108 (warned of)
-)
+@warning("GP147")
 def path_unsafe(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*FILES):
         text = str(leaf.value) if isinstance(leaf.value, str) else ""
@@ -123,15 +105,7 @@ def path_unsafe(context: Context) -> Iterator[Hit]:
             yield hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint)
 
 
-@warning("GP159", "The table of parameters: what root on the nodes opens or runs; Ganeti 3.0, gnt-node(8) power")(
-    summary="A path names a directory where a file is wanted, or a program or file that is not what is needed.",
-    rationale="Ganeti looks only at the form of a path. A kernel, an image or a password cannot be read from a"
-    " directory or from /dev/null, a program that always fails stops what asks it, and QEMU's other programs start"
-    " no instance. Ganeti runs programs without a shell, so arguments behind a path belong to its name. A path that"
-    " is one slip away from Ganeti's own default, or whose directory is one slip away from a usual one, is most"
-    " likely mistyped. One file for two purposes was most likely copied.",
-    **show(f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: …}}\n", bad="/boot", good="/boot/vmlinuz"),
-)
+@warning("GP159")
 def path_unlikely(context: Context) -> Iterator[Hit]:
     first: dict[str, Leaf] = {}
     for declared, leaf in context.explicit_at(*FILES):
@@ -202,14 +176,7 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
     return "", ""
 
 
-@warning("GP148", "Ganeti 3.0, gnt-cluster(8); its node daemon and hail, run", When.MORE_WITH_STATE)(
-    summary="default_iallocator is no allocator, or its parameters are none that it reads.",
-    rationale="Ganeti looks for a program of this name in its directories for allocators. Without one each new"
-    " instance needs its nodes or its allocator named. The parameters become options of whichever allocator runs:"
-    " with `=` and the value, or alone if the value is null. hail refuses one that it does not know, that lacks its"
-    " value or takes none, and so every request.",
-    **show(f"{CLUSTER}default_iallocator: …\n", bad="hial", good="hail"),
-)
+@warning("GP148", When.MORE_WITH_STATE)
 def allocator_unlikely(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_ALLOCATOR):
         name, message, hint = str(leaf.value), "", "write hail"

@@ -15,9 +15,8 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy.model import INHERIT, Declared, Hardware, Leaf
 from gpolicy.policy.source_file import Located
-from gpolicy.rules.shared import CLUSTER, GROUP, promised_disk, show
+from gpolicy.rules.shared import promised_disk
 
-_HV_SOURCE: Final = "Resource model, Node parameters (hv_state)"
 _STATE_HINT: Final = "keep it for gpolicy's own counts and guards, or leave it out: the cluster then keeps what it has"
 _LEAST_SHARE: Final = 0.5
 _LEAST_OF_DISK: Final = 0.1
@@ -30,13 +29,7 @@ _PARTS: Final = {
 _MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk_total": "disk_total"}
 
 
-@warning("GP112", "Resource model, Hypervisor state", When.MORE_WITH_STATE)(
-    summary="hv_state or hvparams describes a hypervisor that is not enabled.",
-    rationale="Ganeti accepts it, but no instance uses it, and capacity is not counted with it. Most likely another"
-    " hypervisor was meant. Values of hvparams that are Ganeti's own defaults are not reported.",
-    **show(f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  …: {{mem_node: 4G}}\n", bad="xen-pvm", good="kvm"),
-    unless_declared=(ENABLED_HYPERVISORS,),
-)
+@warning("GP112", When.MORE_WITH_STATE, unless_declared=(ENABLED_HYPERVISORS,))
 def hypervisor_not_enabled(context: Context) -> Iterator[Hit]:
     enabled = of_cluster(context, ENABLED_HYPERVISORS)
     if enabled is None:
@@ -61,12 +54,7 @@ def _is_of_hypervisor(leaf: Leaf) -> bool:
     return leaf.path[0] in ("hv_state", "hvparams") and leaf.value is not INHERIT and not is_default
 
 
-@warning("GP155", "Ganeti 3.0, gnt-cluster(8) init")(
-    summary="The hypervisor fake is enabled beside a real one.",
-    rationale="It is for tests of Ganeti: an instance of it counts as running, but nothing runs. On a cluster with"
-    " a real hypervisor somebody gets such an instance by mistake; as the first it is the default.",
-    **show(f"{CLUSTER}enabled_hypervisors: […]\n", bad="kvm, fake", good="kvm"),
-)
+@warning("GP155")
 def fake_hypervisor(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(ENABLED_HYPERVISORS):
         words = texts(leaf)
@@ -75,13 +63,7 @@ def fake_hypervisor(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.at(words.index("fake")), "remove fake")
 
 
-@information("GP113", "Resource model, Hypervisor state and Disk state; Ganeti 2.15 to 3.1", When.ASKED)(
-    summary="hv_state or disk_state is declared, which Ganeti stores but never reads.",
-    rationale="The resource model intended these figures for capacity, but no released Ganeti uses them. gpolicy does,"
-    " where nodes report nothing and for guards. If you want that, there is nothing to fix: a cluster that has these"
-    " figures keeps them, since Ganeti cannot remove them. Figures that a policy leaves out stay and do no harm.",
-    **show(f"{GROUP}…\n", bad="hv_state:\n  kvm: {mem_node: 4G}", good="ndparams: {spindle_count: 4}"),
-)
+@information("GP113", When.ASKED)
 def state_without_effect(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
         own = context.leaves(declared).values()
@@ -92,12 +74,7 @@ def state_without_effect(context: Context) -> Iterator[Hit]:
                 yield hit(declared, message, leaf.document.key_span(leaf.pointer[:1]), _STATE_HINT)
 
 
-@information("GP150", f"{_HV_SOURCE}; gpolicy", When.MORE_WITH_STATE)(
-    summary="hv_state is about a hypervisor that is not the first, or disk_state about another volume group.",
-    rationale="Only the figures of the first hypervisor and of the cluster's volume group (volume_group_name) count.",
-    bad=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
-    good=f"{CLUSTER}enabled_hypervisors: [kvm, xen-pvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
-)
+@information("GP150", When.MORE_WITH_STATE)
 def state_not_counted(context: Context) -> Iterator[Hit]:
     hypervisors = of_cluster(context, ENABLED_HYPERVISORS)
     group = volume_group(context)
@@ -119,12 +96,7 @@ def _records(context: Context, declared: Declared) -> dict[Path, Leaf]:
     return {leaf.path[:-1]: leaf for leaf in reversed(leaves) if leaf.path[0] in ("hv_state", "disk_state")}
 
 
-@warning("GP151", f"{_HV_SOURCE} and (disk_state)")(
-    summary="The node, the hypervisor or other volumes keep as much as there is, or more.",
-    rationale="Free is what remains: mem_total less mem_node and mem_hv, cpu_total less cpu_node, disk_total less"
-    " disk_reserved and disk_overhead. If nothing remains, no instance fits.",
-    **show(f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: …}}\n", bad="64G", good="6G"),
-)
+@warning("GP151")
 def state_beyond_total(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
         for prefix in _records(context, declared):
@@ -144,15 +116,7 @@ def state_beyond_total(context: Context) -> Iterator[Hit]:
                 yield hit(declared, message, own[0].span, "correct one of them", related)
 
 
-@warning("GP153", f"{_HV_SOURCE} and (disk_state); gpolicy", When.MORE_WITH_STATE)(
-    summary="hv_state or disk_state gives nodes more than their group's promised hardware, or far less.",
-    rationale="Both describe the same nodes, so one of them is wrong: a total above the promise, memory and CPUs"
-    " of less than half of it, disk of less than a tenth, or the same digits in another order. Capacity is counted"
-    " with hv_state and disk_state where they are declared.",
-    bad=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
-    good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
-    explains=8,
-)
+@warning("GP153", When.MORE_WITH_STATE, explains=8)
 def state_beyond_hardware(context: Context) -> Iterator[Hit]:
     own_group = volume_group(context)
     for declared in context.policy.objects:
@@ -193,11 +157,9 @@ def _promised(hardware: Hardware) -> dict[str, Located[int] | None]:
     return {"mem_total": hardware.memory, "cpu_total": hardware.cpus, "disk_total": promised_disk(hardware)}
 
 
-@warning("GP154", _HV_SOURCE, When.STATE)(
-    summary="hv_state or disk_state gives nodes more than a node of the cluster reports, or far less.",
-    rationale="Capacity that is counted with these figures does not exist, or is not used. Some hypervisors report"
-    " a little less than the machine has, so gpolicy tolerates a tenth more; less than half is reported.",
-    **show(f"{GROUP}hv_state:\n  kvm: {{mem_total: …, mem_node: 4G}}\n", bad="640G", good="64G"),
+@warning(
+    "GP154",
+    When.STATE,
     parameters=(RuleParameter("share", 1.1, "Report a figure above this factor of what the node reports."),),
 )
 def state_beyond_node(context: Context, share: float) -> Iterator[Hit]:

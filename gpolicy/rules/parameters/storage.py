@@ -20,9 +20,8 @@ from gpolicy.guessing import name_meant, rarer_slips
 from gpolicy.policy.model import ClusterPolicy, Declared, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.resolve.terms import volume_terms
-from gpolicy.rules.shared import CLUSTER, GROUP, STRIPES, Form, conflict, is_access, misformed, show
+from gpolicy.rules.shared import STRIPES, Form, conflict, is_access, misformed
 
-_SOURCE: Final = "Resource model, Disk parameters"
 _VOLUME_GROUP: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*")
 _BUILT_IN: Final = "xenvg"
 _LOOK_ALIKE: Final = str.maketrans("oil", "011")
@@ -47,11 +46,7 @@ class _Use:
     span: Span
 
 
-@error("GP110", "Resource model, Disk parameters (metavg); lvm(8)")(
-    summary="A volume group has a name that LVM does not allow.",
-    rationale="Ganeti does not check drbd's metadata volume group when it is set. Creating a disk then fails.",
-    **show(f"{CLUSTER}diskparams:\n  drbd: {{metavg: …}}\n", bad="xen/vg", good="xenvg"),
-)
+@error("GP110")
 def volume_group_name(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(VOLUME_GROUP, METAVG):
         name = str(leaf.value)
@@ -61,14 +56,7 @@ def volume_group_name(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write letters, digits and + _ . -, but no - at the start")
 
 
-@warning("GP137", "lvm(8)", When.MORE_WITH_STATE)(
-    summary="A volume group has almost the name of the cluster's, or all that names one names another, or metadata"
-    " goes to Ganeti's built-in volume group, or to a letter or a number.",
-    rationale="LVM takes names that differ by one slip, or by an O for a 0, for two volume groups. If the second"
-    " does not exist, no DRBD disk can be created, `gnt-cluster verify` ignores no volume, or capacity counts no"
-    " disk. If metavg, reserved_lvs and disk_state agree on another group, one name was forgotten.",
-    **show(f"{CLUSTER}volume_group_name: vg0\ndiskparams:\n  drbd: {{metavg: …}}\n", bad="vgO", good="vg0"),
-)
+@warning("GP137", When.MORE_WITH_STATE)
 def volume_group_look_alike(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(METAVG):
         if re.fullmatch("[A-Za-z]|[0-9.]+[KMGT]?", str(leaf.value)):
@@ -155,14 +143,7 @@ def _looks_as(name: str) -> str:
     return re.sub(r"^vg[-_.]?|[-_.]?vg$", "", plain) or plain
 
 
-@warning("GP111", "Ganeti 3.0, run", When.MORE_WITH_STATE)(
-    summary="Disks are to be accessed from userspace, but KVM is not enabled, or others are as well.",
-    rationale="Only KVM can access a disk from userspace. Ganeti refuses the command for the cluster if an instance of"
-    " another hypervisor has such a disk. For a group it does not, and the instance fails at its next start.",
-    bad=f"{CLUSTER}enabled_hypervisors: [xen-pvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
-    good=f"{CLUSTER}enabled_hypervisors: [kvm]\ndiskparams:\n  rbd: {{access: userspace}}\n",
-    unless_declared=(ENABLED_HYPERVISORS,),
-)
+@warning("GP111", When.MORE_WITH_STATE, unless_declared=(ENABLED_HYPERVISORS,))
 def userspace_without_kvm(context: Context) -> Iterator[Hit]:
     hypervisors = of_cluster(context, ENABLED_HYPERVISORS)
     others = [name for name in hypervisors.texts if name != "kvm"] if hypervisors else []
@@ -176,11 +157,7 @@ def userspace_without_kvm(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write kernelspace", related)
 
 
-@error("GP126", "Ganeti 3.0, run", When.STATE)(
-    summary="Disks are to be accessed from userspace, but an instance that does not use KVM has such a disk.",
-    rationale="Ganeti refuses the command for the cluster. For a group it does not, but the next start fails.",
-    **show(f"{GROUP}diskparams:\n  rbd: {{access: …}}\n", bad="userspace", good="kernelspace"),
-)
+@error("GP126", When.STATE)
 def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit():
         if not is_access(leaf.path) or leaf.value != "userspace":
@@ -201,13 +178,7 @@ def userspace_of_other_hypervisor(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write kernelspace")
 
 
-@information("GP127", f"{_SOURCE} (metavg); Ganeti's issue 865", When.MORE_WITH_STATE)(
-    summary="drbd's metadata is in another volume group than the cluster's, and capacity does not count that group.",
-    rationale="Nodes report the free space of volume_group_name only. hail and hspace do not see how full the other"
-    " group is, and nothing checks that every node has it. gpolicy shows its room beside capacity where"
-    " physical_volumes.volume_groups says which volumes are in it, or disk_state how large it is.",
-    **show(f"{CLUSTER}volume_group_name: xenvg\ndiskparams:\n  drbd: {{metavg: …}}\n", bad="ssdvg", good="xenvg"),
-)
+@information("GP127", When.MORE_WITH_STATE)
 def metavg_not_counted(context: Context) -> Iterator[Hit]:
     group = of_cluster(context, VOLUME_GROUP)
     for declared in context.cluster_and_groups:
@@ -218,12 +189,7 @@ def metavg_not_counted(context: Context) -> Iterator[Hit]:
             yield conflict(context, declared, message, "", meta, group)
 
 
-@warning("GP128", f"{_SOURCE} (stripes); Ganeti's issue 530", When.MORE_WITH_STATE)(
-    summary="Disks have more stripes than nodes have physical volumes.",
-    rationale="Each stripe needs its own volume. Ganeti silently uses fewer stripes when it creates a disk, and"
-    " replacing the disk on a node with another number of volumes may fail.",
-    **show(f"{GROUP}hardware: {{pv_count: …, pv_size: 1T}}\ndiskparams:\n  plain: {{stripes: 4}}\n", bad="2", good="4"),
-)
+@warning("GP128", When.MORE_WITH_STATE)
 def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         promised, counts = group.hardware.volume_count if group.hardware else None, list[int]()
@@ -240,13 +206,7 @@ def stripes_beyond_volumes(context: Context) -> Iterator[Hit]:
                 yield hit(group, message, leaf.span, f"write at most {volumes}", related)
 
 
-@information("GP129", "Partitioned Ganeti, Disk")(
-    summary="Stripes are set, but exclusive storage is on.",
-    rationale="With exclusive storage a disk is striped over all of its physical volumes, whatever the parameter says.",
-    bad=f"{GROUP}ndparams: {{exclusive_storage: true}}\nipolicy: {{disk-templates: [plain], vcpu-ratio: 1}}\n"
-    "diskparams:\n  plain: {stripes: 2}\n",
-    good=f"{GROUP}ndparams: {{exclusive_storage: true}}\nipolicy: {{disk-templates: [plain], vcpu-ratio: 1}}\n",
-)
+@information("GP129")
 def stripes_ignored(context: Context) -> Iterator[Hit]:
     for declared in context.cluster_and_groups:
         exclusive = context.exclusive(declared)
@@ -256,12 +216,7 @@ def stripes_ignored(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "leave it out", see(exclusive.span, "exclusive storage is on here"))
 
 
-@warning("GP130", f"{_SOURCE} (meta-stripes)")(
-    summary="drbd's metadata volumes are striped.",
-    rationale="Metadata volumes are 128 MiB small. Stripes spread each of them over several disks, make nothing"
-    " faster, and let the failure of any of these disks hit them all.",
-    **show(f"{CLUSTER}diskparams:\n  drbd: {{…}}\n", bad="meta-stripes: 4", good="data-stripes: 4, meta-stripes: 1"),
-)
+@warning("GP130")
 def meta_stripes(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(STRIPES[2]):
         if number(leaf) > 1:
@@ -269,11 +224,6 @@ def meta_stripes(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, "write 1")
 
 
-@warning("GP131", f"{_SOURCE}; rbd(8), gluster(8); Ganeti 3.0 does not check it")(
-    summary="A pool, server or volume of shared storage has an impossible name.",
-    rationale="Ganeti stores any text and reads it when it opens a disk. With a wrong name it opens no existing disk.",
-    bad=f"{CLUSTER}diskparams:\n  gluster: {{host: 'gluster://storage:24007'}}\n",
-    good=f"{CLUSTER}diskparams:\n  gluster: {{host: storage.example.org, port: 24007}}\n",
-)
+@warning("GP131")
 def storage_name(context: Context) -> Iterator[Hit]:
     return misformed(context, _NAMES)

@@ -33,7 +33,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.printable import count as in_words
 from gpolicy.printable import listed
-from gpolicy.rules.shared import CLUSTER, GROUP, IMAGES, STRIPES, conflict, default_of, is_access, show
+from gpolicy.rules.shared import IMAGES, STRIPES, conflict, default_of, is_access
 
 _ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
 NO_DEVICE: Final = frozenset({"scsi", "sd", "mtd", "pflash"})
@@ -68,11 +68,7 @@ def _unknown_in(version: str) -> frozenset[Path]:
     return frozenset(parameter.path for parameter in PARAMETERS if not known_in(parameter, version))
 
 
-@error("GP101", "Ganeti's constants, releases 2.15 to 3.1; the source of 3.2.0~alpha1", stays=REFUSED)(
-    summary="The cluster's Ganeti release does not know a parameter, or a word for one.",
-    rationale="Ganeti refuses the whole command that sets it.",
-    **show(f'{CLUSTER}ganeti_version: "…"\nhvparams:\n  xen-pvm: {{xen_cmd: xl}}\n', bad="3.1", good="3.0"),
-)
+@error("GP101", stays=REFUSED)
 def parameter_not_in_version(context: Context) -> Iterator[Hit]:
     yield from _words(context)
     for declared, leaf in context.explicit():
@@ -98,12 +94,7 @@ def _words(context: Context) -> Iterator[Hit]:
                 yield hit(declared, message, leaf.span, hint)
 
 
-@error("GP103", "Ganeti 3.0, run", stays=REFUSED)(
-    summary="A group shall inherit the access mode of a disk template.",
-    rationale="Ganeti cannot reset this parameter: it accepts only the two modes, and refuses the word that would"
-    " remove the group's value. All other disk parameters can be reset.",
-    **show(f"{GROUP}diskparams:\n  rbd: {{access: …}}\n", bad="inherit", good="kernelspace, pool: inherit"),
-)
+@error("GP103", stays=REFUSED)
 def access_inherit(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
         for leaf in context.leaves(declared).values():
@@ -112,12 +103,7 @@ def access_inherit(context: Context) -> Iterator[Hit]:
                 yield hit(declared, f"Ganeti cannot reset {leaf.dotted}", leaf.span, hint)
 
 
-@error("GP102", "Ganeti 3.0, its option parsers and opcodes", stays=NO_PLAN)(
-    summary="Ganeti's commands cannot store a value as it is written.",
-    rationale="Ganeti would refuse the command or store another value: the cluster never becomes what the policy says.",
-    **show(f"{CLUSTER}mac_prefix: …\n", bad="AA-00", good='"aa:00:01"'),
-    fix="Writes a mac_prefix in lower case and with colons.",
-)
+@error("GP102", stays=NO_PLAN)
 def not_expressible(context: Context) -> Iterator[Hit]:
     for declared in context.policy.objects:
         for leaf in context.leaves(declared).values():
@@ -145,11 +131,7 @@ def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
     return edits.replace_word(context.policy, leaf.span, written, meant) if is_prefix else None
 
 
-@error("GP106", "Ganeti 3.0 does not check it")(
-    summary="A TCP port is outside 1 to 65535.",
-    rationale="Ganeti checks only that the port is a number. It cannot reach nodes with such an ssh_port.",
-    **show(f"{GROUP}ndparams: {{ssh_port: …}}\n", bad="70022", good="2222"),
-)
+@error("GP106")
 def port_range(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_SSH, _GLUSTER):
         if not 1 <= number(leaf) <= 65535:
@@ -158,12 +140,7 @@ def port_range(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, hint)
 
 
-@error("GP107", "Resource model, Node parameters and Disk parameters; Ganeti 3.0 does not check it")(
-    summary="A number of spindles, stripes or virtual CPUs is below 1.",
-    rationale="Ganeti accepts zero and negative numbers. But htools divides by the spindle count, LVM creates no"
-    " volume with zero stripes, and no instance runs without a CPU.",
-    **show(f"{GROUP}ndparams: {{spindle_count: …}}\n", bad="0", good="4"),
-)
+@error("GP107")
 def count_below_one(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_COUNTS):
         if number(leaf) < 1:
@@ -172,12 +149,7 @@ def count_below_one(context: Context) -> Iterator[Hit]:
             yield hit(declared, f"{leaf.dotted} is {leaf.value}: it must be at least 1", leaf.span, hint)
 
 
-@information("GP116", "Ganeti 3.0, run: an equal value of a group is stored and stays")(
-    summary="A group sets the same value as the cluster.",
-    rationale="When the cluster's value changes, the group keeps its own. That may be intended; else write `inherit`.",
-    **show(f"{CLUSTER}ipolicy: {{vcpu-ratio: 4}}\n---\n{GROUP}ipolicy: {{vcpu-ratio: …}}\n", bad="4", good="inherit"),
-    better=((Same.PLACE, ("GP406",)),),
-)
+@information("GP116", better=((Same.PLACE, ("GP406",)),))
 def override_repeats_cluster(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         for path, leaf in context.leaves(group).items():
@@ -188,12 +160,7 @@ def override_repeats_cluster(context: Context) -> Iterator[Hit]:
                 yield hit(group, message, leaf.span, "write inherit to follow it, or the value that is meant", related)
 
 
-@warning("GP138", "Ganeti's constants, releases 2.15 to 3.1", When.WHOLE)(
-    summary="A parameter that the policy leaves out has another default in the release that is checked for.",
-    rationale="A new cluster has the default of its own release. A cluster that is upgraded keeps what it has"
-    " stored, except for words that the new release does not have. So two clusters of one policy differ. It shows"
-    " with `--ganeti-version` and on a cluster of another release than `ganeti_version` says.",
-)
+@warning("GP138", When.WHOLE)
 def default_moves(context: Context) -> Iterator[Hit]:
     cluster, version = context.policy.cluster, context.version
     written = release_of(cluster.ganeti_version) if cluster else None
@@ -215,15 +182,7 @@ def default_moves(context: Context) -> Iterator[Hit]:
             yield hit(cluster, message + note, span, "declare the one that you want")
 
 
-@warning("GP139", "Ganeti 3.1, how it starts instances; QEMU 7.2 and 10.0, run", When.MORE_WITH_STATE)(
-    summary="The cluster's Ganeti release takes a value of KVM, but starts no instance with it.",
-    rationale="Ganeti attaches devices to the bus pci.0, which the machine types q35 and microvm do not have. QEMU has"
-    " no device for the types of disks scsi, sd and mtd; Ganeti 3.0 leaves it to QEMU to refuse them. Ganeti 3.1"
-    " describes disks and CD-ROMs to QEMU in another way. It also refuses to start an instance with a disk of type"
-    " pflash, with a CD-ROM of another type than `ide`, `paravirtual` and `scsi-cd`, and with a disk in userspace whose"
-    " address it cannot take apart. Instances that run are not touched: they fail at their next start, or migration.",
-    **show(f'{CLUSTER}ganeti_version: "3.1"\nhvparams:\n  kvm: {{disk_type: …}}\n', bad="scsi", good="scsi-hd"),
-)
+@warning("GP139", When.MORE_WITH_STATE)
 def starts_no_instance_in_version(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(kvm("machine_version")):
         if kind := re.match("(?:pc-)?q35|microvm", str(leaf.value)):
@@ -272,13 +231,7 @@ def _in_userspace(context: Context) -> Iterator[Hit]:
                 yield conflict(context, declared, message, "write access: kernelspace", value, mode)
 
 
-@warning("GP117", "Ganeti 3.0, its constants; gnt-instance(8); the register of IANA", When.MORE_WITH_STATE)(
-    summary="A TCP port of the nodes, or of storage, is used by something else there, or the usual one with a slip.",
-    rationale="Ganeti's daemons listen on 1811 (noded), 1814 (confd), 1815 (mond) and 5080 (RAPI). It gives the ports"
-    " 11000 to 14999 to DRBD disks and consoles as they come, so a migration on such a port fails when it is given"
-    " away. Other services have ports by custom, and those of the system all below 1024. Ganeti checks none of this.",
-    **show(f"{CLUSTER}hvparams:\n  kvm: {{migration_port: …}}\n", bad="11000", good="8102"),
-)
+@warning("GP117", When.MORE_WITH_STATE)
 def port_taken(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_SSH, _GLUSTER, *_MIGRATION):
         port = number(leaf)
@@ -300,12 +253,7 @@ def port_taken(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, leaf.span, f"Did you mean `{usual}`?")
 
 
-@warning("GP118", "Ganeti 3.0 takes any ID from 0; Debian policy, 9.2.2")(
-    summary="uid_pool has user IDs of the system or of people, or the same ID twice.",
-    rationale="Instances run with IDs of the pool, so that one that breaks out can do nothing. With 0 it is root, with"
-    " an ID below 1000 a service of the system; people get IDs from 1000 on, and others use 65534, nobody, as well.",
-    **show(f'{CLUSTER}uid_pool: ["…"]\n', bad="100-199", good="20000-20099"),
-)
+@warning("GP118")
 def uid_pool_of_others(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(_UIDS):
         ranges = sorted((int(low), int(high)) for low, high in cast(list[Any], leaf.value))
@@ -328,13 +276,7 @@ def uid_pool_of_others(context: Context) -> Iterator[Hit]:
                 yield hit(declared, f"uid_pool {reason}", leaf.span, hint)
 
 
-@warning("GP119", "Ganeti 3.0.2, how it starts instances; gnt-instance(8)", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="security_model is pool, but uid_pool has fewer user IDs than a node has instances.",
-    rationale="Each running instance of a node needs an ID of its own from the pool. Without a free one Ganeti does"
-    " not start it. gpolicy counts the running instances of the cluster's nodes, and how many of the largest"
-    " allowed size fit the promised memory; nodes hold four at least.",
-    **show(f"{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: […]\n", bad="", good='"20000-20099"'),
-)
+@warning("GP119", When.MORE_WITH_STATE | When.WHOLE)
 def uid_pool_too_small(context: Context) -> Iterator[Hit]:
     cluster, model = context.policy.cluster, of_cluster(context, kvm("security_model"))
     if cluster is None or model is None or model.value != "pool":

@@ -18,14 +18,11 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
 from gpolicy.printable import count as in_words
 from gpolicy.printable import named
-from gpolicy.rules.shared import GROUP, SIZES, bounds, show, spec
 
-_GROUP: Final = f"{GROUP}hardware: {{memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}}\n"
 _MANY_VOLUMES: Final = 4
 """With fewer, a volume may be an array of many disks."""
 _ONE_DIGIT_MORE: Final = (8, 12)
 """How many times as large a number is that has a digit too many, roughly."""
-_BUSY: Final = f"  minmax:\n{spec('busy', '1G 12G', '1 3', '10G 90G', '6 8')}"
 _GIB: Final = 1024
 _REPORTED: Final = 0.95
 """The share of its memory that Linux shows of a machine, at the least."""
@@ -35,23 +32,9 @@ _SMALL_NODE: Final = 16 * 1024
 """MiB of memory: with less, a node is a virtual one for tests, or a small board."""
 _SPINDLES_SHARED: Final = 32
 """Ganeti's default of spindle-ratio: the weights of instances are arbitrary, and 1 may be too little."""
-_SIZED: Final = (
-    f"{GROUP}hardware: {{memory: 128G, cpus: …, pv_count: 8, pv_size: 1T}}\nipolicy:\n  vcpu-ratio: 1\n  minmax:\n"
-    + spec("large", "32G 64G", "4 16", "100G 1T")
-    + spec("small", "8G 16G", "2 8", "10G 90G")
-)
 
 
-def _spec(memory: str, cpus: str = "1 16", disk: str = "10G 100G") -> str:
-    return f"{_GROUP}ipolicy:\n  vcpu-ratio: 1\n  minmax:\n    - name: big\n      {bounds(memory, cpus, disk)}"
-
-
-@error("GP211", SIZES, When.MORE_WITH_STATE)(
-    summary="The smallest instance of a size is larger than a node of the group.",
-    rationale="No node of the group can hold such an instance, so the size allows nothing.",
-    bad=_spec("96G 128G"),
-    good=_spec("16G 60G"),
-)
+@error("GP211", When.MORE_WITH_STATE)
 def spec_beyond_hardware(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         for excess in context.once(excesses_by_group).get(group.name, ()):
@@ -62,12 +45,7 @@ def spec_beyond_hardware(context: Context) -> Iterator[Hit]:
                 yield hit(group, message, excess.place, hint, excess.limit.places)
 
 
-@warning("GP212", SIZES, When.MORE_WITH_STATE)(
-    summary="The largest instance of a size is larger than a node of the group.",
-    rationale="The policy allows instances that no node can hold. Tiered allocation starts with the maximum and"
-    " has to shrink it first, so it counts instances of another size than the policy means.",
-    **show(_spec("16G …"), bad="96G", good="60G"),
-)
+@warning("GP212", When.MORE_WITH_STATE)
 def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
     for group in context.groups:
         for excess in context.once(excesses_by_group).get(group.name, ()):
@@ -80,12 +58,8 @@ def spec_max_beyond_hardware(context: Context) -> Iterator[Hit]:
         yield hit(left_out[0], message, left_out[0].span, "the policy has too many groups and sizes for that: split it")
 
 
-@warning("GP222")(
-    summary="The promised memory is far too much or too little for the promised CPUs, machines have other numbers,"
-    " a volume has no size, or spindle_count is many times the volumes.",
-    rationale="Most likely a unit is wrong, or two digits are exchanged (526G for 256G). Sizes, tests and"
-    " suggestions are compared with the promise: if it is too large, they find no mistake.",
-    **show(_GROUP.replace("memory: 64G", "memory: …"), bad="64T", good="64G"),
+@warning(
+    "GP222",
     parameters=(
         RuleParameter("least", 512, "Report less memory for each CPU (MiB); below 16G and 16 CPUs a fifth.", least=0),
         RuleParameter("most", 256 * 1024, "Report more memory for each CPU, in MiB.", least=1, most=1024**3),
@@ -160,12 +134,7 @@ def _is_usual_cpus(cpus: int) -> bool:
     return cpus % 2 == 0 and odd <= 15
 
 
-@warning("GP223", "Resource model, Instance policies; allocation of Ganeti 3.0", When.MORE_WITH_STATE)(
-    summary="A size requires or allows more spindle-use than spindle-ratio allows on a node.",
-    rationale="All instances of a node together may use spindle-ratio times its spindle_count. hail and hspace"
-    " refuse even the first instance that uses more and report FailDisk, however much disk is free.",
-    **show(f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: …\n{_BUSY}", bad="2", good="4"),
-)
+@warning("GP223", When.MORE_WITH_STATE)
 def spindle_use_beyond_ratio(context: Context) -> Iterator[Hit]:
     sets = [number(leaf) for declared, leaf in context.explicit_at(SPINDLE_COUNT) if declared.level is Level.NODE]
     for declared in context.cluster_and_groups:
@@ -219,13 +188,7 @@ class _Refusals:
         return len({span for _, span in self.refused}) > 1 and len(self.refused) * 2 > self.specs
 
 
-@warning("GP226", "Partitioned Ganeti, Constrained instance sizes", When.MORE_WITH_STATE | When.LAST | When.TOLD)(
-    summary="By one figure most sizes of a group do not fit the nodes.",
-    rationale="Hardware, what a node keeps, a ratio below 1 and the reserve of volumes hold for all sizes of a"
-    " group. If most of them no longer fit, and all would without this figure, then it is wrong rather than the"
-    " sizes. What the rules of the single sizes find is not reported beside it. It is an error if one of those is.",
-    **show(_SIZED, bad="6", good="16"),
-)
+@warning("GP226", When.MORE_WITH_STATE | When.LAST | When.TOLD)
 def figure_refuses_specs(context: Context, found: Sequence[Finding]) -> Iterator[Hit]:
     """Yield the figures that decide most of what was found about specs."""
     about = [finding for finding in found if finding.code in JUDGES]

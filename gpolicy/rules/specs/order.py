@@ -12,7 +12,7 @@ from gpolicy.checking.rule import Hit, error, hit, information, see, warning
 from gpolicy.findings import Related, RuleParameter
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared
-from gpolicy.rules.shared import LARGE, SIZES, SMALL, bad_specs, group_with, repeated, spec
+from gpolicy.rules.shared import repeated
 
 FILLING: Final = ("memory-size", "cpu-count", "disk-size")
 """The parameters that fill a node."""
@@ -22,13 +22,7 @@ _FAR_BELOW: Final = {"memory-size": 4, "cpu-count": 4, "disk-size": 5}
 """How many times a minimum must be below that of a smaller spec; disks differ more on purpose."""
 
 
-@warning("GP202", SIZES)(
-    summary="Sizes are not ordered from the biggest to the smallest.",
-    rationale="hspace's tiered allocation starts with the first size and goes on to the next when nothing more"
-    " fits. If a small size comes first, small instances take what the big ones need, and the capacity is wrong."
-    " (hail's dedicated metric sorts sizes itself, by the minimum of disk-size.)",
-    **bad_specs(SMALL, LARGE),
-)
+@warning("GP202")
 def spec_order(context: Context) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():
         compared = comparable(pairs)
@@ -47,13 +41,7 @@ def _is_bigger(pair: Pair, other: Pair) -> bool:
     return at_least and any(one[name] > two[name] for one, two in ends for name in FILLING)
 
 
-@warning("GP215", SIZES)(
-    summary="There is a wide gap between two sizes: no size takes the instances in it.",
-    rationale="Small gaps are normal, since bounds are inclusive. But if the next larger size starts at many times"
-    " the maximum of the one below, most likely a unit is wrong.",
-    **bad_specs(LARGE, spec("small", "64M 128M", "1 3", "10G 90G")),
-    parameters=(RuleParameter("factor", 64, "Report a gap larger than this factor.", least=1),),
-)
+@warning("GP215", parameters=(RuleParameter("factor", 64, "Report a gap larger than this factor.", least=1),))
 def spec_gap(context: Context, factor: float) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():
         compared = comparable(pairs)
@@ -70,12 +58,7 @@ def spec_gap(context: Context, factor: float) -> Iterator[Hit]:
                 below = max(below, pair, key=lambda pair: pair.maximum[name])
 
 
-@warning("GP217", SIZES)(
-    summary="The smaller of two sizes allows more memory, CPUs or disk than the larger one.",
-    rationale="Sizes are counted from the biggest to the smallest, each from its maximum. If the smaller size has"
-    " a greater maximum, no order is right. Most likely a number is mistyped.",
-    **bad_specs(LARGE, spec("small", "1G 12G", "1 3", "10G 9T")),
-)
+@warning("GP217")
 def spec_not_monotonic(context: Context) -> Iterator[Hit]:
     for declared, first, second in _apart(context):
         for larger, smaller in ((first, second), (second, first)):
@@ -89,12 +72,7 @@ def spec_not_monotonic(context: Context) -> Iterator[Hit]:
                 yield hit(declared, message, smaller.at("max", name), "lower the one, or raise the other", related)
 
 
-@information("GP218", SIZES)(
-    summary="Of two sizes, each allows more of something than the other.",
-    rationale="The design asks for the biggest size first, but here neither is the biggest: hspace's count depends"
-    " on their order. Sizes for computing beside sizes for storage have this price.",
-    **bad_specs(spec("computing", "64G 128G", "16 32", "10G 20G"), spec("storage", "4G 8G", "1 2", "1T 2T")),
-)
+@information("GP218")
 def specs_without_order(context: Context) -> Iterator[Hit]:
     for declared, first, second in _apart(context):
         if context.exclusive(declared):
@@ -113,13 +91,7 @@ def _apart(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
     return (found for found in _compared(context) if found[1].overlap(found[2]) is None)
 
 
-@information("GP219", "hspace of Ganeti 3.0, tiered allocation")(
-    summary="hspace cannot count instances of a size, or only the largest ones.",
-    rationale="hspace counts instances with one disk and, without exclusive storage, with the spindle-use of the"
-    " cluster's std. It shrinks them by 64 MiB of memory or 256 MiB of disk at a time. A size that requires two"
-    " disks counts as 0, and if the bounds of a size are closer than one step, hspace counts its maximum only.",
-    **bad_specs(spec("small", "1024 1064", "1 3", "10G 90G")),
-)
+@information("GP219")
 def spec_not_countable(context: Context) -> Iterator[Hit]:
     std = context.cluster_leaf(("ipolicy", "std", "spindle-use"))
     for declared, _, pairs in context.minmax():
@@ -141,13 +113,7 @@ def spec_not_countable(context: Context) -> Iterator[Hit]:
                     yield hit(declared, message, pair.at("min", name))
 
 
-@warning("GP230", SIZES)(
-    summary="One bound of a size does not go with the others: it is far below that of a smaller size, or the size"
-    " reaches much further in one parameter than all other sizes.",
-    rationale="Most likely a digit is lost. A size that begins too low takes instances that are meant for another.",
-    bad=group_with(spec("large", "1G 64G", "8 16", "200G 1T"), spec("small", "4G 12G", "1 4", "10G 100G")),
-    good=group_with(spec("large", "16G 64G", "8 16", "200G 1T"), spec("small", "4G 12G", "1 4", "10G 100G")),
-)
+@warning("GP230")
 def spec_bound_out_of_order(context: Context) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():
         compared = comparable(pairs)
@@ -210,12 +176,7 @@ def _overlaps(context: Context, *, touching: bool) -> Iterator[tuple[Declared, P
             yield declared, first, second, f"both allow {describe_region(region)}"
 
 
-@warning("GP201", SIZES)(
-    summary="Two sizes overlap: some instances belong to both.",
-    rationale="Tiered allocation counts one size after the other. If an instance belongs to two sizes, the capacity"
-    " depends on which of them comes first. Ganeti does not check this. (GP229: sizes that only touch.)",
-    **bad_specs(LARGE, spec("small", "1G 20G", "1 6", "10G 200G")),
-)
+@warning("GP201")
 def spec_overlap(context: Context) -> Iterator[Hit]:
     unlikely = {item.finding.span for item in context.found_by("GP224")}
     for declared, first, second, region in _overlaps(context, touching=False):
@@ -225,12 +186,7 @@ def spec_overlap(context: Context) -> Iterator[Hit]:
         yield hit(declared, message, second.span, _cure(first, second), (*first.here, *odd))
 
 
-@information("GP229", SIZES)(
-    summary="A size begins where another one ends: one value of a parameter belongs to both.",
-    rationale="Bounds are inclusive, so sizes that only touch overlap in this value. Tiered allocation counts it for"
-    " the size that comes first, which hardly changes a count.",
-    **bad_specs(LARGE, spec("small", "1G 16G", "1 4", "10G 100G")),
-)
+@information("GP229")
 def spec_touch(context: Context) -> Iterator[Hit]:
     for declared, first, second, region in _overlaps(context, touching=True):
         message = f"{second.title} touches {first.title}: {region}"
@@ -265,11 +221,7 @@ def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> 
     )
 
 
-@warning("GP203", SIZES)(
-    summary="A size lies entirely inside another one.",
-    rationale="It allows nothing that the other size does not allow, and the two overlap.",
-    **bad_specs(LARGE, spec("half", "16G 32G", "4 8", "100G 500G")),
-)
+@warning("GP203")
 def spec_contained(context: Context) -> Iterator[Hit]:
     for declared, first, second in _compared(context):
         inner, outer = (second, first) if first.contains(second) else (first, second)
@@ -279,12 +231,7 @@ def spec_contained(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, inner.span, hint, outer.here)
 
 
-@warning("GP204", f"{SIZES}; Ganeti 3.0 accepts duplicates")(
-    summary="A list has the same size twice.",
-    rationale="Ganeti silently keeps both. The second adds nothing, and hspace counts it once more.",
-    **bad_specs(SMALL, spec("tiny", "1G 12G", "1 3", "10G 90G")),
-    fix="Removes the second one, unless it has its own name, which something could use.",
-)
+@warning("GP204")
 def spec_duplicate(context: Context) -> Iterator[Hit]:
     for declared, first, second in _compared(context):
         if first.same_as(second):
@@ -295,12 +242,7 @@ def spec_duplicate(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, second.span, "remove one", first.here, fix=fix)
 
 
-@error("GP208")(
-    summary="Two sizes of one list have the same name, or names that differ only in case.",
-    rationale="Guards, tests and reports refer to a size by its name.",
-    **bad_specs(LARGE, SMALL.replace("small", "large")),
-    explains=11,
-)
+@error("GP208", explains=11)
 def spec_name_twice(context: Context) -> Iterator[Hit]:
     for declared, _, pairs in context.minmax():
         named = (pair for pair in pairs if pair.name is not None)
@@ -311,11 +253,7 @@ def spec_name_twice(context: Context) -> Iterator[Hit]:
             yield hit(declared, message, pair.leaf.at(pair.index, "name"), hint, other.here)
 
 
-@warning("GP209", SIZES)(
-    summary=f"More than {MAX_PAIRS} sizes in one list.",
-    rationale="Constrained sizes are meant to be a finite set that people know by heart. gpolicy compares only"
-    f" the first {MAX_PAIRS} with one another, so overlaps further down stay unseen.",
-)
+@warning("GP209")
 def too_many_specs(context: Context) -> Iterator[Hit]:
     for declared, leaf, pairs in context.minmax():
         if len(pairs) > MAX_PAIRS:

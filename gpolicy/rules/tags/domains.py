@@ -20,9 +20,8 @@ from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, closest, name_meant, rare
 from gpolicy.policy.edits import fix, remove_entry
 from gpolicy.policy.model import RULES, GroupPolicy
 from gpolicy.policy.source_file import Pointer, YamlDocument
-from gpolicy.rules.shared import CLUSTER, GROUP, show, sizes_of
+from gpolicy.rules.shared import sizes_of
 
-LOCATION: Final = "Improving location awareness of Ganeti"
 _HOUSINGS: Final = frozenset(
     ["aisle", "blade", "cabinet", "cage", "chassis", "data-center", "datacenter", "datacentre", "enclosure", "rack"]
 ) | {"row"}
@@ -34,22 +33,6 @@ PLACES: Final = _HOUSINGS | frozenset(
 """Names of domains that a node is in only once."""
 CLOSE: Final = 0.75
 """How much of two words must be the same for one to be taken for the other mistyped."""
-OWNING: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
-LEFT_NODE: Final = "gpolicy: v1\nkind: NodeSet\nname: left\nnodes: [n1]\ntags: "
-_TAGGED: Final = (
-    "gpolicy: v1\nkind: TagRules\nexclusion: [service]\n---\ngpolicy: v1\nkind: NodeGroup\nname: gold\n---\n"
-    "gpolicy: v1\nkind: Test\ntests:\n"
-    '  - {name: a test, "on": {simulate: {memory: 64G, cpus: 8, disk: 1T, nodes: [{name: n1}, {name: n2}], instances:'
-    " [{name: a, nodes: [n1], memory-size: 1G, cpu-count: 1, disks: [1G], disk-template: plain,"
-    ' tags: ["service:x"]}]}},'
-    " redundancy: {}, expect: {survives: true}}\n"
-)
-_OTHERS: Final = "".join(f"---\ngpolicy: v1\nkind: NodeGroup\nname: {name}\ntags: [tier:web]\n" for name in ("a", "b"))
-
-
-def cluster_tags(tags: str) -> str:
-    """Return an example: a cluster with these tags, in YAML."""
-    return f"{CLUSTER}tags: [{tags}]\n"
 
 
 def sides(tag: Tag) -> list[str]:
@@ -252,14 +235,7 @@ def _is_mistyped(tag: str, other: str) -> bool:
     return not is_other and name_meant(place, [known]) is not None
 
 
-@warning("GP522", f"{LOCATION}, Failure tags and Migration tags", When.MORE_WITH_STATE)(
-    summary="A node's tag looks like one of a failure or migration domain, but is not; or like another tag of it.",
-    rationale="htools takes the tags that start with the exact name of the domain and a colon, and compares them"
-    " letter by letter. With another spelling the node is in no domain, or in one of its own (rack:A is not rack:a,"
-    " and rack:01 not rack:1), and no tool reports it.",
-    **show(f'{OWNING}{LEFT_NODE}["rack:a", "…"]\n', bad="rack-b", good="reck-b:c"),
-    explains=1,
-)
+@warning("GP522", When.MORE_WITH_STATE, explains=1)
 def tag_almost_in_domain(context: Context) -> Iterator[Hit]:
     names = Names(domains_of_nodes(context).keys() - misspelt_domains(context))
     of_nodes = [tag for tag in context.tags if tag.level is Level.NODE and not tag.family]
@@ -287,12 +263,7 @@ def _written_twice(tags: list[Tag]) -> Iterator[Hit]:
             yield hit(tag.label, message, tag.span, "write the tag in one way")
 
 
-@warning("GP529", f"{LOCATION}; Ganeti 3.0, htools:iextags", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="An exclusion or desired location fits no tag of an instance, but almost does, or replaces one in use.",
-    rationale="htools compares letter by letter. With a misspelt word nothing is kept apart, and no tool reports"
-    " it. gpolicy looks at the tags of the cluster's instances, and of those that tests simulate.",
-    **show(_TAGGED.replace("[service]", "[…]"), bad="sevrice", good="service"),
-)
+@warning("GP529", When.MORE_WITH_STATE | When.WHOLE)
 def tag_rule_almost_in_use(context: Context) -> Iterator[Hit]:
     yield from _almost_kept_apart(context)
     yield from _unused(context)
@@ -342,10 +313,8 @@ def _dropped(context: Context, family: str, used: set[str]) -> str:
     return next((name for name in gone if any(tag.startswith(name) for tag in used)), "")
 
 
-@warning("GP524", "Ganeti 3.0, htools:iextags and htools:desiredlocation, run")(
-    summary="A raw prefix of an exclusion or a desired location is so short that unrelated tags start with it.",
-    rationale="htools compares the first characters only: `raw: s` matches service:dns, but also ssd or staging.",
-    **show("gpolicy: v1\nkind: TagRules\nexclusion: […]\n", bad="{raw: s}", good='{raw: "s:"}'),
+@warning(
+    "GP524",
     parameters=(RuleParameter("letters", 3, "Report a raw prefix without a colon, shorter than this.", least=1),),
 )
 def raw_prefix_short(context: Context, letters: float) -> Iterator[Hit]:
@@ -356,12 +325,7 @@ def raw_prefix_short(context: Context, letters: float) -> Iterator[Hit]:
             yield hit(tag.label, f"many tags start with {tag.suffix}", tag.span, hint)
 
 
-@warning("GP533", when=When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A tag, or the word before its colon, is almost one that others of the policy have.",
-    rationale="What reads tags compares them letter by letter: a house rule, a script or a search for `tier:web`"
-    " leaves out `teir:web`. (GP522 is about the domains of nodes.)",
-    **show(f"{GROUP}tags: […]\n{_OTHERS}", bad="teir:web", good="tier:web"),
-)
+@warning("GP533", when=When.MORE_WITH_STATE | When.WHOLE)
 def tag_almost_another(context: Context) -> Iterator[Hit]:
     domain_names = domains_of_nodes(context)
     tags = [tag for tag in context.tags if ":" in tag.text and not tag.text.startswith((HTOOLS, "ganeti:"))]

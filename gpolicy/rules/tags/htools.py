@@ -19,8 +19,7 @@ from gpolicy.guessing import did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix
 from gpolicy.printable import some
-from gpolicy.rules.shared import CLUSTER, GROUP, show
-from gpolicy.rules.tags.domains import LOCATION, begins_of, cluster_tags, sides, suffixes, without_prefix, without_tag
+from gpolicy.rules.tags.domains import begins_of, sides, suffixes, without_prefix, without_tag
 
 _LONGEST: Final = 128
 _REPAIR: Final = "ganeti:watcher:autorepair:"
@@ -33,14 +32,7 @@ _RAW: Final = ("iextags", "desiredlocation")
 """Families that are compared with the beginning of instance tags as they are."""
 
 
-@error("GP501", "Ganeti 3.0, tag checks", stays=REFUSED)(
-    summary="A tag is too long, or has characters that tags cannot have.",
-    rationale="A tag has 1 to 128 of the characters A-Z a-z 0-9 _ . + * / : @ and -. The entries of TagRules"
-    " become longer when gpolicy puts the htools prefix before them.",
-    bad="gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow:\n"
-    f'    - {{from: "hv:{"4" * 60}", to: "hv:{"5" * 60}"}}\n',
-    good='gpolicy: v1\nkind: TagRules\nmigration:\n  allow:\n    - {from: "hv:4", to: "hv:5"}\n  domains: [hv]\n',
-)
+@error("GP501", stays=REFUSED)
 def tag_grammar(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
         if len(tag.text) > _LONGEST:
@@ -51,12 +43,7 @@ def tag_grammar(context: Context) -> Iterator[Hit]:
             yield hit(tag.label, message, tag.span, "use A-Z a-z 0-9 _ . + * / : @ -")
 
 
-@warning("GP502", f"{LOCATION}; htools of Ganeti 2.15 to 3.1")(
-    summary="A tag looks like an htools tag, but no tool reads it.",
-    rationale="htools silently ignores a misspelt family or a misspelt or missing htools: prefix: there is no rule.",
-    **show(cluster_tags('"…"'), bad="htools:nlocations:rack", good="htools:nlocation:rack"),
-    fix="Writes the family that was meant, if only one is close.",
-)
+@warning("GP502")
 def htools_tag_unknown(context: Context) -> Iterator[Hit]:
     there = {(tag.label, tag.text) for tag in context.tags}
     for tag in context.tags:
@@ -98,11 +85,7 @@ def _run_together(text: str) -> tuple[str, str]:
     return "", ""
 
 
-@error("GP503", LOCATION)(
-    summary="An htools tag has a family, but nothing after it.",
-    rationale="htools ignores a tag with an empty suffix.",
-    **show(cluster_tags("…"), bad='"htools:migration:"', good='"htools:migration:hv"'),
-)
+@error("GP503")
 def tag_without_suffix(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
         for family, prefix in TAG_FAMILIES.items():
@@ -111,14 +94,7 @@ def tag_without_suffix(context: Context) -> Iterator[Hit]:
                 yield hit(tag.label, f"nothing follows {prefix}: the tag has no effect", tag.span, hint)
 
 
-@error("GP508", "harep and hsqueeze of Ganeti 2.15 to 3.1")(
-    summary="The policy declares a tag of a tool, or owns a prefix that covers such tags.",
-    rationale="harep keeps the state of its repairs in tags …autorepair:pending: and …result:, and hsqueeze marks"
-    " nodes on standby with htools:standby:auto. Setting or removing these tags breaks what is running.",
-    bad="gpolicy: v1\nkind: NodeSet\nname: spare\nnodes: [node9.example.org]\ntags: [spare, htools:standby:auto]\n",
-    good="gpolicy: v1\nkind: NodeSet\nname: spare\nnodes: [node9.example.org]\ntags: [htools:standby:by-hand]\n",
-    fix="Removes the tag, unless it is the only one of its list.",
-)
+@error("GP508")
 def tag_of_tool(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
         if any(f"{tag.text}:".startswith(prefix) for prefix in _OF_TOOLS[:2]) or tag.text == _OF_TOOLS[2]:
@@ -143,13 +119,7 @@ def _covers(prefix: str, tag: str) -> bool:
     return tag.startswith(prefix) or prefix.startswith(tag)
 
 
-@warning("GP509", f"{LOCATION}; htools, harep and hsqueeze of Ganeti 2.15 to 3.1")(
-    summary="A tag is on an object where its tool does not read it.",
-    rationale="htools reads its rules from the cluster only, htools:standby: and tags of failure and migration domains"
-    " from nodes, and autorepair from cluster, groups and instances. Elsewhere the tag has no effect.",
-    bad=f'{GROUP}tags: ["htools:nlocation:rack"]\n',
-    good=cluster_tags('"htools:nlocation:rack"'),
-)
+@warning("GP509")
 def tag_wrong_level(context: Context) -> Iterator[Hit]:
     names = suffixes(context.tags, "nlocation", "migration")
     for tag in context.tags:
@@ -165,11 +135,7 @@ def tag_wrong_level(context: Context) -> Iterator[Hit]:
         yield hit(tag.label, f"{tag.text} has no effect on a {tag.level}", tag.span, f"tools read it from {right} only")
 
 
-@warning("GP510", "harep of Ganeti 2.15 to 3.1")(
-    summary="An autorepair tag names no repair that harep knows.",
-    rationale="harep ignores it: it repairs nothing, or does not suspend repairs.",
-    **show(cluster_tags('"…"'), bad="ganeti:watcher:autorepair:migration", good="ganeti:watcher:autorepair:migrate"),
-)
+@warning("GP510")
 def autorepair_unknown(context: Context) -> Iterator[Hit]:
     first: dict[str, Tag] = {}
     for tag in context.tags:
@@ -190,11 +156,7 @@ def autorepair_unknown(context: Context) -> Iterator[Hit]:
             yield hit(tag.label, f"harep knows no {what} {kind.removeprefix('suspend:')!r}", tag.span, hint)
 
 
-@warning("GP511", f"{LOCATION}; htools of Ganeti 2.15 and 2.16")(
-    summary="The cluster's Ganeti release does not read a family of tags yet.",
-    rationale="Location tags count, and desired locations exist, from 2.16 on. Before, such tags have no effect.",
-    **show(f'{CLUSTER}ganeti_version: "…"\ntags: ["htools:nlocation:rack"]\n', bad="2.15", good="2.16"),
-)
+@warning("GP511")
 def tag_not_in_version(context: Context) -> Iterator[Hit]:
     if release_key(context.version) >= (2, 16):
         return
@@ -210,12 +172,7 @@ def _alike(word: str, known: str) -> bool:
     return SequenceMatcher(None, word, known).ratio() >= 0.8
 
 
-@warning("GP506", "htools of Ganeti 2.15 to 3.1; Improving location awareness of Ganeti")(
-    summary="An iextags or desiredlocation tag has no closing colon.",
-    rationale="htools compares both families with the start of instance tags: `service` also matches services and"
-    " service-level:x. With a closing colon it matches service:… only. (nlocation and migration need none.)",
-    **show(cluster_tags("…"), bad='"htools:iextags:service"', good='"htools:iextags:service:"'),
-)
+@warning("GP506")
 def tag_raw_prefix(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
         is_read = tag.level is Level.CLUSTER  # else GP509
@@ -225,12 +182,7 @@ def tag_raw_prefix(context: Context) -> Iterator[Hit]:
             yield hit(tag.label, message, tag.span, hint)
 
 
-@error("GP512")(
-    summary="An entry of a TagRules document starts with htools:.",
-    rationale="gpolicy puts the prefix before it: the tag htools:iextags:htools:iextags:x: matches nothing.",
-    **show("gpolicy: v1\nkind: TagRules\nexclusion: […]\n", bad='"htools:iextags:service"', good="service"),
-    fix="Removes the prefix, if the entry is a plain word.",
-)
+@error("GP512")
 def tag_rule_with_prefix(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
         for written in sides(tag) if tag.family == "allowmigration" else (tag.suffix,):
@@ -241,13 +193,7 @@ def tag_rule_with_prefix(context: Context) -> Iterator[Hit]:
                 yield hit(tag.label, f"{written.rstrip(':')} would become the tag {tag.text}", tag.span, hint, fix=fix)
 
 
-@warning("GP513", f"{LOCATION}; htools of Ganeti 2.15 to 3.1")(
-    summary="An nlocation or migration tag has a closing colon, or another rule has two.",
-    rationale="htools adds the colon itself: htools:nlocation:rack: matches node tags rack::…, which hardly any node"
-    " has. (iextags and desiredlocation need one, which gpolicy adds to the entries of TagRules.)",
-    **show(cluster_tags("…"), bad='"htools:nlocation:rack:"', good='"htools:nlocation:rack"'),
-    fix="Removes the colon.",
-)
+@warning("GP513")
 def tag_suffix_colon(context: Context) -> Iterator[Hit]:
     there = {(tag.label, tag.text) for tag in context.tags}
     for tag in context.tags:
@@ -262,12 +208,7 @@ def tag_suffix_colon(context: Context) -> Iterator[Hit]:
             yield hit(tag.label, message, tag.span, f"write one colon less: {tag.suffix[:-1]}…")
 
 
-@warning("GP514", f"htools of Ganeti 2.15 to 3.1; {LOCATION}")(
-    summary="An exclusion or desired-location prefix is covered by another one.",
-    rationale="Every tag that starts with the longer prefix starts with the shorter one. The longer one has no"
-    " effect, and most likely the shorter one matches more than was meant.",
-    **show("gpolicy: v1\nkind: TagRules\nexclusion: […, service-level]\n", bad="{raw: service}", good="service"),
-)
+@warning("GP514")
 def tag_prefix_covered(context: Context) -> Iterator[Hit]:
     tags = [tag for tag in context.tags if tag.family in _RAW and tag.suffix and tag.level is Level.CLUSTER]
     first = {(tag.family, tag.suffix): tag for tag in reversed(tags)}
@@ -280,12 +221,7 @@ def tag_prefix_covered(context: Context) -> Iterator[Hit]:
             yield hit(tag.label, message, tag.span, hint, see(wider.span, "the wider one"))
 
 
-@warning("GP515", when=When.MORE_WITH_STATE)(
-    summary="An owned prefix has no closing colon, covers all rules of htools, or is owned twice.",
-    rationale="gpolicy removes every undeclared tag that starts with the prefix: `rack` also owns the tags"
-    " rackspace and rack-unit:7 of somebody else, and `htools:` the rules that nobody here declares.",
-    **show('gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: …, "on": [node]}\n', bad="rack", good='"rack:"'),
-)
+@warning("GP515", when=When.MORE_WITH_STATE)
 def owned_prefix_reach(context: Context) -> Iterator[Hit]:
     seen: dict[str, set[Level]] = {}
     first: dict[str, Span] = {}

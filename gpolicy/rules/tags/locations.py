@@ -18,11 +18,8 @@ from gpolicy.ganeti.vocabulary import TAG_FAMILIES
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.node_patterns import unlikely
 from gpolicy.printable import listed, named
-from gpolicy.rules.shared import GROUP, show, unknown_in_sets
+from gpolicy.rules.shared import unknown_in_sets
 from gpolicy.rules.tags.domains import (
-    LEFT_NODE,
-    LOCATION,
-    OWNING,
     PLACES,
     Names,
     allowed_migrations,
@@ -40,24 +37,9 @@ from gpolicy.rules.tags.domains import (
 )
 
 _MOST_GROUPS: Final = 6  # named in one message
-_GROUP: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
-_RACKS: Final = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\n"
 
 
-def _rack(nodes: str, tag: str) -> str:
-    name = tag.replace(":", " ")
-    return f'---\ngpolicy: v1\nkind: NodeSet\nname: {name}\nnodes: [{nodes}]\ntags: ["{tag}"]\n'
-
-
-_DIVIDED: Final = _GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2, n3", "rack:2")
-
-
-@warning("GP507", f"{LOCATION}; htools of Ganeti 2.16 and later", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A desired-location rule needs a failure domain that does not exist.",
-    rationale="htools compares an instance's desired location with the location tags of its primary node, which"
-    " come from htools:nlocation only. Without them the desire is never met and makes every placement worse.",
-    **show("gpolicy: v1\nkind: TagRules\n…desired_location: [rack]\n", bad="", good="failure_domains: [rack]\n"),
-)
+@warning("GP507", When.MORE_WITH_STATE | When.WHOLE)
 def desired_location_without_domain(context: Context) -> Iterator[Hit]:
     domains = suffixes(context.tags, "nlocation") | observed(context, "nlocation")
     for tag in context.tags if not misspelt_domains(context) else ():
@@ -72,14 +54,7 @@ def desired_location_without_domain(context: Context) -> Iterator[Hit]:
             yield hit(tag.label, message, tag.span, hint)
 
 
-@warning("GP519", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="All nodes of a group are in the same failure domain.",
-    rationale="Every pair of nodes shares the domain: there is no choice, each mirrored instance counts as badly"
-    " placed, and a failure of the domain takes down the whole group. Groups that are unallocable or allow no"
-    " DRBD place no mirrors, and count only where the domain divides no group at all.",
-    bad=_GROUP + _RACKS + _rack("n1, n2, n3", "rack:1"),
-    good=_DIVIDED,
-)
+@warning("GP519", When.MORE_WITH_STATE | When.WHOLE)
 def failure_domain_undivided(context: Context) -> Iterator[Hit]:
     places = list(_domains_of_groups(context))
     values: dict[str, set[frozenset[str]]] = {}  # of all nodes, by domain
@@ -122,14 +97,7 @@ def _places_mirrors(context: Context, name: str) -> bool:
     return group is None or (not is_closed(context, group) and has_mirrors(context, group))
 
 
-@warning("GP520", f"{LOCATION}, Failure tags and Migration tags", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="Some nodes of a group have no tag of a domain that others have, or a node loses its failure domain.",
-    rationale="A node without a tag of a failure domain shares nothing with the others, so htools prefers it for"
-    " redundant instances; one without a tag of a migration domain takes nothing from those that have one. Most"
-    " likely the tag was forgotten. (Of a migration domain without exceptions only upgraded nodes need a tag.)",
-    bad=_GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2", "rack:2"),
-    good=_DIVIDED,
-)
+@warning("GP520", When.MORE_WITH_STATE | When.WHOLE)
 def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
     slips = [nodes for nodes in context.policy.node_sets if any(unlikely(entry.value) for entry in nodes.nodes)]
     unknown = unknown_in_sets(context, context.state.nodes if context.state else None)
@@ -204,34 +172,19 @@ def _is_in_now(context: Context, node: str, domain: str) -> bool:
     return is_in and any(other.of(domain) for other in context.all_tagged)
 
 
-@information("GP521", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE)(
-    summary="A node has two tags of the same failure domain.",
-    rationale="The node shares both with others. That is right for two power feeds. (Of a place it is GP528.)",
-    bad=_DIVIDED.replace("rack", "power") + _rack("n1", "power:3"),
-    good=_DIVIDED.replace("rack", "power"),
-)
+@information("GP521", When.MORE_WITH_STATE)
 def node_in_two_domains(context: Context) -> Iterator[Hit]:
     names = [name for name in domains(context, "nlocation") if name.lower() not in PLACES]
     return in_two(context, names)
 
 
-@warning("GP528", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE)(
-    summary="A node has the tags of two racks, rooms, sites or other places.",
-    rationale="A node stands in one place. Most likely it is named in two node sets, or has moved and kept its old"
-    " tag: htools then keeps mirrors away from places where the node is not.",
-    bad=_DIVIDED + _rack("n1", "rack:3"),
-    good=_DIVIDED,
-)
+@warning("GP528", When.MORE_WITH_STATE)
 def node_in_two_places(context: Context) -> Iterator[Hit]:
     names = [name for name in domains(context, "nlocation") if name.lower() in PLACES]
     return in_two(context, names, "leave it the tag of the place where it is: tags of sets add up")
 
 
-@warning("GP532", f"{LOCATION}, Failure tags", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="Nodes have tags of several places, such as racks, and the policy owns failure domains but declares none.",
-    rationale="htools reads no tag without a failure domain, and a plan removes what is owned and not declared.",
-    **show(_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]…"), bad="", good="\nfailure_domains: [rack]"),
-)
+@warning("GP532", When.MORE_WITH_STATE | When.WHOLE)
 def places_without_domain(context: Context) -> Iterator[Hit]:
     if suffixes(context.tags, "nlocation"):
         return
@@ -266,13 +219,7 @@ def _place(nodes: tuple[TaggedNode, ...], domain: str, tag: Tag | None) -> tuple
     return ("cluster", tag.span) if tag else ("cluster", None)
 
 
-@warning("GP523", when=When.MORE_WITH_STATE | When.WHOLE)(
-    summary="An owned prefix differs slightly from tags in use, or is owned on other objects than have them, or no"
-    " tag has the prefix while nobody owns those of a domain.",
-    rationale="gpolicy removes tags only under owned prefixes, on the objects that the entry names. If the entry"
-    " is misspelt, tags that you remove from the policy stay on the cluster.",
-    **show(f'…{LEFT_NODE}["rack:a"]\n', bad=OWNING.replace("rack:", "rakc:"), good=OWNING),
-)
+@warning("GP523", when=When.MORE_WITH_STATE | When.WHOLE)
 def owned_prefix_idle(context: Context) -> Iterator[Hit]:
     prefixes = Names(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)
     used, left = context.once(_ownership)
@@ -294,12 +241,7 @@ def owned_prefix_idle(context: Context) -> Iterator[Hit]:
                     yield hit("cluster", message, owned.span, f"did you mean {left}:? Or own both")
 
 
-@information("GP531", when=When.MORE_WITH_STATE | When.WHOLE)(
-    summary="Tags of one domain of nodes are owned, those of another are not.",
-    rationale="Tags removed from the policy stay if nobody owns them: right where something else sets them as well.",
-    bad=OWNING.replace("[rack]", "[rack, room]") + f'{LEFT_NODE}["rack:a", "room:1"]\n',
-    good=f'{OWNING}{LEFT_NODE}["rack:a"]\n',
-)
+@information("GP531", when=When.MORE_WITH_STATE | When.WHOLE)
 def domain_not_owned(context: Context) -> Iterator[Hit]:
     used, left = context.once(_ownership)
     names = domains_of_nodes(context)

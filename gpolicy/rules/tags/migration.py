@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from heapq import nsmallest
-from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
@@ -15,14 +14,11 @@ from gpolicy.findings import Related
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import Guesses, is_one_slip
 from gpolicy.printable import some
-from gpolicy.rules.shared import GROUP, show
 from gpolicy.rules.tags.domains import (
     CLOSE,
-    LOCATION,
     OF_NODES,
     allowed_migrations,
     begins_of,
-    cluster_tags,
     declared_node_tags,
     domains,
     domains_of_nodes,
@@ -39,26 +35,8 @@ from gpolicy.rules.tags.domains import (
     without_tag,
 )
 
-_SOURCE: Final = f"{LOCATION}, Migration tags"
-_NODES: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
-_UP: Final = '{from: "hv:4", to: "hv:5"}'
-_FOUR_NODES: Final = f"{GROUP}nodes: [n1, n2, n3, n4]\n---\n"
-_RULES: Final = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\nmigration: {domains: [hv]}\n"
 
-
-def _node_set(nodes: str, tag: str) -> str:
-    return f'---\ngpolicy: v1\nkind: NodeSet\nname: {nodes}\nnodes: [{nodes}]\ntags: ["{tag}"]\n'
-
-
-def _rules(allow: str) -> str:
-    return f"gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow: [{allow}]\n"
-
-
-@error("GP504", _SOURCE)(
-    summary="An allowmigration tag does not have the form FROM::TO.",
-    rationale="Both sides are migration tags, with exactly one :: between them. htools ignores any other form.",
-    **show(cluster_tags('"htools:migration:hv", "htools:allowmigration:hv:4…hv:5"'), bad=":", good="::"),
-)
+@error("GP504")
 def allowmigration_form(context: Context) -> Iterator[Hit]:
     for tag in context.tags:
         if tag.family == "allowmigration" and tag.suffix and len(sides(tag)) != 2:
@@ -66,12 +44,7 @@ def allowmigration_form(context: Context) -> Iterator[Hit]:
             yield hit(tag.label, f"{tag.suffix!r} is not FROM::TO with exactly one ::", tag.span, hint)
 
 
-@warning("GP505", _SOURCE, When.MORE_WITH_STATE | When.WHOLE)(
-    summary="An allowmigration rule is about a tag outside all migration domains of the policy.",
-    rationale="Tags of nodes restrict migration only if a migration domain covers them: there is nothing to allow.",
-    **show(_rules(_UP).replace("  domains: [hv]\n", "…"), bad="", good="  domains: [hv]\n"),
-    explains=14,
-)
+@warning("GP505", When.MORE_WITH_STATE | When.WHOLE, explains=14)
 def allowmigration_without_domain(context: Context) -> Iterator[Hit]:
     having = {text.partition(":")[2]: text for text in sorted(known_node_tags(context), reverse=True)}
     for tag, outside in context.once(_outside_domains).items():
@@ -93,12 +66,7 @@ def _outside_domains(context: Context) -> dict[Tag, list[str]]:
     return {tag: outside for tag, outside in found.items() if outside}
 
 
-@warning("GP516", _SOURCE)(
-    summary="An allowmigration rule allows what is allowed anyway.",
-    rationale="A target with the same tag needs no exception, and an exception needs to be written only once.",
-    **show(_rules('{from: "hv:4", to: "…"}'), bad="hv:4", good="hv:5"),
-    fix="Removes the repeated rule.",
-)
+@warning("GP516")
 def allowmigration_pointless(context: Context) -> Iterator[Hit]:
     first: dict[str, Tag] = {}
     for tag in exceptions(context):
@@ -113,14 +81,7 @@ def allowmigration_pointless(context: Context) -> Iterator[Hit]:
             yield hit(tag.label, message, tag.span, "remove it", related, fix=without_tag(context, tag))
 
 
-@warning("GP517", LOCATION, When.MORE_WITH_STATE | When.WHOLE)(
-    summary="A failure domain, a migration domain or an exception is about tags that no node has.",
-    rationale="The rule has no effect. Most likely the tag is misspelt, in the rule or on the nodes. Without the"
-    " cluster's state gpolicy reports this only if node sets declare tags of domains (for an exception: of its"
-    " domain), tags under an owned prefix, or tags of places, such as racks, that no rule is about.",
-    **show(_rules('{from: "hv:4", to: "hv:…"}') + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"), bad="6", good="5"),
-    explains=13,
-)
+@warning("GP517", When.MORE_WITH_STATE | When.WHOLE, explains=13)
 def tag_without_node(context: Context) -> Iterator[Hit]:
     known = known_node_tags(context)
     kinds = {tag.partition(":")[0] for tag in known if ":" in tag}
@@ -162,14 +123,7 @@ def tag_without_node(context: Context) -> Iterator[Hit]:
                 yield hit(tag.label, f"no node has the tag {side}", tag.span, hint)
 
 
-@warning("GP518", _SOURCE, When.MORE_WITH_STATE | When.WHOLE)(
-    summary="Because of its migration tags a node cannot migrate to any other node of its group.",
-    rationale="A target must have every migration tag of the source, or another tag that an exception allows instead."
-    " Instances cannot leave the last node with an old tag: hbal and hail leave them there, and the node cannot be"
-    " emptied by migration. A node that all others may migrate to is not reported: it is the first upgraded one.",
-    bad=_NODES + _rules("") + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
-    good=_NODES + _rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
-)
+@warning("GP518", When.MORE_WITH_STATE | When.WHOLE)
 def migration_dead_end(context: Context) -> Iterator[Hit]:
     names = domains(context, "migration")
     allowed = allowed_migrations(context)
@@ -192,12 +146,7 @@ def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
     return frozenset(tag for name in names for tag in node.of(name))
 
 
-@warning("GP530", _SOURCE, When.MORE_WITH_STATE)(
-    summary="An exception allows migration only from a later version to an earlier one.",
-    rationale="A newer hypervisor takes over what an older one runs, rarely the other way round. In an upgrade"
-    " instances leave nodes of the old version, which this exception forbids: most likely its sides are exchanged.",
-    **show(_rules("…"), bad='{from: "hv:5", to: "hv:4"}', good=_UP),
-)
+@warning("GP530", When.MORE_WITH_STATE)
 def migration_downwards(context: Context) -> Iterator[Hit]:
     allowed = allowed_migrations(context)
     for tag in exceptions(context):
@@ -214,21 +163,7 @@ def _version(tag: str) -> tuple[str, list[int]]:
     return (found[1], [int(part) for part in found[2].split(".")]) if found else (tag, [])
 
 
-def _set(nodes: str, *tags: str) -> str:
-    shown = ", ".join(f'"{tag}"' for tag in tags)
-    name = f"{tags[0].replace(':', ' ')} of {nodes}"
-    return f"---\ngpolicy: v1\nkind: NodeSet\nname: {name}\nnodes: [{nodes}]\ntags: [{shown}]\n"
-
-
-_RACKS: Final = _set("n1, n2", "rack:1") + _set("n3, n4", "rack:2")
-
-
-@warning("GP525", f"{LOCATION}; htools of Ganeti 2.15 to 3.1")(
-    summary="An exclusion rule is about tags of nodes.",
-    rationale="htools compares exclusion tags of instances only: two with the same tag do not share a node. Tags"
-    " of nodes have no effect there; what nodes share are failure domains.",
-    **show("gpolicy: v1\nkind: TagRules\nexclusion: […]\nfailure_domains: [rack]\n", bad="rack", good="service"),
-)
+@warning("GP525")
 def exclusion_of_node_tags(context: Context) -> Iterator[Hit]:
     names = suffixes(context.tags, "nlocation", "migration")
     of_nodes = sorted({tag.text for tag in context.tags if tag.level is Level.NODE and not tag.family})
@@ -245,14 +180,7 @@ def exclusion_of_node_tags(context: Context) -> Iterator[Hit]:
             yield hit(tag.label, message, tag.span, "name what instances have in common: service")
 
 
-@warning("GP526", f"{LOCATION}, Failure tags and Migration tags", When.MORE_WITH_STATE | When.WHOLE)(
-    summary="Each domain leaves a node others of its group for its mirrors, but no other node suits all domains.",
-    rationale="The secondary of a DRBD instance should share no failure domain with its primary, and an instance"
-    " can only migrate to it where migration tags allow that. Where these leave no node, every mirrored instance"
-    " there either shares a failure domain with itself, or cannot migrate between its two nodes.",
-    bad=_FOUR_NODES + _RULES + _set("n1, n2", "rack:1", "hv:4") + _set("n3, n4", "rack:2", "hv:5"),
-    good=_FOUR_NODES + _RULES + _RACKS + _set("n2, n3", "hv:4") + _set("n1, n4", "hv:5"),
-)
+@warning("GP526", When.MORE_WITH_STATE | When.WHOLE)
 def domains_leave_none(context: Context) -> Iterator[Hit]:
     failure, migration = sorted(domains(context, "nlocation")), sorted(domains(context, "migration"))
     if len(failure) + bool(migration) < 2:
@@ -294,11 +222,6 @@ def _is_left_alone(
     return bool(suits) and all(any(each) for each in zip(*suits, strict=True)) and not any(all(one) for one in suits)
 
 
-@warning("GP527", f"{LOCATION}, Migration tags", When.MORE_WITH_STATE)(
-    summary="A node has two tags of the same migration domain.",
-    rationale="Such a tag is what a node has one of, such as a version. A target must suit both tags.",
-    bad=_FOUR_NODES + _RULES + _RACKS + _set("n3, n4", "hv:4") + _set("n1, n2", "hv:4", "hv:5"),
-    good=_FOUR_NODES + _RULES + _RACKS + _set("n1, n2, n3, n4", "hv:4"),
-)
+@warning("GP527", When.MORE_WITH_STATE)
 def two_migration_tags(context: Context) -> Iterator[Hit]:
     return in_two(context, domains(context, "migration"), "leave it one of the tags")

@@ -44,14 +44,14 @@ def member(town: str, more: str = "", base: str = "../base.yaml#fleet") -> str:
 
 @pytest.mark.parametrize("info", [rule.info for rule in FLEET_RULES], ids=lambda info: info.name)
 def test_the_bad_example_has_this_finding_and_no_other(info: RuleInfo, tmp_path: Path) -> None:
-    shown = hits(info.bad, tmp_path)
+    shown = hits(info.text.bad, tmp_path)
     assert {item.finding.code for item in shown} == {info.code}
     assert all(item.finding.span is not None and item.policy in (0, 1) for item in shown)
 
 
 @pytest.mark.parametrize("info", [rule.info for rule in FLEET_RULES], ids=lambda info: info.name)
 def test_the_good_example_has_none(info: RuleInfo, tmp_path: Path) -> None:
-    assert found(info.good, tmp_path) == []
+    assert found(info.text.good, tmp_path) == []
 
 
 def test_one_policy_is_no_fleet(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gpolicy.findings import told
-from gpolicy.rules.shared import bounds
 from gpolicy.testing.running_tests import MOST_TESTS
+from tests.rules.policy_texts import bounds
 from tests.rules.run_rules import check, codes
 
 HEAD = "gpolicy: v1\nkind: "

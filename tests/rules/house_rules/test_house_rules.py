@@ -16,8 +16,8 @@ from gpolicy.errors import InputError, RequestError
 from gpolicy.findings import Finding, Severity
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
-from gpolicy.rules.shared import bounds
 from tests.mistakes import find_mistakes
+from tests.rules.policy_texts import bounds
 from tests.rules.run_rules import TODAY, check, codes
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\nipolicy: {vcpu-ratio: 4}\n"

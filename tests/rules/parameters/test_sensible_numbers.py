@@ -9,7 +9,7 @@ import pytest
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.parameter import Parameter, Type
 from gpolicy.ganeti.parameters import PARAMETERS
-from gpolicy.rules.shared import CLUSTER, GROUP, bounds
+from tests.rules.policy_texts import CLUSTER, GROUP, bounds
 from tests.rules.run_rules import check
 
 NUMBERS = (Type.INT, Type.SIZE, Type.MIB, Type.FLOAT)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.findings import Severity
-from gpolicy.rules.shared import CLUSTER, GROUP, bounds
+from tests.rules.policy_texts import CLUSTER, GROUP, bounds
 from tests.rules.run_rules import check
 
 FULL, HALF = ("16 16", "7000G 7950G", "8 8"), ("8 8", "3500G 3970G", "4 4")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.findings import Severity
-from gpolicy.rules.shared import CLUSTER, GROUP, bounds
+from tests.rules.policy_texts import CLUSTER, GROUP, bounds
 from tests.rules.run_rules import check, cluster, codes, with_resources
 
 HARDWARE = "hardware: {memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}\n"

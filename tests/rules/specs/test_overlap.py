@@ -15,7 +15,7 @@ from gpolicy.findings import told
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.model import Leaf
 from gpolicy.policy.source_file import SourceFile, YamlDocument
-from gpolicy.rules.shared import group_with, spec
+from tests.rules.policy_texts import group_with, spec
 from tests.rules.run_rules import check
 
 Box = tuple[tuple[int, int], ...]

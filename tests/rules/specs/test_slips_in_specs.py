@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.rules.shared import CLUSTER, GROUP, bounds
+from tests.rules.policy_texts import CLUSTER, GROUP, bounds
 from tests.rules.run_rules import check, codes
 
 _RATIOS = f"{GROUP}ipolicy: {{vcpu-ratio: 16, spindle-ratio: 4}}\n"

@@ -6,7 +6,7 @@ import pytest
 
 from gpolicy.checking.pairs import MAX_PAIRS
 from gpolicy.findings import Severity
-from gpolicy.rules.shared import bounds
+from tests.rules.policy_texts import bounds
 from tests.rules.run_rules import check, codes
 
 LARGE = bounds("16G 32G", "8 16", "200G 400G")
