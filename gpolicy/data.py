@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 
 def data_directory(name: str) -> Path:
@@ -10,3 +11,10 @@ def data_directory(name: str) -> Path:
     package = Path(__file__).resolve().parent
     installed = package / "_data" / name
     return installed if installed.is_dir() else package.parent / name
+
+
+def read_data(name: str) -> dict[str, Any]:
+    """Return what a TOML file below the templates says, by key."""
+    import tomllib  # noqa: PLC0415 - few answers need it
+
+    return tomllib.loads((data_directory("templates") / name).read_text(encoding="utf-8"))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
-from gpolicy.data import data_directory
+from gpolicy.data import read_data
 from gpolicy.printable import clipped, count
 
 HOUSE: Final = "house/"
@@ -204,12 +203,10 @@ class RuleText:
 @lru_cache
 def _texts(family: str) -> dict[str, RuleText]:
     """Return what the rules of a family (GP1) say, by code. Lines of a text are one; examples stay as they are."""
-    path = data_directory("templates") / "rules" / f"{family}.toml"
-    rules = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     kept = ("bad", "good")
     return {
         code: RuleText(**{key: text if key in kept else " ".join(text.split()) for key, text in texts.items()})
-        for code, texts in rules.items()
+        for code, texts in read_data(f"rules/{family}.toml").items()
     }
 
 

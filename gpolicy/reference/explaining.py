@@ -15,6 +15,7 @@ from gpolicy.checking.accepting import refusal
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, RULES, find_rule, is_family, rules_named
 from gpolicy.checking.context import MINMAX
 from gpolicy.checking.rule import When
+from gpolicy.data import read_data
 from gpolicy.errors import EXIT_CODES, RequestError
 from gpolicy.findings import RuleInfo
 from gpolicy.guessing import closest
@@ -24,48 +25,8 @@ from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, pla
 from gpolicy.reference.key_blocks import first_sentence, key_blocks, key_type, kind_blocks, kind_summary
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, all_keys
 
-VARIABLES: Final = {
-    "GPOLICY_STATE": "Where verbs that need a cluster's state read it from, without `--state`: `ssh://master`,"
-    " `snapshot:FILE` and so on. `check` and `test` read a cluster only with `--state`. A file of the repository cannot"
-    " set it.",
-    "GPOLICY_GANETI_VERSION": "Release of Ganeti, such as 3.1.1, by which nodes are judged for N+1. For"
-    " `gpolicy htools` it goes before what the cluster says; for other verbs it counts where neither the cluster nor"
-    " the policy says one. Default: 3.0, or for hail the release in `/var/lib/ganeti/ssconf_release_version`.",
-    "GPOLICY_RAPI_USER": "User for Ganeti's remote API, together with GPOLICY_RAPI_PASSWORD. An option"
-    " `--rapi-credentials` goes before them; without either, gpolicy looks into the netrc file.",
-    "GPOLICY_RAPI_PASSWORD": "Password for Ganeti's remote API.",
-    "GPOLICY_RAPI_HOSTS": "Hosts that user and password of the environment are for, as globs with commas between them:"
-    ' clusters of gpolicy.toml with `credentials = "environment"` get them only if this names their host. With'
-    " `environment:NAME` all three variables end in `_NAME`.",
-    "GPOLICY_RAPI_CA": "File with the certificate (PEM) that `gpolicy htools` trusts RAPI by. Other verbs have the"
-    " option `--rapi-ca`.",
-    "SOURCE_DATE_EPOCH": "Seconds since 1970 that plans and pages show as the time when they were made.",
-    "NETRC": "File with users and passwords by host. Default: `~/.netrc`.",
-    "GANETI_ROOTDIR": "Root directory of a virtual cluster, as for Ganeti itself. `local:` reads config.data below it.",
-    "GPOLICY_PAGER": "Program that shows text longer than the terminal, with its options; `cat` or nothing for none."
-    " The option `--no-pager` switches it off. A file of the repository cannot set it.",
-    "PAGER": "The pager without GPOLICY_PAGER. Default: `less -FRX`, if it is installed.",
-    "NO_COLOR": "Any value: no colour on a terminal.",
-    "TERM": "With `dumb`: no colour on a terminal, and no pager.",
-    "PATH": "Where gpolicy looks for gnt-*, ssh and ssh-keygen. Relative directories do not count.",
-    "XDG_RUNTIME_DIR": "Directory of the lock of `gpolicy apply` for users other than root.",
-    "XDG_STATE_HOME": "The directory of that lock (in `gpolicy/`) without XDG_RUNTIME_DIR. Default: `~/.local/state`.",
-    "HOME": "Where `~` is in the defaults above.",
-    "GITHUB_ACTIONS": "With `true`: no line of output becomes a command to GitHub's runner.",
-    "GITHUB_WORKSPACE": "Top of the checkout, from which reports for CI services name files.",
-    "CI_PROJECT_DIR": "The same for GitLab.",
-    "GITHUB_EVENT_PATH": "The event of a workflow, from which a plan's page says who asks, and why.",
-    **dict.fromkeys(
-        (
-            *("CI_MERGE_REQUEST_IID", "CI_MERGE_REQUEST_TITLE", "CI_MERGE_REQUEST_PROJECT_URL", "GITLAB_USER_NAME"),
-            *("CI_COMMIT_SHA", "CI_COMMIT_TITLE", "CI_COMMIT_AUTHOR", "CI_PROJECT_URL"),
-        ),
-        "The merge request or commit of GitLab, for the same.",
-    ),
-    "GITHUB_BASE_REF": "The branch of a pull request's base: what is accepted there is not new.",
-    "CI_MERGE_REQUEST_DIFF_BASE_SHA": "The same for GitLab: a commit.",
-}
-"""The environment variables that gpolicy reads, by name, in the order in which the pages show them."""
+VARIABLES: Final[dict[str, str]] = read_data("reference.toml")["variables"]
+"""The environment variables that gpolicy reads, with their meaning, in the order in which the pages show them."""
 _STATE_NEEDS: Final = {
     rule.info.code: "It runs only with a cluster's state (`--state SRC`)."
     if When.STATE in rule.when

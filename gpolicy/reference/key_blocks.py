@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import yaml
 
+from gpolicy.data import read_data
 from gpolicy.ganeti.parameter import Level, Parameter
 from gpolicy.ganeti.parameters import as_word
 from gpolicy.ganeti.releases import VERSIONS
@@ -54,70 +55,8 @@ _TYPES: Final = {
 }
 Named = Callable[[str], str]
 """From the name of a definition to the words for it."""
-_BY_NAME: Final[dict[str, Any]] = {
-    "$ref": "#/definitions/ratio",
-    "allow": [{"from": "hv:3.0", "to": "hv:3.1"}],
-    "baseline": "baseline.json",
-    "ca": "ca/ham.pem",
-    "check_instance": {"spec": "medium"},
-    "const": "preferred",
-    "credentials": "environment:HAM",
-    "description": "Batch nodes of rack 3",
-    "definitions": {"ratio": {"maximum": 4}},
-    "desired_location": ["rack"],
-    "destination": "ssh://ham.example.org",
-    "disk-size": "40G",
-    "disk-template": "drbd",
-    "domains": ["hv"],
-    "enum": ["preferred", "last_resort"],
-    "edits": [{"node": "node1.example.org", "offline": True}],
-    "exclude": ["mkdocs.yml", "charts/**"],
-    "physical_volumes.exclude": ["/dev/sda*"],
-    "exclusion": ["service"],
-    "expect": {"refused": False},
-    "extends": "base",
-    "failing": ["node1.example.org"],
-    "failure_domains": ["rack"],
-    "from": "hv:3.0",
-    "guards": [{"name": "no-shrink", "capacity_loss": {"at_most": "5%"}}],
-    "ignore": ["spec-gap"],
-    "instance": "web1.example.org",
-    "instances": [{"name": "web", "nodes": ["node-1"], "spec": "medium", "count": 3}],
-    "labels": {"stage": "canary"},
-    "message": "gold is sold with dedicated CPUs",
-    "node": "node1.example.org",
-    "nodes": ["node1.example.org"],
-    "policy": "clusters/ham",
-    "pair": "medium",
-    "pattern": "^gold",
-    "per-file-ignores": {"old/*.yaml": ["spec-gap"]},
-    "prefix": "rack:",
-    "properties": {"ipolicy.vcpu-ratio": {"maximum": 4}},
-    "preference": ["node1.example.org", "node2.example.org"],
-    "pv_size": "4T",
-    "pvs": ["4T", "2T"],
-    "raw": "service",
-    "reason": "The old instances move in March.",
-    "required": ["ipolicy.vcpu-ratio"],
-    "remove_instance": "web1.example.org",
-    "remove_node": "node1.example.org",
-    "renamed_from": "default",
-    "rule": "spec-gap",
-    "select": ["GP2"],
-    "severity": {"spec-gap": "error"},
-    "snapshot": "gold.json",
-    "spec": "medium",
-    "specs": {"medium": 4},
-    "state": "rapi://ham.example.org",
-    "tags": ["rack:r1"],
-    "tests": [{"name": "one more fits", "place": {"spec": "medium"}, "expect": {"refused": False}}],
-    "to": "hv:3.1",
-    "volume_groups": {"xenvg": ["/dev/sdb*"]},
-    "waivers": [{"rule": "spec-gap", "where": "group/gold", "reason": "Until March.", "until": "2027-12-31"}],
-    "waves": ["stage=canary", "name=*"],
-    "where": "group/gold",
-}
-"""Where the form of the value does not say enough."""
+_BY_NAME: Final[dict[str, Any]] = read_data("reference.toml")["values"]
+"""Examples of values, by key, where the form of the value does not say enough."""
 _DEFINITIONS = {"size": "size", "rule": "rule", "ignorable": "rule"}
 
 

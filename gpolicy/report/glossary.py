@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from gpolicy.analysis.binding import Cause
-from gpolicy.data import data_directory
+from gpolicy.data import read_data
 from gpolicy.report.answer import Answer, Entries, Picture, Section, Table, each_section, with_content
 
-_WORDS: Final = tomllib.loads((data_directory("templates") / "words.toml").read_text(encoding="utf-8"))
+_WORDS: Final = read_data("words.toml")
 _CELLS: Final[dict[str, str]] = _WORDS["cells"]
 """Terms that are meant where they are a whole cell or heading."""
 
