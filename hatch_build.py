@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -28,6 +29,8 @@ ZIG = "ziglang==0.17.1; platform_machine in 'x86_64 aarch64 arm64 AMD64 i686 arm
 make the whole installation fail."""
 OLDEST_GLIBC = (2, 17)
 """Of manylinux2014. Installers know no older one for most processors, and no Python of ours runs on an older one."""
+_SECRET = re.compile("^GPOLICY_|PASSWORD|PASSWD|SECRET|TOKEN|CREDENTIAL", re.IGNORECASE)
+"""Variables that no compiler uses. Compilers differ in those that they use, so all others are passed on."""
 TRIAL = "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\ndouble root(double x) { return sqrt(x); }\n"
 
 
@@ -45,19 +48,73 @@ class EngineBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         library.unlink(missing_ok=True)
         for compiler, extra in compilers():
             try:
-                build.compile_library(compiler, extra=extra)
+                compile_library(compiler, library, extra)
             except (OSError, subprocess.CalledProcessError) as error:
                 reason = getattr(error, "stderr", None) or error
                 self.app.display_warning(f"{shlex.join(compiler)} cannot compile the allocator: {reason}")
             else:
                 build_data["artifacts"].append(f"/{(ENGINE / library.name).as_posix()}")
                 build_data["pure_python"] = False
-                build_data["tag"] = f"py3-none-{platform_tag(build.glibc_versions(library.read_bytes()))}"
+                build_data["tag"] = f"py3-none-{platform_tag(glibc_versions(library.read_bytes()))}"
                 return
         self.app.display_warning(
             "no C compiler works: gpolicy is built without its fast allocator. Debian's compiler is `apt-get install gcc"
             " libc6-dev`; the fallback from the package index needs a mounted /proc."
         )
+
+
+def compile_library(compiler: list[str], target: Path, extra: tuple[str, ...] = ()) -> None:
+    """Compile the engine into `target` with the command `compiler`.
+
+    Raises OSError if the compiler cannot be started, subprocess.CalledProcessError if it fails.
+    """
+    build = _build()
+    extra = (*accepted_hardening(compiler, target.parent), *extra)
+    new = target.with_name(f".{target.name}.new")
+    number = f"-DGPOLICY_SOURCES={build.source_number()}u"
+    sources = [str(path) for path in sorted(Path(build.SOURCES).glob("*.c"))]
+    command = [*compiler, *build.FLAGS, *extra, number, *sources, "-o", str(new), "-lm"]
+    try:
+        subprocess.run(command, env=compiler_environment(), check=True, capture_output=True, text=True)
+        new.replace(target)  # atomic, so that running programs are safe
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def accepted_hardening(compiler: list[str], folder: Path) -> tuple[str, ...]:
+    """Return the options of `build.HARDENING` that the compiler accepts, tried on an empty library in `folder`."""
+    build = _build()
+    hardening: tuple[str, ...] = build.HARDENING
+    with tempfile.TemporaryDirectory(dir=folder) as trial:
+        source = Path(trial) / "empty.c"
+        source.write_text("int nothing;\n")
+
+        def takes(*flags: str) -> bool:
+            command = [*compiler, *build.FLAGS, *flags, str(source), "-o", f"{source}.so"]
+            done = subprocess.run(command, env=compiler_environment(), check=False, capture_output=True)
+            return done.returncode == 0
+
+        return hardening if takes(*hardening) else tuple(flag for flag in hardening if takes(flag))
+
+
+def glibc_versions(library: bytes) -> list[tuple[int, int]] | None:
+    """Return the versions of glibc that a compiled library requires; an empty list if it needs no glibc.
+
+    None if it requires a name that is not a version, such as `GLIBC_PRIVATE`. The names are in the string table of the
+    ELF file, each followed by a NUL.
+    """
+    found: list[tuple[int, int]] = []
+    for name in re.findall(rb"GLIBC_([0-9A-Za-z_.]+)\0", library):
+        version = re.fullmatch(rb"([0-9]{1,3})\.([0-9]{1,3})(?:\.[0-9]{1,3})?", name)
+        if version is None:
+            return None
+        found.append((int(version[1]), int(version[2])))
+    return found
+
+
+def compiler_environment() -> dict[str, str]:
+    """Return the environment of a compiler: without passwords and tokens."""
+    return {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
 
 
 def platform_tag(versions: list[tuple[int, int]] | None) -> str:
@@ -98,7 +155,7 @@ def system_compiler() -> list[str] | None:
         try:
             subprocess.run(
                 [*command, "-std=c11", "-fPIC", "-shared", str(source), "-o", f"{source}.so", "-lm"],
-                env=_build().compiler_environment(),
+                env=compiler_environment(),
                 check=True,
                 capture_output=True,
             )

@@ -12,12 +12,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gpolicy.allocator.native import build, library
+from gpolicy.allocator.native import library
 from tests.children import SANITIZER
 
 ACTIVE = os.environ.get("GPOLICY_SANITIZED")
 """Path of the build to use, where the environment is made for it."""
 
+WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
 SANITIZE = (
     "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all", "-O1", "-g",
     "-fno-omit-frame-pointer",
@@ -101,7 +102,9 @@ def main() -> int:
     """Build, prove, run the command."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "engine.so"
-        build.compile_library(["gcc"], target, extra=(*build.WARNINGS, *SANITIZE))
+        from hatch_build import compile_library
+
+        compile_library(["gcc"], target, (*WARNINGS, *SANITIZE))
         ready = environment(target)
         prove(target, ready)
         return subprocess.run(sys.argv[1:], env=ready, check=False).returncode

@@ -105,7 +105,7 @@ def test_the_common_modules_import_no_room() -> None:
         assert _imported_rooms(PACKAGE / f"{name}.py", types) <= COMMON
 
 
-STARTS_PROGRAMS = {"cluster/process.py", "allocator/native/build.py"}
+STARTS_PROGRAMS = {"cluster/process.py"}
 """Who may start another program: with an environment of its own making, without passwords and tokens."""
 
 COPIES_ITSELF = {"fleet/workers.py"}
@@ -113,7 +113,7 @@ COPIES_ITSELF = {"fleet/workers.py"}
 
 
 def test_programs_are_started_in_one_place() -> None:
-    """Others may name constants and types of `subprocess`; the engine is compiled where the package is built."""
+    """Others may name constants and types of `subprocess`."""
     starting = {"Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"}
     of_os = ("system", "popen", "exec", "spawn", "posix_spawn", "fork")
     found = set[str]()

@@ -11,27 +11,18 @@ import sys
 import tarfile
 import zipfile
 from pathlib import Path
-from types import ModuleType
 
 import packaging.tags
 import pytest
 from packaging.utils import parse_wheel_filename
 
+import hatch_build
 from gpolicy.allocator.native import build
 from tests import elf
 
 ROOT = Path(__file__).resolve().parents[1]
 ENGINE = "gpolicy/allocator/native/engine.so"
 GLIBC = platform.libc_ver()[0] == "glibc"
-
-
-def hatch_build() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def build_package(target: str, source: Path, made: Path, **environ: str) -> Path:
@@ -82,7 +73,7 @@ def test_one_wheel_is_for_every_python(wheel: Path, minor: int) -> None:
 @pytest.mark.skipif(not GLIBC, reason="says which glibc a wheel needs")
 def test_a_wheel_names_the_glibc_that_it_needs(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        versions = build.glibc_versions(archive.read(ENGINE))
+        versions = hatch_build.glibc_versions(archive.read(ENGINE))
     assert versions
     (tag,) = parse_wheel_filename(wheel.name)[3]
     _, major, minor, _ = tag.platform.split("_", 3)
@@ -165,7 +156,7 @@ def test_the_platform_of_a_wheel(
     tags: tuple[str, ...], versions: list[tuple[int, int]] | None, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packaging.tags, "platform_tags", lambda: iter(tags))
-    assert hatch_build().platform_tag(versions) == expected
+    assert hatch_build.platform_tag(versions) == expected
 
 
 @pytest.mark.parametrize(
@@ -178,7 +169,7 @@ def test_the_platform_of_a_wheel(
     ],
 )
 def test_the_versions_of_glibc_that_a_library_names(library: bytes, versions: list[tuple[int, int]] | None) -> None:
-    assert build.glibc_versions(library) == versions
+    assert hatch_build.glibc_versions(library) == versions
 
 
 FORTIFIED = """#include <stdlib.h>
@@ -193,7 +184,7 @@ def compiler(name: str) -> tuple[list[str], tuple[str, ...]]:
         return ["cc"], ()
     if importlib.util.find_spec("ziglang") is None:
         pytest.skip("ziglang is not installed (ci/compiler.txt)")
-    found: tuple[list[str], tuple[str, ...]] = hatch_build().compilers()[-1]
+    found: tuple[list[str], tuple[str, ...]] = hatch_build.compilers()[-1]
     assert "ziglang" in found[0]
     return found
 
@@ -205,13 +196,13 @@ def compiler(name: str) -> tuple[list[str], tuple[str, ...]]:
 @pytest.mark.parametrize("name", ["system", "fallback"])
 def test_the_compiled_library_is_hardened(name: str, tmp_path: Path) -> None:
     command, extra = compiler(name)
-    build.compile_library(command, tmp_path / "engine.so", extra)
+    hatch_build.compile_library(command, tmp_path / "engine.so", extra)
     library = (tmp_path / "engine.so").read_bytes()
     assert elf.protections(library) == {"RELRO", "BIND_NOW", "NX", "W^X"}
     assert "__stack_chk_fail" in elf.called(library)
     source, made = tmp_path / "fortified.c", tmp_path / "fortified.so"  # the engine has no call of this kind
     source.write_text(FORTIFIED)
-    flags = (*build.FLAGS, *build.accepted_hardening(command, tmp_path), *extra)
+    flags = (*build.FLAGS, *hatch_build.accepted_hardening(command, tmp_path), *extra)
     subprocess.run([*command, *flags, str(source), "-o", str(made)], check=True)
     assert "__memcpy_chk" in elf.called(made.read_bytes())
 
@@ -221,7 +212,7 @@ def small_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other sources, which take no time to compile."""
     (tmp_path / "sources").mkdir()
     (tmp_path / "sources" / "small.c").write_text(FORTIFIED)
-    monkeypatch.setattr(build, "SOURCES", str(tmp_path / "sources"))
+    monkeypatch.setattr(hatch_build._build(), "SOURCES", str(tmp_path / "sources"))
 
 
 @pytest.mark.usefixtures("small_engine")
@@ -234,8 +225,8 @@ def test_a_compiler_gets_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     spy.write_text(f'#!/bin/sh\nenv >> "{tmp_path}/told"\necho "$@" >> "{tmp_path}/told"\nexec cc "$@"\n')
     spy.chmod(0o755)
     monkeypatch.setenv("CC", str(spy))
-    assert hatch_build().system_compiler() == [str(spy)]
-    build.compile_library([str(spy)], tmp_path / "engine.so")
+    assert hatch_build.system_compiler() == [str(spy)]
+    hatch_build.compile_library([str(spy)], tmp_path / "engine.so")
     told = (tmp_path / "told").read_text()
     assert "PATH=" in told
     assert "hush-71ab" not in told
@@ -244,12 +235,12 @@ def test_a_compiler_gets_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.usefixtures("small_engine")
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no cc")
 def test_options_unknown_to_a_compiler_are_skipped(tmp_path: Path) -> None:
-    assert build.accepted_hardening(["cc"], tmp_path) == build.HARDENING
+    assert hatch_build.accepted_hardening(["cc"], tmp_path) == build.HARDENING
     old = tmp_path / "old-cc"
     old.write_text('#!/bin/sh\ncase " $* " in *" -fno-plt "*) exit 1 ;; esac\nexec cc "$@"\n')
     old.chmod(0o755)
-    assert build.accepted_hardening([str(old)], tmp_path) == tuple(
+    assert hatch_build.accepted_hardening([str(old)], tmp_path) == tuple(
         flag for flag in build.HARDENING if flag != "-fno-plt"
     )
-    build.compile_library([str(old)], tmp_path / "engine.so")
+    hatch_build.compile_library([str(old)], tmp_path / "engine.so")
     assert b"__stack_chk_fail" in (tmp_path / "engine.so").read_bytes()

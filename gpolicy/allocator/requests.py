@@ -11,14 +11,7 @@ from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, F
 from gpolicy.allocator.ghc_numbers import fixed, sorted_by_score
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node_changes import remove_primary
-from gpolicy.allocator.placement import (
-    Attempt,
-    NoCandidatesError,
-    Nodes,
-    PairCandidates,
-    Placement,
-    candidates_among,
-)
+from gpolicy.allocator.placement import Attempt, NoCandidatesError, Nodes, PairCandidates, Placement, candidates_among
 from gpolicy.allocator.redundancy import CapacityRules, Instances, settled
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.light_dataclasses import dataclass, replace

@@ -28,7 +28,7 @@ GROUPS: Final = {
     "Change": {"apply": "changes", "render": "changes", "drift": "clusters"},
     "Ask": {
         **dict.fromkeys(("capacity", "place", "suggest"), "room"),
-        "size": "size",
+        "size": "room",
         "evacuate": "moves",
         "remedy": "moves",
     },

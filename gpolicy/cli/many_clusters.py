@@ -140,11 +140,7 @@ def _message(error: Exception) -> str:
 
 def _failure(target: Target, reason: str, hint: str | None = None) -> ClusterReport:
     return ClusterReport(
-        name=target.name,
-        labels=target.labels,
-        exit_code=int(ExitCode.COULD_NOT_RUN),
-        error=reason,
-        hint=hint or "",
+        name=target.name, labels=target.labels, exit_code=int(ExitCode.COULD_NOT_RUN), error=reason, hint=hint or ""
     )
 
 

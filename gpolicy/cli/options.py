@@ -140,10 +140,7 @@ class Shown:
 
     heading: ClassVar = "Output"
 
-    form: Annotated[
-        str,
-        typer.Option("--format", "-f", metavar="FORM", help="Form of the output."),
-    ] = "text"
+    form: Annotated[str, typer.Option("--format", "-f", metavar="FORM", help="Form of the output.")] = "text"
     output: Annotated[
         list[str] | None,
         typer.Option("--output", "-o", metavar="FORM=FILE", help="Write it in this form to FILE. Can be repeated."),
@@ -272,10 +269,7 @@ class Clusters(RapiOptions):
             "--jobs", "-j", metavar="N", min=1, max=256, help="Clusters at once. Default: twice the cores, at least 4."
         ),
     ] = None
-    timeout: Annotated[
-        float,
-        seconds_option("--timeout", "Time for each of several clusters."),
-    ] = 300.0
+    timeout: Annotated[float, seconds_option("--timeout", "Time for each of several clusters.")] = 300.0
     all_clusters: AllClusters = False
 
 
@@ -287,13 +281,9 @@ class RolledOutClusters(RapiOptions):
 
     label: Label = None
     jobs: Annotated[
-        int,
-        typer.Option("--jobs", "-j", metavar="N", min=1, max=256, help="Clusters of a wave at once."),
+        int, typer.Option("--jobs", "-j", metavar="N", min=1, max=256, help="Clusters of a wave at once.")
     ] = 1
-    timeout: Annotated[
-        float,
-        seconds_option("--timeout", "Time to look at each of several clusters."),
-    ] = 300.0
+    timeout: Annotated[float, seconds_option("--timeout", "Time to look at each of several clusters.")] = 300.0
     all_clusters: AllClusters = False
 
 

@@ -31,14 +31,7 @@ from gpolicy.report.fleet_report import worst_exit_code
 from gpolicy.report.forms import Display
 from gpolicy.report.rollout_answer import RolledOut, rollout_index, rollout_report
 from gpolicy.rollout.rollout_journal import NAME, RolloutHistory, rollout_history
-from gpolicy.rollout.rollout_run import (
-    COMPLETE,
-    REVERTED,
-    PlanStage,
-    RolloutRun,
-    lost_journals,
-    stage_of,
-)
+from gpolicy.rollout.rollout_run import COMPLETE, REVERTED, PlanStage, RolloutRun, lost_journals, stage_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,15 +140,7 @@ Work = Callable[[Target], Report]
 """What a verb finds out about one cluster. It may write files, but nothing to standard output."""
 
 
-def run(
-    work: Work,
-    asked: Clusters,
-    path: Path | None,
-    shown: Outputs,
-    *,
-    verb: str,
-    volumes: bool = False,
-) -> int:
+def run(work: Work, asked: Clusters, path: Path | None, shown: Outputs, *, verb: str, volumes: bool = False) -> int:
     """Do the work of a verb for each cluster that the options choose, show the report, and return the exit code."""
     return run_on(targets_of(asked, path, volumes=volumes), work, shown, verb=verb)
 
@@ -254,11 +246,7 @@ def _several(asked: Clusters) -> bool:
     if asked.all_clusters and asked.label:
         raise UsageError("--all and --label exclude one another", hint="leave one of them out")
     several = asked.all_clusters or bool(asked.label)
-    for option, value in (
-        ("--changed-since", asked.changed_since),
-        ("--shard", asked.shard),
-        ("--pages", asked.pages),
-    ):
+    for option, value in (("--changed-since", asked.changed_since), ("--shard", asked.shard), ("--pages", asked.pages)):
         if value is not None and not several:
             raise UsageError(f"{option} is for several clusters", hint="say --all or --label KEY=VALUE as well")
     return several

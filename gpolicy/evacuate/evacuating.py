@@ -227,12 +227,7 @@ class _Evacuation:
         self._keep(result, cluster, known)
 
     def _answer(
-        self,
-        cluster: Cluster,
-        hail: HailParameters,
-        mode: EvacuationMode | None,
-        wanted: list[int],
-        observer: Observer,
+        self, cluster: Cluster, hail: HailParameters, mode: EvacuationMode | None, wanted: list[int], observer: Observer
     ) -> EvacuationResult:
         if hail.failure:
             reason = f"hail refuses every request, by default_iallocator_params: {hail.failure}"

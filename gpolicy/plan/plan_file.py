@@ -371,9 +371,7 @@ def _group_terms(written: Record) -> GroupTerms:
     if ratio is not None and not 0 < ratio <= GREATEST_OVERSUBSCRIPTION:
         limits.refuse("oversubscription", f"a ratio above 0 and up to {GREATEST_OVERSUBSCRIPTION}")
     terms = GroupTerms(
-        limits=read_part(Limits, limits),
-        volumes=read_part(VolumeTerms, volumes),
-        promise=read_part(Promise, promise),
+        limits=read_part(Limits, limits), volumes=read_part(VolumeTerms, volumes), promise=read_part(Promise, promise)
     )
     for key in ("margin", "reserve"):
         share = volumes.number_or_none(key)

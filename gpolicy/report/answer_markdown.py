@@ -31,16 +31,7 @@ from gpolicy.report.answer import (
     with_content,
 )
 from gpolicy.report.forms import Display
-from gpolicy.report.markdown import (
-    Block,
-    code,
-    document,
-    fence,
-    prose,
-    table_head,
-    table_items,
-    table_rows,
-)
+from gpolicy.report.markdown import Block, code, document, fence, prose, table_head, table_items, table_rows
 
 _LONGEST_LINE: Final = 4_000  # of a command; longer ones are in the plan file
 _FIGURE: Final = 110  # characters of the words of a figure

@@ -11,19 +11,7 @@ from gpolicy.analysis.capacity import GroupCapacity
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.spec_pairs import pair_title
 from gpolicy.impact.capacity_change import CapacityChange, FitChange, GroupCapacityChange
-from gpolicy.report.answer import (
-    NOTHING,
-    Cell,
-    Name,
-    Number,
-    Section,
-    Table,
-    Weight,
-    percent,
-    rough_size,
-    signed,
-    size,
-)
+from gpolicy.report.answer import NOTHING, Cell, Name, Number, Section, Table, Weight, percent, rough_size, signed, size
 
 TITLE: Final = "Capacity"
 HEADINGS: Final = ("group", "size", "at its largest", *map(Number, ("today", "after", "Δ", "%")), "bound by")

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
-from typing import Final
+from importlib import import_module
+from typing import Any, Final
 
 from gpolicy.allocator.node import Node
+from gpolicy.analysis.allocator_input import not_known
 from gpolicy.analysis.node_use import node_uses
 from gpolicy.analysis.spec_pairs import MINMAX
 from gpolicy.colour import Tone
@@ -17,7 +20,7 @@ from gpolicy.findings import Accepted, Severity
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.impact.comparison import Sides
-from gpolicy.impact.impact import Impact
+from gpolicy.impact.impact import PARTS, Impact
 from gpolicy.impact.location_change import LocationChange
 from gpolicy.impact.redundancy_change import RedundancyChange
 from gpolicy.impact.violation_change import ViolationChange
@@ -26,7 +29,7 @@ from gpolicy.plan.change import MAY_VIOLATE, NAME, TAGS, Change, ChangeAction, R
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
-from gpolicy.printable import count, some
+from gpolicy.printable import count, listed, some
 from gpolicy.report import values_text
 from gpolicy.report.accepted_section import accepted_figure, accepted_section
 from gpolicy.report.answer import (
@@ -44,7 +47,6 @@ from gpolicy.report.answer import (
     supposing,
 )
 from gpolicy.report.capacity_section import headline, headline_falls
-from gpolicy.report.impact_sections import impact_sections, unknown_in, unknown_parts
 from gpolicy.report.pictures import MEMORY, GroupPicture, domain_pictures, group_pictures, spec_pictures
 from gpolicy.report.plan_words import amount, change_words, full_verdict, pair_changes, tag_changes
 from gpolicy.report.remedy_section import remedy_figures
@@ -328,3 +330,49 @@ def _guards(plan: Plan, *, worse: bool) -> Figure:
     otherwise = in_the_way if all_of_them else "the policy declares none"
     said = "" if failed else detail or otherwise
     return Figure("guards", value, said, tone if all_of_them else Tone.PLAIN, "guards")
+
+
+# --- what it costs ---
+
+_ORDER: Final = sorted(PARTS, key=lambda part: part != "capacity")
+"""Capacity comes first: readers look for it."""
+_OF_GROUPS: Final = ("capacity", "redundancy", "remedy", "resource_model")
+"""The parts that leave out groups that are not known."""
+
+
+def impact_sections(impact: Impact) -> Iterator[Section]:
+    """Yield the sections of the known parts. What could not be looked at comes first in each."""
+    measured = [known for known in (impact.capacity, impact.redundancy) if known is not None]
+    reasons = {group: reason for known in measured for group, reason in known.unavailable.items() if group}
+    for part in _ORDER:
+        known = getattr(impact, part)
+        if known is not None:
+            section: Section = getattr(_module(part), f"{part}_section")(known)
+            unknown = (*(not_known(reasons) if part in _OF_GROUPS else ()), *section.unknown)
+            if unknown:
+                summary = "; ".join(filter(None, (*unknown, section.summary)))
+                weight = max(section.weight, Weight.CHANGED)
+                section = replace(section, unknown=unknown, summary=summary, weight=weight)
+            yield section
+
+
+def unknown_in(impact: Impact | None, sections: Iterable[Section]) -> tuple[str, ...]:
+    """Return what was not looked at, in sentences; `sections` are those of the impact."""
+    if impact is None:
+        return ("what the changes do was not looked at",)
+    by_reason: dict[str, list[str]] = {}
+    for title, reason in unknown_parts(impact):
+        by_reason.setdefault(reason, []).append(title.lower())
+    of_parts = [f"not known: {listed(titles)} ({reason})" for reason, titles in by_reason.items()]
+    return (*dict.fromkeys(text for section in sections for text in section.unknown), *of_parts)
+
+
+def unknown_parts(impact: Impact) -> Iterator[tuple[str, str]]:
+    """Yield title and reason of each unknown part."""
+    for part in _ORDER:
+        if getattr(impact, part) is None:
+            yield _module(part).TITLE, impact.unavailable.get(part, "not computed")
+
+
+def _module(part: str) -> Any:
+    return import_module(f"gpolicy.report.{part}_section")

@@ -52,11 +52,7 @@ class PlannedChange(Sides):
 
 
 def plan_change(
-    checked: CheckedPolicy,
-    state: ClusterState,
-    request: PlanRequest = PlanRequest(),
-    *,
-    working: Working = quietly,
+    checked: CheckedPolicy, state: ClusterState, request: PlanRequest = PlanRequest(), *, working: Working = quietly
 ) -> PlannedChange:
     """Return the plan that makes the cluster in `state` what the policy declares, with its impact and guards.
 

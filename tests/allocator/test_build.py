@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.allocator.native import build
+from hatch_build import accepted_hardening, compile_library, compiler_environment, glibc_versions
 
 REFUSES = "-fno-plt"
 
@@ -26,15 +27,15 @@ def _compiler(folder: Path, *refused: str) -> list[str]:
 
 
 def test_only_options_that_the_compiler_knows_are_used(tmp_path: Path) -> None:
-    assert build.accepted_hardening(_compiler(tmp_path), tmp_path) == build.HARDENING
-    some = build.accepted_hardening(_compiler(tmp_path, REFUSES), tmp_path)
+    assert accepted_hardening(_compiler(tmp_path), tmp_path) == build.HARDENING
+    some = accepted_hardening(_compiler(tmp_path, REFUSES), tmp_path)
     assert some == tuple(flag for flag in build.HARDENING if flag != REFUSES)
     assert [path.name for path in tmp_path.iterdir()] == ["cc.py"]
 
 
 def test_the_library_is_written_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     target = tmp_path / "engine.so"
-    build.compile_library(_compiler(tmp_path), target, ("-g",))
+    compile_library(_compiler(tmp_path), target, ("-g",))
     argv = target.read_text().splitlines()
     hardening = [*build.FLAGS, *build.HARDENING]
     assert argv[: len(hardening) + 2] == [*hardening, "-g", f"-DGPOLICY_SOURCES={build.source_number()}u"]
@@ -43,7 +44,7 @@ def test_the_library_is_written_as_a_whole_or_not_at_all(tmp_path: Path) -> None
     )
     assert argv[-1] == "-lm"
     with pytest.raises(subprocess.CalledProcessError):
-        build.compile_library(_compiler(tmp_path, "-lm"), target)
+        compile_library(_compiler(tmp_path, "-lm"), target)
     assert target.read_text().splitlines() == argv
     assert {path.name for path in tmp_path.iterdir()} == {"cc.py", "engine.so"}
 
@@ -52,7 +53,7 @@ def test_a_compiler_sees_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GPOLICY_RAPI_PASSWORD", "my_token", "SOME_SECRET", "CREDENTIALS", "PGPASSWD"):
         monkeypatch.setenv(name, "hush")
     monkeypatch.setenv("CPATH", "/include")
-    found = build.compiler_environment()
+    found = compiler_environment()
     assert "hush" not in found.values()
     assert found["CPATH"] == "/include"
 
@@ -67,4 +68,4 @@ def test_a_compiler_sees_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_the_versions_that_a_library_needs(content: bytes, versions: list[tuple[int, int]] | None) -> None:
-    assert build.glibc_versions(content) == versions
+    assert glibc_versions(content) == versions

@@ -96,9 +96,7 @@ def check(  # noqa: PLR0913 (one parameter an option)
     fail_on: Annotated[
         str | None,
         typer.Option(
-            "--fail-on",
-            metavar="LEVEL",
-            help="The lowest severity that gives exit code 1, or never; default: error.",
+            "--fail-on", metavar="LEVEL", help="The lowest severity that gives exit code 1, or never; default: error."
         ),
     ] = None,
     baseline: Annotated[
@@ -128,8 +126,7 @@ def check(  # noqa: PLR0913 (one parameter an option)
     isolated: Annotated[bool, typer.Option("--isolated", help="Read no settings file.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Fix what can be fixed safely, and report the rest.")] = False,
     diff: Annotated[
-        bool,
-        typer.Option("--diff", help="Show what --fix would change. Exit code 1 if it would change any."),
+        bool, typer.Option("--diff", help="Show what --fix would change. Exit code 1 if it would change any.")
     ] = False,
 ) -> int:
     """Find mistakes, also those that Ganeti accepts. Exit code 1 if there is an error.

@@ -15,9 +15,7 @@ from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.model import Leaf
 from gpolicy.printable import count
-from gpolicy.rules.shared import (
-    lost_sizes,
-)
+from gpolicy.rules.shared import lost_sizes
 
 CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
 _WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
