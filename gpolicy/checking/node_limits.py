@@ -201,10 +201,15 @@ def memory_limit(context: Context, group: GroupPolicy, promised: Located[int]) -
 
 
 def _kept_memory(context: Context, declared: tuple[Leaf, ...]) -> int:
-    """Return what a node keeps of its memory: what hv_state says, else on KVM what hail counts."""
+    """Return what a node keeps of its memory: what hv_state says, else what hail counts."""
+    return total_of(declared) if declared else context.once(_counted_by_hail)
+
+
+def _counted_by_hail(context: Context) -> int:
+    """Return the MiB that hail counts as kept by each node: none but on KVM."""
     enabled = of_cluster(context, ENABLED_HYPERVISORS)
-    if declared or enabled is None or enabled.texts[:1] != ("kvm",):
-        return total_of(declared)
+    if enabled is None or enabled.texts[:1] != ("kvm",):
+        return 0
     given = of_cluster(context, ("default_iallocator_params",))
     return max(hail_parameters(given.value if given else None).static_kvm_node_memory, 0)
 
@@ -238,13 +243,9 @@ def total_of(leaves: tuple[Leaf, ...]) -> int:
 def kept_by_node(context: Context, group: GroupPolicy, *names: str) -> tuple[Leaf, ...]:
     """Return what hv_state says that a node keeps: of the hypervisors, the one with the greatest sum."""
     paths = [[("hv_state", item, name) for name in names] for item in HYPERVISORS]
-    if not any(context.declares(*of_hypervisor) for of_hypervisor in paths):
-        return ()
-    found = [[context.effective(group, path) for path in of_hypervisor] for of_hypervisor in paths]
-    return max(
-        (tuple(leaf for leaf in leaves if leaf is not None) for leaves in found),
-        key=lambda kept: (total_of(kept), len(kept)),
-    )
+    found = [[context.effective(group, path) for path in of_one] for of_one in paths if context.declares(*of_one)]
+    kept = (tuple(leaf for leaf in leaves if leaf is not None) for leaves in found)
+    return max(kept, key=lambda kept: (total_of(kept), len(kept)), default=())
 
 
 def volume_group(context: Context) -> str:

@@ -102,6 +102,8 @@ _MOST_PROMISED: Final = 100_000
 _MOST_COMPARED: Final = 500_000  # entries of node sets, compared with each pattern
 _Owner = TypeVar("_Owner")
 _LETTERS: Final = 8
+_FEW: Final = 100
+"""Patterns whose letters are looked for in a text one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +234,13 @@ class _Patterns(Generic[_Owner]):
     def taking_in(self, entry: str) -> Iterator[_Owner]:
         """Yield whose patterns surely match all that a name or pattern matches."""
         text = next(iter(_examples(entry)), entry) if is_glob(entry) else entry
-        ends = range(1, len(text) + 1)
-        parts = {text[begin:end] for end in ends for begin in range(max(0, end - _LETTERS), end)}
-        near = [item for letters in {"", *parts} & self.by_letters.keys() for item in self.by_letters[letters]]
+        if len(self.by_letters) <= _FEW:
+            letters = {part for part in self.by_letters if part in text}
+        else:
+            ends = range(1, len(text) + 1)
+            parts = {text[begin:end] for end in ends for begin in range(max(0, end - _LETTERS), end)}
+            letters = {"", *parts} & self.by_letters.keys()
+        near = [item for part in letters for item in self.by_letters[part]]
         for _, pattern, owner in sorted(near, key=lambda item: item[0]):
             if takes_in(pattern, entry):
                 yield owner

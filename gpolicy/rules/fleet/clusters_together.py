@@ -12,7 +12,7 @@ from gpolicy.checking.tags import share_nodes
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy
-from gpolicy.policy.node_patterns import is_glob, matches, written_out
+from gpolicy.policy.node_patterns import ends, is_glob, matches, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.rules.shared import nodes_like, repeated
@@ -41,17 +41,18 @@ def cluster_named_twice(fleet: Fleet) -> Iterator[Hit]:
 def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
     for members in fleet.with_one_base:
         first: dict[str, _Named] = {}
-        wild: list[_Named] = []
+        wild: list[tuple[str, _Named]] = []  # with what each begins with
         left, lost = 200_000, dict[int, str]()  # names that patterns are written out to
         for named in _named_nodes(fleet, members):
             written = written_out(named.value) if is_glob(named.value) and left > 0 else None
             names = written or [named.value]
             left -= len(names)
             others = [first.setdefault(name, named) for name in names]
-            others += [item for item in wild if any(matches(item.value, name) for name in names)]
+            near = ((item, name) for begin, item in wild for name in names if name.startswith(begin))
+            others += [item for item, name in near if matches(item.value, name)]
             if is_glob(named.value) and not written and len(wild) < _MOST_PATTERNS:
                 others += [item for name, item in first.items() if matches(named.value, name)]
-                wild.append(named)
+                wild.append((ends(named.value)[0], named))
             other = next((item for item in others if named.meets(item)), None)
             if other is not None:
                 what = "a pattern" if is_glob(other.value) else "a node"
