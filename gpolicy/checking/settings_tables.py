@@ -197,11 +197,13 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
         _refuse_if_always_on(word, "ignored", partial(_option_error, "ignore"))
     if select and selects_nothing(select, ignore):
         raise ArgumentError("ignore excludes all that --select names: no rule is left", hint="leave one of them out")
-    ignored = ignored_codes(select, ignore) if select else settings.ignored | ignored_codes(None, ignore)
-    everything = ignored_codes((), ())
-    if settings.ignored and not select and everything <= ignored and not everything <= settings.ignored:
-        message = f"ignore excludes all that {settings.source} leaves: no rule is left"
-        raise ArgumentError(message, hint="ignore less, or name rules with --select")
+    ignored = ignored_codes(select, ignore) if select else settings.ignored
+    if ignore and not select:
+        ignored |= ignored_codes(None, ignore)
+        everything = ignored_codes((), ())
+        if settings.ignored and everything <= ignored and not everything <= settings.ignored:
+            message = f"ignore excludes all that {settings.source} leaves: no rule is left"
+            raise ArgumentError(message, hint="ignore less, or name rules with --select")
     given = dict[str, Severity]()
     for word, severity in _severities(overrides.severity):
         given.pop(word, None)  # so that the last one stands last

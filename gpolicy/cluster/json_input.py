@@ -75,17 +75,20 @@ def parse_json(data: bytes, where: str) -> Value:
     return value
 
 
+_NESTED = frozenset({dict, list})
+
+
 def _is_deeper_than(limit: int, value: Value) -> bool:
     """Return whether lists and mappings are nested in more than `limit` levels. If not, recursion is safe."""
     level = [value]
-    for _ in range(limit):
+    for _ in range(limit):  # of what the parser made, each is of one of its own types
         below: list[Value] = []
         for item in level:
             if isinstance(item, dict):
                 below.extend(item.values())
             elif isinstance(item, list):
                 below.extend(item)
-        level = [item for item in below if isinstance(item, dict | list)]
+        level = [item for item in below if item.__class__ in _NESTED]
         if not level:
             return False
     return True

@@ -62,7 +62,8 @@ def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | Non
     cluster = replace(state.cluster, own=_own(state.cluster.own, mine), tags=_tags(state.cluster.tags, mine))
     nodes = {}
     for name, node in state.nodes.items():
-        nodes[name] = _changed_node(node, by_object.get((Level.NODE, name), ()), names)
+        changed = by_object.get((Level.NODE, name), ())
+        nodes[name] = _changed_node(node, changed, names) if changed or node.group in names else node
     stays = {node.name: names.get(node.group, node.group) for node in state.nodes.values()}
     moved = [name for name, node in nodes.items() if node.group != stays[name]]
     of_groups = not state.readable(Level.GROUP, _EXCLUSIVE)
@@ -155,6 +156,9 @@ def _groups(
         changes = by_object.get((Level.GROUP, name), ())
         removed = any(change.action is ChangeAction.REMOVE and change.before == group.name for change in changes)
         if removed and name not in occupied:
+            continue
+        if not changes and name == group.name and cluster == state.cluster.own:
+            groups[name] = group
             continue
         own = _own(group.own, changes)
         effective = _effective(state, group, own, cluster)
