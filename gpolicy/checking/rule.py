@@ -201,20 +201,20 @@ class Fleet:
 
 def place_of(span: Span) -> tuple[str, int, int]:
     """Return a key of a place that is the same for each policy that reads the file."""
-    return (_real(span.file), span.line, span.column)
+    return (real_file(span.file), span.line, span.column)
 
 
 def _bases(policy: Policy) -> set[tuple[str, object]]:
     """Return the documents outside of a policy's own that its objects take values from."""
-    own = {_real(document.file) for document in policy.documents}
+    own = {real_file(document.file) for document in policy.documents}
     documents = {
         id(leaf.document): leaf.document
         for declared in policy.objects
         for top in declared.leaves.values()
         for leaf in (top, *top.overridden)
     }
-    found = ((_real(document.file), document.mark) for document in documents.values())
+    found = ((real_file(document.file), document.mark) for document in documents.values())
     return {(file, mark) for file, mark in found if file not in own}
 
 
-_real: Final = lru_cache(maxsize=4096)(cast(Callable[[str], str], os.path.realpath))
+real_file: Final = lru_cache(maxsize=4096)(cast(Callable[[str], str], os.path.realpath))

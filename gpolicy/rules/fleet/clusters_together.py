@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpolicy.checking.rule import Fleet, Hit, When, error, hit, information, place_of, see, warning
+from gpolicy.checking.rule import Fleet, Hit, When, error, hit, information, place_of, real_file, see, warning
 from gpolicy.checking.tags import share_nodes
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Path
@@ -41,18 +41,21 @@ def cluster_named_twice(fleet: Fleet) -> Iterator[Hit]:
 def node_in_two_clusters(fleet: Fleet) -> Iterator[Hit]:
     for members in fleet.with_one_base:
         first: dict[str, _Named] = {}
-        wild: list[tuple[str, _Named]] = []  # with what each begins with
+        wild: dict[str, list[_Named]] = defaultdict(list)  # by what each begins with
+        lengths, compared = set[int](), 0  # of what they begin with, and how many they are
         left, lost = 200_000, dict[int, str]()  # names that patterns are written out to
         for named in _named_nodes(fleet, members):
             written = written_out(named.value) if is_glob(named.value) and left > 0 else None
             names = written or [named.value]
             left -= len(names)
             others = [first.setdefault(name, named) for name in names]
-            near = ((item, name) for begin, item in wild for name in names if name.startswith(begin))
+            near = ((item, name) for length in lengths for name in names for item in wild.get(name[:length], ()))
             others += [item for item, name in near if matches(item.value, name)]
-            if is_glob(named.value) and not written and len(wild) < _MOST_PATTERNS:
+            if is_glob(named.value) and not written and compared < _MOST_PATTERNS:
+                begin, compared = ends(named.value)[0], compared + 1
+                lengths.add(len(begin))
                 others += [item for name, item in first.items() if matches(named.value, name)]
-                wild.append((ends(named.value)[0], named))
+                wild[begin].append(named)
             other = next((item for item in others if named.meets(item)), None)
             if other is not None:
                 what = "a pattern" if is_glob(other.value) else "a node"
@@ -179,14 +182,16 @@ def _tag_rules(fleet: Fleet, members: Sequence[int]) -> Iterator[Hit]:
 def base_holds_nowhere(fleet: Fleet) -> Iterator[Hit]:
     if not all(policy.is_whole for policy in fleet.policies):
         return  # it may hold in what could not be read
-    holding: set[tuple[Any, ...]] = set()
     overridden: dict[tuple[Any, ...], list[tuple[int, Declared, Leaf]]] = defaultdict(list)
+    leaves: dict[str, list[Leaf]] = defaultdict(list)
     for number, policy in enumerate(fleet.policies):
         for declared in policy.objects:
             for leaf in declared.leaves.values():
-                holding.add(place_of(leaf.span))
+                leaves[leaf.document.file].append(leaf)
                 for below in leaf.overridden:
                     overridden[place_of(below.span)].append((number, declared, below))
+    files = {place[0] for place in overridden}
+    holding = {place_of(leaf.span) for file, here in leaves.items() if real_file(file) in files for leaf in here}
     for place, uses in overridden.items():
         clusters = {number for number, _, _ in uses}
         if place in holding or len(clusters) < 2:
