@@ -154,15 +154,15 @@ class FileSet:
         return (document for file in self.files.values() for document in file.documents)
 
 
-def policy_files(path: Path) -> list[Path]:
+def policy_files(path: Path, within: Boundary | None = None) -> list[Path]:
     """Return the files of the policy at `path`: the file itself, or all YAML below the directory except hidden files.
 
     Links to files are included; links to directories are not followed. What `exclude` of the settings names is left
-    out. Raise InputError if there are no files.
+    out. `within` is the boundary, where it is known. Raise InputError if there are no files.
     """
     from gpolicy.policy.settings_file import excluded_at  # noqa: PLC0415 (it imports this module)
 
-    boundary(path)
+    within = within or boundary(path)
     if path.is_file():
         return [path]
     if path.is_symlink() and not path.exists():
@@ -171,13 +171,13 @@ def policy_files(path: Path) -> list[Path]:
         raise InputError(f"{path}: no such file or directory", hint=opening.path_meant(path))
     if not path.is_dir():
         raise InputError(f"{path}: neither a file nor a directory")
-    top, globs = excluded_at(path)
+    top, globs = excluded_at(path, within)
     files = sorted(_walk(path, lambda name: name.endswith(SUFFIXES)))
     names = {file: relative_path(str(file), top) for file in files} if globs else {}
     if files := [file for file in files if not any(matches_glob(names[file], glob) for glob in globs)]:
         return files
     own = (f"is it a file of gpolicy? `gpolicy show {file}` shows one" for file in sorted(path.glob("*.json")))
-    unread = (f"{finding.span.file}: {finding.hint}" for finding in unread_files(path) if finding.span)
+    unread = (f"{finding.span.file}: {finding.hint}" for finding in unread_files(path, within) if finding.span)
     raise InputError(
         f"{path}: no YAML files here", hint=next(chain(unread, own), "`gpolicy init` writes a first policy")
     )
@@ -191,9 +191,8 @@ def has_policy(directory: Path) -> bool:
         return False
 
 
-def unread_files(directory: Path) -> Iterator[Finding]:
+def unread_files(directory: Path, within: Boundary) -> Iterator[Finding]:
     """Yield findings about files that begin as a policy does, and have another ending than YAML's or a copy's."""
-    within = boundary(directory)
     for file in sorted(itertools.islice(_walk(directory, _may_be_meant, most=None), _MOST_UNREAD)):
         originals = (f"{file.name.partition(suffix)[0]}{suffix}" for suffix in SUFFIXES if suffix in file.name)
         if not any((file.parent / name).exists() for name in originals) and _begins_as_policy(file, within):
@@ -298,7 +297,7 @@ def read_files(paths: Sequence[Path], within: Boundary, texts: Mapping[str, str]
 def _foreign_finding(path: Path, within: Boundary) -> Finding:
     from gpolicy.policy.settings_file import excluded_at  # noqa: PLC0415 (it imports this module)
 
-    name = relative_path(str(path), excluded_at(within.named)[0])
+    name = relative_path(str(path), excluded_at(within.named, within)[0])
     hint = f'is it of another program? Write `exclude = ["{name}"]` at the top of gpolicy.toml'
     return NOT_A_POLICY.finding("the file looks like no policy: `gpolicy: v1` is not in it", _first(path), hint=hint)
 

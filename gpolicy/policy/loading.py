@@ -18,6 +18,7 @@ from gpolicy.policy.conformance import conforms
 from gpolicy.policy.extending import Bases, Extender
 from gpolicy.policy.files import (
     SUFFIXES,
+    Boundary,
     boundary,
     is_part,
     policy_files,
@@ -56,8 +57,9 @@ def load_policy(path: Path, texts: Mapping[str, str] | None = None) -> Policy:
 
     `texts` are read in place of what is in the files of these names: the policy as it would be.
     """
-    policy = load_files(policy_files(path), root=path, texts=texts)
-    unread = unread_files(path) if path.is_dir() else ()
+    within = boundary(path)
+    policy = load_files(policy_files(path, within), path, texts, within)
+    unread = unread_files(path, within) if path.is_dir() else ()
     return replace(policy, findings=tuple(sorted((*policy.findings, *unread), key=Finding.sort_key)))
 
 
@@ -71,16 +73,22 @@ def declared_cluster(path: Path) -> str:
     return cluster.name if cluster is not None else ""
 
 
-def load_files(paths: list[Path], root: Path | None = None, texts: Mapping[str, str] | None = None) -> Policy:
-    """Return the policy that the files `paths` hold together."""
-    return _Loader(paths, root or (paths[0] if paths else Path()), texts).policy(tuple(str(path) for path in paths))
+def load_files(
+    paths: list[Path],
+    root: Path | None = None,
+    texts: Mapping[str, str] | None = None,
+    within: Boundary | None = None,
+) -> Policy:
+    """Return the policy that the files `paths` hold together. `within` is the boundary of `root`, where it is known."""
+    home = root or (paths[0] if paths else Path())
+    return _Loader(paths, home, texts, within or boundary(home)).policy(tuple(str(path) for path in paths))
 
 
 class _Loader:
-    def __init__(self, paths: list[Path], root: Path, texts: Mapping[str, str] | None) -> None:
+    def __init__(self, paths: list[Path], root: Path, texts: Mapping[str, str] | None, within: Boundary) -> None:
         self._root = root
         self._texts = texts
-        self._boundary = boundary(root)
+        self._boundary = within
         self._files = read_files(paths, self._boundary, self._texts)
         self._own = frozenset(self._files.files)
         self._findings = self._files.findings

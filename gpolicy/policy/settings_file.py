@@ -132,12 +132,13 @@ class SettingsFile:
         return toml_places(self._text)
 
 
-def settings_file(root: Path) -> SettingsFile | None:
+def settings_file(root: Path, within: Boundary | None = None) -> SettingsFile | None:
     """Return the settings file of the policy at `root`: the nearest one above it, up to the top of its work tree.
 
-    In one directory gpolicy.toml counts before pyproject.toml. Raise InputError for a file that is not as it should be.
+    In one directory gpolicy.toml counts before pyproject.toml. `within` is the boundary, where it is known. Raise
+    InputError for a file that is not as it should be.
     """
-    within = boundary(root)
+    within = within or boundary(root)
     for directory in (within.home, *within.home.parents):
         for name in (SETTINGS_NAME, PROJECT_NAME):
             path = directory / name
@@ -149,13 +150,13 @@ def settings_file(root: Path) -> SettingsFile | None:
     return None
 
 
-def excluded_at(path: Path) -> tuple[Path, tuple[str, ...]]:
+def excluded_at(path: Path, within: Boundary) -> tuple[Path, tuple[str, ...]]:
     """Return the globs of files that are no part of the policy at `path`, and the directory that they are from.
 
     What is wrong with the settings, their other readers say.
     """
     with suppress(InputError):
-        if (file := settings_file(path)) is not None:
+        if (file := settings_file(path, within)) is not None:
             return file.path.parent, file.exclude
     return path, ()
 
