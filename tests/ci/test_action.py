@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.ci.services import (
     ACTION,
@@ -31,7 +32,7 @@ from tests.ci.services import (
     unchanging,
     workflow_of,
 )
-from tests.posting.comment_server import TOKEN, Comments
+from tests.posting.comment_server import GITEA, TOKEN, Comments
 
 Act = Callable[..., Run]
 COMMIT = 40 * "c"
@@ -44,9 +45,12 @@ def act(tmp_path: Path, workspace: Path, server: Comments, warm_python: Path) ->
     event = tmp_path / "event.json"
     event.write_text(json.dumps({"pull_request": {"number": 7}}), encoding="utf-8")
 
-    def use(*, checkout: Path = workspace, fork: bool = False, home: Path | None = None, **inputs: str) -> Run:
+    def use(
+        *, checkout: Path = workspace, fork: bool = False, home: Path | None = None, gitea: str = "", **inputs: str
+    ) -> Run:
         environ = {
-            "GITHUB_API_URL": server.base,
+            "GITHUB_API_URL": f"{server.base}/api/v1" if gitea else server.base,
+            **({gitea: "true"} if gitea else {}),
             "GITHUB_REPOSITORY": "o/r",
             "GITHUB_EVENT_PATH": str(event),
             "GITHUB_WORKSPACE": str(checkout),
@@ -262,6 +266,24 @@ def test_a_fork_reaches_no_clusters_by_their_names(act: Act, workspace: Path) ->
         assert (done.code, done.outputs["plan-exit-code"]) == (0, ""), done.log
         assert done.artifacts == {}
         assert "no plan: the secrets that reach a cluster" in done.log
+
+
+@pytest.mark.parametrize("variable", ["GITEA_ACTIONS", "FORGEJO_ACTIONS"])
+def test_on_gitea_and_forgejo_there_is_one_comment_as_well(
+    variable: str, act: Act, workspace: Path, server: Comments
+) -> None:
+    (page,) = re.findall(
+        r"```yaml\n(# \.gitea/workflows/.*?)```", (ROOT / "docs/guides/ci.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    inputs = yaml.safe_load(page)["jobs"]["gpolicy"]["steps"][-1]["with"]
+    done = act(gitea=variable, **inputs | {"path": "policy", "state": STATE})
+    assert (done.code, done.outputs["plan-exit-code"]) == (1, "1"), done.log  # a guard fails
+    (workspace / "policy" / "broken.yaml").write_text(BROKEN, encoding="utf-8")
+    assert act(gitea=variable, **inputs | {"path": "policy", "state": STATE}).code == 1
+    (comment,) = server.comments
+    assert comment["user"] == GITEA
+    assert "vcpu-ration" in comment["body"]
+    assert all(words.split()[1].startswith("/api/v1/") for words in server.asked)
 
 
 def test_findings_are_marked_in_the_files(act: Act, workspace: Path) -> None:

@@ -17,7 +17,7 @@ from tests.ci.services import ROOT, component, repository
 from tests.cli.command_line import gpolicy
 
 PAGE = (ROOT / "docs" / "guides" / "ci.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```yaml\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
+BLOCKS = re.findall(r"```yaml\n# (\S+)(?: \(or \S+\))?\n(.*?)```", PAGE, re.DOTALL)
 HAS_SCHEMAS = Path(sys.executable).with_name("check-jsonschema").exists()
 
 
@@ -30,7 +30,7 @@ def of_page(name: str) -> list[str]:
 
 OF_SCHEMA = {
     ("vendor.github-actions",): [(ROOT / "action.yml").read_text(encoding="utf-8")],
-    ("vendor.github-workflows",): of_page(".github/workflows/"),
+    ("vendor.github-workflows",): [*of_page(".github/workflows/"), *of_page(".gitea/workflows/")],
     ("vendor.gitlab-ci", "--data-transform", "gitlab-ci"): [
         *of_page(".gitlab-ci.yml"),
         yaml.safe_dump(component({"source": "https://x", "commit": 40 * "0"})),
