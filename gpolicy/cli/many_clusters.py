@@ -149,10 +149,7 @@ def _failure(target: Target, reason: str, hint: str | None = None) -> ClusterRep
 
 
 def show_parts(parts: Sequence[Record], display: Display, also: Sequence[tuple[Display, Path]]) -> int:
-    """Show the JSON reports of parts of many clusters as one report; return the exit code of a run about all.
-
-    It is made when the first cluster's is. A part that is missing could not be looked at.
-    """
+    """Show JSON reports of parts of many clusters as one; return the exit code of a run about all, 3 without a part."""
     verb, reports, missing = read_parts(parts)
     provenance = next((item.answer.provenance for item in reports if item.answer), UNKNOWN)
     show_fleet(replace(fleet_answer(verb, reports, provenance), unknown=missing), reports, display, verb, also)

@@ -70,7 +70,7 @@ class Posts:
         for item in itertools.islice(items, _MOST):
             number = item.get(self.keys[0])
             if not isinstance(number, int):
-                raise InputError(f"{self.called} without a number")
+                raise InputError(f"{self.api.base}: {self.called} without a number")
             wrote = item.get(author)
             if isinstance(wrote, dict) and mine is not None and wrote.get(identity) == mine:
                 yield number, str(item.get(self.keys[1]) or "")
@@ -227,43 +227,60 @@ def _login(api: Api) -> str:
     return _GITHUB_WORKFLOW
 
 
-_ON_GITHUB: Final = partial(Posts, method="PATCH", author=("user", "login"), mine=_login)
+def _user(api: Api) -> object:
+    user = api.ask("GET", "/user")
+    return user.get("id") if isinstance(user, dict) else None
 
 
-def _github_comments(environ: Mapping[str, str]) -> Posts | None:
+def _gitea_user(api: Api) -> object:
+    try:
+        return _user(api)
+    except NotAllowedError:
+        return _GITEA_WORKFLOW
+
+
+def _github_comments(environ: Mapping[str, str], *, gitea: bool = False) -> Posts | None:
     """Return the comments of the pull request of a workflow; None if there is none. Raise UsageError.
 
-    GitHub names it in the environment; the token is GITHUB_TOKEN. To the API it is an issue as well.
+    GitHub names it in the environment, and so do Gitea and Forgejo, whose API is alike; the token is GITHUB_TOKEN. To
+    the API it is an issue as well.
     """
     number = _request_number(environ)
     if number is None:
         return None
-    api, repository = _repository(environ)
+    posts, repository = _in_repository(environ, gitea=gitea)
     path = f"{repository}/issues/{number}/comments"
-    return _ON_GITHUB(api=api, listed=path, one=f"{repository}/issues/comments", called="GitHub: a comment")
+    return posts(listed=path, one=f"{repository}/issues/comments", called="a comment")
 
 
-def _github_issues(environ: Mapping[str, str]) -> Posts:
-    api, repository = _repository(environ)
+def _github_issues(environ: Mapping[str, str], *, gitea: bool = False) -> Posts:
+    posts, repository = _in_repository(environ, gitea=gitea)
     path = f"{repository}/issues"
-    return _ON_GITHUB(
-        api=api,
+    return posts(
         listed=f"{path}?state=open&sort=created&direction=asc",
         one=path,
-        called="GitHub: an issue",
+        called="an issue",
         keys=("number", "body"),
         closing={"state": "closed"},
     )
 
 
-def _repository(environ: Mapping[str, str]) -> tuple[Api, str]:
+def _in_repository(environ: Mapping[str, str], *, gitea: bool) -> tuple[partial[Posts], str]:
+    """Return what all texts in the repository of a workflow have in common, and its path in the API."""
     token, repository = token_of(environ, "GITHUB_TOKEN"), environ.get("GITHUB_REPOSITORY", "")
     if not token:
         raise UsageError("no token to write a comment with", hint="set GITHUB_TOKEN")
     if not _REPOSITORY.fullmatch(repository):
         raise UsageError(f"GITHUB_REPOSITORY is {repository!r}, not OWNER/NAME")
-    headers = {"Authorization": f"Bearer {token}", "X-GitHub-Api-Version": "2022-11-28"}
-    return Api(environ.get("GITHUB_API_URL") or "https://api.github.com", headers), f"/repos/{repository}"
+    base = environ.get("GITHUB_API_URL", "")
+    if gitea:
+        api = Api(base, {"Authorization": f"token {token}"}, page_key="limit")
+        posts = partial(Posts, api=api, author=("user", "id"), mine=_gitea_user)
+    else:
+        headers = {"Authorization": f"Bearer {token}", "X-GitHub-Api-Version": "2022-11-28"}
+        api = Api(base or "https://api.github.com", headers)
+        posts = partial(Posts, api=api, author=("user", "login"), mine=_login)
+    return partial(posts, method="PATCH"), f"/repos/{repository}"
 
 
 def _request_number(environ: Mapping[str, str]) -> int | None:
@@ -280,40 +297,6 @@ def _request_number(environ: Mapping[str, str]) -> int | None:
     return int(found[1]) if found else None
 
 
-def _gitea_comments(environ: Mapping[str, str]) -> Posts | None:
-    """Return the comments of the pull request of a workflow of Gitea or Forgejo; None if there is none.
-
-    Raise UsageError. Their jobs have GitHub's variables, and their API is like GitHub's.
-    """
-    posts = _github_comments(environ)
-    return posts and _on_gitea(posts, environ)
-
-
-def _gitea_issues(environ: Mapping[str, str]) -> Posts:
-    return _on_gitea(_github_issues(environ), environ)
-
-
-def _on_gitea(posts: Posts, environ: Mapping[str, str]) -> Posts:
-    if not environ.get("GITHUB_API_URL"):
-        raise UsageError("GITHUB_API_URL is not set", hint="set it to the API of the server, https://HOST/api/v1")
-    headers = {"Authorization": f"token {token_of(environ, 'GITHUB_TOKEN')}"}
-    api = replace(posts.api, headers=headers, page_key="limit")
-    called = posts.called.replace("GitHub", "Gitea")
-    return replace(posts, api=api, author=("user", "id"), mine=_gitea_user, called=called)
-
-
-def _gitea_user(api: Api) -> object:
-    try:
-        return _user(api)
-    except NotAllowedError:
-        return _GITEA_WORKFLOW
-
-
-def _user(api: Api) -> object:
-    user = api.ask("GET", "/user")
-    return user.get("id") if isinstance(user, dict) else None
-
-
 _ON_GITLAB: Final = partial(Posts, method="PUT", author=("author", "id"), mine=_user)
 
 
@@ -327,7 +310,7 @@ def _gitlab_comments(environ: Mapping[str, str]) -> Posts | None:
         return None
     api, project = _project(environ)
     path = f"{project}/merge_requests/{_number(environ, 'CI_MERGE_REQUEST_IID')}/notes"
-    return _ON_GITLAB(api=api, listed=f"{path}?sort=asc&order_by=created_at", one=path, called="GitLab: a note")
+    return _ON_GITLAB(api=api, listed=f"{path}?sort=asc&order_by=created_at", one=path, called="a note")
 
 
 def _gitlab_issues(environ: Mapping[str, str]) -> Posts:
@@ -337,7 +320,7 @@ def _gitlab_issues(environ: Mapping[str, str]) -> Posts:
         api=api,
         listed=f"{path}?state=opened&order_by=created_at&sort=asc",
         one=path,
-        called="GitLab: an issue",
+        called="an issue",
         keys=("iid", "description"),
         closing={"state_event": "close"},
     )
@@ -369,5 +352,5 @@ class Service:
 SERVICES: Final = {
     "github": Service(65_536, _github_comments, _github_issues),
     "gitlab": Service(1_000_000, _gitlab_comments, _gitlab_issues),
-    "gitea": Service(65_536, _gitea_comments, _gitea_issues),
+    "gitea": Service(65_536, partial(_github_comments, gitea=True), partial(_github_issues, gitea=True)),
 }

@@ -320,7 +320,7 @@ def test_a_token_for_gitea_goes_to_no_other_service(
     environ = environment("gitea", server, tmp_path)
     del environ["GITHUB_API_URL"]
     assert post(["gitea", "policy", str(text)], environ) == 3
-    assert "GITHUB_API_URL is not set" in capsys.readouterr().err
+    assert "'': the address of the API should begin with https://" in capsys.readouterr().err
 
 
 def test_too_long_a_text_is_refused_before_anything_is_asked(
