@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ import yaml
 
 from gpolicy.report import capacity_prometheus, drift_prometheus
 from gpolicy.report.forms import OWN_FORMS
+from tests.cli.command_line import gpolicy
 
-MONITORING = Path(__file__).resolve().parent.parent / "monitoring"
+ROOT = Path(__file__).resolve().parent.parent
+POLICIES, MONITORING = ROOT / "policies", ROOT / "monitoring"
 RULES = yaml.safe_load((MONITORING / "alerts.yml").read_text(encoding="utf-8"))
 TESTS = yaml.safe_load((MONITORING / "alerts.test.yml").read_text(encoding="utf-8"))
 BOARD: dict[str, Any] = json.loads((MONITORING / "dashboard.json").read_text(encoding="utf-8"))
@@ -91,12 +94,80 @@ def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
 @needs_promtool
 def test_prometheus_understands_the_dashboard(tmp_path: Path) -> None:
     rules = [
-        {"record": f"panel:{number}", "expr": expression.replace("$target", ".*").replace("$group", ".*")}
+        {"record": f"panel:{number}", "expr": re.sub(r"\$\w+", ".*", expression)}
         for number, expression in enumerate(expressions())
     ]
     file = tmp_path / "panels.yml"
     file.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}), encoding="utf-8")
     promtool("check", "rules", file)
+
+
+@pytest.fixture(scope="module")
+def metrics(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What `capacity` and `drift` write: of clusters with names, and of one without."""
+    directory = tmp_path_factory.mktemp("clusters")
+    state = json.loads((POLICIES / "two-groups.snapshot.json").read_text(encoding="utf-8"))
+    written = json.dumps({**state, "taken_at": "2026-01-01T00:00:00Z"})
+    for name in ("ham", "ber"):
+        shutil.copytree(POLICIES / "two-groups", directory / name)
+        for file in (directory / name).rglob("*.yaml"):
+            text = file.read_text(encoding="utf-8").replace("example.org", f"{name}.example.org")
+            file.write_text(text, encoding="utf-8")
+        text = written.replace("example.org", f"{name}.example.org")
+        (directory / f"{name}.json").write_text(text, encoding="utf-8")
+        with (directory / "gpolicy.toml").open("a", encoding="utf-8") as settings:
+            settings.write(f'[clusters.{name}]\npolicy = "{name}"\nstate = "snapshot:{name}.json"\n')
+    found = {}
+    for which, words in {"named": ("--all",), "unnamed": ("ham", "--state", "snapshot:ham.json")}.items():
+        texts = [gpolicy(verb, *words, "--format", "prometheus", cwd=directory).stdout for verb in SETS]
+        found[which] = "".join(texts)
+    return found
+
+
+@needs_promtool
+def test_each_panel_shows_what_is_written_of_the_clusters_that_are_chosen(
+    metrics: dict[str, str], tmp_path: Path
+) -> None:
+    """And of no others: each expression gives series of these clusters alone."""
+    asked, unnamed = expressions(), "snapshot:ham.json"
+    variables = [variable["definition"] for variable in BOARD["templating"]["list"] if variable["type"] == "query"]
+    offered = [re.sub(r"label_values\((.*), \w+\)", r"\1", definition) for definition in variables]
+    tests = [
+        _test_of_panels(metrics["named"], offered, ".*", ['{target="ber"}', '{target="ham"}']),
+        _test_of_panels(metrics["named"], asked, "ham", ['{target="ham"}']),
+        _test_of_panels(metrics["named"], asked, "ber", ['{target="ber"}']),
+        _test_of_panels(metrics["named"], asked, ".*", ['{target="ber"}', '{target="ham"}']),
+        _test_of_panels(metrics["named"], asked, ".*", [], machine="another"),
+        _test_of_panels(metrics["unnamed"], asked, unnamed, [f'{{target="{unnamed}"}}']),
+    ]
+    file = tmp_path / "panels.yml"
+    file.write_text(yaml.safe_dump({"rule_files": [], "tests": tests}), encoding="utf-8")
+    promtool("test", "rules", file)
+
+
+def _test_of_panels(
+    text: str, asked: Sequence[str], target: str, expected: Sequence[str], *, machine: str = "node1:9100"
+) -> dict[str, Any]:
+    """Return a test for promtool: on these metrics each expression gives series of the expected clusters.
+
+    Metrics of drift do not say which cluster they are about, if it has no name.
+    """
+    lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
+    chosen = {"target": target, "group": ".*", "instance": machine}
+    cases = []
+    for expression in asked:
+        whole = re.sub(r"\$(\w+)", lambda found: chosen[found[1]], expression)
+        of_drift = "gpolicy_drift" in whole and not target.isalpha() and target != ".*"
+        samples = [{"labels": "{}" if of_drift else labels, "value": 1} for labels in expected]
+        cases.append({"expr": f"group by (target) ({whole})", "eval_time": "1m", "exp_samples": samples})
+    return {
+        "interval": "1m",
+        "input_series": [
+            {"series": name.replace("{", '{instance="node1:9100",job="node",', 1), "values": f"{value} {value}"}
+            for name, _, value in lines
+        ],
+        "promql_expr_test": cases,
+    }
 
 
 def test_the_panels_of_the_dashboard_are_complete_and_side_by_side() -> None:

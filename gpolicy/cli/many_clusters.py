@@ -145,11 +145,11 @@ def _failure(target: Target, reason: str, hint: str | None = None) -> ClusterRep
 
 
 def show_parts(parts: Sequence[Record], display: Display, also: Sequence[tuple[Display, Path]]) -> int:
-    """Show the JSON reports of parts of many clusters as one report."""
+    """Show JSON reports of parts of many clusters as one; return the exit code of a run about all, 3 without a part."""
     verb, reports, missing = read_parts(parts)
-    index = replace(fleet_answer(verb, reports, UNKNOWN), unknown=missing)
-    show_fleet(index, reports, display, verb, also)
-    return int(ExitCode.COULD_NOT_RUN if missing else ExitCode.FINE)
+    provenance = next((item.answer.provenance for item in reports if item.answer), UNKNOWN)
+    show_fleet(replace(fleet_answer(verb, reports, provenance), unknown=missing), reports, display, verb, also)
+    return int(ExitCode.COULD_NOT_RUN) if missing else worst_exit_code(reports)
 
 
 def show_fleet(

@@ -10,6 +10,7 @@ import json
 import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from http.client import HTTPException
@@ -69,7 +70,7 @@ class Posts:
         for item in itertools.islice(items, _MOST):
             number = item.get(self.keys[0])
             if not isinstance(number, int):
-                raise InputError(f"{self.called} without a number")
+                raise InputError(f"{self.api.base}: {self.called} without a number")
             wrote = item.get(author)
             if isinstance(wrote, dict) and mine is not None and wrote.get(identity) == mine:
                 yield number, str(item.get(self.keys[1]) or "")
@@ -114,6 +115,7 @@ def post(posts: Posts, name: str, text: str, *, title: str = "", begin: bool = T
 
 
 _LARGEST: Final = 32 * 1024**2
+_PAGE: Final = 100
 _SECONDS: Final = 30.0
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _NOT_ALLOWED: Final = frozenset({401, 403, 404})  # GitHub answers 404 if a token may not see something
@@ -148,11 +150,10 @@ def token_of(environ: Mapping[str, str], name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """An API below `base`. `headers` hold the token: they are not shown. Lists come in pages of `page` items."""
+    """An API below `base`. `headers` hold the token: they are not shown. `page_key` says how long a page may be."""
 
     base: str
     headers: dict[str, str] = field(repr=False)
-    page: int = 100
     page_key: str = "per_page"
 
     def __post_init__(self) -> None:
@@ -190,81 +191,96 @@ class Api:
             raise InputError(f"{what}: the answer is not JSON") from None
 
     def pages(self, path: str) -> Iterator[dict[str, Any]]:
-        """Yield the items of all pages of a list."""
-        number = 1
-        while True:
-            page = self.ask("GET", f"{path}{'&' if '?' in path else '?'}{self.page_key}={self.page}&page={number}")
+        """Yield the items of all pages of a list.
+
+        A service may give fewer items than it is asked for, and Gitea gives all comments whatever page it is asked for.
+        So the list ends with a page that is empty, or begins as the one before.
+        """
+        begins = None
+        for number in itertools.count(1):
+            page = self.ask("GET", f"{path}{'&' if '?' in path else '?'}{self.page_key}={_PAGE}&page={number}")
             if not isinstance(page, list) or not all(isinstance(item, dict) for item in page):
                 raise InputError(f"GET {path.partition('?')[0]}: the answer is not a list of objects")
-            yield from page
-            if len(page) < self.page:
+            if not page or page[0] == begins:
                 return
-            number += 1
+            yield from page
+            begins = page[0]
 
 
-_WORKFLOW: Final = "github-actions[bot]"
+_GITHUB_WORKFLOW: Final = "github-actions[bot]"
+_GITEA_WORKFLOW: Final = -2  # of Gitea and Forgejo, which call it by different names
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
 
 
-def _login(api: Api, workflow: str = _WORKFLOW) -> str:
+def _login(api: Api) -> str:
     """Return the login of a token.
 
     GraphQL tells it for users, workflows and apps, REST only for users. If neither does, the token counts as a
     workflow's: comments of other bots then stay unchanged.
     """
     graph = replace(api, base=api.base.rstrip("/").removesuffix("/v3"))  # of an Enterprise: /api/v3
-    for asked, method, path, body in (
-        (graph, "POST", "/graphql", {"query": "{viewer{login}}"}),
-        (api, "GET", "/user", None),
-    ):
-        try:
-            answer = asked.ask(method, path, body)
-        except (NotAllowedError, GpolicyError):
-            continue
-        for key in ("data", "viewer") if body else ():
-            answer = answer.get(key) if isinstance(answer, dict) else None
-        if isinstance(answer, dict) and isinstance(answer.get("login"), str) and answer["login"]:
-            return str(answer["login"])
-    return workflow
+    for asked, *words in ((graph, "POST", "/graphql", {"query": "{viewer{login}}"}), (api, "GET", "/user")):
+        with suppress(NotAllowedError, GpolicyError):
+            match asked.ask(*words):
+                case {"data": {"viewer": {"login": str(login)}}} | {"login": str(login)} if login:
+                    return login
+    return _GITHUB_WORKFLOW
 
 
-_ON_GITHUB: Final = partial(Posts, method="PATCH", author=("user", "login"), mine=_login)
+def _user(api: Api) -> object:
+    user = api.ask("GET", "/user")
+    return user.get("id") if isinstance(user, dict) else None
 
 
-def _github_comments(environ: Mapping[str, str]) -> Posts | None:
+def _gitea_user(api: Api) -> object:
+    try:
+        return _user(api)
+    except NotAllowedError:
+        return _GITEA_WORKFLOW
+
+
+def _github_comments(environ: Mapping[str, str], *, gitea: bool = False) -> Posts | None:
     """Return the comments of the pull request of a workflow; None if there is none. Raise UsageError.
 
-    GitHub names it in the environment; the token is GITHUB_TOKEN. To the API it is an issue as well.
+    GitHub names it in the environment, and so do Gitea and Forgejo, whose API is alike; the token is GITHUB_TOKEN. To
+    the API it is an issue as well.
     """
     number = _request_number(environ)
     if number is None:
         return None
-    api, repository = _repository(environ)
+    posts, repository = _in_repository(environ, gitea=gitea)
     path = f"{repository}/issues/{number}/comments"
-    return _ON_GITHUB(api=api, listed=path, one=f"{repository}/issues/comments", called="GitHub: a comment")
+    return posts(listed=path, one=f"{repository}/issues/comments", called="a comment")
 
 
-def _github_issues(environ: Mapping[str, str]) -> Posts:
-    api, repository = _repository(environ)
+def _github_issues(environ: Mapping[str, str], *, gitea: bool = False) -> Posts:
+    posts, repository = _in_repository(environ, gitea=gitea)
     path = f"{repository}/issues"
-    return _ON_GITHUB(
-        api=api,
+    return posts(
         listed=f"{path}?state=open&sort=created&direction=asc",
         one=path,
-        called="GitHub: an issue",
+        called="an issue",
         keys=("number", "body"),
         closing={"state": "closed"},
     )
 
 
-def _repository(environ: Mapping[str, str]) -> tuple[Api, str]:
+def _in_repository(environ: Mapping[str, str], *, gitea: bool) -> tuple[partial[Posts], str]:
+    """Return what all texts in the repository of a workflow have in common, and its path in the API."""
     token, repository = token_of(environ, "GITHUB_TOKEN"), environ.get("GITHUB_REPOSITORY", "")
     if not token:
         raise UsageError("no token to write a comment with", hint="set GITHUB_TOKEN")
     if not _REPOSITORY.fullmatch(repository):
         raise UsageError(f"GITHUB_REPOSITORY is {repository!r}, not OWNER/NAME")
-    headers = {"Authorization": f"Bearer {token}", "X-GitHub-Api-Version": "2022-11-28"}
-    return Api(environ.get("GITHUB_API_URL") or "https://api.github.com", headers), f"/repos/{repository}"
+    base = environ.get("GITHUB_API_URL", "")
+    if gitea:
+        api = Api(base, {"Authorization": f"token {token}"}, page_key="limit")
+        posts = partial(Posts, api=api, author=("user", "id"), mine=_gitea_user)
+    else:
+        headers = {"Authorization": f"Bearer {token}", "X-GitHub-Api-Version": "2022-11-28"}
+        api = Api(base or "https://api.github.com", headers)
+        posts = partial(Posts, api=api, author=("user", "login"), mine=_login)
+    return partial(posts, method="PATCH"), f"/repos/{repository}"
 
 
 def _request_number(environ: Mapping[str, str]) -> int | None:
@@ -274,38 +290,11 @@ def _request_number(environ: Mapping[str, str]) -> int | None:
             event = json.loads(Path(path).read_bytes())
         except (OSError, ValueError) as error:
             raise UsageError(f"GITHUB_EVENT_PATH: {error}") from None
-        request = event.get("pull_request") if isinstance(event, dict) else None
-        number = request.get("number") if isinstance(request, dict) else None
-        if isinstance(number, int):
-            return number
+        match event:
+            case {"pull_request": {"number": int(number)}}:
+                return number
     found = re.fullmatch(r"refs/pull/([0-9]{1,12})/.*", environ.get("GITHUB_REF", ""))
     return int(found[1]) if found else None
-
-
-def _gitea_comments(environ: Mapping[str, str]) -> Posts | None:
-    """Return the comments of the pull request of a workflow of Gitea or Forgejo, which come in one page.
-
-    Their jobs have GitHub's variables, and their API is like GitHub's.
-    """
-    posts = _github_comments(environ)
-    return posts and _on_gitea(posts, environ, page=_MOST + 1)
-
-
-def _gitea_issues(environ: Mapping[str, str]) -> Posts:
-    return _on_gitea(_github_issues(environ), environ, page=50)
-
-
-def _on_gitea(posts: Posts, environ: Mapping[str, str], page: int) -> Posts:
-    workflow = "forgejo-actions" if environ.get("FORGEJO_ACTIONS") else "gitea-actions"
-    api = replace(posts.api, page=page, page_key="limit")
-    return replace(
-        posts, api=api, mine=partial(_login, workflow=workflow), called=posts.called.replace("GitHub", "Gitea")
-    )
-
-
-def _user(api: Api) -> object:
-    user = api.ask("GET", "/user")
-    return user.get("id") if isinstance(user, dict) else None
 
 
 _ON_GITLAB: Final = partial(Posts, method="PUT", author=("author", "id"), mine=_user)
@@ -321,7 +310,7 @@ def _gitlab_comments(environ: Mapping[str, str]) -> Posts | None:
         return None
     api, project = _project(environ)
     path = f"{project}/merge_requests/{_number(environ, 'CI_MERGE_REQUEST_IID')}/notes"
-    return _ON_GITLAB(api=api, listed=f"{path}?sort=asc&order_by=created_at", one=path, called="GitLab: a note")
+    return _ON_GITLAB(api=api, listed=f"{path}?sort=asc&order_by=created_at", one=path, called="a note")
 
 
 def _gitlab_issues(environ: Mapping[str, str]) -> Posts:
@@ -331,7 +320,7 @@ def _gitlab_issues(environ: Mapping[str, str]) -> Posts:
         api=api,
         listed=f"{path}?state=opened&order_by=created_at&sort=asc",
         one=path,
-        called="GitLab: an issue",
+        called="an issue",
         keys=("iid", "description"),
         closing={"state_event": "close"},
     )
@@ -363,5 +352,5 @@ class Service:
 SERVICES: Final = {
     "github": Service(65_536, _github_comments, _github_issues),
     "gitlab": Service(1_000_000, _gitlab_comments, _gitlab_issues),
-    "gitea": Service(65_536, _gitea_comments, _gitea_issues),
+    "gitea": Service(65_536, partial(_github_comments, gitea=True), partial(_github_issues, gitea=True)),
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import zip_longest
 from typing import Any, Final
 
 from gpolicy.cluster.record import Record
@@ -27,7 +29,7 @@ _WORST_FIRST: Final = (ExitCode.COULD_NOT_RUN, ExitCode.FINDINGS, ExitCode.CHANG
 _MOST_NAMES: Final = 8
 _MOST_FINE: Final = 20  # clusters that have a row though there is nothing to say of them
 _MOST_ASIDE: Final = 5
-_MOST_PARTS: Final = 10_000
+_SHARD: Final = re.compile(r"([0-9]{1,5})/([0-9]{1,5})", re.ASCII)
 _DETAILS: Final = "Add --details to see each cluster."
 _CUT: Final = "<sub>The reports of {} are left out, since a comment must be short: {}</sub>"
 
@@ -348,25 +350,29 @@ def is_of_many(written: Record) -> bool:
 
 
 def read_parts(files: Sequence[Record]) -> tuple[str, list[ClusterReport], tuple[str, ...]]:
-    """Return the verb of JSON reports of many clusters, the reports of all clusters in them, and which parts are
-    missing, in words.
+    """Return the verb of JSON reports of many clusters, the reports of all clusters in them, in the order of the
+    settings file, and which parts are missing, in words.
 
     Raise InputError for a file that holds no such report, one of another verb, or a cluster that another one has.
     """
-    verb, found, homes = "", list[ClusterReport](), dict[str, str]()
-    for part in files:
+    verb, found, homes = "", list[list[ClusterReport]](), dict[str, str]()
+    shards = {file.where: _shard_of(file) for file in files}
+    for part in sorted(files, key=lambda file: shards[file.where]):
         where = part.where
         if not is_of_many(part):
             raise InputError(f"{where}: no report of many clusters", hint="`--all --format json` of a verb writes one")
         if verb not in ("", part.text("verb")):
             raise InputError(f"{where}: a report of {part.text('verb')}, the others are of {verb}")
         verb = part.text("verb")
+        found.append([])
         for item in part.objects("clusters"):
             name = item.text("name")
             if name in homes:
                 raise InputError(f"{where}: has the cluster {name}, as {homes[name]} has", hint="give each part once")
             homes[name] = where
-            found.append(
+            if item.whole("exit_code") not in (ExitCode.FINE, *_WORST_FIRST):
+                item.refuse("exit_code", "an exit code of gpolicy")
+            found[-1].append(
                 ClusterReport(
                     name=name,
                     labels={key: item.record("labels").text(key) for key in item.record("labels").fields},
@@ -377,15 +383,18 @@ def read_parts(files: Sequence[Record]) -> tuple[str, list[ClusterReport], tuple
                     hint=item.text_or_none("hint") or "",
                 )
             )
-    shards = {part.text_or_none("shard") or "" for part in files}
-    wanted = [f"{part}/{parts}" for parts in sorted(set(map(_parts_of, shards))) for part in range(1, parts + 1)]
-    missing = [shard for shard in wanted if shard not in shards]
-    return verb, found, (f"{count(len(missing), 'part')} of the clusters missing: {some(missing)}",) if missing else ()
+    in_order = [item for row in zip_longest(*found) for item in row if item is not None]  # a part has every Mth cluster
+    there = set(shards.values())
+    wanted = [(number, parts) for parts in sorted({parts for _, parts in there}) for number in range(1, parts + 1)]
+    missing = [f"{number}/{parts}" for number, parts in wanted if (number, parts) not in there]
+    words = (f"{count(len(missing), 'part')} of the clusters missing: {some(missing)}",) if missing else ()
+    return verb, in_order, words
 
 
-def _parts_of(shard: str) -> int:
-    number = shard.partition("/")[2]
-    return min(int(number), _MOST_PARTS) if number.isascii() and number.isdigit() and len(number) < 9 else 0
+def _shard_of(part: Record) -> tuple[int, int]:
+    """Return which part of how many a report is about; 0 of 0 for all clusters."""
+    found = _SHARD.fullmatch(part.text_or_none("shard") or "")
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def fleet_data(verb: str, reports: Sequence[ClusterReport], shard: str | None = None) -> dict[str, Any]:

@@ -36,13 +36,14 @@ _EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
 
 @dataclass
 class Run:
-    """The result of an action: exit code of the last step that ran, and the output of all."""
+    """The result of an action: exit code of the last step that ran, the output of all, and what it uploads, by name."""
 
     code: int = 0
     log: str = ""
     summary: str = ""
     ran: list[str] = field(default_factory=list)
     outputs: dict[str, str] = field(default_factory=dict)
+    artifacts: dict[str, Path] = field(default_factory=dict)
 
 
 @pytest.fixture
@@ -70,6 +71,15 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, directory / "source")
     return directory / "source"
+
+
+def workflow_of(service: str) -> dict[str, Any]:
+    """Return what the page of CI shows for several jobs side by side on a service."""
+    page = (ROOT / "docs" / "guides" / "ci.md").read_text(encoding="utf-8").partition("### In several jobs")[2]
+    blocks = {"github": "# .github/workflows/", "gitlab": "# .gitlab-ci.yml\n"}
+    (text,) = re.findall(rf"```yaml\n({blocks[service]}.*?)```", page, re.DOTALL)
+    workflow: dict[str, Any] = yaml.safe_load(text)
+    return workflow
 
 
 def unchanging(directory: Path) -> None:
@@ -134,9 +144,12 @@ def run_action(
     context |= {"github.event.pull_request.number": "7", "runner.temp": str(directory)}
     context |= {"github.action_path": str(source), "steps.python.outputs.python-path": sys.executable}
     for step in STEPS:
-        if "run" not in step or (python is not None and step["name"] in ("Name the cache", "Install gpolicy")):
-            continue
         if not holds(step.get("if", ""), context):
+            continue
+        if step.get("uses", "").startswith("actions/upload-artifact@"):
+            name, path = (resolved(step["with"][key], context) for key in ("name", "path"))
+            result.artifacts[name] = Path(path)
+        if "run" not in step or (python is not None and step["name"] in ("Name the cache", "Install gpolicy")):
             continue
         for file in files.values():
             file.touch()
@@ -251,10 +264,13 @@ def component(inputs: dict[str, str]) -> dict[str, Any]:
 
 
 def run_job(workspace: Path, inputs: dict[str, str], environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run the job of the GitLab component as its runner does: one shell, with its variables."""
+    """Run the job of the GitLab component as its runner does: one shell, with its variables, which may name others."""
     (job,) = component(inputs).values()
     script = "\n".join([*job["before_script"], *job["script"]])
-    variables = {name: str(value) for name, value in job["variables"].items()}
+    variables = {
+        name: re.sub(r"\$([A-Z_]+)", lambda found: environ.get(found[1], ""), str(value))
+        for name, value in job["variables"].items()
+    }
     everything = {"PATH": os.environ["PATH"], **environ, **variables}
     shell = [BASH, "-eo", "pipefail", "-c", script]
     return subprocess.run(shell, cwd=workspace, env=everything, capture_output=True, text=True, check=False)

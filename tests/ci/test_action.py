@@ -7,10 +7,12 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.ci.services import (
     ACTION,
@@ -28,10 +30,13 @@ from tests.ci.services import (
     resolved,
     run_action,
     unchanging,
+    workflow_of,
 )
-from tests.posting.comment_server import TOKEN, Comments
+from tests.posting.comment_server import GITEA, TOKEN, Comments
 
 Act = Callable[..., Run]
+COMMIT = 40 * "c"
+PARTS = workflow_of("github")
 
 
 @pytest.fixture
@@ -40,12 +45,17 @@ def act(tmp_path: Path, workspace: Path, server: Comments, warm_python: Path) ->
     event = tmp_path / "event.json"
     event.write_text(json.dumps({"pull_request": {"number": 7}}), encoding="utf-8")
 
-    def use(*, checkout: Path = workspace, fork: bool = False, home: Path | None = None, **inputs: str) -> Run:
+    def use(
+        *, checkout: Path = workspace, fork: bool = False, home: Path | None = None, gitea: str = "", **inputs: str
+    ) -> Run:
         environ = {
-            "GITHUB_API_URL": server.base,
+            "GITHUB_API_URL": f"{server.base}/api/v1" if gitea else server.base,
+            **({gitea: "true"} if gitea else {}),
             "GITHUB_REPOSITORY": "o/r",
             "GITHUB_EVENT_PATH": str(event),
             "GITHUB_WORKSPACE": str(checkout),
+            "GITHUB_SHA": COMMIT,
+            "SOURCE_DATE_EPOCH": "1790000000",
             "HOME": str(tmp_path),
             "SSL_CERT_FILE": os.devnull,  # plain HTTP needs none
         }
@@ -127,10 +137,108 @@ def test_many_clusters_are_planned_from_snapshots(act: Act, workspace: Path, ser
         assert "Plan of 3 clusters" in server.comments[0]["body"]
         plans = Path(done.outputs["plan"])
         assert sorted(file.name for file in plans.iterdir()) == ["ber.json", "ham.json"]
-    labels = "stage=prod name=ham"
-    done = act(path=".", clusters=labels, snapshots="kept", shard="1/1")
+    done = act(path=".", clusters="stage=prod name=ham", snapshots="kept")
     assert done.outputs["plan-exit-code"] == "1", done.log  # a guard fails
     assert "Plan of 1 cluster" in server.comments[0]["body"]
+
+
+def run_jobs(act: Act, home: Path, *, lost: str = "", **inputs: str) -> tuple[list[Run], Run]:
+    """Run the workflow of the page in several jobs: a run for each part, and that of the job that joins them.
+
+    The artifacts whose names begin with `lost`, if it is given, are lost on the way.
+    """
+    (part, joining) = PARTS["jobs"]["part"], PARTS["jobs"]["gpolicy"]
+    assert (joining["needs"], joining["if"]) == ("part", "always()")
+    runs = []
+    for shard in part["strategy"]["matrix"]["shard"]:
+        given = {name: resolved(value, {"matrix.shard": shard}) for name, value in part["steps"][-1]["with"].items()}
+        runs.append(act(**given | inputs))
+    context = {"runner.temp": str(home)}
+    download = joining["steps"][-2]["with"]
+    for run in runs:
+        for name, path in run.artifacts.items():
+            if fnmatchcase(name, download["pattern"]) and not (lost and name.startswith(lost)):
+                shutil.copytree(path, resolved(download["path"], context), dirs_exist_ok=True)
+    given = {name: resolved(value, context) for name, value in joining["steps"][-1]["with"].items()}
+    return runs, act(home=home, **given | inputs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("clusters", "overridden", "code"), [("all", True, 3), ("name=[hb]*", False, 1), ("name=[hb]*", True, 2)]
+)
+def test_several_jobs_end_as_one_does(
+    clusters: str, overridden: bool, code: int, act: Act, workspace: Path, tmp_path: Path, server: Comments
+) -> None:
+    """Of the four parts one is empty, and with `all` one cluster of them could not be looked at."""
+    inputs = {"clusters": clusters, "snapshots": "kept"}
+    inputs |= {"allow": declared_guards(workspace / "policy")} if overridden else {}
+    fleet_of(workspace)
+    alone = act(path=".", **inputs)
+    assert alone.outputs["plan-exit-code"] == str(code), alone.log
+    (comment,) = server.comments
+    server.comments.clear()
+    server.asked.clear()
+    runs, joined = run_jobs(act, tmp_path / "runner-that-joins", **inputs)
+    for run in runs:
+        assert (run.code, run.ran, run.summary) == (0, ["Plan", "Verdict"], ""), run.log
+    assert sorted(name for run in runs for name in run.artifacts) == [f"gpolicy-part-{n}-of-4" for n in range(1, 5)]
+    assert joined.ran == ["Check", "Test", "Join the parts", "Comment", "Verdict"], joined.log
+    assert (joined.code, joined.outputs["plan-exit-code"]) == (alone.code, str(code))
+    assert joined.summary == alone.summary
+    plans = [Path(run.outputs["plan"]) for run in (alone, joined)]
+    names = [sorted(file.name for file in directory.iterdir()) for directory in plans]
+    assert names[0] == names[1] == ["ber.json", "ham.json"]
+    assert server.comments == [comment]
+    assert [words.split()[0] for words in server.asked if "/comments" in words] == ["GET", "POST"]
+
+
+def test_a_part_that_is_missing_is_named_and_fails(act: Act, workspace: Path, tmp_path: Path, server: Comments) -> None:
+    inputs = {"clusters": "name=[hb]*", "snapshots": "kept", "allow": declared_guards(workspace / "policy")}
+    fleet_of(workspace)
+    _, joined = run_jobs(act, tmp_path / "runner-that-joins", lost="gpolicy-part-2-", **inputs)
+    assert joined.code == 3
+    assert joined.outputs["plan-exit-code"] == "3"
+    assert "::error::the policy could not be planned" in joined.log
+    (comment,) = server.comments
+    for text in (comment["body"], joined.summary):
+        assert "Plan of 1 cluster" in text
+        assert "1 part of the clusters missing: 2/4" in text
+
+
+def test_without_any_part_nothing_is_joined(act: Act, workspace: Path, server: Comments) -> None:
+    """A part that the checkout holds is none: it could say that all is well."""
+    fleet_of(workspace)
+    forged = workspace / "parts" / "part-1-of-1.json"
+    forged.parent.mkdir()
+    forged.write_text('{"verb": "plan", "clusters": [], "shard": "1/1"}', encoding="utf-8")
+    done = act(path=".", join="parts")
+    assert (done.code, done.outputs["plan-exit-code"]) == (3, "3"), done.log
+    assert server.comments[0]["body"].endswith(
+        "❌ No part of the plan is there: see the logs of the jobs that plan them."
+    )
+    (workspace / "parts" / COMMIT).mkdir()
+    shutil.copy(forged, workspace / "parts" / COMMIT)
+    assert act(path=".", join="parts").code == 0  # no commit holds its own name
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says"),
+    [
+        ({"shard": "5/4", "clusters": "all"}, "the part could not be planned"),
+        ({"shard": "1/4"}, "the part could not be planned"),
+        ({"shard": "1/4", "clusters": "all", "join": "parts"}, "shard and join exclude one another"),
+    ],
+)
+def test_a_job_that_writes_no_part_fails(
+    inputs: dict[str, str], says: str, act: Act, workspace: Path, server: Comments
+) -> None:
+    fleet_of(workspace)
+    done = act(path=".", snapshots="kept", **inputs)
+    assert done.code == 3
+    assert f"::error::{says}" in done.log
+    assert done.artifacts == {}
+    assert server.asked == []
 
 
 def test_only_changed_clusters_are_planned(act: Act, workspace: Path, server: Comments) -> None:
@@ -153,9 +261,29 @@ def test_only_changed_clusters_are_planned(act: Act, workspace: Path, server: Co
 
 def test_a_fork_reaches_no_clusters_by_their_names(act: Act, workspace: Path) -> None:
     fleet_of(workspace)
-    done = act(path=".", clusters="all", fork=True)
-    assert done.outputs["plan-exit-code"] == "", done.log
-    assert "no plan: the secrets that reach a cluster" in done.log
+    for inputs in ({"clusters": "all"}, {"clusters": "all", "shard": "1/4"}, {"join": "parts"}):
+        done = act(path=".", fork=True, **inputs)
+        assert (done.code, done.outputs["plan-exit-code"]) == (0, ""), done.log
+        assert done.artifacts == {}
+        assert "no plan: the secrets that reach a cluster" in done.log
+
+
+@pytest.mark.parametrize("variable", ["GITEA_ACTIONS", "FORGEJO_ACTIONS"])
+def test_on_gitea_and_forgejo_there_is_one_comment_as_well(
+    variable: str, act: Act, workspace: Path, server: Comments
+) -> None:
+    (page,) = re.findall(
+        r"```yaml\n(# \.gitea/workflows/.*?)```", (ROOT / "docs/guides/ci.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    inputs = yaml.safe_load(page)["jobs"]["gpolicy"]["steps"][-1]["with"]
+    done = act(gitea=variable, **inputs | {"path": "policy", "state": STATE})
+    assert (done.code, done.outputs["plan-exit-code"]) == (1, "1"), done.log  # a guard fails
+    (workspace / "policy" / "broken.yaml").write_text(BROKEN, encoding="utf-8")
+    assert act(gitea=variable, **inputs | {"path": "policy", "state": STATE}).code == 1
+    (comment,) = server.comments
+    assert comment["user"] == GITEA
+    assert "vcpu-ration" in comment["body"]
+    assert all(words.split()[1].startswith("/api/v1/") for words in server.asked)
 
 
 def test_findings_are_marked_in_the_files(act: Act, workspace: Path) -> None:
@@ -242,12 +370,15 @@ def test_an_input_is_not_run_as_a_command(act: Act, text: str, tmp_path: Path) -
     for done in (
         act(path=text),
         act(state=text, allow=text, comment_name=text),
-        act(clusters=text, snapshots=text, shard=text, changed_since=text),
+        act(clusters=text, snapshots=text, changed_since=text),
+        act(clusters=text, snapshots=text, shard=text, comment_name=text),
+        act(clusters="all", shard=f"1/1{text}"),
+        act(join=text),
     ):
         assert done.code in {0, 1, 3}
         assert not list(tmp_path.rglob("pwned"))
         assert set(done.outputs) == {"check-exit-code", "test-exit-code", "plan-exit-code", "plan"}
-        assert done.outputs["check-exit-code"] in {"0", "3"}
+        assert done.outputs["check-exit-code"] in {"0", "3"} or done.ran == ["Plan", "Verdict"]
 
 
 def test_a_hostile_policy_writes_no_workflow_command(act: Act, workspace: Path) -> None:
@@ -296,7 +427,7 @@ def test_no_expression_reaches_a_shell() -> None:
 
 def test_every_used_action_is_pinned() -> None:
     used = [step["uses"] for step in STEPS if "uses" in step]
-    assert len(used) == 3
+    assert len(used) == 4
     assert all(re.fullmatch(r"[a-z-]+(/[a-z-]+)+@[0-9a-f]{40}", name) for name in used)
 
 

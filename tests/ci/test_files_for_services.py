@@ -17,7 +17,7 @@ from tests.ci.services import ROOT, component, repository
 from tests.cli.command_line import gpolicy
 
 PAGE = (ROOT / "docs" / "guides" / "ci.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```yaml\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
+BLOCKS = re.findall(r"```yaml\n# (\S+)(?: \(or \S+\))?\n(.*?)```", PAGE, re.DOTALL)
 HAS_SCHEMAS = Path(sys.executable).with_name("check-jsonschema").exists()
 
 
@@ -30,7 +30,7 @@ def of_page(name: str) -> list[str]:
 
 OF_SCHEMA = {
     ("vendor.github-actions",): [(ROOT / "action.yml").read_text(encoding="utf-8")],
-    ("vendor.github-workflows",): of_page(".github/workflows/"),
+    ("vendor.github-workflows",): [*of_page(".github/workflows/"), *of_page(".gitea/workflows/")],
     ("vendor.gitlab-ci", "--data-transform", "gitlab-ci"): [
         *of_page(".gitlab-ci.yml"),
         yaml.safe_dump(component({"source": "https://x", "commit": 40 * "0"})),
@@ -105,14 +105,14 @@ def test_actionlint_finds_nothing_in_the_workflows_of_the_page(tmp_path: Path) -
             assert done.returncode == 0, done.stdout
 
 
-def test_the_workflow_of_the_page_uses_inputs_that_there_are() -> None:
+def test_the_workflows_of_the_page_use_inputs_that_there_are() -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
-    (workflow,) = (yaml.safe_load(text) for name, text in BLOCKS if name == ".github/workflows/policy.yml")
-    given = [
-        step["with"] for job in workflow["jobs"].values() for step in job["steps"] if "path" in step.get("with", {})
-    ]
-    assert given
+    workflows = [yaml.safe_load(text) for text in of_page(".github/workflows/")]
+    steps = [step for workflow in workflows for job in workflow["jobs"].values() for step in job["steps"]]
+    given = [step["with"] for step in steps if step["uses"].startswith("example/gpolicy@")]
+    assert len(given) == 3
     assert all(set(inputs) <= set(action["inputs"]) for inputs in given)
+    assert all(re.fullmatch(r"[a-z-]+(/[a-z-]+)+@[0-9a-f]{40}", step["uses"]) for step in steps)
 
 
 def test_the_hooks_run_commands_that_there_are() -> None:

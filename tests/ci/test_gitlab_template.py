@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -26,8 +29,12 @@ from tests.ci.services import (
     run_job,
     standing_in,
     unchanging,
+    workflow_of,
 )
 from tests.posting.comment_server import TOKEN, Comments
+
+COMMIT = 40 * "c"
+FORGED = '{"verb": "plan", "clusters": [], "shard": "1/1"}'
 
 
 @pytest.fixture(scope="session")
@@ -37,16 +44,25 @@ def source(tmp_path_factory: pytest.TempPathFactory, warm_python: Path) -> dict[
 
 
 def job(
-    workspace: Path, server: Comments, inputs: dict[str, str], *, token: str = TOKEN, **more: str
+    workspace: Path,
+    server: Comments,
+    inputs: dict[str, str],
+    variables: Mapping[str, str] = MappingProxyType({}),
+    *,
+    token: str = TOKEN,
+    **more: str,
 ) -> subprocess.CompletedProcess[str]:
     environ = {
         "CI_API_V4_URL": server.base,
         "CI_PROJECT_ID": "3",
         "CI_MERGE_REQUEST_IID": "7",
         "CI_PROJECT_DIR": str(workspace),
+        "CI_COMMIT_SHA": COMMIT,
         "GPOLICY_GITLAB_TOKEN": token,
         "HOME": str(workspace.parent),
         "SSL_CERT_FILE": os.devnull,  # plain HTTP needs none
+        "SOURCE_DATE_EPOCH": "1790000000",
+        **variables,
     }
     named = {name.replace("_", "-"): value for name, value in more.items()}
     return run_job(workspace, {"path": "policy", **inputs, **named}, environ)
@@ -156,9 +172,103 @@ def test_many_clusters_are_planned_from_snapshots(workspace: Path, server: Comme
     assert done.returncode == 3, done.stderr  # one has no snapshot
     assert "Plan of 3 clusters" in server.comments[0]["body"]
     assert sorted(file.name for file in (workspace / "gpolicy-plans").iterdir()) == ["ber.json", "ham.json"]
-    done = job(workspace, server, source, path=".", clusters="stage=prod name=ham", snapshots="kept", shard="1/1")
+    done = job(workspace, server, source, path=".", clusters="stage=prod name=ham", snapshots="kept")
     assert done.returncode == 1, done.stderr  # a guard fails
     assert "Plan of 1 cluster" in server.comments[0]["body"]
+
+
+def run_pipeline(
+    workspace: Path, server: Comments, source: dict[str, str], *, lost: str = "none", **more: str
+) -> tuple[list[subprocess.CompletedProcess[str]], subprocess.CompletedProcess[str], Path]:
+    """Run the pipeline of the page in several jobs, each in a checkout of its own: those of the parts, and the last.
+
+    The artifacts of the part `lost` are lost on the way. The third value is the checkout of the last job.
+    """
+    pipeline = workflow_of("gitlab")
+    part, joining = (included["inputs"] for included in pipeline["include"])
+    assert pipeline[joining.get("job", "gpolicy")] == {"needs": [part["job"]], "when": "always"}
+    (matrix,) = pipeline[part["job"]]["parallel"]["matrix"]
+    last = shutil.copytree(workspace, workspace.parent / "last")
+    runs = []
+    for shard in matrix["SHARD"]:
+        checkout = shutil.copytree(workspace, workspace.parent / f"part-{shard[0]}")
+        runs.append(job(checkout, server, {**part, **source, **more}, {"SHARD": shard}))
+        (kept,) = component({**part, **source}).values()
+        for name in kept["artifacts"]["paths"]:
+            if shard != lost and (checkout / name).exists():
+                shutil.copytree(checkout / name, last / name, dirs_exist_ok=True)
+    return runs, job(last, server, {**joining, **source, **more}), last
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("clusters", "overridden", "code"), [("all", True, 3), ("name=[hb]*", False, 1), ("name=[hb]*", True, 0)]
+)
+def test_several_jobs_end_as_one_does(
+    clusters: str, overridden: bool, code: int, workspace: Path, server: Comments, source: dict[str, str]
+) -> None:
+    """Of the four parts one is empty, and with `all` one cluster of them could not be looked at."""
+    inputs = {"clusters": clusters, "snapshots": "kept"}
+    inputs |= {"allow": declared_guards(workspace / "policy")} if overridden else {}
+    fleet_of(workspace)
+    alone = job(shutil.copytree(workspace, workspace.parent / "alone"), server, {**source, "path": ".", **inputs})
+    assert alone.returncode == code, alone.stderr
+    (comment,) = server.comments
+    server.comments.clear()
+    server.asked.clear()
+    runs, joined, last = run_pipeline(workspace, server, source, **inputs)
+    assert [run.returncode for run in runs] == [0, 0, 0, 0], [run.stderr for run in runs]
+    assert joined.returncode == code, joined.stderr
+    assert [re.sub("/(last|part-.)/", "/alone/", item["body"]) for item in server.comments] == [comment["body"]]
+    assert [words.split()[0] for words in server.asked if "/notes" in words] == ["GET", "POST"]
+    for checkout in (workspace.parent / "alone", last):
+        assert sorted(file.name for file in (checkout / "gpolicy-plans").iterdir()) == ["ber.json", "ham.json"]
+
+
+def test_a_part_that_is_missing_is_named_and_fails(workspace: Path, server: Comments, source: dict[str, str]) -> None:
+    inputs = {"clusters": "name=[hb]*", "snapshots": "kept", "allow": declared_guards(workspace / "policy")}
+    fleet_of(workspace)
+    _, joined, _ = run_pipeline(workspace, server, source, lost="2/4", **inputs)
+    assert joined.returncode == 3
+    (note,) = server.comments
+    assert "Plan of 1 cluster" in note["body"]
+    assert "1 part of the clusters missing: 2/4" in note["body"]
+
+
+def test_without_any_part_nothing_is_joined(workspace: Path, server: Comments, source: dict[str, str]) -> None:
+    """A part that the checkout holds is none: it could say that all is well."""
+    fleet_of(workspace)
+    forged = workspace / "gpolicy-parts" / "part-1-of-1.json"
+    forged.parent.mkdir()
+    forged.write_text(FORGED, encoding="utf-8")
+    done = job(workspace, server, source, path=".", join="gpolicy-parts")
+    assert done.returncode == 3, done.stderr
+    assert server.comments[0]["body"].endswith(
+        "❌ No part of the plan is there: see the logs of the jobs that plan them."
+    )
+    (workspace / "gpolicy-parts" / COMMIT).mkdir(parents=True)
+    (workspace / "gpolicy-parts" / COMMIT / "part-1-of-1.json").write_text(FORGED)
+    done = job(workspace, server, source, path=".", join="gpolicy-parts")
+    assert done.returncode == 0, done.stderr  # no commit holds its own name
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says"),
+    [
+        ({"shard": "5/4", "clusters": "all"}, "the part could not be planned"),
+        ({"shard": "1/4"}, "the part could not be planned"),
+        ({"shard": "1/4", "clusters": "all", "join": "parts"}, "shard and join exclude one another"),
+    ],
+)
+def test_a_job_that_writes_no_part_fails(
+    inputs: dict[str, str], says: str, workspace: Path, server: Comments, source: dict[str, str]
+) -> None:
+    fleet_of(workspace)
+    done = job(workspace, server, {**source, "path": ".", "snapshots": "kept", **inputs})
+    assert done.returncode == 3
+    assert says in done.stderr
+    assert not (workspace / "gpolicy-parts").exists()
+    assert server.asked == []
 
 
 def test_without_a_token_there_is_no_note(workspace: Path, server: Comments, source: dict[str, str]) -> None:
@@ -171,7 +281,9 @@ def test_without_a_token_there_is_no_note(workspace: Path, server: Comments, sou
 def test_an_input_is_not_run_as_a_command(text: str, workspace: Path, server: Comments, source: dict[str, str]) -> None:
     job(workspace, server, source, state="sim:none", path=text)
     job(workspace, server, source, state=text, allow=text, job=text)
-    job(workspace, server, source, clusters=text, snapshots=text, shard=text, changed_since=text)
+    job(workspace, server, source, clusters=text, snapshots=text, changed_since=text)
+    job(workspace, server, source, clusters="all", shard=f"1/1{text}")
+    job(workspace, server, source, join=text)
     assert not list(workspace.parent.rglob("pwned"))
 
 

@@ -118,6 +118,22 @@ def test_parts_of_many_clusters_become_one_report(tmp_path: Path) -> None:
     assert "no report of many clusters" in other.stderr
 
 
+def test_joined_parts_are_in_the_order_of_the_settings_and_end_as_one_run_does(tmp_path: Path) -> None:
+    settings = "".join(f'[clusters.{name}]\nstate = "sim:p,1,1T,64G,8,1"\n' for name in ("c", "a", "d", "b", "e"))
+    (tmp_path / "gpolicy.toml").write_text(settings + '[clusters.gone]\nstate = "snapshot:gone.json"\n')
+    for number in (1, 2):
+        gpolicy("capacity", "--all", "--shard", f"{number}/2", "--output", f"json={number}.json", cwd=tmp_path)
+    whole = gpolicy("capacity", "--all", "-f", "json", cwd=tmp_path)
+    joined = gpolicy("show", "2.json", "1.json", "-f", "json", cwd=tmp_path)
+    assert whole.returncode == joined.returncode == 3  # one is gone
+    names = [[item["name"] for item in json.loads(done.stdout)["clusters"]] for done in (whole, joined)]
+    assert names[0] == names[1] == ["c", "a", "d", "b", "e", "gone"]
+    part = tmp_path / "2.json"
+    part.write_text(part.read_text().replace('"exit_code": 0', '"exit_code": 7', 1))
+    wrong = gpolicy("show", "1.json", "2.json", cwd=tmp_path)
+    assert (wrong.returncode, "exit_code should be an exit code of gpolicy" in wrong.stderr) == (3, True)
+
+
 def test_joined_parts_say_what_clusters_share(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "policies" / "fleet", tmp_path / "fleet")
     base, part = tmp_path / "fleet" / "base.yaml", tmp_path / "part.json"

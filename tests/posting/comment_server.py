@@ -17,6 +17,7 @@ import pytest
 TOKEN = "s3cret-t0ken"  # noqa: S105 (nobody's)
 BOT = {"id": 41, "login": "github-actions[bot]", "username": "project_7_bot", "type": "Bot"}
 APP = {"id": 42, "login": "policy-app[bot]", "username": "app", "type": "Bot"}
+GITEA = {"id": -2, "login": "gitea-actions"}
 STRANGER = {"id": 99, "login": "mallory", "username": "mallory", "type": "User"}
 
 
@@ -24,7 +25,8 @@ STRANGER = {"id": 99, "login": "mallory", "username": "mallory", "type": "User"}
 class Comments:
     """The comments and requests of the server; `may_write` and `knows_user` are rights of the token.
 
-    `viewer` is whose token GitHub's GraphQL says it is; None where it may not be asked.
+    `viewer` is whose token GitHub's GraphQL says it is; None where it may not be asked. Below `base`/api/v1 it speaks
+    as Gitea: all comments are one page, unless `most` says how many a page holds.
     """
 
     base: str = ""
@@ -36,6 +38,7 @@ class Comments:
     knows_user: bool = False
     viewer: dict[str, Any] | None = None
     answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    most: int | None = None
 
     def add(self, body: str, user: dict[str, Any] = STRANGER) -> int:
         number = 1000 + len(self.comments)
@@ -50,6 +53,13 @@ class Comments:
 
     def open_issues(self) -> list[str]:
         return [issue["body"] for issue in self.issues if issue["state"] == "open"]
+
+    def page(
+        self, items: list[dict[str, Any]], query: dict[str, str], key: str, most: int | None
+    ) -> list[dict[str, Any]]:
+        """Return the page that a query asks for, of at most `most` items; all items if the list has no pages."""
+        size, number = min(int(query[key]), most or 1), int(query["page"])
+        return items if most is None else items[(number - 1) * size : number * size]
 
     def bodies(self) -> list[str]:
         return [comment["body"] for comment in self.comments]
@@ -80,52 +90,56 @@ def running() -> Iterator[Comments]:  # noqa: C901 (one answer after another)
         def _answer(self) -> None:
             parts = urlsplit(self.path)
             held.asked.append(f"{self.command} {self.path}")
-            token = self.headers.get("PRIVATE-TOKEN") or (self.headers.get("Authorization") or "").partition(" ")[2]
+            path = parts.path.removeprefix("/api/v1")
+            on_gitea, on_github = path != parts.path, "PRIVATE-TOKEN" not in self.headers
+            token = self._token("token" if on_gitea else "Bearer")
+            bot = GITEA if on_gitea else held.viewer or BOT
             sent = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"null")
-            if parts.path in held.answers:
-                return self._send(*held.answers[parts.path])
+            if path in held.answers:
+                return self._send(*held.answers[path])
             if token != TOKEN:
                 return self._json(401, {"message": "Bad credentials"})
-            if parts.path == "/user":
-                github = "Authorization" in self.headers
-                known = held.knows_user or not github
-                return self._json(200, BOT) if known else self._json(403, {"message": "Resource not accessible"})
-            if parts.path == "/graphql":
+            if path == "/user":
+                known = held.knows_user or not on_github
+                return self._json(200, bot) if known else self._json(403, {"message": "Resource not accessible"})
+            if path == "/graphql" and not on_gitea:
                 if held.viewer is None:
                     return self._json(403, {"message": "Resource not accessible by integration"})
                 return self._json(200, {"data": {"viewer": {"login": held.viewer["login"]}}})
-            if self.command == "GET" and _LIST.fullmatch(parts.path) and held.may_read:
-                query = parse_qs(parts.query)
-                if "limit" in query:  # Gitea has no pages of comments
-                    return self._json(200, held.comments)
-                size, page = int(query["per_page"][0]), int(query["page"][0])
-                return self._json(200, held.comments[(page - 1) * size : page * size])
-            if _ISSUES.fullmatch(parts.path) and (held.may_write or self.command == "GET"):
-                return self._issues(parts.path, parse_qs(parts.query), sent)
+            query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+            if self.command == "GET" and _LIST.fullmatch(path) and held.may_read:
+                if on_gitea:
+                    return self._json(200, held.page(held.comments, query, "limit", held.most))
+                return self._json(200, held.page(held.comments, query, "per_page", 100))
+            if _ISSUES.fullmatch(path) and (held.may_write or self.command == "GET"):
+                return self._issues(path, query, sent, bot)
             if not held.may_write:
                 return self._json(403, {"message": "Resource not accessible by integration"})
-            one = _ONE.fullmatch(parts.path)
-            if self.command == "POST" and _LIST.fullmatch(parts.path):
-                held.add(sent["body"], held.viewer or BOT)
+            one = _ONE.fullmatch(path)
+            if self.command == "POST" and _LIST.fullmatch(path):
+                held.add(sent["body"], bot)
                 return self._json(201, held.comments[-1])
-            if one and self.command == ("PATCH" if parts.path.startswith("/repos") else "PUT"):
+            if one and self.command == ("PATCH" if path.startswith("/repos") else "PUT"):
                 comment = next(item for item in held.comments if item["id"] == int(one[1]))
                 comment["body"] = sent["body"]
                 return self._json(200, comment)
             return self._json(404, {"message": "Not Found"})
 
-        def _issues(self, path: str, query: dict[str, list[str]], sent: Any) -> None:
+        def _token(self, scheme: str) -> str:
+            of_github = (self.headers.get("Authorization") or "").removeprefix(f"{scheme} ")
+            return self.headers.get("PRIVATE-TOKEN") or of_github
+
+        def _issues(self, path: str, query: dict[str, str], sent: Any, bot: dict[str, Any]) -> None:
             on_github = path.startswith("/repos")
             one = (_ISSUES.fullmatch(path) or [None, None])[1]
             if self.command == "GET":
-                assert query["state"] == ["open" if on_github else "opened"]
+                assert query["state"] == ("open" if on_github else "opened")
                 found = [issue for issue in held.issues if issue["state"] == "open"]
-                size = min(int(query["limit"][0]), 50) if "limit" in query else int(query["per_page"][0])
-                page = int(query["page"][0])
-                return self._json(200, found[(page - 1) * size : page * size])
+                key, most = ("limit", held.most or 50) if "limit" in query else ("per_page", 100)
+                return self._json(200, held.page(found, query, key, most))
             text = sent["body" if on_github else "description"]
             if self.command == "POST" and one is None:
-                held.add_issue(text, held.viewer or BOT, title=sent["title"])
+                held.add_issue(text, bot, title=sent["title"])
                 return self._json(201, held.issues[-1])
             if one is None or self.command != ("PATCH" if on_github else "PUT"):
                 return self._json(404, {"message": "Not Found"})

@@ -1,4 +1,4 @@
-"""One issue while a cluster has drifted, against a server that speaks as GitHub and GitLab do."""
+"""One issue while a cluster has drifted, against a server that speaks as GitHub, GitLab and Gitea do."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from pathlib import Path
 import pytest
 
 from tests.posting.command import post
-from tests.posting.comment_server import BOT, STRANGER, TOKEN, Comments
+from tests.posting.comment_server import BOT, GITEA, STRANGER, TOKEN, Comments
 
-SERVICES = ("github", "gitlab")
+SERVICES = ("github", "gitlab", "gitea")
 MARK = "<!-- gpolicy: drift-of-ham -->"
 
 
 def environment(service: str, server: Comments) -> dict[str, str]:
     if service == "gitlab":
         return {"CI_API_V4_URL": server.base, "CI_PROJECT_ID": "3", "GPOLICY_GITLAB_TOKEN": TOKEN}
-    return {"GITHUB_API_URL": server.base, "GITHUB_REPOSITORY": "o/r", "GITHUB_TOKEN": TOKEN}
+    base = server.base + ("/api/v1" if service == "gitea" else "")
+    return {"GITHUB_API_URL": base, "GITHUB_REPOSITORY": "o/r", "GITHUB_TOKEN": TOKEN}
 
 
 def keep(service: str, server: Comments, code: int, text: str, directory: Path) -> int:
@@ -46,13 +47,14 @@ def test_an_issue_is_opened_updated_and_closed(
 def test_issues_of_others_of_other_clusters_and_pull_requests_stay(
     service: str, server: Comments, tmp_path: Path
 ) -> None:
+    bot = GITEA if service == "gitea" else BOT
     before = [f"{MARK}\ntrust me", "<!-- gpolicy: drift-of-ber -->\nours", "a bug"]
-    for body, user in zip(before, (STRANGER, BOT, STRANGER), strict=True):
+    for body, user in zip(before, (STRANGER, bot, STRANGER), strict=True):
         server.add_issue(body, user)
     for number in range(150):
         server.add_issue(f"issue {number}")
-    if service == "github":
-        server.add_issue(f"{MARK}\na pull request", BOT, pull_request={"url": "x"})
+    if service != "gitlab":
+        server.add_issue(f"{MARK}\na pull request", bot, pull_request={"url": "x"})
     before = server.open_issues()
     assert keep(service, server, 2, "1 difference", tmp_path) == 0
     assert server.open_issues() == [*before, f"{MARK}\n1 difference"]

@@ -1,4 +1,4 @@
-"""One comment that is kept up to date, against a server that speaks as GitHub and GitLab do."""
+"""One comment that is kept up to date, against a server that speaks as GitHub, GitLab and Gitea do."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from gpolicy.posting.posted_texts import marker
 from tests.posting.command import post
-from tests.posting.comment_server import APP, BOT, STRANGER, TOKEN, Comments, running
+from tests.posting.comment_server import APP, BOT, GITEA, STRANGER, TOKEN, Comments, running
 
-SERVICES = ("github", "gitlab")
+SERVICES = ("github", "gitlab", "gitea")
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def environment(service: str, server: Comments, tmp_path: Path) -> dict[str, str
     event = tmp_path / "event.json"
     event.write_text(json.dumps({"pull_request": {"number": 7}}), encoding="utf-8")
     return {
-        "GITHUB_API_URL": server.base,
+        "GITHUB_API_URL": server.base + ("/api/v1" if service == "gitea" else ""),
         "GITHUB_REPOSITORY": "o/r",
         "GITHUB_EVENT_PATH": str(event),
         "GITHUB_TOKEN": TOKEN,
@@ -73,7 +73,7 @@ def test_a_comment_can_be_printed_instead_without_any_environment(
 def test_the_comment_is_found_behind_many_others(service: str, server: Comments, text: Path, tmp_path: Path) -> None:
     for number in range(250):
         server.add(f"comment {number}")
-    ours = server.add("<!-- gpolicy: policy -->\nold", BOT)
+    ours = server.add("<!-- gpolicy: policy -->\nold", GITEA if service == "gitea" else BOT)
     for number in range(60):
         server.add(f"comment {number}")
     assert post([service, "policy", str(text)], environment(service, server, tmp_path)) == 0
@@ -269,37 +269,58 @@ def test_wrong_usage(
     assert server.asked == []
 
 
-def test_on_gitea_one_of_many_comments_is_kept(server: Comments, text: Path, tmp_path: Path) -> None:
-    server.knows_user = True
+@pytest.mark.parametrize("most", [None, 30, 50])
+def test_on_gitea_a_comment_is_found_on_any_page(
+    most: int | None, server: Comments, text: Path, tmp_path: Path
+) -> None:
+    """A server may give all comments at once, or fewer on a page than are asked for."""
+    server.most = most
     for number in range(120):
         server.add(f"comment {number}")
-    environ = environment("github", server, tmp_path)
+    environ = environment("gitea", server, tmp_path)
     for words in ("one", "two"):
         text.write_text(words, encoding="utf-8")
         assert post(["gitea", "policy", str(text)], environ) == 0
     assert server.bodies()[120:] == ["<!-- gpolicy: policy -->\ntwo"]
+    asked = [words.split()[0] for words in server.asked if "/comments" in words]
+    pages = {None: 3, 30: 10, 50: 7}[most]  # all, then as far as the comment
+    assert [asked.count(method) for method in ("GET", "POST", "PATCH")] == [pages, 1, 1]
+    assert all(words.split()[1].startswith("/api/v1/") for words in server.asked)
 
 
-def test_on_gitea_an_issue_behind_many_is_closed(server: Comments, text: Path, tmp_path: Path) -> None:
-    server.knows_user = True
+@pytest.mark.parametrize("most", [None, 30])
+def test_on_gitea_an_issue_behind_many_is_closed(
+    most: int | None, server: Comments, text: Path, tmp_path: Path
+) -> None:
+    server.most = most
     for number in range(120):
         server.add_issue(f"issue {number}")
-    environ = environment("github", server, tmp_path)
+    environ = environment("gitea", server, tmp_path)
     assert post(["gitea", "--issue", "2", "drift", str(text)], environ) == 0
     assert len(server.open_issues()) == 121
     assert post(["gitea", "--issue", "0", "drift", str(text)], environ) == 0
     assert len(server.open_issues()) == 120
 
 
-@pytest.mark.parametrize(
-    ("variables", "owner"), [({}, "gitea-actions"), ({"FORGEJO_ACTIONS": "true"}, "forgejo-actions")]
-)
-def test_the_token_of_a_job_counts_as_its_workflow(
-    variables: dict[str, str], owner: str, server: Comments, text: Path, tmp_path: Path
+@pytest.mark.parametrize("knows_user", [True, False])
+@pytest.mark.parametrize("name", ["gitea-actions", "forgejo-actions"])
+def test_on_gitea_and_forgejo_the_token_of_a_job_is_that_of_the_workflow(
+    name: str, knows_user: bool, server: Comments, text: Path, tmp_path: Path
 ) -> None:
-    server.add("<!-- gpolicy: policy -->\nbefore", {"login": owner})
-    assert post(["gitea", "policy", str(text)], environment("github", server, tmp_path) | variables) == 0
-    assert server.bodies() == ["<!-- gpolicy: policy -->\n### 3 changes"]
+    server.knows_user = knows_user
+    server.add("<!-- gpolicy: policy -->\nof one who calls himself so", {"id": 7, "login": name})
+    server.add("<!-- gpolicy: policy -->\nbefore", {"id": -2, "login": name})
+    assert post(["gitea", "policy", str(text)], environment("gitea", server, tmp_path)) == 0
+    assert server.bodies()[1:] == ["<!-- gpolicy: policy -->\n### 3 changes"]
+
+
+def test_a_token_for_gitea_goes_to_no_other_service(
+    server: Comments, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    environ = environment("gitea", server, tmp_path)
+    del environ["GITHUB_API_URL"]
+    assert post(["gitea", "policy", str(text)], environ) == 3
+    assert "'': the address of the API should begin with https://" in capsys.readouterr().err
 
 
 def test_too_long_a_text_is_refused_before_anything_is_asked(

@@ -204,7 +204,7 @@ def show(
     """Show the effective policy, or a file that gpolicy wrote.
 
     A plan or a remedy is shown as it was when it was made, in any form, without the cluster. So are the reports of many
-    clusters (`--all --shard N/M --format json`), all together.
+    clusters (`--all --shard N/M --format json`), all together; the exit code is that of a run about all.
     """
     from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
     from gpolicy.cli.output import Report, show_report  # noqa: PLC0415
