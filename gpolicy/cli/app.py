@@ -12,6 +12,7 @@ from typer.main import get_command
 
 from gpolicy.cli.terminal import switch_pager
 from gpolicy.cli.typer_defaults import with_typer_defaults
+from gpolicy.data import read_data
 from gpolicy.errors import UsageError
 from gpolicy.guessing import did_you_mean
 from gpolicy.report.forms import forms_of
@@ -44,56 +45,10 @@ GROUPS: Final = {
 """The verbs in the order of `--help`, by what they are for, each with its module in `cli/verbs/`."""
 VERBS: Final = {verb: module for verbs in GROUPS.values() for verb, module in verbs.items()}
 
-EXAMPLES: Final = {
-    "init": ("init policies/prod", "init policies/prod --ci github"),
-    "adopt": ("adopt --state rapi://ganeti.example.org --save policies/prod",),
-    "snapshot": ("snapshot --state local: --save cluster.json",),
-    "check": ("check policies", "check policies/prod --state snapshot:cluster.json"),
-    "fmt": ("fmt policies",),
-    "show": ("show policies/prod --origin --details",),
-    "test": ("test policies/prod",),
-    "plan": (
-        "plan policies/prod --state snapshot:cluster.json",
-        "plan policies/prod --state rapi://ganeti.example.org --save plan.json",
-    ),
-    "apply": ("apply plan.json --to rapi://ganeti.example.org",),
-    "render": ("render plan.json --script change.sh",),
-    "drift": ("drift policies/prod --state rapi://ganeti.example.org",),
-    "capacity": ("capacity --state local:", 'capacity --state local: --with "2x like:node1"'),
-    "place": ("place memory=4G vcpus=2 disk=20G --state local:",),
-    "suggest": ("suggest --group default --state local:",),
-    "size": ('size --want "10x memory=8G disk=100G" --like node1 --state local:',),
-    "evacuate": ("evacuate node1 --primary-only --state local:",),
-    "remedy": ("remedy --state local: --save remedy.json",),
-    "clusters": ("clusters",),
-    "explain": ("explain GP201", "explain n1-reserve"),
-    "schema": ("schema --save .gpolicy",),
-    "completion": ("completion bash",),
-    "post": ("post github policies plan.md --print",),
-}
-"""One or two examples of each verb, for its help."""
-
 _RARE: Final = ("What if", "Limits of groups", "Many clusters", "RAPI")
 _ORDER: Final = ("Arguments", "Options", "Output", *_RARE)
 _ALL: Final = "gpolicy.all"
 
-CALLED_ELSEWHERE: Final = {
-    **dict.fromkeys(("validate", "lint", "verify"), "check"),
-    **dict.fromkeys(("import", "export", "pull", "dump"), "adopt"),
-    **dict.fromkeys(("diff", "preview", "dry-run"), "plan"),
-    **dict.fromkeys(("deploy", "run", "sync"), "apply"),
-    **dict.fromkeys(("format", "tidy"), "fmt"),
-    **dict.fromkeys(("status", "compare"), "drift"),
-    "create": "init",
-    "new": "init",
-    "script": "render",
-    "backup": "snapshot",
-    **dict.fromkeys(("inventory", "fleet", "list"), "clusters"),
-    "allocate": "place",
-    "comment": "post",
-    **dict.fromkeys(("drain", "empty", "move"), "evacuate"),
-}
-"""What other programs call our verbs."""
 _LIST_OF_VERBS: Final = "`gpolicy help` lists the verbs"
 
 
@@ -117,7 +72,8 @@ class _Verbs(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in VERBS and not args[0].startswith("-"):
-            meant = CALLED_ELSEWHERE.get(args[0].lower())
+            elsewhere = read_data("reference.toml")["called_elsewhere"].items()
+            meant = next((verb for verb, words in elsewhere if args[0].lower() in words), None)
             hint = f"Did you mean `{meant}`?" if meant else did_you_mean(args[0], VERBS, _LIST_OF_VERBS)
             raise UsageError(f"there is no verb `{args[0]}`", hint=hint)
         return super().resolve_command(ctx, args)
@@ -147,7 +103,7 @@ class _Verb(TyperCommand):
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
         super().format_help_text(ctx, formatter)
-        if examples := EXAMPLES.get(ctx.info_name):
+        if examples := read_data("reference.toml")["examples"].get(ctx.info_name):
             with formatter.section("Examples"):
                 for example in examples:
                     formatter.write(f"  gpolicy {example}\n")

@@ -295,10 +295,11 @@ def _words(line: _Line, word: str) -> Choices:
 
 
 def _guards(line: _Line, word: str) -> Choices:  # noqa: ARG001
+    from gpolicy.data import read_data  # noqa: PLC0415
     from gpolicy.policy.kinds import BUILT_IN  # noqa: PLC0415
 
     yield from _plain(_in_policy(line, "Guards", "guards"), "guard of the policy")
-    yield from ((name, guard.summary) for name, guard in BUILT_IN.items() if guard.overridable)
+    yield from ((name, text) for name, text in read_data("reference.toml")["guards"].items() if BUILT_IN[name])
 
 
 def _templates(line: _Line, word: str) -> Choices:  # noqa: ARG001

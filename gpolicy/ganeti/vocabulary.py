@@ -1,4 +1,4 @@
-"""Ganeti's enumerations, the names inside its composite values, forms of texts that Ganeti checks; drbdsetup's options.
+"""Ganeti's enumerations, names inside its composite values, forms of texts that it checks; words of QEMU and DRBD.
 
 A form is a pattern, which schemas use, and words for people. What each takes was seen by giving the
 hypervisors' own checks of Ganeti 3.0.2 thousands of values. The options are those of DRBD 8.3 and 8.4.
@@ -7,8 +7,12 @@ hypervisors' own checks of Ganeti 3.0.2 thousands of values. The options are tho
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
+
+from gpolicy.data import read_data
 
 DISK_TEMPLATES: Final = ("blockdev", "diskless", "drbd", "ext", "file", "gluster", "plain", "rbd", "sharedfile")
 HYPERVISORS: Final = ("chroot", "fake", "kvm", "lxc", "xen-hvm", "xen-pvm")
@@ -101,73 +105,11 @@ SCORE_COMPONENTS: Final = (
 )
 """The components of the cluster score, as htools names them and in its order."""
 
-QEMU_MIGRATION_CAPABILITIES: Final = frozenset(
-    {
-        *("xbzrle", "rdma-pin-all", "auto-converge", "zero-blocks", "compress", "events", "postcopy-ram", "x-colo"),
-        *("release-ram", "block", "return-path", "pause-before-switchover", "multifd", "dirty-bitmaps"),
-        *("postcopy-blocktime", "late-block-activate", "x-ignore-shared", "validate-uuid", "background-snapshot"),
-        *("zero-copy-send", "postcopy-preempt", "switchover-ack", "dirty-limit", "mapped-ram"),
-    }
-)
-"""What a migration of QEMU can be told, of all releases up to 9."""
 
-LINUX_CAPABILITIES: Final = frozenset(
-    {
-        *("audit_control", "audit_read", "audit_write", "block_suspend", "bpf", "checkpoint_restore", "chown"),
-        *("dac_override", "dac_read_search", "fowner", "fsetid", "ipc_lock", "ipc_owner", "kill", "lease"),
-        *("linux_immutable", "mac_admin", "mac_override", "mknod", "net_admin", "net_bind_service", "net_broadcast"),
-        *("net_raw", "perfmon", "setfcap", "setgid", "setpcap", "setuid", "sys_admin", "sys_boot", "sys_chroot"),
-        *("sys_module", "sys_nice", "sys_pacct", "sys_ptrace", "sys_rawio", "sys_resource", "sys_time"),
-        *("sys_tty_config", "syslog", "wake_alarm"),
-    }
-)
-"""The capabilities of capabilities(7), as LXC writes them."""
-
-HTOOLS_PROGRAMS: Final = frozenset(
-    {"harep", "hbal", "hcheck", "hinfo", "hroller", "hscan", "hspace", "hsqueeze", "htools", "mon-collector"}
-)
-"""The programs of htools that answer no requests for nodes (those are hail's)."""
-
-KVM_CPU_MODELS: Final = frozenset(
-    {
-        *("host", "max", "base", "qemu32", "qemu64", "kvm32", "kvm64", "486", "pentium", "pentium2", "pentium3"),
-        *("athlon", "phenom", "coreduo", "core2duo", "n270", "Conroe", "Penryn", "Nehalem", "Westmere"),
-        *("SandyBridge", "IvyBridge", "Haswell", "Broadwell", "Skylake-Client", "Skylake-Server", "Cascadelake-Server"),
-        *("Cooperlake", "Icelake-Client", "Icelake-Server", "Snowridge", "KnightsMill", "Denverton"),
-        *("SapphireRapids", "GraniteRapids", "SierraForest", "Opteron_G1", "Opteron_G2", "Opteron_G3", "Opteron_G4"),
-        *("Opteron_G5", "EPYC", "EPYC-Rome", "EPYC-Milan", "EPYC-Genoa", "Dhyana", "YongFeng"),
-        *("Nehalem-IBRS", "Westmere-IBRS", "SandyBridge-IBRS", "IvyBridge-IBRS", "Haswell-IBRS", "Haswell-noTSX"),
-        *("Haswell-noTSX-IBRS", "Broadwell-IBRS", "Broadwell-noTSX", "Broadwell-noTSX-IBRS", "Skylake-Client-IBRS"),
-        *("Skylake-Client-noTSX-IBRS", "Skylake-Server-IBRS", "Skylake-Server-noTSX-IBRS", "EPYC-IBPB"),
-        *("Cascadelake-Server-noTSX", "Icelake-Server-noTSX"),
-    }
-)
-"""CPU models of QEMU for x86, without their versions (-v1, -v2, …)."""
-
-KVM_MACHINES: Final = frozenset({"pc", "q35", "pc-i440fx", "pc-q35", "microvm", "isapc", "virt", "pseries"})
-"""Families of QEMU's machine types, without their versions (-7.2)."""
-
-KVM_KEYMAPS: Final = frozenset(
-    {
-        *("ar", "bepo", "cz", "da", "de", "de-ch", "en-gb", "en-us", "es", "et", "fi", "fo", "fr", "fr-be", "fr-ca"),
-        *("fr-ch", "hr", "hu", "is", "it", "ja", "lt", "lv", "mk", "nl", "nl-be", "no", "pl", "pt", "pt-br", "ru"),
-        *("sl", "sv", "th", "tr"),
-    }
-)
-"""The keyboard layouts that come with QEMU."""
-
-KVM_GRAPHICS: Final = frozenset({"cg3", "cirrus", "none", "qxl", "std", "tcx", "virtio", "vmware", "xenfb"})
-"""What -vga of QEMU takes."""
-
-SOUND_CARDS: Final = frozenset(
-    {"ac97", "adlib", "all", "cs4231a", "es1370", "gus", "hda", "pcspk", "sb16", "virtio-sound"}
-)
-"""The sound cards of QEMU, and of Xen, which uses QEMU for them."""
-
-USB_DEVICES: Final = frozenset(
-    {"braille", "bt", "ccid", "disk", "host", "keyboard", "mouse", "net", "serial", "tablet", "wacom-tablet"}
-)
-"""What -usbdevice of QEMU takes, before a colon."""
+@cache
+def known_words(of_what: str) -> frozenset[str]:
+    """Return the words of a list in `templates/known_words.toml`."""
+    return frozenset(read_data("known_words.toml")["words"][of_what])
 
 
 _PART: Final = r"(?!\.{1,2}(?:/|$))[^/]+"  # any name but . and ..
@@ -212,10 +154,6 @@ FORMS: Final[dict[str, str]] = {
 """What each form is, in words."""
 
 
-DISK: Final = "disk-custom"
-NET: Final = "net-custom"
-
-
 @dataclass(frozen=True, slots=True)
 class DrbdOption:
     """One option: the parameters that may hold it, and its words, or its least and greatest number; any if neither."""
@@ -223,6 +161,11 @@ class DrbdOption:
     holders: tuple[str, ...]
     words: frozenset[str] = frozenset()
     numbers: tuple[int, int] | None = None
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it may stand without a value."""
+        return self.words == {"yes", "no"}
 
     def refuses(self, value: str) -> str:
         """Return what the option wants instead of `value`; nothing if it takes it."""
@@ -243,74 +186,18 @@ def _number(text: str) -> int | None:
     return int(found[1]) * _UNITS[found[2].lower()] if found else None
 
 
-def _words(holder: str, words: str) -> DrbdOption:
-    return DrbdOption((holder,), words=frozenset(words.split()))
+@cache
+def drbd_options() -> dict[str, DrbdOption]:
+    """Return the options of DRBD by name."""
+    return {name: _drbd_option(**option) for name, option in read_data("known_words.toml")["drbd"].items()}
 
 
-def _numbers(holder: str, least: int, most: int) -> DrbdOption:
-    return DrbdOption((holder,), numbers=(least, most))
+def _drbd_option(
+    of: Sequence[str], words: Sequence[str] | str = (), numbers: tuple[int, int] | None = None
+) -> DrbdOption:
+    listed = known_words(words) if isinstance(words, str) else frozenset(words)
+    return DrbdOption(tuple(of), listed, numbers)
 
-
-_HASHES: Final = _words(
-    NET,
-    "crc32 crc32c crct10dif md4 md5 rmd160 sha1 sha224 sha256 sha384 sha512 sha3-224 sha3-256 sha3-384 sha3-512 sm3"
-    " streebog256 streebog512 wp512 xxhash64 blake2b-160 blake2b-256 blake2b-384 blake2b-512",
-)
-_SWITCHES: Final = "yes no"
-_BUFFER: Final = _numbers(NET, 0, 10 << 20)
-_ANY_DISK: Final = DrbdOption((DISK,))
-
-OPTIONS: Final[dict[str, DrbdOption]] = {
-    **dict.fromkeys(("size", "max-bio-bvecs", "rs-discard-granularity"), _ANY_DISK),
-    **dict.fromkeys(("disk-barrier", "disk-flushes", "disk-drain", "md-flushes"), _words(DISK, _SWITCHES)),
-    **dict.fromkeys(("no-disk-barrier", "no-disk-flushes", "no-disk-drain", "no-md-flushes"), _ANY_DISK),
-    **dict.fromkeys(("resync-rate", "rate", "c-plan-ahead", "c-fill-target", "c-delay-target"), _ANY_DISK),
-    **dict.fromkeys(("c-min-rate", "c-max-rate"), _ANY_DISK),
-    "on-io-error": _words(DISK, "pass_on call-local-io-error detach"),
-    "fencing": DrbdOption((DISK, NET), frozenset({"dont-care", "resource-only", "resource-and-stonith"})),
-    "resync-after": _numbers(DISK, -1, 1 << 20),
-    "al-extents": _numbers(DISK, 7, 65534),
-    **dict.fromkeys(("al-updates", "discard-zeroes-if-aligned", "disable-write-same"), _words(DISK, _SWITCHES)),
-    "disk-timeout": _numbers(DISK, 0, 6000),
-    "read-balancing": _words(
-        DISK,
-        "prefer-local prefer-remote round-robin least-pending when-congested-remote 32K-striping 64K-striping"
-        " 128K-striping 256K-striping 512K-striping 1M-striping",
-    ),
-    "protocol": _words(NET, "A B C"),
-    "timeout": _numbers(NET, 1, 600),
-    "connect-int": _numbers(NET, 1, 120),
-    "ping-int": _numbers(NET, 1, 120),
-    "ping-timeout": _numbers(NET, 1, 300),
-    "max-epoch-size": _numbers(NET, 1, 20000),
-    "max-buffers": _numbers(NET, 32, 131072),
-    "unplug-watermark": _numbers(NET, 1, 131072),
-    **dict.fromkeys(("sndbuf-size", "rcvbuf-size"), _BUFFER),
-    "ko-count": _numbers(NET, 0, 200),
-    **dict.fromkeys(("allow-two-primaries", "always-asbp", "tcp-cork", "use-rle"), _words(NET, _SWITCHES)),
-    **dict.fromkeys(("no-tcp-cork", "cram-hmac-alg", "shared-secret", "socket-check-timeout"), DrbdOption((NET,))),
-    "csums-after-crash-only": _words(NET, _SWITCHES),
-    "after-sb-0pri": _words(
-        NET,
-        "disconnect discard-younger-primary discard-older-primary discard-zero-changes discard-least-changes"
-        " discard-local discard-remote",
-    ),
-    "after-sb-1pri": _words(
-        NET, "disconnect consensus violently-as0p discard-secondary call-pri-lost-after-sb call-pri-lost"
-    ),
-    "after-sb-2pri": _words(NET, "disconnect violently-as0p call-pri-lost-after-sb call-pri-lost"),
-    "rr-conflict": _words(NET, "disconnect violently call-pri-lost retry-connect auto-discard"),
-    **dict.fromkeys(("data-integrity-alg", "csums-alg", "verify-alg"), _HASHES),
-    "on-congestion": _words(NET, "block pull-ahead disconnect"),
-    "congestion-fill": _numbers(NET, 0, 10 << 30),
-    "congestion-extents": _numbers(NET, 7, 65534),
-}
-"""By name. Each release knows more, so a rule reports an unknown one only if it looks like one of these."""
-
-FLAGS: Final = frozenset(
-    name for name, option in OPTIONS.items() if name.startswith("no-") or option.words == frozenset(_SWITCHES.split())
-)
-"""Options that also stand without a value."""
 
 TAG_FAMILIES: Final = {
     "iextags": "htools:iextags:",

@@ -295,5 +295,5 @@ GUARDS: dict[str, Callable[[Outlook], Iterator[Objection]]] = {
 JUDGED_WITHOUT_CLUSTER = frozenset({"expressible", "std-in-bounds", "storage-set-up", "master-network"})
 """Guards that look at nothing but the changes and the cluster's own values."""
 
-OVERRIDABLE = frozenset(name for name, guard in BUILT_IN.items() if guard.overridable)
+OVERRIDABLE = frozenset(name for name, can_be in BUILT_IN.items() if can_be)
 """Guards against what Ganeti does without asking. The others stop what Ganeti refuses: no override would help."""

@@ -30,49 +30,22 @@ ABOUT_GROUPS: Final = ABOUT_SPECS | {Measure.NODE_FAILURES, Measure.NEWLY_VIOLAT
 """Measures that `group` restricts."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltIn:
-    """What a guard demands that every plan has. `overridable`: `--allow` can override it."""
-
-    summary: str
-    overridable: bool = False
-
-
 BUILT_IN: Final = {
-    "right-cluster": BuiltIn("The policy is for this cluster: both have the same name.", overridable=True),
-    "expressible": BuiltIn("This release of Ganeti has a command for every change."),
-    "templates-enabled": BuiltIn(
-        "The cluster enables each disk template that it or a group allows, and each of them allows an enabled one."
-    ),
-    "templates-in-use": BuiltIn("No instance uses a disk template that the plan disables."),
-    "std-in-bounds": BuiltIn("The standard instance (`ipolicy.std`) lies inside a size of `ipolicy.minmax`."),
-    "groups-empty": BuiltIn("A group that the plan removes has no nodes and is not the last one."),
-    "pairs-together": BuiltIn("Both nodes of a DRBD instance stay in one group."),
-    "storage-set-up": BuiltIn(
-        "The templates `plain` and `drbd` have a volume group, `drbd` has its usermode helper, and `file` and"
-        " `sharedfile` have their directories."
-    ),
-    "disks-stay": BuiltIn(
-        "Existing disks stay where they are. Another RADOS pool or Gluster volume makes Ganeti look for them there at"
-        " once.",
-        overridable=True,
-    ),
-    "exclusive-storage": BuiltIn(
-        "No node gets exclusive storage. Disks that are not `plain` do not go with it, all nodes of a group must have"
-        " the same, and Ganeti up to 3.1 cannot report the disk space of such nodes.",
-        overridable=True,
-    ),
-    "master-network": BuiltIn(
-        "The network device and the netmask of the master stay. A change takes the master's address down and up.",
-        overridable=True,
-    ),
-    "takes-instances": BuiltIn(
-        "A group that takes new instances today takes some after the plan, unless it is removed or closed.",
-        overridable=True,
-    ),
+    "right-cluster": True,
+    "expressible": False,
+    "templates-enabled": False,
+    "templates-in-use": False,
+    "std-in-bounds": False,
+    "groups-empty": False,
+    "pairs-together": False,
+    "storage-set-up": False,
+    "disks-stay": True,
+    "exclusive-storage": True,
+    "master-network": True,
+    "takes-instances": True,
 }
-"""The guards that every plan has anyway, by name (`gpolicy.plan.built_in_guards` judges all but the last, which
-`gpolicy.impact.declared_guards` judges by capacity)."""
+"""The guards that every plan has anyway, each with whether `--allow` can override it (`gpolicy.plan.built_in_guards`
+judges all but the last, which `gpolicy.impact.declared_guards` judges by capacity)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -237,9 +237,9 @@ def _single_words() -> Iterator[Meaning]:
     """Yield the kinds, the built-in guards, the exit codes and the environment variables."""
     for kind in KINDS:
         yield Meaning(kind, "kind of document", kind_summary(kind), partial(kind_blocks, kind))
-    for name, guard in BUILT_IN.items():
-        passing = f"`gpolicy plan --allow {name}` overrides it." if guard.overridable else _NO_OVERRIDE
-        yield _said(name, "built-in guard", guard.summary, passing)
+    for name, text in read_data("reference.toml")["guards"].items():
+        passing = f"`gpolicy plan --allow {name}` overrides it." if BUILT_IN[name] else _NO_OVERRIDE
+        yield _said(name, "built-in guard", text, passing)
     codes = tuple((str(int(code)), text) for code, text in EXIT_CODES.items())
     summary = "What each exit code means."
     yield Meaning(_EXIT_CODES, "all verbs", summary, lambda: [PageTable(("code", "meaning"), codes)])

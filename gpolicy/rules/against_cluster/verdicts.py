@@ -273,7 +273,7 @@ def _said_by_guards(context: Context, hint: str, *, overridable: bool) -> Iterat
     if context.desired.findings:
         return  # what the plan would be is not known before these are mended
     for name, raised in context.once(_objections).items():
-        for objection in raised if BUILT_IN[name].overridable is overridable else ():
+        for objection in raised if BUILT_IN[name] is overridable else ():
             yield replace(hit("", f"{name}: {objection.text}", objection.span, hint.format(name)), guard=name)
 
 

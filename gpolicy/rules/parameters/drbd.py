@@ -16,7 +16,7 @@ from gpolicy.findings import Related
 from gpolicy.ganeti.amounts import rate_text
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.vocabulary import FLAGS, OPTIONS
+from gpolicy.ganeti.vocabulary import drbd_options
 from gpolicy.guessing import surely_meant
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, Leaf
@@ -213,7 +213,7 @@ def drbd_custom_contradicts(context: Context) -> Iterator[Hit]:
 def drbd_custom_unknown(context: Context) -> Iterator[Hit]:
     for custom in _strings(context):
         for option in dict.fromkeys(custom.options):
-            near = None if option in OPTIONS else surely_meant(option, OPTIONS)
+            near = None if option in drbd_options() else surely_meant(option, drbd_options())
             if near is not None:
                 message = f"{custom.leaf.path[-1]} holds --{option}, which drbdsetup does not know"
                 yield hit(custom.declared, message, custom.leaf.span, f"Did you mean `--{near}`?")
@@ -224,7 +224,7 @@ def drbd_custom_section(context: Context) -> Iterator[Hit]:
     for custom in _strings(context):
         name = custom.leaf.path[-1]
         for option in dict.fromkeys(custom.options):
-            holders = OPTIONS[option].holders if option in OPTIONS and option not in _OF_GANETI else ()
+            holders = drbd_options()[option].holders if option in drbd_options() and option not in _OF_GANETI else ()
             if holders and name not in holders:
                 message = f"{name} holds --{option}, which belongs to {holders[0]}"
                 yield hit(custom.declared, message, custom.leaf.span, f"move it to {holders[0]}")
@@ -253,11 +253,11 @@ def _wrong(option: str, value: str | None) -> tuple[str, str]:
     """Return what is wrong with the value of an option, and what to write; nothing if it is right, or not known."""
     if not option:
         return f"has the word {value!r}, which belongs to no option", "write options only, each with --"
-    known = OPTIONS.get(option)
+    known = drbd_options().get(option)
     if known is None or option in _OF_GANETI:
         return "", ""  # GP156 and GP135
     if value is None:
-        needs = option not in FLAGS and (known.words or known.numbers)
+        needs = not (option.startswith("no-") or known.is_switch) and (known.words or known.numbers)
         return (f"gives --{option} no value", f"write {known.refuses('')}") if needs else ("", "")
     wanted = known.refuses(value)
     return (f"gives --{option} the value {value!r}, which it does not take", f"write {wanted}") if wanted else ("", "")

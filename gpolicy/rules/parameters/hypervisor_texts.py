@@ -10,9 +10,9 @@ from typing import Final
 from gpolicy.checking.context import Context, texts
 from gpolicy.checking.rule import Hit, hit, warning
 from gpolicy.findings import Span
-from gpolicy.ganeti import vocabulary
 from gpolicy.ganeti.parameter import Path, Reach, Type
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
+from gpolicy.ganeti.vocabulary import known_words
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of, is_one_slip, surely_meant
 from gpolicy.printable import some
 from gpolicy.rules.shared import Form, misformed
@@ -89,15 +89,15 @@ _WORDS_BESIDE: Final = {
 
 
 _CAPABILITIES: Final = {
-    kvm("migration_caps"): (":", vocabulary.QEMU_MIGRATION_CAPABILITIES),
-    ("hvparams", "lxc", "drop_capabilities"): (",", vocabulary.LINUX_CAPABILITIES),
+    kvm("migration_caps"): (":", "qemu_migration_capabilities"),
+    ("hvparams", "lxc", "drop_capabilities"): (",", "linux_capabilities"),
 }
 
 
 @warning("GP181")
 def capability_unknown(context: Context) -> Iterator[Hit]:
     for declared, leaf in context.explicit_at(*_CAPABILITIES):
-        between, known = _CAPABILITIES[leaf.path]
+        between, known = _CAPABILITIES[leaf.path][0], known_words(_CAPABILITIES[leaf.path][1])
         words = [word.strip() for word in str(leaf.value).split(between)[:100]] if leaf.value else []
         unknown = [word for word in words if word not in known]
         if unknown:
@@ -120,14 +120,14 @@ class _Words:
     `are_all`: any other word is wrong; otherwise each release knows more. `between`: what separates several words.
     """
 
-    known: frozenset[str]
+    known: str
     what: str
     are_all: bool = True
     ignored: re.Pattern[str] = re.compile("(?!)")
     between: str = ""
 
 
-_SOUND: Final = _Words(vocabulary.SOUND_CARDS, "sound card", between=",")
+_SOUND: Final = _Words("sound_cards", "sound card", between=",")
 
 
 @warning("GP185")
@@ -136,17 +136,15 @@ def hypervisor_text_form(context: Context) -> Iterator[Hit]:
 
 
 _WORDS: Final = {
-    kvm("cpu_type"): _Words(
-        vocabulary.KVM_CPU_MODELS, "CPU model", are_all=False, ignored=re.compile(r"(,.*|-v[0-9]+)$")
-    ),
+    kvm("cpu_type"): _Words("kvm_cpu_models", "CPU model", are_all=False, ignored=re.compile(r"(,.*|-v[0-9]+)$")),
     kvm("machine_version"): _Words(
-        vocabulary.KVM_MACHINES, "machine type", are_all=False, ignored=re.compile(r"(,.*|-[0-9][0-9.]*)$")
+        "kvm_machines", "machine type", are_all=False, ignored=re.compile(r"(,.*|-[0-9][0-9.]*)$")
     ),
-    kvm("keymap"): _Words(vocabulary.KVM_KEYMAPS, "keyboard layout"),
-    kvm("vga"): _Words(vocabulary.KVM_GRAPHICS, "graphics card"),
+    kvm("keymap"): _Words("kvm_keymaps", "keyboard layout"),
+    kvm("vga"): _Words("kvm_graphics", "graphics card"),
     kvm("soundhw"): _SOUND,
     ("hvparams", "xen-hvm", "soundhw"): _SOUND,
-    kvm("usb_devices"): _Words(vocabulary.USB_DEVICES, "USB device", ignored=re.compile(":.*$"), between=","),
+    kvm("usb_devices"): _Words("usb_devices", "USB device", ignored=re.compile(":.*$"), between=","),
 }
 
 
@@ -168,17 +166,17 @@ def _unlike(written: str, words: _Words) -> str:
         return "" if written == "q35" else "write a type such as pc-i440fx-7.2"
     if words.what == "CPU model" and word.startswith(("pc-", "q35")):
         return "it is a machine type: write a CPU model"
-    if words.what == "machine type" and word in vocabulary.KVM_CPU_MODELS:
+    if words.what == "machine type" and word in known_words("kvm_cpu_models"):
         return "it is a CPU model: write a machine type"
-    if not written or word in words.known:
+    if not written or word in known_words(words.known):
         version = re.match(r"pc-(?:i440fx|q35)-([0-9]+)", written)
         return f"there is no version {version[1]}" if version and int(version[1][:9]) > _NEWEST else ""
     if words.what == "CPU model" and word in _OF_LIBVIRT:
         return f"{word} is a word of libvirt: write {_OF_LIBVIRT[word]}"
     if words.are_all:
-        return "" if "/" in word else did_you_mean_one_of(word, f"{words.what}s", words.known)
-    family = sorted(name for name in words.known if name.startswith(f"{word}-") and "-v" not in name)
-    near = surely_meant(word, words.known) or ("host" if is_one_slip(word, "host") else None)
+        return "" if "/" in word else did_you_mean_one_of(word, f"{words.what}s", known_words(words.known))
+    family = sorted(name for name in known_words(words.known) if name.startswith(f"{word}-") and "-v" not in name)
+    near = surely_meant(word, known_words(words.known)) or ("host" if is_one_slip(word, "host") else None)
     if near is None and (family or re.fullmatch(r"pc-.*\.[0-9]+[a-z]+|pc-(i440fx|q35)[0-9.]+", word)):
         return f"write one of {', '.join(family)}" if family else "write a type such as pc-i440fx-7.2"
     return f"Did you mean `{near}`?" if near is not None else ""

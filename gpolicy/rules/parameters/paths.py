@@ -13,7 +13,7 @@ from gpolicy.checking.rule import Hit, When, error, hit, warning
 from gpolicy.ganeti.htools_reading import ALLOCATOR_PARAMETERS, HAIL_OPTIONS, Takes, hail_parameters
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.vocabulary import HTOOLS_PROGRAMS
+from gpolicy.ganeti.vocabulary import known_words
 from gpolicy.guessing import did_you_mean_one_of, is_one_slip, name_meant, surely_meant
 from gpolicy.policy.model import Leaf
 from gpolicy.rules.shared import FILES, conflict
@@ -189,7 +189,7 @@ def allocator_unlikely(context: Context) -> Iterator[Hit]:
             message = f"default_iallocator is {name!r}: it is one name"
         elif re.fullmatch("(br|xenbr|vmbr|bond|eth|en[ops]|vlan)[0-9][0-9.a-z]*", name):
             message = f"default_iallocator is {name!r}, which is the name of a network interface"
-        elif name in HTOOLS_PROGRAMS:
+        elif name in known_words("htools_programs"):
             message = f"default_iallocator is {name}, a program of htools that is no allocator"
         if message:
             yield hit(declared, message, leaf.span, hint)
