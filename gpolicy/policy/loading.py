@@ -7,12 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
 from gpolicy.errors import InputError
 from gpolicy.findings import BASE_FILE, Finding, Related, Span, copied
-from gpolicy.guessing import did_you_mean, did_you_mean_one_of
+from gpolicy.guessing import MOST_KNOWN, closest, did_you_mean
 from gpolicy.opening import real_path
 from gpolicy.policy.conformance import conforms
 from gpolicy.policy.extending import Bases, Extender
@@ -24,6 +25,7 @@ from gpolicy.policy.files import (
     policy_roots,
     read_files,
     read_text,
+    relative_path,
     unread_files,
 )
 from gpolicy.policy.kinds import KINDS, OBJECTS
@@ -189,7 +191,7 @@ class _Loader:
         """Return why there is nothing that an `extends` entry names, and what may be meant."""
         file, _, wanted = name.value.partition("#")
         kind = declared.document.root["kind"]
-        bases, missing, where = self._here, f"{kind} {name.value}", f"{kind} documents here"
+        bases, missing = self._here, f"{kind} {name.value}"
         hint = "name a document of the same kind, or a relative path: base.yaml#NAME"
         if file.endswith(SUFFIXES):
             path = _beside(declared, file)
@@ -197,12 +199,13 @@ class _Loader:
             if not self._boundary.is_file(path):
                 try:
                     self._boundary.real(path)
-                    message, hint = f"there is no file {file!r} to extend", "write the path from this document"
+                    message = f"there is no file {file!r} to extend"
+                    hint = self._file_meant(declared, path, wanted) or "write the path from this document"
                 except OSError as error:
                     message = f"{file!r} {error}: gpolicy reads no base there"
                     hint = "keep both in one git repository: a policy may extend all documents of it"
                 return EXTENDS_UNKNOWN.finding(message, name.span, hint=hint, missing=missing)
-            bases, where = self._base_objects(path), f"{kind} documents of {file}"
+            bases = self._base_objects(path)
             is_here = any(real_path(item.document.file) == real_path(path) for item in self._objects)
             missing = f"{kind} {wanted}" if is_here else f"{missing}#{kind} {wanted}"
         names = set[str]()
@@ -210,14 +213,38 @@ class _Loader:
             names = bases.names(type(declared)) - ({declared.name} if bases is self._here else set())
             self._compared += len(names)
         if names and wanted:
-            hint = did_you_mean_one_of(wanted, where, names)
-        elif names and not file.endswith(SUFFIXES):
-            hint = did_you_mean(name.value, names, hint)
+            near = closest(wanted, names)  # shown as it is to be written
+            documents = some([f"`{file}#{item}`" for item in sorted(names)])
+            hint = f"Did you mean `{file}#{near}`?" if near else f"its {kind} documents are {documents}"
+        elif not file.endswith(SUFFIXES):
+            hint = did_you_mean(name.value, names, self._base_meant(declared, name.value) or hint)
         message = f"there is no {kind} {name.value!r} to extend"
         others = bases.kinds(wanted or name.value) if bases is not None else []
         if others:
             message += f", but a {others[0]} of this name"
         return EXTENDS_UNKNOWN.finding(message, name.span, hint=hint, missing=missing)
+
+    def _file_meant(self, declared: Declared, path: Path, wanted: str) -> str:
+        """Return the hint that names a file like `path` beside it, or of its name nearer to the root; none if none."""
+        try:
+            beside = [item for item in islice(path.parent.iterdir(), MOST_KNOWN) if item.name.endswith(SUFFIXES)]
+        except OSError:
+            beside = []
+        alike = {item.stem: item for item in beside}  # a suffix is no likeness
+        above = (parent / path.name for parent in path.parent.parents)
+        other = alike.get(closest(path.stem, alike) or "") or next(filter(self._boundary.is_file, above), None)
+        return _meant(declared, other, wanted) if other is not None and self._boundary.is_file(other) else ""
+
+    def _base_meant(self, declared: Declared, name: str) -> str:
+        """Return the hint that names a document of a file that others extend; none where none has this name."""
+        for item in self._objects:
+            for file in (entry.value.partition("#")[0] for entry in item.extends):
+                path = _beside(item, file)
+                if file.endswith(SUFFIXES) and self._boundary.is_file(path):
+                    base = self._base_objects(path).pick(declared, name)
+                    if isinstance(base, Declared):
+                        return _meant(declared, path, name)
+        return ""
 
     def _base_objects(self, path: Path) -> Bases:
         if not self._bases:  # what each file of the policy holds, by its path without links
@@ -296,6 +323,12 @@ def read_documents(
 
 def _beside(declared: Declared, file: str) -> Path:
     return Path(os.path.normpath(Path(declared.document.file).parent / PurePosixPath(file)))
+
+
+def _meant(declared: Declared, path: Path, name: str) -> str:
+    """Return the hint that names a document of another file as `extends` is to be written."""
+    file = relative_path(str(path), Path(declared.document.file).parent)
+    return f"Did you mean `{file}{'#' if name else ''}{name}`?"
 
 
 def _snapshot(path: Path, home: Path) -> tuple[Path, str]:

@@ -295,8 +295,19 @@ def test_a_document_extends_a_limited_number_of_bases(count: int, found: list[st
     ("extends", "message", "hint"),
     [
         ("../../../base.yaml", "leads out of", "keep both in one git repository"),
-        ("../bsae.yaml", "there is no file '../bsae.yaml' to extend", "write the path from this document"),
-        ("../base.yaml#comon", "there is no NodeGroup '../base.yaml#comon' to extend", "Did you mean `common`?"),
+        ("../bsae.yaml", "there is no file '../bsae.yaml' to extend", "Did you mean `../base.yaml`?"),
+        ("base.yaml#common", "there is no file 'base.yaml' to extend", "Did you mean `../base.yaml#common`?"),
+        ("../other.yaml", "there is no file '../other.yaml' to extend", "write the path from this document"),
+        (
+            "../base.yaml#comon",
+            "there is no NodeGroup '../base.yaml#comon' to extend",
+            "Did you mean `../base.yaml#common`?",
+        ),
+        (
+            "../base.yaml#other",
+            "there is no NodeGroup '../base.yaml#other' to extend",
+            "its NodeGroup documents are `../base.yaml#common`",
+        ),
         ("comon", "there is no NodeGroup 'comon' to extend", "name a document of the same kind"),
     ],
 )

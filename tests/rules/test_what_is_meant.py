@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, HARDWARE, SILVER
+from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, HARDWARE, SILVER, SMALL
 from tests.rules.run_rules import check, cluster, with_resources
 from tests.rules.test_slips_between_documents import bad
 from tests.rules.test_with_cluster import tagged
@@ -118,3 +118,42 @@ def test_all_that_nodes_lack_of_one_promise_is_one_finding(tmp_path: Path) -> No
     text = f"{EXCLUSIVE}nodes: [n1, n2]\n{HARDWARE}"
     found = bad(text, tmp_path, with_resources(state, memory_total=9999, cpu_total=2))
     assert [item.code for item in found].count("GP725") == 1
+
+
+def group(name: str, nodes: str, more: str = "") -> str:
+    return f"---\ngpolicy: v1\nkind: NodeGroup\nname: {name}\nnodes: [{nodes}]\n{more}"
+
+
+def in_test(body: str) -> str:
+    return f"---\ngpolicy: v1\nkind: Test\ntests:\n  - name: t\n{body}"
+
+
+CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
+    "a test loses all nodes": (
+        group("gold", "n1, n2", HARDWARE)
+        + in_test("    redundancy:\n      group: gold\n      failures: 2\n    expect: {survives: true}\n"),
+        "GP824",
+        "2",
+        "is 1 meant?",
+        [],
+    ),
+    "a guard about a closed group": (
+        group("gold", "n1, n2", f"alloc_policy: unallocable\nipolicy:\n  minmax:\n{SMALL}")
+        + "---\ngpolicy: v1\nkind: Guards\nguards:\n  - {name: room, group: gold, spec: small, at_least: 4}\n",
+        "GP610",
+        "unallocable",
+        "write last_resort",
+        ["GP805"],
+    ),
+}
+"""Policies with one slip: the code of the only finding, the text at its place, its hint, and what follows from it."""
+
+
+@pytest.mark.parametrize("name", CURES)
+def test_a_finding_stands_at_the_slip_with_its_cure(name: str, tmp_path: Path) -> None:
+    text, code, place, hint, following = CURES[name]
+    (found,) = bad(text, tmp_path)
+    assert (found.code, [item.code for item in found.consequences]) == (code, following)
+    assert found.span is not None
+    written = text.splitlines()[found.span.line - 1][found.span.column - 1 : found.span.end_column - 1]
+    assert (written, hint in found.hint) == (place, True), found.hint

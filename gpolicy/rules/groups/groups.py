@@ -159,6 +159,7 @@ def removed_with_content(context: Context) -> Iterator[Hit]:
     " only by naming their nodes. A group with sizes of its own is often closed on purpose, such as for a repair.",
     bad=f"{CLUSTER}{_SPECS}{LARGE}---\n{GROUP}alloc_policy: unallocable\n---\n{_OWN_SPECS}",
     good=f"{CLUSTER}{_SPECS}{LARGE}---\n{GROUP}alloc_policy: last_resort\n---\n{_OWN_SPECS}",
+    explains=16,
 )
 def unallocable_without_home(context: Context) -> Iterator[Hit]:
     if context.members.has_undeclared_groups:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Context, number
-from gpolicy.checking.in_force import is_closed, of_cluster
+from gpolicy.checking.in_force import ALLOC_POLICY, is_closed, of_cluster
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
 from gpolicy.findings import RuleParameter, copied
@@ -108,11 +108,11 @@ def guard_never_passes(context: Context) -> Iterator[Hit]:
         reason = _impossible(context, guard)
         if reason:
             message = f"guard {guard.name.value} can never pass: it requires {guard.shown_limit}, but {reason}"
-            is_shut = guard.measure is Measure.AT_LEAST and any(
-                is_closed(context, item) for item in _asked(context, guard)
-            )
-            hint = "open the group, or remove the guard" if is_shut else "lower the number, or correct the hardware"
-            yield hit(_label(guard), message, guard.span, hint)
+            asked = _asked(context, guard) if guard.measure is Measure.AT_LEAST else ()
+            shut = next((item for item in asked if is_closed(context, item)), None)
+            hint = "open the group, or remove the guard" if shut else "lower the number, or correct the hardware"
+            closing = context.own(shut, ALLOC_POLICY) if shut else None
+            yield hit(_label(guard), message, guard.span, hint, see(closing.span, "closed here") if closing else ())
 
 
 def _asked(context: Context, guard: Guard) -> list[GroupPolicy]:

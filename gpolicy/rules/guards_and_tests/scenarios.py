@@ -224,7 +224,7 @@ def test_loses_all(context: Context) -> Iterator[Hit]:
             nodes = promised_nodes(group)
             if nodes is not None and asked.failures == len(nodes):  # more: GP819
                 message = f"the test loses {count(asked.failures, 'node')}, but group {group.name} has {len(nodes)}"
-                yield hit(_label(scenario), message, scenario.span, f"is 1 meant? At most {len(nodes) - 1} can fail")
+                yield hit(_label(scenario), message, asked.span, f"is 1 meant? At most {len(nodes) - 1} can fail")
 
 
 @error("GP816")(

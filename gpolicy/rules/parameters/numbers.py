@@ -12,7 +12,7 @@ from gpolicy.checking.in_force import in_force, places, value_of
 from gpolicy.checking.pairs import Pair, comparable
 from gpolicy.checking.rule import Hit, When, hit, information, warning
 from gpolicy.findings import RuleParameter, Span
-from gpolicy.ganeti.amounts import SENSIBLE, SensibleRange, is_without_limit
+from gpolicy.ganeti.amounts import KIB_PER_SECOND, MIB, SENSIBLE, SensibleRange, is_without_limit
 from gpolicy.ganeti.parameter import Parameter, Path, Type
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
@@ -136,11 +136,16 @@ def _unlikely(
 ) -> Hit:
     written, shown = _written(context, span), sensible.shown(value)
     meant = (fits or sensible).meant(int(written) if written.isdecimal() else value, usual)
-    usually = f"correct the number; Ganeti's default is {sensible.shown(usual)}" if usual > 0 else ""
-    if written.isdecimal() and shown.removesuffix("/s") != written and shown[-1].isalpha():
+    default = f"; Ganeti's default is {sensible.shown(usual)}" if usual > 0 else ""
+    if meant:
+        hint = meant if sensible.unit in (MIB, KIB_PER_SECOND) else f"{meant}{default}"  # sizes and rates have a unit
+    else:
+        hint = f"correct the number{default or ' or its unit'}"
+    is_named = shown.startswith(f"{written} ") or shown.removesuffix("/s") == written
+    if written.isdecimal() and not is_named and shown[-1].isalpha():
         shown = f"{written}, that is {shown}"
     message = f"{title} is {shown}: sensible is {sensible.words}, since {sensible.why}"
-    return hit(declared, message, span, meant or usually or "correct the number or its unit")
+    return hit(declared, message, span, hint)
 
 
 def _bare(declared: Declared | str, title: str, value: float, span: Span) -> Hit:
