@@ -150,14 +150,14 @@ def settings_file(root: Path) -> SettingsFile | None:
 
 
 def excluded_at(path: Path) -> tuple[Path, tuple[str, ...]]:
-    """Return the globs of files that are no part of the policy at `path`, and the directory that they are from.
+    """Return the globs of files that are no part of the policy at `path`, and the settings file that has them.
 
-    What is wrong with the settings, their other readers say.
+    The file need not be there. What is wrong with the settings, their other readers say.
     """
     with suppress(InputError):
         if (file := settings_file(path)) is not None:
-            return file.path.parent, file.exclude
-    return path, ()
+            return file.path, file.exclude
+    return path / SETTINGS_NAME, ()
 
 
 def named_settings_file(path: Path) -> SettingsFile:
