@@ -130,8 +130,9 @@ def _per_file(file: SettingsFile, place: Place | None) -> Iterator[PerFile]:
 
 def _excluded(file: SettingsFile) -> Iterator[PerFile]:
     place = file.table("exclude")
-    for glob in file.exclude if place is not None else ():
-        yield PerFile(glob=glob, codes=frozenset(), directory=file.path.parent.resolve(), span=file.span(place))
+    span = file.span(place) if place is not None else None
+    for glob in file.exclude:
+        yield PerFile(glob=glob, codes=frozenset(), directory=file.path.parent.resolve(), span=span)
 
 
 def _fail_on(file: SettingsFile, place: Place) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, HARDWARE, SILVER, SMALL
+from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, HARDWARE, SILVER, SMALL, spec
 from tests.rules.run_rules import check, cluster, with_resources
 from tests.rules.test_slips_between_documents import bad
 from tests.rules.test_with_cluster import tagged
@@ -144,6 +144,35 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "unallocable",
         "write last_resort",
         ["GP805"],
+    ),
+    "a pattern of one group is too wide": (
+        group("gold", '"n[1-8]"') + group("silver", '"n[5-6]"') + group("bronze", "n7") + group("tin", '"n8*"'),
+        "GP611",
+        '"n[1-8]"',
+        "narrow n[1-8]: it meets 2 others",
+        ["GP611", "GP611"],
+    ),
+    "two templates of one name": (
+        "".join(f"---\n{GROUP}template: true\nndparams: {{ssh_port: {port}}}\n" for port in (22, 2222))
+        + group("silver", "n1", "extends: gold\n"),
+        "GP614",
+        "gold",
+        "give one of the two another name",
+        [],
+    ),
+    "no size has a unit": (
+        group("gold", "n1, n2", f"ipolicy:\n  minmax:\n{spec('large', '16 64', '4 16', '100 1024')}"),
+        "GP152",
+        "16",
+        "; disk-size 100, memory-size 64 and disk-size 1024 beside it have no unit either",
+        ["GP219", "GP224"],
+    ),
+    "a size without a unit that is rounded": (
+        group("gold", "n1, n2", f"ipolicy:\n  minmax:\n{spec('small', '1G 12G', '1 3', '10G 90')}"),
+        "GP152",
+        "90",
+        "write 90G, or 90M if you mean MiB",
+        ["GP206", "GP015"],
     ),
 }
 """Policies with one slip: the code of the only finding, the text at its place, its hint, and what follows from it."""

@@ -132,7 +132,8 @@ def patterns_overlap(context: Context) -> Iterator[Hit]:
 def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context | None) -> Iterator[Hit]:
     """Yield what overlaps; with `context` only where the two set different values."""
     patterns = [(declared, entry) for declared, entry in entries if is_glob(entry.value)]
-    reported: set[tuple[str, str]] = set()
+    overlaps: dict[tuple[str, str], tuple[int, int, str]] = {}
+    uses = Counter[int]()
     pairs, are_all = _could_meet([entry.value for _, entry in patterns], [item.name for item, _ in patterns])
     if not are_all:
         yield _too_many(patterns)
@@ -141,19 +142,25 @@ def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context
         (one, entry), (other, place) = patterns[first], patterns[second]
         pair = (one.name, other.name)
         about = _different(context, one, other) if context else ""
-        if pair in reported or about is None:
+        if pair in overlaps or about is None:
             continue
         names += sum(len(written_out(item.value) or ()) for item in (entry, place))
         if names > MOST_NAMES:
             yield _too_many(patterns)
-            return
+            break
         if share_nodes(entry.value, place.value):
-            reported.add(pair)
-            both = f"{place.value} and {entry.value} of {name_of(one)} match the same nodes"
-            if place.value == entry.value:
-                both = f"{place.value} is also a pattern of {name_of(one)}"
-            related, wide = see(entry.span, f"{one.name} is here"), min(entry.value, place.value, key=len)
-            yield hit(other, f"{both}{about}", place.span, "narrow one of them", related, missing=f"within {wide}")
+            overlaps[pair] = (first, second, about)
+            uses.update((first, second))
+    for first, second, about in overlaps.values():
+        wide = first if uses[first] > uses[second] else second
+        (one, entry), (other, place) = patterns[first + second - wide], patterns[wide]
+        both = f"{place.value} and {entry.value} of {name_of(one)} match the same nodes"
+        if place.value == entry.value:
+            both = f"{place.value} is also a pattern of {name_of(one)}"
+        hint = f"narrow {place.value}: it meets {uses[wide]} others" if uses[wide] > 1 else "narrow one of them"
+        widest = place.value if uses[wide] > 1 else min(entry.value, place.value, key=len)
+        related = see(entry.span, f"{one.name} is here")
+        yield hit(other, f"{both}{about}", place.span, hint, related, missing=f"within {widest}")
 
 
 def _named_elsewhere(entries: Sequence[tuple[Declared, Located[str]]]) -> Iterator[Hit]:
@@ -168,7 +175,8 @@ def _named_elsewhere(entries: Sequence[tuple[Declared, Located[str]]]) -> Iterat
             other, place = named[twice]
             message = f"{twice} is in {name_of(other)}, and {entry.value} of {name_of(group)} takes it in as well"
             related = see(entry.span, f"{group.name} is here")
-            yield hit(other, message, place.span, "leave it out of one of the two", related)
+            missing = f"within {entry.value}"
+            yield hit(other, message, place.span, "leave it out of one of the two", related, missing=missing)
 
 
 def _too_many(patterns: Sequence[tuple[Declared, Located[str]]]) -> Hit:
