@@ -28,12 +28,13 @@ from gpolicy.policy.files import (
     relative_path,
     unread_files,
 )
-from gpolicy.policy.kinds import KINDS, OBJECTS
+from gpolicy.policy.kinds import KINDS, OBJECTS, Guard
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.source_file import Located, SourceFile, YamlDocument
 from gpolicy.policy.structure import (
     DUPLICATE_OBJECT,
+    EXTENDS_CONFLICT,
     EXTENDS_UNKNOWN,
     NOTHING_DECLARED,
     SEVERAL_CLUSTERS,
@@ -49,6 +50,7 @@ _NAMED: Final = frozenset({"guards", "scenarios"})
 """What a policy has by name: its own replaces that of a base; what is about a group of the base alone is left out."""
 
 _Named = TypeVar("_Named", GroupPolicy, NodeSetPolicy)
+_Given = TypeVar("_Given", bound=Guard | Scenario)
 
 _MOST_COMPARED: Final = 300_000  # names that are compared with unknown ones, to say what may be meant: about a second
 
@@ -90,6 +92,8 @@ class _Loader:
         self._bases: dict[Path, Bases] = {}
         self._named: dict[tuple[str, str], Bases | None] = {}
         """The bases in each file that `extends` names, by the file that names it; None if it may not be read."""
+        self._ranks: dict[str, tuple[int, int]] = {}
+        """Of each file that was taken as a base: the later of several bases is greater, and the nearer one."""
         self._compared = 0  # names that were compared with unknown ones
         self._objects: list[Declared] = []
         self._made: dict[str, list[Any]] = {}
@@ -183,7 +187,7 @@ class _Loader:
         named = (declared.document.file, file)
         if named not in self._named:
             path = _beside(declared, file)
-            self._named[named] = self._base_objects(path) if self._boundary.is_file(path) else None
+            self._named[named] = self._base_objects(path, declared, name) if self._boundary.is_file(path) else None
         bases = self._named[named]
         return bases.pick(declared, wanted or None) if bases is not None else None
 
@@ -205,7 +209,7 @@ class _Loader:
                     message = f"{file!r} {error}: gpolicy reads no base there"
                     hint = "keep both in one git repository: a policy may extend all documents of it"
                 return EXTENDS_UNKNOWN.finding(message, name.span, hint=hint, missing=missing)
-            bases = self._base_objects(path)
+            bases = self._base_objects(path, declared, name)
             is_here = any(real_path(item.document.file) == real_path(path) for item in self._objects)
             missing = f"{kind} {wanted}" if is_here else f"{missing}#{kind} {wanted}"
         names = set[str]()
@@ -238,15 +242,16 @@ class _Loader:
     def _base_meant(self, declared: Declared, name: str) -> str:
         """Return the hint that names a document of a file that others extend; none where none has this name."""
         for item in self._objects:
-            for file in (entry.value.partition("#")[0] for entry in item.extends):
+            for entry in item.extends:
+                file = entry.value.partition("#")[0]
                 path = _beside(item, file)
                 if file.endswith(SUFFIXES) and self._boundary.is_file(path):
-                    base = self._base_objects(path).pick(declared, name)
+                    base = self._base_objects(path, item, entry).pick(declared, name)
                     if isinstance(base, Declared):
                         return _meant(declared, path, name)
         return ""
 
-    def _base_objects(self, path: Path) -> Bases:
+    def _base_objects(self, path: Path, declared: Declared, name: Located[str]) -> Bases:
         if not self._bases:  # what each file of the policy holds, by its path without links
             real = {name: real_path(name) for name in self._files.files}
             objects, broken = defaultdict[Path, list[Declared]](list), defaultdict[Path, list[YamlDocument]](list)
@@ -258,12 +263,14 @@ class _Loader:
         resolved = real_path(path)
         if resolved not in self._bases:
             before = len(self._broken)
-            found = [item for item in self._load_base(path) if real_path(item.document.file) == resolved]
+            found = [
+                item for item in self._load_base(path, declared, name) if real_path(item.document.file) == resolved
+            ]
             unread = [item for item in self._broken[before:] if real_path(item.file) == resolved]
             self._bases[resolved] = Bases(found, unread)
         return self._bases[resolved]
 
-    def _load_base(self, path: Path) -> list[Declared]:
+    def _load_base(self, path: Path, declared: Declared, name: Located[str]) -> list[Declared]:
         text = read_text(path, self._boundary, self._texts, self._files)
         if text is None:
             return []
@@ -271,6 +278,8 @@ class _Loader:
         self._findings += base.findings
         self._broken += base.broken
         self._files.files[base.file.name] = base.file
+        top, depth = self._ranks.get(declared.document.file, (len(self._ranks), 0))
+        self._ranks[base.file.name] = (top, depth - 1)
         here, there = (
             {item.name for item in objects if isinstance(item, GroupPolicy)}
             for objects in (self._objects, base.made[OBJECTS])
@@ -279,10 +288,33 @@ class _Loader:
             if field not in _NAMED:
                 made.extend(base.made[field])
                 continue
-            own = {item.name.value for item in made}
-            about = [item for item in base.made[field] if not (item.group and item.group.value in there - here)]
-            made.extend(item for item in about if item.name.value not in own)
+            known = {item.name.value: (place, item) for place, item in enumerate(made)}
+            for item in base.made[field]:
+                if item.group and item.group.value in there - here:
+                    continue
+                place, other = known.get(item.name.value, (len(made), None))
+                if other is None:
+                    made.append(item)
+                elif other.name.span.file in self._ranks:
+                    made[place] = self._later(declared, name, other, item)
         return base.made[OBJECTS]
+
+    def _later(self, declared: Declared, name: Located[str], known: _Given, other: _Given) -> _Given:
+        """Return which of two guards or tests of one name holds, as for values: of a later base, or of a nearer one."""
+        ranks = [self._ranks[item.name.span.file] for item in (known, other)]
+        later, earlier = (other, known) if ranks[1] >= ranks[0] else (known, other)
+        is_nearer = ranks[0][0] == ranks[1][0] and ranks[0] != ranks[1]
+        guards = [(item.about, item.limit) for item in (known, other) if isinstance(item, Guard)]
+        if len(set(guards)) > 1 and not is_nearer:
+            word = f"guard {known.name.value}"
+            message = f"the bases of {declared.name} disagree about {word}; the later one wins"
+            related = (
+                Related(earlier.name.span, "one base says this"),
+                Related(later.name.span, "a later base says this"),
+            )
+            hint = f"write {word} in a Guards document of the policy itself, or in only one of the bases"
+            self._findings.append(EXTENDS_CONFLICT.finding(message, name.span, hint=hint, related=related))
+        return later
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,10 +237,10 @@ def _most_of_each(context: Context, guard: Guard) -> Iterator[tuple[int, str]]:
 def guard_covered(context: Context) -> Iterator[Hit]:
     strictest: dict[tuple[object, ...], Guard] = {}
     for guard in context.policy.guards:
-        if not _is_as_strict(strictest.setdefault(_about(guard), guard), guard):
-            strictest[_about(guard)] = guard
+        if not _is_as_strict(strictest.setdefault(guard.about, guard), guard):
+            strictest[guard.about] = guard
     for guard in context.policy.guards:
-        *measured, group, spec = _about(guard)
+        *measured, group, spec = guard.about
         wider = dict.fromkeys((*measured, each, every) for each in (None, group) for every in (None, spec))
         others = map(strictest.get, wider)
         stricter = next((one for one in others if one not in (None, guard) and _is_as_strict(one, guard)), None)
@@ -249,12 +249,6 @@ def guard_covered(context: Context) -> Iterator[Hit]:
             message = f"guard {guard.name.value} never decides: {stricter.name.value} is at least as strict"
             related = see(stricter.span, f"{stricter.name.value} is here")
             yield hit(_label(guard), message, guard.span, "correct what it measures, or remove the guard", related)
-
-
-def _about(guard: Guard) -> tuple[object, ...]:
-    """Return what guards must have in common to be compared: the measure, the group and the spec."""
-    group, spec = (item.value if item else None for item in (guard.group, guard.spec))
-    return guard.measure, guard.percent, group, spec
 
 
 def _is_as_strict(guard: Guard, other: Guard) -> bool:
