@@ -14,7 +14,7 @@ from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
-from gpolicy.guessing import did_you_mean_one_of
+from gpolicy.guessing import did_you_mean_one_of, surely_meant
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, NodeSetPolicy
 from gpolicy.policy.node_patterns import ends, is_glob, matches, unlikely, written_out
 from gpolicy.policy.scenario import Scenario, Sizes
@@ -153,9 +153,17 @@ def unknown_group(
 
 
 def unknown_spec(
-    context: Context, subject: Declared | str, group: str | None, spec: Located[str], who: str = ""
+    context: Context,
+    subject: Declared | str,
+    named: Located[str] | str | None,
+    spec: Located[str],
+    who: str = "",
 ) -> Iterator[Hit]:
-    """Yield a finding if the group (None: any group) has no such spec; none if the group is not known either."""
+    """Yield a finding if the group (None: any group) has no such spec; none if the group is not known either.
+
+    It stands at the name of the group, where that is written and exactly one other group has the spec.
+    """
+    group = named.value if isinstance(named, Located) else named
     known = context.spec_names(group) if group is None or group in context.known_groups else None
     if known is None or spec.value in known:
         return
@@ -170,6 +178,11 @@ def unknown_spec(
     if group is not None and group not in context.policy.groups:
         message += ", since the policy does not declare the group: it has the sizes of the cluster"
         missing = f"group {group}"
+    having = [item.name for item in context.groups if spec.value in [pair.name for pair in context.pairs(item)]]
+    if isinstance(named, Located) and len(having) == 1 and not lost and surely_meant(spec.value, known) is None:
+        hint = f"is group {having[0]} meant, which has it? Else {hint}"
+        yield hit(subject, message, named.span, hint, (*see(spec.span, "the size is named here"), *related))
+        return
     yield hit(subject, message, spec.span, hint, related, missing=missing)
 
 

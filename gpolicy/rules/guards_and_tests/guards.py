@@ -56,9 +56,9 @@ def guard_unknown_group(context: Context) -> Iterator[Hit]:
 )
 def guard_unknown_spec(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
-        group, who = guard.group.value if guard.group else None, f"guard {guard.name.value}: "
         if guard.spec is not None:
-            yield from unknown_spec(context, _label(guard), group, guard.spec, who)
+            who = f"guard {guard.name.value}: "
+            yield from unknown_spec(context, _label(guard), guard.group, guard.spec, who)
 
 
 @error("GP803")(

@@ -79,19 +79,19 @@ def test_unknown_spec(context: Context) -> Iterator[Hit]:
             yield from unknown_spec(context, _label(scenario), group or only, spec)
 
 
-def _specs(scenario: Scenario) -> Iterator[tuple[str | None, Located[str]]]:
+def _specs(scenario: Scenario) -> Iterator[tuple[Located[str] | None, Located[str]]]:
     """Yield every spec that a test names, with the group that it is of where that is said."""
     simulated = scenario.stage.simulated
-    only = simulated[0].group.value if len(simulated) == 1 and simulated[0].group else None
-    asked = scenario.group.value if scenario.group else only
+    only = simulated[0].group if len(simulated) == 1 else None
+    asked = scenario.group or only
 
-    def of(sizes: Sizes, group: str | None) -> Iterator[tuple[str | None, Located[str]]]:
+    def of(sizes: Sizes, group: Located[str] | None) -> Iterator[tuple[Located[str] | None, Located[str]]]:
         if sizes.spec is not None:
-            yield (sizes.group.value if sizes.group else group), sizes.spec
+            yield sizes.group or group, sizes.spec
 
     for part in simulated:
         for existing in part.instances:
-            yield from of(existing.sizes, part.group.value if part.group else None)
+            yield from of(existing.sizes, part.group)
     for edit in scenario.stage.edits:
         if edit.add is not None:
             yield from of(edit.add.sizes, only)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 from typing import Final
@@ -14,6 +15,7 @@ from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, name_meant
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.node_patterns import is_glob, matches, written_out
 from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
+from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
 from gpolicy.rules.shared import GROUP, bounds, repeated, show, sizes_of
 
@@ -21,6 +23,8 @@ _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\nipolicy: {{disk-templates: [plain]}}\n"
     "hardware: {memory: 64G, cpus: 16, pv_count: 4, pv_size: 1T}\n"
 )
+_MOST_ASKED: Final = 10
+"""Other groups that a failing test is asked of."""
 _HARDWARE: Final = "memory: 64G, cpus: 8, disk: 1T"
 _GROUPS: Final = (
     f'{GROUP}nodes: ["node[1-4].example.org"]\n---\ngpolicy: v1\nkind: NodeGroup\nname: silver\n---\n'
@@ -203,7 +207,27 @@ def test_never_passes(context: Context) -> Iterator[Hit]:
             why = f" ({wrong.detail})" if wrong.detail else ""
             message = f"the test fails: {wrong.title} is {wrong.found}{why}, but {wrong.expected} is expected"
             hint = "correct the policy; if it is as it should be, correct the test"
-            yield hit(f"test/{outcome.name}", message, wrong.span, hint)
+            asked, other = _group_meant(context, outcome.name)
+            hint += f": is group {other} meant? Asked of it, the test passes" if other else ""
+            related = see(asked.span, "the test names this group") if asked and other else ()
+            yield hit(f"test/{outcome.name}", message, wrong.span, hint, related)
+
+
+def _group_meant(context: Context, name: str) -> tuple[Located[str] | None, str]:
+    """Return the group that a failing test of these sizes names, and the only other one with which it would pass."""
+    scenario = next(item for item in context.policy.scenarios if item.name.value == name)
+    sizes, asked = scenario.sizes, scenario.group
+    others = [group for group in context.groups if asked is not None and group.name != asked.value]
+    if sizes is None or asked is None or not scenario.stage.promised or len(others) > _MOST_ASKED:
+        return asked, ""
+    tried = [
+        replace(
+            scenario, name=Located(group.name, asked.span), sizes=replace(sizes, group=Located(group.name, asked.span))
+        )
+        for group in others
+    ]
+    passing = [item.name for item in context.forecast.outcomes(replace(context.policy, scenarios=(*tried,))) if item.ok]
+    return asked, passing[0] if len(passing) == 1 else ""
 
 
 @warning("GP820", "gpolicy test", When.WHOLE)(
