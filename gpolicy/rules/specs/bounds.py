@@ -34,6 +34,8 @@ _SOURCE: Final = "Ganeti 3.0, MAX_DISKS and MAX_NICS"
 _WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
 _PAIR: Final = f"{GROUP}ipolicy:\n  minmax:\n    - name: small\n      {bounds('1G 12G', '1 3', '10G 90G')}"
 _GIB: Final = 1024
+_FAR: Final = 16
+"""How many times another number is when a digit or a unit of it is most likely wrong."""
 _USUAL: Final = 2048
 """MiB of memory for each CPU."""
 _CLUSTER: Final = (
@@ -62,6 +64,7 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
             message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
             exchanged = f"min {amount(name, high)} and max {amount(name, low)}"
             cures = _other_units(pair, name) if name in SPEC_SIZES else {}
+            cures = cures if len(cures) == 1 else _unlike_others(context, pair, name)
             end = next(iter(cures)) if len(cures) == 1 else "min"
             hint = cures.get(end) or f"correct one of them; if they are exchanged, write {exchanged}"
             related = see(pair.at("max" if end == "min" else "min", name), "the other bound is here")
@@ -78,6 +81,26 @@ def _other_units(pair: Pair, name: str) -> dict[str, str]:
         return {}
     meant = {"min": replace(sensible, most=high).meant(low), "max": replace(sensible, least=low).meant(high)}
     return {end: cure for end, cure in meant.items() if cure}
+
+
+def _unlike_others(context: Context, pair: Pair, name: str) -> dict[str, str]:
+    """Return the cure of the bound of a size that is far from that of all other sizes and of std, by the bound."""
+    bounds = {"min": pair.minimum[name], "max": pair.maximum[name]}
+    std = context.cluster_leaf(("ipolicy", "std", name))
+    beside = [number(std)] if std is not None else []
+    beside += [pair.minimum["cpu-count"] * _USUAL, pair.maximum["cpu-count"] * _USUAL] if name == "memory-size" else []
+    others = [other for _, other in context.each_pair() if other.leaf is not pair.leaf or other.index != pair.index]
+    cures = {}
+    for end, value in bounds.items():
+        near = [size for size in (*beside, *(other.bound(end)[name] for other in others)) if size > 0]
+        if near and value > 0 and min(max(size / value, value / size) for size in near) >= _FAR:
+            smaller = value // _GIB if end == "min" else value * _GIB
+            fits = SENSIBLE[name].takes(smaller) and (
+                smaller <= bounds["max"] if end == "min" else smaller >= bounds["min"]
+            )
+            meant = f": is {amount(name, smaller)} meant?" if fits and name in SPEC_SIZES else ": correct it"
+            cures[end] = f"{end} {amount(name, value)} is far from the other sizes{meant}"
+    return cures
 
 
 @error("GP207", f"{SIZES}; Ganeti 3.0 does not check it")(
