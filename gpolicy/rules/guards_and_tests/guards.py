@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Context, number
 from gpolicy.checking.in_force import ALLOC_POLICY, is_closed, of_cluster
 from gpolicy.checking.pairs import Pair
-from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import RuleParameter, copied
 from gpolicy.ganeti.amounts import MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Level
@@ -130,7 +130,7 @@ def _impossible(context: Context, guard: Guard) -> str:
 _MIRRORED: Final = _guards("name: survive, group: gold, node_failures: …").replace("[n1, n2]", "[n1, n2, n3]")
 
 
-@information("GP808", "Resource model, max_node_failures; DRBD", When.MORE_WITH_STATE)(
+@warning("GP808", "Resource model, max_node_failures; DRBD", When.MORE_WITH_STATE)(
     summary="A guard asks a group with DRBD disks to survive the loss of two nodes or more.",
     rationale="A DRBD disk has two copies. The guard makes sure that there is room for what is left: an instance"
     " whose two nodes are lost does not count, though its data is gone. Failure domains keep the copies apart.",
@@ -145,9 +145,9 @@ def guard_beyond_mirrors(context: Context) -> Iterator[Hit]:
         mirrored = [group.name for group in known if has_mirrors(context, group)]
         if mirrored and not _impossible(context, guard):
             groups = named("group", mirrored)
-            message = f"guard {guard.name.value} passes although an instance with DRBD disks in {groups}"
-            message += " is lost with both of its nodes"
-            hint = "this is no mistake if room for the others is what you ask for; else write 1"
+            message = f"guard {guard.name.value} can never hold for DRBD disks in {groups}, though it passes:"
+            message += " an instance is lost with both of its nodes, and no longer counts"
+            hint = "write 1, or accept it with a reason, if room for the others is what you ask for"
             yield hit(_label(guard), message, guard.span, hint)
 
 
