@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypedDict, TypeVar
 
-from gpolicy.checking.context import MINMAX, Context
+from gpolicy.checking.context import MINMAX, Context, name_of
 from gpolicy.checking.in_force import InForce, places
 from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.findings import Related, Span
@@ -51,6 +51,7 @@ RANGES: Final = {
 }
 """Least and greatest value that DRBD 8.3 and 8.4 take (drbdsetup(8))."""
 _LONGEST: Final = 4096
+_LEAST_WITH_BASE: Final = 2
 _NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
 
 
@@ -178,12 +179,25 @@ def unknown_spec(
     if group is not None and group not in context.policy.groups:
         message += ", since the policy does not declare the group: it has the sizes of the cluster"
         missing = f"group {group}"
+    if forgotten := forgotten_base(context, declared):
+        yield hit(subject, message, spec.span, f"is {forgotten} missing? Else {hint}", related, missing=forgotten)
+        return
     having = [item.name for item in context.groups if spec.value in [pair.name for pair in context.pairs(item)]]
     if isinstance(named, Located) and len(having) == 1 and not lost and surely_meant(spec.value, known) is None:
         hint = f"is group {having[0]} meant, which has it? Else {hint}"
         yield hit(subject, message, named.span, hint, (*see(spec.span, "the size is named here"), *related))
         return
     yield hit(subject, message, spec.span, hint, related, missing=missing)
+
+
+def forgotten_base(context: Context, group: Declared | None) -> str:
+    """Return the `extends` that a group lacks and all others, two at least, have; nothing where they have none."""
+    others = [item for item in context.groups if item is not group]
+    if group is None or group.extends or len(others) < _LEAST_WITH_BASE:
+        return ""
+    common = set[str].intersection(*({entry.value for entry in item.extends} for item in others))
+    named = next((entry.value for entry in others[0].extends if entry.value in common), "")
+    return f"`extends: {named}` in {name_of(group)}" if named else ""
 
 
 def lost_sizes(context: Context, declared: Declared, sizes: Mapping[str, int], what: str) -> Hit | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, HARDWARE, SILVER, SMALL, spec
+from gpolicy.rules.shared import CLUSTER, EXCLUSIVE, GROUP, HARDWARE, LARGE, SILVER, SMALL, spec
 from tests.rules.run_rules import check, cluster, with_resources
 from tests.rules.test_slips_between_documents import bad
 from tests.rules.test_with_cluster import tagged
@@ -128,6 +128,15 @@ def in_test(body: str) -> str:
     return f"---\ngpolicy: v1\nkind: Test\ntests:\n  - name: t\n{body}"
 
 
+def sized(name: str, *sizes: str) -> str:
+    return group(name, f"{name}1, {name}2", f"ipolicy:\n  disk-templates: [plain]\n  minmax:\n{''.join(sizes)}")
+
+
+def asking(sizes: str) -> str:
+    instance = sizes if "spec" in sizes else f"{sizes}, disks: [20G]"
+    return in_test(f"    check_instance: {{{instance}, disk-template: plain}}\n    expect: {{refused: false}}\n")
+
+
 CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
     "a test loses all nodes": (
         group("gold", "n1, n2", HARDWARE)
@@ -173,6 +182,62 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "90",
         "write 90G, or 90M if you mean MiB",
         ["GP206", "GP015"],
+    ),
+    "a test names the group of another size": (
+        sized("gold", LARGE) + sized("silver", SMALL) + asking("group: gold, spec: small"),
+        "GP812",
+        "gold",
+        "is group silver meant, which has it?",
+        [],
+    ),
+    "a test names another group than its sizes are of": (
+        sized("gold", LARGE) + sized("silver", SMALL) + asking("group: gold, memory-size: 2G, cpu-count: 2"),
+        "GP819",
+        "false",
+        "is group silver meant? Asked of it, the test passes",
+        [],
+    ),
+    "a group forgets its base": (
+        f"{GROUP.replace('gold', 'base')}template: true\nipolicy:\n  minmax:\n{LARGE}"
+        + group("gold", "n1", "extends: base\n")
+        + group("silver", "n2", "extends: base\n")
+        + group("bronze", "n3", f"ipolicy:\n  minmax:\n{SMALL}")
+        + "---\ngpolicy: v1\nkind: Guards\nguards:\n  - {name: room, group: bronze, spec: large, at_least: 4}\n",
+        "GP802",
+        "large",
+        "is `extends: base` in group bronze missing?",
+        [],
+    ),
+    "a minimum in another unit": (
+        sized("gold", LARGE, spec("small", "512G 12G", "1 3", "10G 90G")),
+        "GP206",
+        "512G",
+        "min 512G is far from the other sizes: is 512M meant?",
+        [],
+    ),
+    "bounds that may be exchanged": (
+        sized("gold", LARGE, spec("small", "1G 12G", "1 3", "20G 9G")),
+        "GP206",
+        "20G",
+        "if they are exchanged, write min 9G and max 20G",
+        [],
+    ),
+    "exclusive storage that is not meant": (
+        sized("gold", spec("large", "4G 64G", "1 16", "100G 800G", "1 8")).replace("[plain]", "[drbd, plain]")
+        + "  vcpu-ratio: 1\nndparams: {exclusive_storage: true}\n"
+        + HARDWARE.replace("pv_count: 12", "pv_count: 4"),
+        "GP407",
+        "drbd",
+        "is exclusive storage meant here?",
+        ["GP402", "GP212", "GP411"],
+    ),
+    "a guard that DRBD cannot keep": (
+        group("gold", "n1, n2, n3, n4", "ipolicy: {disk-templates: [drbd]}\n")
+        + "---\ngpolicy: v1\nkind: Guards\nguards:\n  - {name: survive, group: gold, node_failures: 2}\n",
+        "GP808",
+        "2",
+        "write 1, or accept it with a reason",
+        [],
     ),
 }
 """Policies with one slip: the code of the only finding, the text at its place, its hint, and what follows from it."""

@@ -14,7 +14,7 @@ from gpolicy.policy.node_patterns import unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, listed
-from gpolicy.rules.shared import GROUP, bounds, nodes_like, repeated, show, unknown_group, unknown_spec
+from gpolicy.rules.shared import GROUP, bounds, forgotten_base, nodes_like, repeated, show, unknown_group, unknown_spec
 
 _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\n"
@@ -190,6 +190,8 @@ def test_without_hardware(context: Context) -> Iterator[Hit]:
         if asked and not slips and all(_missing(group) or promised_nodes(group) is None for group in asked):
             hint = "say in `on` what to simulate, or declare the hardware and the nodes of the group"
             missing = f"hardware of {sorted(group.name for group in asked)}"
+            if len(asked) == 1 and (forgotten := forgotten_base(context, asked[0])):
+                hint, missing = f"is {forgotten} missing? Else {hint}", forgotten
             yield hit(_label(scenario), f"no cluster to run on: {_lacks(asked)}", scenario.span, hint, missing=missing)
 
 

@@ -17,7 +17,7 @@ from gpolicy.policy.node_patterns import is_glob, matches, written_out
 from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
-from gpolicy.rules.shared import GROUP, bounds, repeated, show, sizes_of
+from gpolicy.rules.shared import GROUP, bounds, forgotten_base, repeated, show, sizes_of
 
 _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\nipolicy: {{disk-templates: [plain]}}\n"
@@ -118,9 +118,11 @@ def test_spindles(context: Context) -> Iterator[Hit]:
         with_spindles = (sizes for sizes in sizes_of(scenario) if any(disk.spindles for disk in sizes.disks or ()))
         for sizes in islice(with_spindles, 1):
             message = f"the disk has spindles, but exclusive storage {said} in {name_of(group)}"
+            forgotten = forgotten_base(context, group)
             hint = "write ndparams: {exclusive_storage: true} in the group, or leave spindles out"
+            hint = f"is {forgotten} missing? Else {hint}" if forgotten else hint
             related = see(leaf.span, "it is off here") if leaf is not None else ()
-            yield hit(f"test/{scenario.name.value}", message, sizes.span, hint, related)
+            yield hit(f"test/{scenario.name.value}", message, sizes.span, hint, related, missing=forgotten)
 
 
 @warning("GP825", when=When.WHOLE)(
@@ -199,35 +201,35 @@ def _name(part: SimulatedGroup) -> str:
     better=((Same.LABEL, ("GP811", "GP812", "GP814", "GP815", "GP816", "GP817", "GP818")),),
 )
 def test_never_passes(context: Context) -> Iterator[Hit]:
-    for outcome in context.forecast.outcomes(context.policy) if context.policy.scenarios else ():
+    scenarios = {scenario.name.value: scenario for scenario in reversed(context.policy.scenarios)}
+    for outcome in context.forecast.outcomes(context.policy) if scenarios else ():
+        scenario, label = scenarios[outcome.name], f"test/{outcome.name}"
+        forgotten = "" if outcome.ok else forgotten_base(context, asked_of(context, scenario))
+        lacking = f"is {forgotten} missing? Else " if forgotten else ""
         if outcome.error is not None:
-            message = f"the test cannot run: {outcome.error}"
-            yield hit(f"test/{outcome.name}", message, outcome.place or outcome.span, outcome.hint or "")
+            message, hint = f"the test cannot run: {outcome.error}", f"{lacking}{outcome.hint or ''}"
+            yield hit(label, message, outcome.place or outcome.span, hint, missing=forgotten)
         for wrong in outcome.failures[:1]:
             why = f" ({wrong.detail})" if wrong.detail else ""
             message = f"the test fails: {wrong.title} is {wrong.found}{why}, but {wrong.expected} is expected"
-            hint = "correct the policy; if it is as it should be, correct the test"
-            asked, other = _group_meant(context, outcome.name)
+            hint = f"{lacking}correct the policy; if it is as it should be, correct the test"
+            asked, other = scenario.group, "" if forgotten else _group_meant(context, scenario)
             hint += f": is group {other} meant? Asked of it, the test passes" if other else ""
             related = see(asked.span, "the test names this group") if asked and other else ()
-            yield hit(f"test/{outcome.name}", message, wrong.span, hint, related)
+            yield hit(label, message, wrong.span, hint, related, missing=forgotten)
 
 
-def _group_meant(context: Context, name: str) -> tuple[Located[str] | None, str]:
-    """Return the group that a failing test of these sizes names, and the only other one with which it would pass."""
-    scenario = next(item for item in context.policy.scenarios if item.name.value == name)
+def _group_meant(context: Context, scenario: Scenario) -> str:
+    """Return the only other group with which a failing test of the sizes of an instance would pass; nothing if none."""
     sizes, asked = scenario.sizes, scenario.group
-    others = [group for group in context.groups if asked is not None and group.name != asked.value]
+    others = [group.name for group in context.groups if asked is not None and group.name != asked.value]
     if sizes is None or asked is None or not scenario.stage.promised or len(others) > _MOST_ASKED:
-        return asked, ""
-    tried = [
-        replace(
-            scenario, name=Located(group.name, asked.span), sizes=replace(sizes, group=Located(group.name, asked.span))
-        )
-        for group in others
-    ]
-    passing = [item.name for item in context.forecast.outcomes(replace(context.policy, scenarios=(*tried,))) if item.ok]
-    return asked, passing[0] if len(passing) == 1 else ""
+        return ""
+    named = (Located(name, asked.span) for name in others)
+    tried = [replace(scenario, name=group, sizes=replace(sizes, group=group)) for group in named]
+    outcomes = context.forecast.outcomes(replace(context.policy, scenarios=(*tried,)))
+    passing = [item.name for item in outcomes if item.ok]
+    return passing[0] if len(passing) == 1 else ""
 
 
 @warning("GP820", "gpolicy test", When.WHOLE)(

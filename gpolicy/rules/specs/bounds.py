@@ -91,15 +91,13 @@ def _unlike_others(context: Context, pair: Pair, name: str) -> dict[str, str]:
     beside += [pair.minimum["cpu-count"] * _USUAL, pair.maximum["cpu-count"] * _USUAL] if name == "memory-size" else []
     others = [other for _, other in context.each_pair() if other.leaf is not pair.leaf or other.index != pair.index]
     cures = {}
-    for end, value in bounds.items():
+    for end, value in bounds.items() if bounds["min"] >= _FAR * bounds["max"] else ():  # else they may be exchanged
         near = [size for size in (*beside, *(other.bound(end)[name] for other in others)) if size > 0]
         if near and value > 0 and min(max(size / value, value / size) for size in near) >= _FAR:
-            smaller = value // _GIB if end == "min" else value * _GIB
-            fits = SENSIBLE[name].takes(smaller) and (
-                smaller <= bounds["max"] if end == "min" else smaller >= bounds["min"]
-            )
-            meant = f": is {amount(name, smaller)} meant?" if fits and name in SPEC_SIZES else ": correct it"
-            cures[end] = f"{end} {amount(name, value)} is far from the other sizes{meant}"
+            meant = value // _GIB if end == "min" else value * _GIB
+            fits = SENSIBLE[name].takes(meant) and (meant <= bounds["max"] if end == "min" else meant >= bounds["min"])
+            guess = f": is {amount(name, meant)} meant?" if fits and name in SPEC_SIZES else ": correct it"
+            cures[end] = f"{end} {amount(name, value)} is far from the other sizes{guess}"
     return cures
 
 
