@@ -20,6 +20,7 @@ from gpolicy.policy.node_patterns import ends, is_glob, matches, unlikely, writt
 from gpolicy.policy.scenario import Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import listed
+from gpolicy.printable import named as in_words
 
 _Item = TypeVar("_Item")
 CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
@@ -187,6 +188,7 @@ def unknown_spec(
         hint = f"is group {having[0]} meant, which has it? Else {hint}"
         yield hit(subject, message, named.span, hint, (*see(spec.span, "the size is named here"), *related))
         return
+    hint += f"; {in_words('group', having[:3])} {'has' if len(having) == 1 else 'have'} it" if having else ""
     yield hit(subject, message, spec.span, hint, related, missing=missing)
 
 

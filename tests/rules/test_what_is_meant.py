@@ -137,6 +137,12 @@ def asking(sizes: str) -> str:
     return in_test(f"    check_instance: {{{instance}, disk-template: plain}}\n    expect: {{refused: false}}\n")
 
 
+HALVES = (
+    ("full", "60G 62G", "8 8", "500G 600G"),
+    ("half", "30G 31G", "4 4", "200G 300G"),
+    ("quarter", "15G 15G", "2 2", "50G 100G"),
+)
+
 CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
     "a test loses all nodes": (
         group("gold", "n1, n2", HARDWARE)
@@ -194,7 +200,7 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         sized("gold", LARGE) + sized("silver", SMALL) + asking("group: gold, memory-size: 2G, cpu-count: 2"),
         "GP819",
         "false",
-        "is group silver meant? Asked of it, the test passes",
+        "correct the test: what it expects, or its group, since in group silver it passes",
         [],
     ),
     "a group forgets its base": (
@@ -237,6 +243,58 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "GP808",
         "2",
         "write 1, or accept it with a reason",
+        [],
+    ),
+    "memory of nodes without a unit": (
+        group("gold", "n1, n2", "hardware: {memory: 256, cpus: 32}\n"),
+        "GP222",
+        "256",
+        "is 256G meant?",
+        [],
+    ),
+    "a pattern takes in that of another group": (
+        group("gold", '"d*.example.org"') + group("silver", '"dedicated*.example.org"'),
+        "GP611",
+        '"d*.example.org"',
+        "narrow one of them",
+        [],
+    ),
+    "a copied group with the nodes of the first": (
+        group("gold", '"n[1-4]"') + group("silver", '"n[1-4]"'),
+        "GP611",
+        '"n[1-4]"',
+        "leave it out of one of the two: was it copied?",
+        [],
+    ),
+    "two names in one entry": (
+        group("gold", '"n[1-4].example.org, n8.example.org"'),
+        "GP612",
+        '"n[1-4].example.org, n8.example.org"',
+        "write each as an entry of its own: n[1-4].example.org, n8.example.org",
+        [],
+    ),
+    "another domain in a pattern": (
+        group("gold", '"db*.exmaple.org"') + group("silver", '"web*.example.org"') + group("tin", '"c*.example.org"'),
+        "GP621",
+        '"db*.exmaple.org"',
+        "Did you mean `db*.example.org`?",
+        [],
+    ),
+    "tags of one node set under another name": (
+        "gpolicy: v1\nkind: TagRules\nowns: [nlocation, {prefix: 'rack:', 'on': [node]}]\nfailure_domains: [rack]\n"
+        + FOUR.replace("gpolicy", "---\ngpolicy", 1)
+        + node_set("a", "n1, n2", "tags: ['rack:a']")
+        + node_set("b", "n3, n4", "tags: ['row:b']"),
+        "GP520",
+        "'row:b'",
+        "is rack:… meant here, not row:…?",
+        [],
+    ),
+    "a digit too many in a maximum": (
+        sized("gold", *(spec(*size) for size in HALVES)).replace("max: {memory-size: 62G", "max: {memory-size: 620G"),
+        "GP230",
+        "620G",
+        "correct the maximum",
         [],
     ),
 }

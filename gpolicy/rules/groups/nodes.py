@@ -10,7 +10,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context, name_of
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
-from gpolicy.checking.tags import share_nodes
+from gpolicy.checking.tags import share_nodes, takes_in
 from gpolicy.findings import AMBIGUOUS, Related
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import MOST_GUESSES, is_typing_slip, name_meant
@@ -152,12 +152,17 @@ def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context
             overlaps[pair] = (first, second, about)
             uses.update((first, second))
     for first, second, about in overlaps.values():
-        wide = first if uses[first] > uses[second] else second
+        values = [patterns[at][1].value for at in (first, second)]
+        if uses[first] == uses[second]:
+            wide = first if values[0] != values[1] and takes_in(*values) else second
+        else:
+            wide = max(first, second, key=uses.__getitem__)
         (one, entry), (other, place) = patterns[first + second - wide], patterns[wide]
         both = f"{place.value} and {entry.value} of {name_of(one)} match the same nodes"
         if place.value == entry.value:
             both = f"{place.value} is also a pattern of {name_of(one)}"
         hint = f"narrow {place.value}: it meets {uses[wide]} others" if uses[wide] > 1 else "narrow one of them"
+        hint = "leave it out of one of the two: was it copied?" if place.value == entry.value else hint
         widest = place.value if uses[wide] > 1 else min(entry.value, place.value, key=len)
         related = see(entry.span, f"{one.name} is here")
         yield hit(other, f"{both}{about}", place.span, hint, related, missing=f"within {widest}")
@@ -246,6 +251,9 @@ def pattern_unlikely(context: Context) -> Iterator[Hit]:
                 ends = r"\[([0-9a-z])-([0-9a-z])\]"
                 turned = re.sub(ends, lambda match: f"[{'-'.join(sorted(match.groups()))}]", entry.value)
                 one_digit = re.sub(r"\[0([0-9])-0([0-9])\]", r"0[\1-\2]", entry.value)
+                several = re.split(r"[,; ]+", entry.value)
+                if len(several) > 1 and not any(map(unlikely, several)):
+                    hint = f"write each as an entry of its own: {', '.join(several)}"
                 if one_digit != entry.value and not unlikely(one_digit):
                     hint = f"write {one_digit}"
                 can_fix = turned != entry.value and not unlikely(turned)
@@ -326,7 +334,11 @@ def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str,
         if of_glob in known and uses[of_glob] > 1 and domain not in known and next(alike, None):
             result[entry] = (of_glob, glob)
             continue
-        if uses[domain] != 1 or "*" in entry.rpartition("]")[2]:
+        if uses[domain] != 1:
+            continue
+        if "*" in entry.rpartition("]")[2]:  # it stands for dots as well: only a whole domain is compared
+            if "*" not in domain and (near := name_meant(domain, known)):
+                result[entry] = (near, f"{entry.removesuffix(domain)}{near}")
             continue
         glued = next((name for name in known if re.search(rf"[^.]{re.escape(name)}$", entry)), None)
         if domain in known and (glued is None or uses[glued] < 2):

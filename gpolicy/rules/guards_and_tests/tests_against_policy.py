@@ -214,7 +214,7 @@ def test_never_passes(context: Context) -> Iterator[Hit]:
             message = f"the test fails: {wrong.title} is {wrong.found}{why}, but {wrong.expected} is expected"
             hint = f"{lacking}correct the policy; if it is as it should be, correct the test"
             asked, other = scenario.group, "" if forgotten else _group_meant(context, scenario)
-            hint += f": is group {other} meant? Asked of it, the test passes" if other else ""
+            hint += f": what it expects, or its group, since in group {other} it passes" if other else ""
             related = see(asked.span, "the test names this group") if asked and other else ()
             yield hit(label, message, wrong.span, hint, related, missing=forgotten)
 
