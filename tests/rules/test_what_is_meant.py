@@ -297,6 +297,41 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "correct the maximum",
         [],
     ),
+    "a maximum without a unit that is rounded": (
+        sized("gold", *(spec(*size) for size in HALVES)).replace("300G", "3001"),
+        "GP206",
+        "3001",
+        "max 3004M is far from the other sizes",
+        ["GP015"],
+    ),
+    "a share written as a fraction": (
+        "gpolicy: v1\nkind: Guards\nguards:\n  - {name: keep, capacity_loss: {at_most: 0.1}}\n",
+        "GP012",
+        "0.1",
+        "Did you mean `10%`?",
+        [],
+    ),
+    "one node in place of a list": (
+        f"{GROUP}nodes: n1.example.org\n",
+        "GP012",
+        "n1.example.org",
+        'write it as a list: `["n1.example.org"]`',
+        [],
+    ),
+    "a hypervisor in another table": (
+        f"{GROUP}ndparams:\n  kvm: {{mem_node: 6G}}\n",
+        "GP011",
+        "kvm",
+        "it belongs below hv_state or hvparams",
+        [],
+    ),
+    "the standard instance in another unit": (
+        f"{CLUSTER}ipolicy:\n  std: {{memory-size: 2T, cpu-count: 2}}\n  minmax:\n{SMALL}",
+        "GP205",
+        "2T",
+        "is 2G meant?",
+        [],
+    ),
 }
 """Policies with one slip: the code of the only finding, the text at its place, its hint, and what follows from it."""
 

@@ -89,10 +89,11 @@ def _unlike_others(context: Context, pair: Pair, name: str) -> dict[str, str]:
     std = context.cluster_leaf(("ipolicy", "std", name))
     beside = [number(std)] if std is not None else []
     beside += [pair.minimum["cpu-count"] * _USUAL, pair.maximum["cpu-count"] * _USUAL] if name == "memory-size" else []
-    others = [other for _, other in context.each_pair() if other.leaf is not pair.leaf or other.index != pair.index]
+    pairs = [other for _, other in context.each_pair() if other.leaf is not pair.leaf or other.index != pair.index]
+    others = [other for other in pairs if other.leaf is pair.leaf] or pairs
     cures = {}
     for end, value in bounds.items() if bounds["min"] >= _FAR * bounds["max"] else ():  # else they may be exchanged
-        near = [size for size in (*beside, *(other.bound(end)[name] for other in others)) if size > 0]
+        near = [size for size in [other.bound(end)[name] for other in others] or beside if size > 0]
         if near and value > 0 and min(max(size / value, value / size) for size in near) >= _FAR:
             meant = value // _GIB if end == "min" else value * _GIB
             fits = SENSIBLE[name].takes(meant) and (meant <= bounds["max"] if end == "min" else meant >= bounds["min"])
@@ -238,11 +239,14 @@ def std_outside(context: Context) -> Iterator[Hit]:
     if not pairs or not all(pair.outside(sizes.items()) for pair in pairs):
         return
     pair = nearest(pairs, sizes.items())
-    name, size = next(iter(pair.outside(sizes.items()).items()))
+    (name, size), *others = pair.outside(sizes.items()).items()
     message = f"std lies in no size; {pair.misfit(sizes.items())}"
     bound = pair.at("min" if size < pair.minimum[name] else "max", name)
     lost = lost_sizes(context, cluster, sizes, "std lies in no other size")
     hint, here = "Ganeti refuses this: correct std, or the size", see(bound, f"{pair.title} is here")
+    for meant in (size // _GIB, size * _GIB) if name in SPEC_SIZES and not others else ():
+        if pair.minimum[name] <= meant <= pair.maximum[name]:
+            hint = f"is {amount(name, meant)} meant?"
     yield lost or hit("cluster", message, std[name].span, hint, here)
 
 
