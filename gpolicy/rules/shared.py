@@ -14,7 +14,7 @@ from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
-from gpolicy.guessing import did_you_mean_one_of, surely_meant
+from gpolicy.guessing import did_you_mean_one_of, name_meant, surely_meant
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, NodeSetPolicy
 from gpolicy.policy.node_patterns import ends, is_glob, matches, unlikely, written_out
 from gpolicy.policy.scenario import Scenario, Sizes
@@ -180,13 +180,18 @@ def unknown_spec(
     if group is not None and group not in context.policy.groups:
         message += ", since the policy does not declare the group: it has the sizes of the cluster"
         missing = f"group {group}"
+        if near := name_meant(group, context.policy.groups):
+            hint = f"the policy declares {near}: one of the two names is misspelt"
+            related = see(context.policy.groups[near].document.value_span(("name",)), "declared here")
     if forgotten := forgotten_base(context, declared):
         yield hit(subject, message, spec.span, f"is {forgotten} missing? Else {hint}", related, missing=forgotten)
         return
     having = [item.name for item in context.groups if spec.value in [pair.name for pair in context.pairs(item)]]
-    if isinstance(named, Located) and len(having) == 1 and not lost and surely_meant(spec.value, known) is None:
-        hint = f"is group {having[0]} meant, which has it? Else {hint}"
-        yield hit(subject, message, named.span, hint, (*see(spec.span, "the size is named here"), *related))
+    is_other = declared is not None and len(having) == 1 and not lost and surely_meant(spec.value, known) is None
+    if isinstance(named, Located) and is_other:
+        hint, missing = f"is group {having[0]} meant, which has it? Else {hint}", f"another group at {named.span}"
+        related = (*see(spec.span, "the size is named here"), *related)
+        yield hit(subject, message, named.span, hint, related, missing=missing)
         return
     hint += f"; {in_words('group', having[:3])} {'has' if len(having) == 1 else 'have'} it" if having else ""
     yield hit(subject, message, spec.span, hint, related, missing=missing)

@@ -196,6 +196,18 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "is group silver meant, which has it?",
         [],
     ),
+    "a test simulates the group of other sizes": (
+        sized("gold", LARGE, SMALL)
+        + sized("silver", spec("tiny", "512M 512M", "1 1", "5G 9G"))
+        + in_test(
+            '    "on": {simulate: {group: silver, nodes: 2, memory: 256G, cpus: 32, disk: 4T}}\n'
+            "    capacity: {}\n    expect: {specs: {large: {at_least: 1}, small: {at_least: 1}}}\n"
+        ),
+        "GP812",
+        "silver",
+        "is group gold meant, which has it?",
+        ["GP812"],
+    ),
     "a test names another group than its sizes are of": (
         sized("gold", LARGE) + sized("silver", SMALL) + asking("group: gold, memory-size: 2G, cpu-count: 2"),
         "GP819",
