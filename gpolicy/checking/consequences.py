@@ -171,18 +171,9 @@ def _rank(finding: Finding) -> tuple[object, ...]:
     """
     rule = _EXPLAINS.get(finding.code)
     compares, order = finding.related != () and rule is None, rule.explains if rule is not None else _LAST
-    is_planned, is_of_tag = finding.because != (), finding.code.startswith(_TAGS)
-    is_rounded = finding.code == SIZE_ROUNDED.code
-    return (
-        is_rounded,
-        is_planned,
-        compares,
-        finding.severity.rank,
-        not is_of_tag,
-        order,
-        finding.code,
-        finding.sort_key(),
-    )
+    late = finding.code == SIZE_ROUNDED.code, finding.because != (), compares
+    is_of_tag = finding.code.startswith(_TAGS)
+    return *late, finding.severity.rank, not is_of_tag, order, finding.code, finding.sort_key()
 
 
 def _with(finding: Finding, following: Iterable[Finding]) -> Finding:

@@ -6,7 +6,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
@@ -52,6 +52,7 @@ _NAMED: Final = frozenset({"guards", "scenarios"})
 _Named = TypeVar("_Named", GroupPolicy, NodeSetPolicy)
 _Given = TypeVar("_Given", bound=Guard | Scenario)
 
+_MOST_EXTENDED: Final = 100  # files in which a base without a file is looked for
 _MOST_COMPARED: Final = 300_000  # names that are compared with unknown ones, to say what may be meant: about a second
 
 
@@ -231,9 +232,11 @@ class _Loader:
     def _file_meant(self, declared: Declared, path: Path, wanted: str) -> str:
         """Return the hint that names a file like `path` beside it, or of its name nearer to the root; none if none."""
         try:
-            beside = [item for item in islice(path.parent.iterdir(), MOST_KNOWN) if item.name.endswith(SUFFIXES)]
+            names = path.parent.iterdir() if self._compared < _MOST_COMPARED else ()
+            beside = [item for item in islice(names, MOST_KNOWN) if item.name.endswith(SUFFIXES)]
         except OSError:
             beside = []
+        self._compared += len(beside)
         alike = {item.stem: item for item in beside}  # a suffix is no likeness
         above = (parent / path.name for parent in path.parent.parents)
         other = alike.get(closest(path.stem, alike) or "") or next(filter(self._boundary.is_file, above), None)
@@ -241,15 +244,22 @@ class _Loader:
 
     def _base_meant(self, declared: Declared, name: str) -> str:
         """Return the hint that names a document of a file that others extend; none where none has this name."""
+        found = (
+            path for path, bases in self._extended_files.items() if isinstance(bases.pick(declared, name), Declared)
+        )
+        path = next(found, None)
+        return _meant(declared, path, name) if path is not None else ""
+
+    @cached_property
+    def _extended_files(self) -> dict[Path, Bases]:
+        """The first of the files that documents of the policy extend, with what they hold."""
+        named: dict[Path, tuple[Declared, Located[str]]] = {}
         for item in self._objects:
             for entry in item.extends:
                 file = entry.value.partition("#")[0]
-                path = _beside(item, file)
-                if file.endswith(SUFFIXES) and self._boundary.is_file(path):
-                    base = self._base_objects(path, item, entry).pick(declared, name)
-                    if isinstance(base, Declared):
-                        return _meant(declared, path, name)
-        return ""
+                if file.endswith(SUFFIXES) and len(named) < _MOST_EXTENDED:
+                    named.setdefault(_beside(item, file), (item, entry))
+        return {path: self._base_objects(path, *whose) for path, whose in named.items() if self._boundary.is_file(path)}
 
     def _base_objects(self, path: Path, declared: Declared, name: Located[str]) -> Bases:
         if not self._bases:  # what each file of the policy holds, by its path without links

@@ -202,6 +202,7 @@ def _name(part: SimulatedGroup) -> str:
 )
 def test_never_passes(context: Context) -> Iterator[Hit]:
     scenarios = {scenario.name.value: scenario for scenario in reversed(context.policy.scenarios)}
+    said = False  # what a second test lacks follows from the same
     for outcome in context.forecast.outcomes(context.policy) if scenarios else ():
         scenario, label = scenarios[outcome.name], f"test/{outcome.name}"
         forgotten = "" if outcome.ok else forgotten_base(context, asked_of(context, scenario))
@@ -213,7 +214,8 @@ def test_never_passes(context: Context) -> Iterator[Hit]:
             why = f" ({wrong.detail})" if wrong.detail else ""
             message = f"the test fails: {wrong.title} is {wrong.found}{why}, but {wrong.expected} is expected"
             hint = f"{lacking}correct the policy; if it is as it should be, correct the test"
-            asked, other = scenario.group, "" if forgotten else _group_meant(context, scenario)
+            asked, other = scenario.group, "" if forgotten or said else _group_meant(context, scenario)
+            said = True
             hint += f": what it expects, or its group, since in group {other} it passes" if other else ""
             related = see(asked.span, "the test names this group") if asked and other else ()
             yield hit(label, message, wrong.span, hint, related, missing=forgotten)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, number, texts
-from gpolicy.checking.pairs import Pair, amount, nearest
+from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, RuleParameter
 from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.policy.model import Leaf
+from gpolicy.policy.model import Declared, Leaf
 from gpolicy.printable import count
 from gpolicy.rules.shared import (
     CLUSTER,
@@ -64,7 +65,7 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
             message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
             exchanged = f"min {amount(name, high)} and max {amount(name, low)}"
             cures = _other_units(pair, name) if name in SPEC_SIZES else {}
-            cures = cures if len(cures) == 1 else _unlike_others(context, pair, name)
+            cures = cures if len(cures) == 1 else _unlike_others(context, declared, pair, name)
             end = next(iter(cures)) if len(cures) == 1 else "min"
             hint = cures.get(end) or f"correct one of them; if they are exchanged, write {exchanged}"
             related = see(pair.at("max" if end == "min" else "min", name), "the other bound is here")
@@ -83,14 +84,14 @@ def _other_units(pair: Pair, name: str) -> dict[str, str]:
     return {end: cure for end, cure in meant.items() if cure}
 
 
-def _unlike_others(context: Context, pair: Pair, name: str) -> dict[str, str]:
-    """Return the cure of the bound of a size that is far from that of all other sizes and of std, by the bound."""
+def _unlike_others(context: Context, declared: Declared, pair: Pair, name: str) -> dict[str, str]:
+    """Return the cure of the bound of a size that is far from that of the other sizes, or else of std, by the bound."""
     bounds = {"min": pair.minimum[name], "max": pair.maximum[name]}
     std = context.cluster_leaf(("ipolicy", "std", name))
     beside = [number(std)] if std is not None else []
     beside += [pair.minimum["cpu-count"] * _USUAL, pair.maximum["cpu-count"] * _USUAL] if name == "memory-size" else []
-    pairs = [other for _, other in context.each_pair() if other.leaf is not pair.leaf or other.index != pair.index]
-    others = [other for other in pairs if other.leaf is pair.leaf] or pairs
+    others = [other for other in context.pairs(declared)[:MAX_PAIRS] if other.index != pair.index]
+    others = others or [other for of, other in islice(context.each_pair(), MAX_PAIRS) if of is not declared]
     cures = {}
     for end, value in bounds.items() if bounds["min"] >= _FAR * bounds["max"] else ():  # else they may be exchanged
         near = [size for size in [other.bound(end)[name] for other in others] or beside if size > 0]
