@@ -36,9 +36,18 @@ def closest(word: str, known: Collection[str], cutoff: float = CUTOFF) -> str | 
         return plain[wanted]
     from difflib import get_close_matches  # noqa: PLC0415 (for errors only)
 
-    near = get_close_matches(wanted, sorted(plain), cutoff=cutoff)
+    near = [item for item in get_close_matches(wanted, sorted(plain), cutoff=cutoff) if _may_be_meant(wanted, item)]
     near.sort(key=lambda item: not item.startswith(wanted))  # a short form is more likely than a slip
     return plain[near[0]] if near else None
+
+
+def _may_be_meant(word: str, known: str) -> bool:
+    """Return whether a word is another's beginning, or a slip or two away from it: shared is not spare.
+
+    A longer word has parts, one of which may be missing or wrong.
+    """
+    slips = 1 if len(word) < 8 and word[:2] != known[:2] else max(2, len(word) // 4)
+    return known.startswith(word) or word.startswith(known) or _distance(word, known) <= slips
 
 
 def did_you_mean(word: str, known: Collection[str], otherwise: str = "") -> str:

@@ -19,6 +19,7 @@ from gpolicy.checking.pairs import JUDGES
 from gpolicy.checking.rule import Hit, Rule, Same
 from gpolicy.findings import BASE_FILE, Finding, Severity, Span, told
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.policy.structure import SIZE_ROUNDED
 
 _EXPLAINS: Final = {rule.info.code: rule for rule in RULES if rule.explains is not None}
 """The rules whose findings explain others, by code."""
@@ -164,11 +165,15 @@ def _is_wrong(finding: Finding) -> bool:
 
 
 def _rank(finding: Finding) -> tuple[object, ...]:
-    """Return a key by which a cause comes before what follows from it: what compares two values comes last."""
+    """Return a key by which a cause comes before what follows from it: what compares two values comes late.
+
+    That a size is rounded comes last: the number may be wrong.
+    """
     rule = _EXPLAINS.get(finding.code)
     compares, order = finding.related != () and rule is None, rule.explains if rule is not None else _LAST
-    is_planned, is_of_tag = finding.because != (), finding.code.startswith(_TAGS)
-    return is_planned, compares, finding.severity.rank, not is_of_tag, order, finding.code, finding.sort_key()
+    late = finding.code == SIZE_ROUNDED.code, finding.because != (), compares
+    is_of_tag = finding.code.startswith(_TAGS)
+    return *late, finding.severity.rank, not is_of_tag, order, finding.code, finding.sort_key()
 
 
 def _with(finding: Finding, following: Iterable[Finding]) -> Finding:

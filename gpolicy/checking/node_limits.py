@@ -152,7 +152,7 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
     nodes = context.members.hosts_in(group)
     if hardware is None and not nodes:
         return
-    exclusive = context.exclusive(group) is not None
+    exclusive = context.exclusive(group)
     ratio = in_force(context, group, VCPU_RATIO)
     times = ratio.number if ratio is not None else 0
     cpus_kept = kept_by_node(context, group, "cpu_node")
@@ -182,7 +182,7 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
     elif not exclusive:
         yield from _observed("disk-size", nodes, lambda had: (had.disk_total, kept))
     if exclusive and hardware and hardware.volume_count is not None:
-        yield NodeLimit("spindle-use", hardware.volume_count, 0, hardware.span)
+        yield NodeLimit("spindle-use", hardware.volume_count, 0, hardware.span, figures=(exclusive,))
     elif exclusive and nodes and all(node.physical_volumes for node in nodes):
         yield NodeLimit("spindle-use", max(own_pool(context, group, node).count for node in nodes), 0, None)
 

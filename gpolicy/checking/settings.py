@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,13 +11,16 @@ from typing import Final
 from gpolicy.errors import InputError
 from gpolicy.findings import HOUSE_CODE, Finding, RuleInfo, Severity, Span, warning_rule
 from gpolicy.guessing import did_you_mean
-from gpolicy.policy.files import matches_glob, policy_files, relative_path
+from gpolicy.policy.files import matches_glob, policy_files, relative_path, yaml_files
 from gpolicy.policy.model import Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerFile:
-    """Rules (their keys) that do not count in files that match `glob`, below `directory`. `span`: where that stands."""
+    """Rules (their keys) that do not count in files that match `glob`, below `directory`. `span`: where that stands.
+
+    Without codes: of `exclude`, the files are no part of a policy.
+    """
 
     glob: str
     codes: frozenset[str]
@@ -92,14 +95,25 @@ def idle_globs(settings: Settings, policy: Policy) -> Iterator[Finding]:
     """Yield a finding for each glob of the settings that matches no file of any policy; none in too large a tree."""
     idle = [item for item in settings.per_file[:_MOST_GLOBS] if len(item.glob) < _LONGEST]
     idle = [item for item in idle if not any(item.matches(file) for file in policy.paths)]
-    files = list[str]()
-    with suppress(InputError):
-        files = [relative_path(str(file), item.directory) for item in idle[:1] for file in policy_files(item.directory)]
-    for item in idle if files else ():
-        if not any(matches_glob(path, item.glob) for path in files):
-            deeper = f"*/{item.glob.removeprefix('./')}"
-            name = item.glob.rpartition("/")[2] if "*" in item.glob else "*"
-            known = {f"{Path(path).parent.as_posix()}/{name}" for path in files} | ({*files} if name == "*" else set())
-            hint = did_you_mean(item.glob, known, f"write the path from {item.directory.name}/, where this file is")
-            hint = f"Did you mean `{deeper}`?" if any(matches_glob(path, deeper) for path in files) else hint
-            yield IDLE_GLOB.finding(f"{item.glob!r} matches no file of a policy", item.span, hint=hint)
+    ignoring = [item for item in idle if item.codes]
+    excluding = [item for item in idle if not item.codes and not item.glob.removeprefix("./").startswith(".")]
+    for finds, what, some_idle in (
+        (policy_files, "no file of a policy", ignoring),
+        (yaml_files, "no YAML file to exclude", excluding),
+    ):
+        files = list[str]()
+        with suppress(InputError):
+            for item in some_idle[:1]:
+                files = [relative_path(str(file), item.directory) for file in finds(item.directory)]
+        for item in some_idle if files else ():
+            if not any(matches_glob(path, item.glob) for path in files):
+                yield IDLE_GLOB.finding(f"{item.glob!r} matches {what}", item.span, hint=_glob_meant(item, files))
+
+
+def _glob_meant(item: PerFile, files: Sequence[str]) -> str:
+    deeper = f"*/{item.glob.removeprefix('./')}"
+    if any(matches_glob(path, deeper) for path in files):
+        return f"Did you mean `{deeper}`?"
+    name = item.glob.rpartition("/")[2] if "*" in item.glob else "*"
+    known = {f"{Path(path).parent.as_posix()}/{name}" for path in files} | ({*files} if name == "*" else set())
+    return did_you_mean(item.glob, known, f"write the path from {item.directory.name}/, where this file is")

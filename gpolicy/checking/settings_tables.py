@@ -67,7 +67,7 @@ def _settings_in(file: SettingsFile) -> Settings:
         kept=house_rules_kept(select, ignored),
         asked=asked_codes([*(select or ()), *severities]),
         severities=severities_by_code(severities),
-        per_file=tuple(_per_file(file, given.get("per-file-ignores"))),
+        per_file=(*_per_file(file, given.get("per-file-ignores")), *_excluded(file)),
         fail_on=_LEAST_FAILING[_fail_on(file, given["fail-on"])] if "fail-on" in given else Severity.ERROR,
         baseline=_baseline(file, given["baseline"]) if "baseline" in given else None,
         parameters=dict(_parameters(file, file.table("rules"))),
@@ -126,6 +126,13 @@ def _per_file(file: SettingsFile, place: Place | None) -> Iterator[PerFile]:
         every = (info for word in words for info in rules_named(word)[0])
         codes = frozenset(info.key for info in every if not info.stays)
         yield PerFile(glob=item.path[-1], codes=codes, directory=file.path.parent.resolve(), span=file.span(item))
+
+
+def _excluded(file: SettingsFile) -> Iterator[PerFile]:
+    place = file.table("exclude")
+    span = file.span(place) if place is not None else None
+    for glob in file.exclude:
+        yield PerFile(glob=glob, codes=frozenset(), directory=file.path.parent.resolve(), span=span)
 
 
 def _fail_on(file: SettingsFile, place: Place) -> str:

@@ -324,7 +324,8 @@ def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: Basis
             return
         limit = f"{'at least' if after >= guard.limit else 'fewer than'} {guard.shown_limit}"
         why = f" (bound by {row.after.binding.cause.key})" if row.after and after < guard.limit else ""
-        yield after >= guard.limit, f"{spec}{on}: {after} fit after, {limit}{why}"
+        resized = _resized(row) if after < guard.limit else ""
+        yield after >= guard.limit, f"{spec}{on}: {after} fit after, {limit}{why}{resized}"
         return
     if row.before is None:
         return  # a new spec: nothing can be lost
@@ -335,11 +336,19 @@ def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: Basis
         yield _loss(guard, of_size, row.before.fits, old.fits if old else 0, " (the size is removed)")
         return
     sizes = (_size(row, 0), _size(row, 1)) if row.resized else ("", "")
-    yield _loss(guard, f"{spec}{on}", row.before.fits, after, sizes=sizes)
+    ok, loss = _loss(guard, f"{spec}{on}", row.before.fits, after, sizes=sizes)
+    yield ok, loss if ok else f"{loss}{_resized(row)}"
     if old is not None:
         why = f" (bound by {old.binding.cause.key})"
         of_old_size = _loss(guard, of_size, row.before.fits, old.fits, why)
         yield from [of_old_size] if not of_old_size[0] else []
+
+
+def _resized(row: FitChange) -> str:
+    """Return in words that another size is counted than today, where all of today's size still fit; else nothing."""
+    if not row.resized or row.is_loss or row.old_size_after is None:
+        return ""
+    return f"; the size that is counted changed: of today's size {row.old_size_after.fits} fit after"
 
 
 def _loss(

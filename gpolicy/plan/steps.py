@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from gpolicy.cluster.state import ClusterState, Unreadable
+from gpolicy.errors import RequestError
 from gpolicy.ganeti import commands
 from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
@@ -330,10 +331,13 @@ def _gone(change: Change) -> list[str]:
 
 
 def _rename_order(renames: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return renames in an order in which each new name is free. There are no circles: they are refused earlier."""
+    """Return renames in an order in which each new name is free. Raise RequestError for a circle, which has none."""
     left = dict(renames)
     ordered: list[tuple[str, str]] = []
     while left:
-        free = next(old for old, new in left.items() if new not in left)
+        free = next((old for old, new in left.items() if new not in left), None)
+        if free is None:
+            hint = "rename one of them to a third name first"
+            raise RequestError(f"groups change names in a circle: {', '.join(sorted(left))}", hint=hint)
         ordered.append((free, left.pop(free)))
     return ordered

@@ -171,9 +171,9 @@ def policy_files(path: Path, within: Boundary | None = None) -> list[Path]:
         raise InputError(f"{path}: no such file or directory", hint=opening.path_meant(path))
     if not path.is_dir():
         raise InputError(f"{path}: neither a file nor a directory")
-    top, globs = excluded_at(path, within)
-    files = sorted(_walk(path, lambda name: name.endswith(SUFFIXES)))
-    names = {file: relative_path(str(file), top) for file in files} if globs else {}
+    settings, globs = excluded_at(path, within)
+    files = yaml_files(path)
+    names = {file: relative_path(str(file), settings.parent) for file in files} if globs else {}
     if files := [file for file in files if not any(matches_glob(names[file], glob) for glob in globs)]:
         return files
     own = (f"is it a file of gpolicy? `gpolicy show {file}` shows one" for file in sorted(path.glob("*.json")))
@@ -181,6 +181,11 @@ def policy_files(path: Path, within: Boundary | None = None) -> list[Path]:
     raise InputError(
         f"{path}: no YAML files here", hint=next(chain(unread, own), "`gpolicy init` writes a first policy")
     )
+
+
+def yaml_files(directory: Path) -> list[Path]:
+    """Return all YAML below a directory except hidden files. InputError where there is too much."""
+    return sorted(_walk(directory, lambda name: name.endswith(SUFFIXES)))
 
 
 def has_policy(directory: Path) -> bool:
@@ -297,8 +302,11 @@ def read_files(paths: Sequence[Path], within: Boundary, texts: Mapping[str, str]
 def _foreign_finding(path: Path, within: Boundary) -> Finding:
     from gpolicy.policy.settings_file import excluded_at  # noqa: PLC0415 (it imports this module)
 
-    name = relative_path(str(path), excluded_at(within.named, within)[0])
-    hint = f'is it of another program? Write `exclude = ["{name}"]` at the top of gpolicy.toml'
+    settings, globs = excluded_at(within.named, within)
+    name = relative_path(str(path), settings.parent)
+    place = "at the top" if settings.name == opening.SETTINGS_NAME else "below `[tool.gpolicy]`"
+    cure = f'Add "{name}" to `exclude`' if globs else f'Write `exclude = ["{name}"]` {place}'
+    hint = f"is it of another program? {cure} of {settings.name}"
     return NOT_A_POLICY.finding("the file looks like no policy: `gpolicy: v1` is not in it", _first(path), hint=hint)
 
 

@@ -65,6 +65,12 @@ class Guard:
     spec: Located[str] | None = None
 
     @property
+    def about(self) -> tuple[object, ...]:
+        """What guards must have in common to be compared: the measure, the group and the spec."""
+        group, spec = (item.value if item else None for item in (self.group, self.spec))
+        return self.measure, self.percent, group, spec
+
+    @property
     def shown_limit(self) -> str:
         """The limit as it is written."""
         return f"{self.limit:g} %" if self.percent else str(self.limit)

@@ -6,13 +6,14 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
 from gpolicy.errors import InputError
 from gpolicy.findings import BASE_FILE, Finding, Related, Span, copied
-from gpolicy.guessing import did_you_mean, did_you_mean_one_of
+from gpolicy.guessing import MOST_KNOWN, closest, did_you_mean
 from gpolicy.opening import real_path
 from gpolicy.policy.conformance import conforms
 from gpolicy.policy.extending import Bases, Extender
@@ -25,14 +26,16 @@ from gpolicy.policy.files import (
     policy_roots,
     read_files,
     read_text,
+    relative_path,
     unread_files,
 )
-from gpolicy.policy.kinds import KINDS, OBJECTS
+from gpolicy.policy.kinds import KINDS, OBJECTS, Guard
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.source_file import Located, SourceFile, YamlDocument
 from gpolicy.policy.structure import (
     DUPLICATE_OBJECT,
+    EXTENDS_CONFLICT,
     EXTENDS_UNKNOWN,
     NOTHING_DECLARED,
     SEVERAL_CLUSTERS,
@@ -48,7 +51,9 @@ _NAMED: Final = frozenset({"guards", "scenarios"})
 """What a policy has by name: its own replaces that of a base; what is about a group of the base alone is left out."""
 
 _Named = TypeVar("_Named", GroupPolicy, NodeSetPolicy)
+_Given = TypeVar("_Given", bound=Guard | Scenario)
 
+_MOST_EXTENDED: Final = 100  # files in which a base without a file is looked for
 _MOST_COMPARED: Final = 300_000  # names that are compared with unknown ones, to say what may be meant: about a second
 
 
@@ -96,6 +101,8 @@ class _Loader:
         self._bases: dict[Path, Bases] = {}
         self._named: dict[tuple[str, str], Bases | None] = {}
         """The bases in each file that `extends` names, by the file that names it; None if it may not be read."""
+        self._ranks: dict[str, tuple[int, int]] = {}
+        """Of each file that was taken as a base: the later of several bases is greater, and the nearer one."""
         self._compared = 0  # names that were compared with unknown ones
         self._objects: list[Declared] = []
         self._made: dict[str, list[Any]] = {}
@@ -189,7 +196,7 @@ class _Loader:
         named = (declared.document.file, file)
         if named not in self._named:
             path = _beside(declared, file)
-            self._named[named] = self._base_objects(path) if self._boundary.is_file(path) else None
+            self._named[named] = self._base_objects(path, declared, name) if self._boundary.is_file(path) else None
         bases = self._named[named]
         return bases.pick(declared, wanted or None) if bases is not None else None
 
@@ -197,7 +204,7 @@ class _Loader:
         """Return why there is nothing that an `extends` entry names, and what may be meant."""
         file, _, wanted = name.value.partition("#")
         kind = declared.document.root["kind"]
-        bases, missing, where = self._here, f"{kind} {name.value}", f"{kind} documents here"
+        bases, missing = self._here, f"{kind} {name.value}"
         hint = "name a document of the same kind, or a relative path: base.yaml#NAME"
         if file.endswith(SUFFIXES):
             path = _beside(declared, file)
@@ -205,12 +212,13 @@ class _Loader:
             if not self._boundary.is_file(path):
                 try:
                     self._boundary.real(path)
-                    message, hint = f"there is no file {file!r} to extend", "write the path from this document"
+                    message = f"there is no file {file!r} to extend"
+                    hint = self._file_meant(declared, path, wanted) or "write the path from this document"
                 except OSError as error:
                     message = f"{file!r} {error}: gpolicy reads no base there"
                     hint = "keep both in one git repository: a policy may extend all documents of it"
                 return EXTENDS_UNKNOWN.finding(message, name.span, hint=hint, missing=missing)
-            bases, where = self._base_objects(path), f"{kind} documents of {file}"
+            bases = self._base_objects(path, declared, name)
             is_here = any(real_path(item.document.file) == real_path(path) for item in self._objects)
             missing = f"{kind} {wanted}" if is_here else f"{missing}#{kind} {wanted}"
         names = set[str]()
@@ -218,16 +226,50 @@ class _Loader:
             names = bases.names(type(declared)) - ({declared.name} if bases is self._here else set())
             self._compared += len(names)
         if names and wanted:
-            hint = did_you_mean_one_of(wanted, where, names)
-        elif names and not file.endswith(SUFFIXES):
-            hint = did_you_mean(name.value, names, hint)
+            near = closest(wanted, names)  # shown as it is to be written
+            documents = some([f"`{file}#{item}`" for item in sorted(names)])
+            hint = f"Did you mean `{file}#{near}`?" if near else f"its {kind} documents are {documents}"
+        elif not file.endswith(SUFFIXES):
+            hint = did_you_mean(name.value, names, self._base_meant(declared, name.value) or hint)
         message = f"there is no {kind} {name.value!r} to extend"
         others = bases.kinds(wanted or name.value) if bases is not None else []
         if others:
             message += f", but a {others[0]} of this name"
         return EXTENDS_UNKNOWN.finding(message, name.span, hint=hint, missing=missing)
 
-    def _base_objects(self, path: Path) -> Bases:
+    def _file_meant(self, declared: Declared, path: Path, wanted: str) -> str:
+        """Return the hint that names a file like `path` beside it, or of its name nearer to the root; none if none."""
+        try:
+            names = path.parent.iterdir() if self._compared < _MOST_COMPARED else ()
+            beside = [item for item in islice(names, MOST_KNOWN) if item.name.endswith(SUFFIXES)]
+        except OSError:
+            beside = []
+        self._compared += len(beside)
+        alike = {item.stem: item for item in beside}  # a suffix is no likeness
+        above = (parent / path.name for parent in path.parent.parents)
+        other = alike.get(closest(path.stem, alike) or "") or next(filter(self._boundary.is_file, above), None)
+        return _meant(declared, other, wanted) if other is not None and self._boundary.is_file(other) else ""
+
+    def _base_meant(self, declared: Declared, name: str) -> str:
+        """Return the hint that names a document of a file that others extend; none where none has this name."""
+        found = (
+            path for path, bases in self._extended_files.items() if isinstance(bases.pick(declared, name), Declared)
+        )
+        path = next(found, None)
+        return _meant(declared, path, name) if path is not None else ""
+
+    @cached_property
+    def _extended_files(self) -> dict[Path, Bases]:
+        """The first of the files that documents of the policy extend, with what they hold."""
+        named: dict[Path, tuple[Declared, Located[str]]] = {}
+        for item in self._objects:
+            for entry in item.extends:
+                file = entry.value.partition("#")[0]
+                if file.endswith(SUFFIXES) and len(named) < _MOST_EXTENDED:
+                    named.setdefault(_beside(item, file), (item, entry))
+        return {path: self._base_objects(path, *whose) for path, whose in named.items() if self._boundary.is_file(path)}
+
+    def _base_objects(self, path: Path, declared: Declared, name: Located[str]) -> Bases:
         if not self._bases:  # what each file of the policy holds, by its path without links
             real = {name: real_path(name) for name in self._files.files}
             objects, broken = defaultdict[Path, list[Declared]](list), defaultdict[Path, list[YamlDocument]](list)
@@ -239,12 +281,14 @@ class _Loader:
         resolved = real_path(path)
         if resolved not in self._bases:
             before = len(self._broken)
-            found = [item for item in self._load_base(path) if real_path(item.document.file) == resolved]
+            found = [
+                item for item in self._load_base(path, declared, name) if real_path(item.document.file) == resolved
+            ]
             unread = [item for item in self._broken[before:] if real_path(item.file) == resolved]
             self._bases[resolved] = Bases(found, unread)
         return self._bases[resolved]
 
-    def _load_base(self, path: Path) -> list[Declared]:
+    def _load_base(self, path: Path, declared: Declared, name: Located[str]) -> list[Declared]:
         text = read_text(path, self._boundary, self._texts, self._files)
         if text is None:
             return []
@@ -252,6 +296,8 @@ class _Loader:
         self._findings += base.findings
         self._broken += base.broken
         self._files.files[base.file.name] = base.file
+        top, depth = self._ranks.get(declared.document.file, (len(self._ranks), 0))
+        self._ranks[base.file.name] = (top, depth - 1)
         here, there = (
             {item.name for item in objects if isinstance(item, GroupPolicy)}
             for objects in (self._objects, base.made[OBJECTS])
@@ -260,10 +306,33 @@ class _Loader:
             if field not in _NAMED:
                 made.extend(base.made[field])
                 continue
-            own = {item.name.value for item in made}
-            about = [item for item in base.made[field] if not (item.group and item.group.value in there - here)]
-            made.extend(item for item in about if item.name.value not in own)
+            known = {item.name.value: (place, item) for place, item in enumerate(made)}
+            for item in base.made[field]:
+                if item.group and item.group.value in there - here:
+                    continue
+                place, other = known.get(item.name.value, (len(made), None))
+                if other is None:
+                    made.append(item)
+                elif other.name.span.file in self._ranks:
+                    made[place] = self._later(declared, name, other, item)
         return base.made[OBJECTS]
+
+    def _later(self, declared: Declared, name: Located[str], known: _Given, other: _Given) -> _Given:
+        """Return which of two guards or tests of one name holds, as for values: of a later base, or of a nearer one."""
+        ranks = [self._ranks[item.name.span.file] for item in (known, other)]
+        later, earlier = (other, known) if ranks[1] >= ranks[0] else (known, other)
+        is_nearer = ranks[0][0] == ranks[1][0] and ranks[0] != ranks[1]
+        guards = [(item.about, item.limit) for item in (known, other) if isinstance(item, Guard)]
+        if len(set(guards)) > 1 and not is_nearer:
+            word = f"guard {known.name.value}"
+            message = f"the bases of {declared.name} disagree about {word}; the later one wins"
+            related = (
+                Related(earlier.name.span, "one base says this"),
+                Related(later.name.span, "a later base says this"),
+            )
+            hint = f"write {word} in a Guards document of the policy itself, or in only one of the bases"
+            self._findings.append(EXTENDS_CONFLICT.finding(message, name.span, hint=hint, related=related))
+        return later
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +373,12 @@ def read_documents(
 
 def _beside(declared: Declared, file: str) -> Path:
     return Path(os.path.normpath(Path(declared.document.file).parent / PurePosixPath(file)))
+
+
+def _meant(declared: Declared, path: Path, name: str) -> str:
+    """Return the hint that names a document of another file as `extends` is to be written."""
+    file = relative_path(str(path), Path(declared.document.file).parent)
+    return f"Did you mean `{file}{'#' if name else ''}{name}`?"
 
 
 def _snapshot(path: Path, home: Path) -> tuple[Path, str]:

@@ -192,10 +192,14 @@ class CapacityQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedundancyQuestion:
-    """The question which losses of `failures` nodes at once can be absorbed; None: as the limits of the policy say."""
+    """The question which losses of `failures` nodes at once can be absorbed; None: as the limits of the policy say.
+
+    `span` is the place of the question, or of its `failures`.
+    """
 
     group: Located[str] | None = None
     failures: int | None = None
+    span: Span | None = None
     cpus_after_failure: bool | None = None
 
 

@@ -38,6 +38,7 @@ class _Builder(DocumentReader):
         instance = action in (scenario.Action.PLACE, scenario.Action.CHECK_INSTANCE)
         is_redundancy = action is scenario.Action.REDUNDANCY
         asked = self._plain(question, place, *question) if is_redundancy else {}
+        failing = self.at((*place, "failures") if "failures" in asked else place)
         return scenario.Scenario(
             name=Located(written["name"], self.at((*at, "name"))),
             action=action,
@@ -46,7 +47,7 @@ class _Builder(DocumentReader):
             expectations=tuple(self._expectations(written["expect"], (*at, "expect"))),
             sizes=self._sizes(question, place) if instance else None,
             capacity=self._capacity(question, place) if action is scenario.Action.CAPACITY else None,
-            redundancy=scenario.RedundancyQuestion(**asked) if is_redundancy else None,
+            redundancy=scenario.RedundancyQuestion(**asked, span=failing) if is_redundancy else None,
         )
 
     # --- the cluster -----------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ _ANYWHERE: Final = {
     ),
     **dict.fromkeys(("max_node_failures", "oversubscription", "cpus_after_failure"), "it belongs in limits"),
     **dict.fromkeys(("min_ispec", "max_ispec"), "sizes are written with min and max: ipolicy.minmax"),
+    **dict.fromkeys(HYPERVISORS, "it belongs below hv_state or hvparams"),
     "std_ispec": "the standard instance is ipolicy.std, on the cluster",
     "mem_inst": "Ganeti does not accept mem_inst: it follows from the instances",
     **dict.fromkeys(("std", "minmax", "vcpu-ratio", "spindle-ratio", "disk-templates"), "it belongs in ipolicy"),
@@ -359,12 +360,16 @@ class _Fault:
         match self._instance:
             case list() as words if types == ["string"]:
                 return f'it is one text: is "{",".join(map(str, words))}" meant?'
+            case float() as share if 0 < share < 1 and any("%" in item.get("pattern", "") for item in self._branches):
+                return f"Did you mean `{100 * share:g}%`?"
             case dict() if "array" in types:
                 return "begin each item of the list with a dash: `- `"
             case dict() as entry if len(entry) == 1 and self._fits(word := ":".join(map(str, *entry.items()))):
                 return f"write {word} without the blank"
             case str() as text if ":" in text and text.partition(":")[0] in self._known:
                 return f"write a blank after the colon: `{text.replace(':', ': ', 1)}`"
+            case str() as word if "array" in types and not closest(word, ["inherit"]):
+                return f'write it as a list: `["{word}"]`'
         return ""
 
     @property

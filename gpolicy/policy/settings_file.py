@@ -151,14 +151,14 @@ def settings_file(root: Path, within: Boundary | None = None) -> SettingsFile | 
 
 
 def excluded_at(path: Path, within: Boundary) -> tuple[Path, tuple[str, ...]]:
-    """Return the globs of files that are no part of the policy at `path`, and the directory that they are from.
+    """Return the globs of files that are no part of the policy at `path`, and the settings file that has them.
 
-    What is wrong with the settings, their other readers say.
+    The file need not be there. What is wrong with the settings, their other readers say.
     """
     with suppress(InputError):
         if (file := settings_file(path, within)) is not None:
-            return file.path.parent, file.exclude
-    return path, ()
+            return file.path, file.exclude
+    return path / SETTINGS_NAME, ()
 
 
 def named_settings_file(path: Path) -> SettingsFile:

@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from gpolicy.checking.context import MINMAX, Context
+from gpolicy.checking.context import MINMAX, Context, name_of
 from gpolicy.checking.in_force import InForce, places
 from gpolicy.checking.rule import Hit, hit, see
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
-from gpolicy.guessing import did_you_mean_one_of
+from gpolicy.guessing import did_you_mean_one_of, name_meant, surely_meant
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, NodeSetPolicy
 from gpolicy.policy.node_patterns import ends, is_glob, matches, unlikely, written_out
 from gpolicy.policy.scenario import Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import listed
+from gpolicy.printable import named as in_words
 
 _Item = TypeVar("_Item")
 FILES: Final[tuple[Path, ...]] = tuple(
@@ -43,6 +44,7 @@ RANGES: Final = {
 }
 """Least and greatest value that DRBD 8.3 and 8.4 take (drbdsetup(8))."""
 _LONGEST: Final = 4096
+_LEAST_WITH_BASE: Final = 2
 _NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
 
 
@@ -103,9 +105,17 @@ def unknown_group(
 
 
 def unknown_spec(
-    context: Context, subject: Declared | str, group: str | None, spec: Located[str], who: str = ""
+    context: Context,
+    subject: Declared | str,
+    named: Located[str] | str | None,
+    spec: Located[str],
+    who: str = "",
 ) -> Iterator[Hit]:
-    """Yield a finding if the group (None: any group) has no such spec; none if the group is not known either."""
+    """Yield a finding if the group (None: any group) has no such spec; none if the group is not known either.
+
+    It stands at the name of the group, where that is written and exactly one other group has the spec.
+    """
+    group = named.value if isinstance(named, Located) else named
     known = context.spec_names(group) if group is None or group in context.known_groups else None
     if known is None or spec.value in known:
         return
@@ -120,7 +130,31 @@ def unknown_spec(
     if group is not None and group not in context.policy.groups:
         message += ", since the policy does not declare the group: it has the sizes of the cluster"
         missing = f"group {group}"
+        if near := name_meant(group, context.policy.groups):
+            hint = f"the policy declares {near}: one of the two names is misspelt"
+            related = see(context.policy.groups[near].document.value_span(("name",)), "declared here")
+    if forgotten := forgotten_base(context, declared):
+        yield hit(subject, message, spec.span, f"is {forgotten} missing? Else {hint}", related, missing=forgotten)
+        return
+    having = [item.name for item in context.groups if spec.value in [pair.name for pair in context.pairs(item)]]
+    is_other = declared is not None and len(having) == 1 and not lost and surely_meant(spec.value, known) is None
+    if isinstance(named, Located) and is_other:
+        hint, missing = f"is group {having[0]} meant, which has it? Else {hint}", f"another group at {named.span}"
+        related = (*see(spec.span, "the size is named here"), *related)
+        yield hit(subject, message, named.span, hint, related, missing=missing)
+        return
+    hint += f"; {in_words('group', having[:3])} {'has' if len(having) == 1 else 'have'} it" if having else ""
     yield hit(subject, message, spec.span, hint, related, missing=missing)
+
+
+def forgotten_base(context: Context, group: Declared | None) -> str:
+    """Return the `extends` that a group lacks and all others, two at least, have; nothing where they have none."""
+    others = [item for item in context.groups if item is not group]
+    if group is None or group.extends or len(others) < _LEAST_WITH_BASE:
+        return ""
+    common = set[str].intersection(*({entry.value for entry in item.extends} for item in others))
+    named = next((entry.value for entry in others[0].extends if entry.value in common), "")
+    return f"`extends: {named}` in {name_of(group)}" if named else ""
 
 
 def lost_sizes(context: Context, declared: Declared, sizes: Mapping[str, int], what: str) -> Hit | None:

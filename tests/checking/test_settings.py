@@ -173,6 +173,34 @@ def test_a_glob_that_matches_no_file_is_found_at_its_place(tmp_path: Path) -> No
     assert found[0].hint == "Did you mean `clusters/*`?"
 
 
+def test_an_exclusion_that_matches_no_file_is_found(tmp_path: Path) -> None:
+    for name in ("charts", "policy"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "charts" / "values.yaml").write_text("a: 1\n", encoding="utf-8")
+    made = settings(tmp_path, 'exclude = ["charts/**", "chart/*", ".github/**"]\n')
+    (found,) = checked(tmp_path / "policy", made, "gpolicy: v1\nkind: NodeGroup\nname: gold\n")
+    assert (found.code, found.message) == ("GP916", "'chart/*' matches no YAML file to exclude")
+    assert (found.span, found.hint) == (Span(str(tmp_path / "gpolicy.toml"), 1, 1, 1, 8), "Did you mean `charts/*`?")
+    assert made.counts(Finding("GP201", "x", Severity.WARNING, "m", Span("charts/values.yaml", 1, 1, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "cure"),
+    [
+        ("gpolicy.toml", "[check]\n", 'Write `exclude = ["values.yaml"]` at the top of gpolicy.toml'),
+        ("gpolicy.toml", 'exclude = ["a.yml"]\n', 'Add "values.yaml" to `exclude` of gpolicy.toml'),
+        ("pyproject.toml", "[tool.gpolicy]\n", 'Write `exclude = ["values.yaml"]` below `[tool.gpolicy]` of'),
+    ],
+)
+def test_what_is_of_another_program_is_added_to_what_is_excluded(
+    file: str, text: str, cure: str, tmp_path: Path
+) -> None:
+    (tmp_path / "values.yaml").write_text("a: 1\n", encoding="utf-8")
+    (tmp_path / file).write_text(text, encoding="utf-8")
+    (found,) = load_policy(tmp_path).findings
+    assert (found.code, cure in found.hint) == ("GP010", True), found.hint
+
+
 # --- the file ------------------------------------------------------------------------------------------------------
 
 WHOLE = """\

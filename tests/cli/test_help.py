@@ -133,6 +133,9 @@ def test_a_guess_is_of_the_closest_word() -> None:
     assert closest("NODE_GROUP", known) == "node-group"
     assert closest("cluser", known) == "Cluster"
     assert closest("waiver", known) is None
+    assert closest("shared", ["spare", "gold"]) is None
+    assert closest("halve", ["full", "half"]) == "half"
+    assert closest("vcpu_rato", ["spindle-ratio", "vcpu-ratio"]) == "vcpu-ratio"
     assert did_you_mean("waiver", known, "look it up") == "look it up"
     assert did_you_mean_one_of("x", "groups", []) == "there are no groups"
     assert did_you_mean_one_of("x", "groups", [f"group-{n:02}" for n in range(25)]).endswith(" and 5 more")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.losses import Homeless
@@ -123,6 +125,25 @@ def test_a_spec_that_is_removed_is_lost_but_for_what_still_fits_of_its_size(tmp_
         "group shared, size half at its largest: 4 fit today, 1 after (the size is removed), a loss of 3, more than 2",
     )
     assert not judged(tmp_path, "spec: half, at_least: 1", gone).ok
+
+
+@pytest.mark.parametrize(
+    ("guard", "old_fits", "said"),
+    [
+        ("capacity_loss: {at_most: 0}", 4, True),
+        ("at_least: 3", 4, True),
+        ("at_least: 3", 3, False),  # of the old size less fits as well
+        ("capacity_loss: {at_most: 2}", 4, False),  # it holds
+    ],
+)
+def test_a_raised_maximum_is_no_loss_of_the_size_of_today(
+    guard: str, old_fits: int, said: bool, tmp_path: Path
+) -> None:
+    small, large = (Spec(size, 1, 1024, 1, 1, 1) for size in (1024, 2048))
+    before, after, old = replace(fit(4), spec=small), replace(fit(2), spec=large), replace(fit(old_fits), spec=small)
+    raised = with_capacity(group("shared", FitChange("half", before, after, old)))
+    words = "; the size that is counted changed: of today's size 4 fit after"
+    assert (words in judged(tmp_path, guard, raised).message) is said
 
 
 def test_a_failed_guard_lists_only_some_of_the_failures(tmp_path: Path) -> None:

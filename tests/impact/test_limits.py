@@ -49,6 +49,7 @@ def test_guards_of_capacity_count_under_the_limits(limits: Limits | None, now: i
     assert not ok
     sizes = f"{now} of 4G · 1 CPU · 4G fit today, {then} of 8G · 1 CPU · 4G after"
     lost = f"{sizes}, a loss of {now - then}, more than 1"
+    lost += f"; the size that is counted changed: of today's size {now} fit after"
     assert message == f"group g, size only at its largest{under}: {lost}"
     ok, message = verdict(tmp_path, f"spec: only, at_least: {then}", before, after)
     assert ok

@@ -98,7 +98,7 @@ def test_what_is_needed_cannot_be_excluded(only: tuple[str, ...], exclude: tuple
         ("x:y", "names no object", "group/NAME"),
         ("cluster:ipolicy.minmx", "names no value of cluster", "Did you mean `ipolicy.minmax`?"),
         ("group/g*:ipolicy.vcpu-rato", "names no value of group/g", "Did you mean `ipolicy.vcpu-ratio`?"),
-        ("cluster:alloc_policy", "names no value of cluster", "Did you mean"),  # of groups only
+        ("cluster:alloc_policy", "names no value of cluster", "write a path"),  # of groups only
         ("cluster:", "names no value of cluster", "write a path"),
     ],
 )

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpolicy.cluster.state import Unreadable
+from gpolicy.errors import RequestError
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.plan.step import Wave
 from gpolicy.plan.steps import _rename_order
@@ -157,6 +158,11 @@ def test_renames_go_in_an_order_in_which_each_name_is_free(renames: dict[str, st
         assert new not in groups
         groups[new] = groups.pop(old)
     assert groups == {**{new: old for old, new in renames.items()}, "other": "other"}
+
+
+def test_a_circle_of_renames_has_no_order() -> None:
+    with pytest.raises(RequestError, match=r"in a circle: a, b$"):
+        _rename_order({"a": "b", "b": "a", "c": "d"})
 
 
 def test_a_chain_of_renames_in_commands() -> None:

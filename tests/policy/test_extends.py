@@ -283,6 +283,33 @@ def test_who_extends_a_document_takes_guards_tests_tag_rules_and_waivers_of_its_
     assert "GP902" not in [finding.code for finding in found], "another policy may need the waiver"
 
 
+def with_guard(kind: str, limit: int, extends: str = "") -> str:
+    head = f"gpolicy: v1\nkind: NodeGroup\nname: {kind}\ntemplate: true\nndparams: {{ssh_port: {limit}}}\n{extends}"
+    return f"{head}---\ngpolicy: v1\nkind: Guards\nguards:\n  - {{name: few, max_changes: {limit}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("extends", "first", "found"),
+    [
+        ("[../common/a.yaml#a, ../common/b.yaml#b]", "", ["GP023", "GP023"]),
+        ("[../common/b.yaml#b, ../common/a.yaml#a]", "", ["GP023", "GP023"]),
+        ("../common/a.yaml#a", "extends: b.yaml#b\n", []),  # the nearer one
+        ("../common/a.yaml#a", "extends: [c.yaml#c, b.yaml#b]\n", []),
+        ("[../common/b.yaml#b, ../common/b2.yaml#b]", "", []),
+    ],
+)
+def test_of_two_bases_the_guard_and_the_value_of_one_are_taken(
+    extends: str, first: str, found: list[str], repository: Path
+) -> None:
+    for name, limit, more in (("a", 10, first), ("b", 20, ""), ("c", 30, "")):
+        (repository / "common" / f"{name}.yaml").write_text(with_guard(name, limit, more), encoding="utf-8")
+    (repository / "common" / "b2.yaml").write_text(with_guard("b", 20), encoding="utf-8")
+    policy = load(repository / "policies", group("gold", extends=extends))
+    (guard,) = policy.guards
+    assert policy.groups["gold"].leaves[("ndparams", "ssh_port")].value == guard.limit
+    assert codes(policy) == found
+
+
 @pytest.mark.parametrize(("count", "found"), [(MOST_BASES, []), (MOST_BASES + 1, ["GP012"])])
 def test_a_document_extends_a_limited_number_of_bases(count: int, found: list[str], tmp_path: Path) -> None:
     bases = [group(f"base{number}", template=True) for number in range(count)]
@@ -295,8 +322,19 @@ def test_a_document_extends_a_limited_number_of_bases(count: int, found: list[st
     ("extends", "message", "hint"),
     [
         ("../../../base.yaml", "leads out of", "keep both in one git repository"),
-        ("../bsae.yaml", "there is no file '../bsae.yaml' to extend", "write the path from this document"),
-        ("../base.yaml#comon", "there is no NodeGroup '../base.yaml#comon' to extend", "Did you mean `common`?"),
+        ("../bsae.yaml", "there is no file '../bsae.yaml' to extend", "Did you mean `../base.yaml`?"),
+        ("base.yaml#common", "there is no file 'base.yaml' to extend", "Did you mean `../base.yaml#common`?"),
+        ("../other.yaml", "there is no file '../other.yaml' to extend", "write the path from this document"),
+        (
+            "../base.yaml#comon",
+            "there is no NodeGroup '../base.yaml#comon' to extend",
+            "Did you mean `../base.yaml#common`?",
+        ),
+        (
+            "../base.yaml#other",
+            "there is no NodeGroup '../base.yaml#other' to extend",
+            "its NodeGroup documents are `../base.yaml#common`",
+        ),
         ("comon", "there is no NodeGroup 'comon' to extend", "name a document of the same kind"),
     ],
 )

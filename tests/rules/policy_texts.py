@@ -27,6 +27,10 @@ def spec(name: str, memory: str, cpus: str, disk: str, spindles: str = "1 12") -
     return f"    - name: {name}\n      {bounds(memory, cpus, disk, spindles)}"
 
 
+LARGE: Final = spec("large", "16G 64G", "4 16", "100G 1T")
+SMALL: Final = spec("small", "1G 12G", "1 3", "10G 90G")
+
+
 def group_with(*pairs: str) -> str:
     """Return a group with these specs."""
     return f"{GROUP}ipolicy:\n  minmax:\n{''.join(pairs)}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.cluster.state import ClusterState
-from tests.rules.policy_texts import CLUSTER, EXCLUSIVE, GROUP, HARDWARE, SILVER
+from tests.rules.policy_texts import CLUSTER, EXCLUSIVE, GROUP, HARDWARE, LARGE, SILVER, SMALL, spec
 from tests.rules.run_rules import check, cluster, with_resources
 from tests.rules.test_slips_between_documents import bad
 from tests.rules.test_with_cluster import tagged
@@ -118,3 +118,241 @@ def test_all_that_nodes_lack_of_one_promise_is_one_finding(tmp_path: Path) -> No
     text = f"{EXCLUSIVE}nodes: [n1, n2]\n{HARDWARE}"
     found = bad(text, tmp_path, with_resources(state, memory_total=9999, cpu_total=2))
     assert [item.code for item in found].count("GP725") == 1
+
+
+def group(name: str, nodes: str, more: str = "") -> str:
+    return f"---\ngpolicy: v1\nkind: NodeGroup\nname: {name}\nnodes: [{nodes}]\n{more}"
+
+
+def in_test(body: str) -> str:
+    return f"---\ngpolicy: v1\nkind: Test\ntests:\n  - name: t\n{body}"
+
+
+def sized(name: str, *sizes: str) -> str:
+    return group(name, f"{name}1, {name}2", f"ipolicy:\n  disk-templates: [plain]\n  minmax:\n{''.join(sizes)}")
+
+
+def asking(sizes: str) -> str:
+    instance = sizes if "spec" in sizes else f"{sizes}, disks: [20G]"
+    return in_test(f"    check_instance: {{{instance}, disk-template: plain}}\n    expect: {{refused: false}}\n")
+
+
+HALVES = (
+    ("full", "60G 62G", "8 8", "500G 600G"),
+    ("half", "30G 31G", "4 4", "200G 300G"),
+    ("quarter", "15G 15G", "2 2", "50G 100G"),
+)
+
+CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
+    "a test loses all nodes": (
+        group("gold", "n1, n2", HARDWARE)
+        + in_test("    redundancy:\n      group: gold\n      failures: 2\n    expect: {survives: true}\n"),
+        "GP824",
+        "2",
+        "is 1 meant?",
+        [],
+    ),
+    "a guard about a closed group": (
+        group("gold", "n1, n2", f"alloc_policy: unallocable\nipolicy:\n  minmax:\n{SMALL}")
+        + "---\ngpolicy: v1\nkind: Guards\nguards:\n  - {name: room, group: gold, spec: small, at_least: 4}\n",
+        "GP610",
+        "unallocable",
+        "write last_resort",
+        ["GP805"],
+    ),
+    "a pattern of one group is too wide": (
+        group("gold", '"n[1-8]"') + group("silver", '"n[5-6]"') + group("bronze", "n7") + group("tin", '"n8*"'),
+        "GP611",
+        '"n[1-8]"',
+        "narrow n[1-8]: it meets 2 others",
+        ["GP611", "GP611"],
+    ),
+    "two templates of one name": (
+        "".join(f"---\n{GROUP}template: true\nndparams: {{ssh_port: {port}}}\n" for port in (22, 2222))
+        + group("silver", "n1", "extends: gold\n"),
+        "GP614",
+        "gold",
+        "give one of the two another name",
+        [],
+    ),
+    "no size has a unit": (
+        group("gold", "n1, n2", f"ipolicy:\n  minmax:\n{spec('large', '16 64', '4 16', '100 1024')}"),
+        "GP152",
+        "16",
+        "; disk-size 100, memory-size 64 and disk-size 1024 beside it have no unit either",
+        ["GP219", "GP224"],
+    ),
+    "a size without a unit that is rounded": (
+        group("gold", "n1, n2", f"ipolicy:\n  minmax:\n{spec('small', '1G 12G', '1 3', '10G 90')}"),
+        "GP152",
+        "90",
+        "write 90G, or 90M if you mean MiB",
+        ["GP206", "GP015"],
+    ),
+    "a test names the group of another size": (
+        sized("gold", LARGE) + sized("silver", SMALL) + asking("group: gold, spec: small"),
+        "GP812",
+        "gold",
+        "is group silver meant, which has it?",
+        [],
+    ),
+    "a test simulates the group of other sizes": (
+        sized("gold", LARGE, SMALL)
+        + sized("silver", spec("tiny", "512M 512M", "1 1", "5G 9G"))
+        + in_test(
+            '    "on": {simulate: {group: silver, nodes: 2, memory: 256G, cpus: 32, disk: 4T}}\n'
+            "    capacity: {}\n    expect: {specs: {large: {at_least: 1}, small: {at_least: 1}}}\n"
+        ),
+        "GP812",
+        "silver",
+        "is group gold meant, which has it?",
+        ["GP812"],
+    ),
+    "a test names another group than its sizes are of": (
+        sized("gold", LARGE) + sized("silver", SMALL) + asking("group: gold, memory-size: 2G, cpu-count: 2"),
+        "GP819",
+        "false",
+        "correct the test: what it expects, or its group, since in group silver it passes",
+        [],
+    ),
+    "a group forgets its base": (
+        f"{GROUP.replace('gold', 'base')}template: true\nipolicy:\n  minmax:\n{LARGE}"
+        + group("gold", "n1", "extends: base\n")
+        + group("silver", "n2", "extends: base\n")
+        + group("bronze", "n3", f"ipolicy:\n  minmax:\n{SMALL}")
+        + "---\ngpolicy: v1\nkind: Guards\nguards:\n  - {name: room, group: bronze, spec: large, at_least: 4}\n",
+        "GP802",
+        "large",
+        "is `extends: base` in group bronze missing?",
+        [],
+    ),
+    "a minimum in another unit": (
+        sized("gold", LARGE, spec("small", "512G 12G", "1 3", "10G 90G")),
+        "GP206",
+        "512G",
+        "min 512G is far from the other sizes: is 512M meant?",
+        [],
+    ),
+    "bounds that may be exchanged": (
+        sized("gold", LARGE, spec("small", "1G 12G", "1 3", "20G 9G")),
+        "GP206",
+        "20G",
+        "if they are exchanged, write min 9G and max 20G",
+        [],
+    ),
+    "exclusive storage that is not meant": (
+        sized("gold", spec("large", "4G 64G", "1 16", "100G 800G", "1 8")).replace("[plain]", "[drbd, plain]")
+        + "  vcpu-ratio: 1\nndparams: {exclusive_storage: true}\n"
+        + HARDWARE.replace("pv_count: 12", "pv_count: 4"),
+        "GP407",
+        "drbd",
+        "is exclusive storage meant here?",
+        ["GP402", "GP212", "GP411"],
+    ),
+    "a guard that DRBD cannot keep": (
+        group("gold", "n1, n2, n3, n4", "ipolicy: {disk-templates: [drbd]}\n")
+        + "---\ngpolicy: v1\nkind: Guards\nguards:\n  - {name: survive, group: gold, node_failures: 2}\n",
+        "GP808",
+        "2",
+        "write 1, or accept it with a reason",
+        [],
+    ),
+    "memory of nodes without a unit": (
+        group("gold", "n1, n2", "hardware: {memory: 256, cpus: 32}\n"),
+        "GP222",
+        "256",
+        "is 256G meant?",
+        [],
+    ),
+    "a pattern takes in that of another group": (
+        group("gold", '"d*.example.org"') + group("silver", '"dedicated*.example.org"'),
+        "GP611",
+        '"d*.example.org"',
+        "narrow one of them",
+        [],
+    ),
+    "a copied group with the nodes of the first": (
+        group("gold", '"n[1-4]"') + group("silver", '"n[1-4]"'),
+        "GP611",
+        '"n[1-4]"',
+        "leave it out of one of the two: was it copied?",
+        [],
+    ),
+    "two names in one entry": (
+        group("gold", '"n[1-4].example.org, n8.example.org"'),
+        "GP612",
+        '"n[1-4].example.org, n8.example.org"',
+        "write each as an entry of its own: n[1-4].example.org, n8.example.org",
+        [],
+    ),
+    "another domain in a pattern": (
+        group("gold", '"db*.exmaple.org"') + group("silver", '"web*.example.org"') + group("tin", '"c*.example.org"'),
+        "GP621",
+        '"db*.exmaple.org"',
+        "Did you mean `db*.example.org`?",
+        [],
+    ),
+    "tags of one node set under another name": (
+        "gpolicy: v1\nkind: TagRules\nowns: [nlocation, {prefix: 'rack:', 'on': [node]}]\nfailure_domains: [rack]\n"
+        + FOUR.replace("gpolicy", "---\ngpolicy", 1)
+        + node_set("a", "n1, n2", "tags: ['rack:a']")
+        + node_set("b", "n3, n4", "tags: ['row:b']"),
+        "GP520",
+        "'row:b'",
+        "is rack:… meant here, not row:…?",
+        [],
+    ),
+    "a digit too many in a maximum": (
+        sized("gold", *(spec(*size) for size in HALVES)).replace("max: {memory-size: 62G", "max: {memory-size: 620G"),
+        "GP230",
+        "620G",
+        "correct the maximum",
+        [],
+    ),
+    "a maximum without a unit that is rounded": (
+        sized("gold", *(spec(*size) for size in HALVES)).replace("300G", "3001"),
+        "GP206",
+        "3001",
+        "max 3004M is far from the other sizes",
+        ["GP015"],
+    ),
+    "a share written as a fraction": (
+        "gpolicy: v1\nkind: Guards\nguards:\n  - {name: keep, capacity_loss: {at_most: 0.1}}\n",
+        "GP012",
+        "0.1",
+        "Did you mean `10%`?",
+        [],
+    ),
+    "one node in place of a list": (
+        f"{GROUP}nodes: n1.example.org\n",
+        "GP012",
+        "n1.example.org",
+        'write it as a list: `["n1.example.org"]`',
+        [],
+    ),
+    "a hypervisor in another table": (
+        f"{GROUP}ndparams:\n  kvm: {{mem_node: 6G}}\n",
+        "GP011",
+        "kvm",
+        "it belongs below hv_state or hvparams",
+        [],
+    ),
+    "the standard instance in another unit": (
+        f"{CLUSTER}ipolicy:\n  std: {{memory-size: 2T, cpu-count: 2}}\n  minmax:\n{SMALL}",
+        "GP205",
+        "2T",
+        "is 2G meant?",
+        [],
+    ),
+}
+"""Policies with one slip: the code of the only finding, the text at its place, its hint, and what follows from it."""
+
+
+@pytest.mark.parametrize("name", CURES)
+def test_a_finding_stands_at_the_slip_with_its_cure(name: str, tmp_path: Path) -> None:
+    text, code, place, hint, following = CURES[name]
+    (found,) = bad(text, tmp_path)
+    assert (found.code, [item.code for item in found.consequences]) == (code, following)
+    assert found.span is not None
+    written = text.splitlines()[found.span.line - 1][found.span.column - 1 : found.span.end_column - 1]
+    assert (written, hint in found.hint) == (place, True), found.hint

@@ -260,7 +260,8 @@ def node_keeps_everything(context: Context) -> Iterator[Hit]:
             message = f"{' and '.join(leaf.path[-1] for leaf in kept)} {verb} {amount(name, limit.kept)} of the"
             message += f" {amount(name, limit.whole)} that nodes of {group.name} have:"
             message += f" {'less than half' if left > 0 else 'nothing'} is left"
-            yield hit(group, message, kept[0].span, "correct the unit, or the hardware", limit.places[:1])
+            hint = f"correct the {'number' if name == 'cpu-count' else 'unit'}, or the hardware"
+            yield hit(group, message, kept[0].span, hint, limit.places[:1])
 
 
 def _promised(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[NodeLimit]:

@@ -128,7 +128,7 @@ def removed_with_content(context: Context) -> Iterator[Hit]:
             yield hit(group, message, place, hint, related, missing=f"group {group.name}")
 
 
-@warning("GP610", When.MORE_WITH_STATE | When.WHOLE)
+@warning("GP610", When.MORE_WITH_STATE | When.WHOLE, explains=16)
 def unallocable_without_home(context: Context) -> Iterator[Hit]:
     if context.members.has_undeclared_groups:
         return  # they may take anything
@@ -157,14 +157,23 @@ def base_unused(context: Context) -> Iterator[Hit]:
     if not context.policy.objects:
         return  # a file of bases for other policies
     documents = [item for item in context.policy.documents if isinstance(item.root, dict)]
+    first: dict[tuple[str, str], YamlDocument] = {}
     for document in documents:
         root = document.root
-        if root.get("template") is True and not any(_extends(other, document) for other in documents):
+        if root.get("template") is not True:
+            continue
+        twin = first.setdefault((root["kind"], root["name"]), document)
+        is_hidden = twin is not document and twin.file == document.file
+        if is_hidden or not any(_extends(other, document, is_first=twin is document) for other in documents):
             message = f"no {root['kind']} extends {root['name']}: its values reach no cluster"
             hint = "leave `template` out to make it an object of its own, or extend it"
+            if twin is not document:
+                message = f"a second template {root['name']}: what extends this name takes the values of the first"
+                hint = "give one of the two another name, or put the values of both into one document"
             label = {"Cluster": "cluster", "NodeGroup": f"group/{root['name']}"}
             subject = label.get(root["kind"], f"node-set/{root['name']}")
-            yield hit(subject, message, document.value_span(("template",)), hint)
+            related = see(twin.value_span(("name",)), "the first is here") if twin is not document else ()
+            yield hit(subject, message, document.value_span(("name" if related else "template",)), hint, related)
 
 
 @warning("GP618", when=When.MORE_WITH_STATE | When.WHOLE)
@@ -186,8 +195,8 @@ def base_taken_for_group(context: Context) -> Iterator[Hit]:
         yield hit(bare[0], f"group {bare[0].name} has no nodes, and other groups extend it", bare[0].span, _HINT)
 
 
-def _extends(document: YamlDocument, base: YamlDocument) -> bool:
-    """Return whether a document names `base`: by its name, or by its file."""
+def _extends(document: YamlDocument, base: YamlDocument, *, is_first: bool = True) -> bool:
+    """Return whether a document names `base`: by its name, if it is the first with it, or by its file."""
     if document is base or document.root["kind"] != base.root["kind"]:
         return False
     written = document.root.get("extends", ())
@@ -195,7 +204,7 @@ def _extends(document: YamlDocument, base: YamlDocument) -> bool:
         file, _, name = str(word).partition("#")
         if not file.endswith(SUFFIXES):
             file, name = "", word
-        here = not file or normpath(PurePath(document.file).parent / file) == normpath(base.file)
+        here = is_first if not file else normpath(PurePath(document.file).parent / file) == normpath(base.file)
         if here and name in ("", base.root["name"]):
             return True
     return False

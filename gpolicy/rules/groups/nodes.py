@@ -10,7 +10,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context, name_of
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
-from gpolicy.checking.tags import share_nodes
+from gpolicy.checking.tags import share_nodes, takes_in
 from gpolicy.findings import AMBIGUOUS, Related
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import MOST_GUESSES, is_typing_slip, name_meant
@@ -108,7 +108,8 @@ def patterns_overlap(context: Context) -> Iterator[Hit]:
 def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context | None) -> Iterator[Hit]:
     """Yield what overlaps; with `context` only where the two set different values."""
     patterns = [(declared, entry) for declared, entry in entries if is_glob(entry.value)]
-    reported: set[tuple[str, str]] = set()
+    overlaps: dict[tuple[str, str], tuple[int, int, str]] = {}
+    uses = Counter[int]()
     pairs, are_all = _could_meet([entry.value for _, entry in patterns], [item.name for item, _ in patterns])
     if not are_all:
         yield _too_many(patterns)
@@ -117,19 +118,30 @@ def _overlaps(entries: Sequence[tuple[Declared, Located[str]]], context: Context
         (one, entry), (other, place) = patterns[first], patterns[second]
         pair = (one.name, other.name)
         about = _different(context, one, other) if context else ""
-        if pair in reported or about is None:
+        if pair in overlaps or about is None:
             continue
         names += sum(len(written_out(item.value) or ()) for item in (entry, place))
         if names > MOST_NAMES:
             yield _too_many(patterns)
-            return
+            break
         if share_nodes(entry.value, place.value):
-            reported.add(pair)
-            both = f"{place.value} and {entry.value} of {name_of(one)} match the same nodes"
-            if place.value == entry.value:
-                both = f"{place.value} is also a pattern of {name_of(one)}"
-            related, wide = see(entry.span, f"{one.name} is here"), min(entry.value, place.value, key=len)
-            yield hit(other, f"{both}{about}", place.span, "narrow one of them", related, missing=f"within {wide}")
+            overlaps[pair] = (first, second, about)
+            uses.update((first, second))
+    for first, second, about in overlaps.values():
+        values = [patterns[at][1].value for at in (first, second)]
+        if uses[first] == uses[second]:
+            wide = first if values[0] != values[1] and takes_in(*values) else second
+        else:
+            wide = max(first, second, key=uses.__getitem__)
+        (one, entry), (other, place) = patterns[first + second - wide], patterns[wide]
+        both = f"{place.value} and {entry.value} of {name_of(one)} match the same nodes"
+        if place.value == entry.value:
+            both = f"{place.value} is also a pattern of {name_of(one)}"
+        hint = f"narrow {place.value}: it meets {uses[wide]} others" if uses[wide] > 1 else "narrow one of them"
+        hint = "leave it out of one of the two: was it copied?" if place.value == entry.value else hint
+        widest = place.value if uses[wide] > 1 else min(entry.value, place.value, key=len)
+        related = see(entry.span, f"{one.name} is here")
+        yield hit(other, f"{both}{about}", place.span, hint, related, missing=f"within {widest}")
 
 
 def _named_elsewhere(entries: Sequence[tuple[Declared, Located[str]]]) -> Iterator[Hit]:
@@ -144,7 +156,8 @@ def _named_elsewhere(entries: Sequence[tuple[Declared, Located[str]]]) -> Iterat
             other, place = named[twice]
             message = f"{twice} is in {name_of(other)}, and {entry.value} of {name_of(group)} takes it in as well"
             related = see(entry.span, f"{group.name} is here")
-            yield hit(other, message, place.span, "leave it out of one of the two", related)
+            missing = f"within {entry.value}"
+            yield hit(other, message, place.span, "leave it out of one of the two", related, missing=missing)
 
 
 def _too_many(patterns: Sequence[tuple[Declared, Located[str]]]) -> Hit:
@@ -205,6 +218,9 @@ def pattern_unlikely(context: Context) -> Iterator[Hit]:
                 ends = r"\[([0-9a-z])-([0-9a-z])\]"
                 turned = re.sub(ends, lambda match: f"[{'-'.join(sorted(match.groups()))}]", entry.value)
                 one_digit = re.sub(r"\[0([0-9])-0([0-9])\]", r"0[\1-\2]", entry.value)
+                several = re.split(r"[,; ]+", entry.value)
+                if len(several) > 1 and not any(map(unlikely, several)):
+                    hint = f"write each as an entry of its own: {', '.join(several)}"
                 if one_digit != entry.value and not unlikely(one_digit):
                     hint = f"write {one_digit}"
                 can_fix = turned != entry.value and not unlikely(turned)
@@ -281,7 +297,11 @@ def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str,
         if of_glob in known and uses[of_glob] > 1 and domain not in known and next(alike, None):
             result[entry] = (of_glob, glob)
             continue
-        if uses[domain] != 1 or "*" in entry.rpartition("]")[2]:
+        if uses[domain] != 1:
+            continue
+        if "*" in entry.rpartition("]")[2]:  # it stands for dots as well: only a whole domain is compared
+            if "*" not in domain and (near := name_meant(domain, known)):
+                result[entry] = (near, f"{entry.removesuffix(domain)}{near}")
             continue
         glued = next((name for name in known if re.search(rf"[^.]{re.escape(name)}$", entry)), None)
         if domain in known and (glued is None or uses[glued] < 2):

@@ -7,9 +7,9 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, VCPU_RATIO, Context, number
-from gpolicy.checking.in_force import is_closed, of_cluster
+from gpolicy.checking.in_force import ALLOC_POLICY, is_closed, of_cluster
 from gpolicy.checking.pairs import Pair
-from gpolicy.checking.rule import Hit, When, error, hit, information, see, warning
+from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import RuleParameter, copied
 from gpolicy.ganeti.amounts import MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Level
@@ -37,9 +37,9 @@ def guard_unknown_group(context: Context) -> Iterator[Hit]:
 @error("GP802", when=When.MORE_WITH_STATE | When.WHOLE)
 def guard_unknown_spec(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
-        group, who = guard.group.value if guard.group else None, f"guard {guard.name.value}: "
         if guard.spec is not None:
-            yield from unknown_spec(context, _label(guard), group, guard.spec, who)
+            who = f"guard {guard.name.value}: "
+            yield from unknown_spec(context, _label(guard), guard.group, guard.spec, who)
 
 
 @error("GP803")
@@ -75,11 +75,11 @@ def guard_never_passes(context: Context) -> Iterator[Hit]:
         reason = _impossible(context, guard)
         if reason:
             message = f"guard {guard.name.value} can never pass: it requires {guard.shown_limit}, but {reason}"
-            is_shut = guard.measure is Measure.AT_LEAST and any(
-                is_closed(context, item) for item in _asked(context, guard)
-            )
-            hint = "open the group, or remove the guard" if is_shut else "lower the number, or correct the hardware"
-            yield hit(_label(guard), message, guard.span, hint)
+            asked = _asked(context, guard) if guard.measure is Measure.AT_LEAST else ()
+            shut = next((item for item in asked if is_closed(context, item)), None)
+            hint = "open the group, or remove the guard" if shut else "lower the number, or correct the hardware"
+            closing = context.own(shut, ALLOC_POLICY) if shut else None
+            yield hit(_label(guard), message, guard.span, hint, see(closing.span, "closed here") if closing else ())
 
 
 def _asked(context: Context, guard: Guard) -> list[GroupPolicy]:
@@ -94,7 +94,7 @@ def _impossible(context: Context, guard: Guard) -> str:
     return next(filter(None, (_unreachable(context, group, guard) for group in _asked(context, guard))), "")
 
 
-@information("GP808", When.MORE_WITH_STATE)
+@warning("GP808", When.MORE_WITH_STATE)
 def guard_beyond_mirrors(context: Context) -> Iterator[Hit]:
     for guard in context.policy.guards:
         if guard.measure is not Measure.NODE_FAILURES or not 1 < guard.limit <= MOST_NODE_FAILURES:
@@ -104,9 +104,9 @@ def guard_beyond_mirrors(context: Context) -> Iterator[Hit]:
         mirrored = [group.name for group in known if has_mirrors(context, group)]
         if mirrored and not _impossible(context, guard):
             groups = named("group", mirrored)
-            message = f"guard {guard.name.value} passes although an instance with DRBD disks in {groups}"
-            message += " is lost with both of its nodes"
-            hint = "this is no mistake if room for the others is what you ask for; else write 1"
+            message = f"guard {guard.name.value} can never hold for DRBD disks in {groups}, though it passes:"
+            message += " an instance is lost with both of its nodes, and no longer counts"
+            hint = "write 1, or accept it with a reason, if room for the others is what you ask for"
             yield hit(_label(guard), message, guard.span, hint)
 
 
@@ -189,10 +189,10 @@ def _most_of_each(context: Context, guard: Guard) -> Iterator[tuple[int, str]]:
 def guard_covered(context: Context) -> Iterator[Hit]:
     strictest: dict[tuple[object, ...], Guard] = {}
     for guard in context.policy.guards:
-        if not _is_as_strict(strictest.setdefault(_about(guard), guard), guard):
-            strictest[_about(guard)] = guard
+        if not _is_as_strict(strictest.setdefault(guard.about, guard), guard):
+            strictest[guard.about] = guard
     for guard in context.policy.guards:
-        *measured, group, spec = _about(guard)
+        *measured, group, spec = guard.about
         wider = dict.fromkeys((*measured, each, every) for each in (None, group) for every in (None, spec))
         others = map(strictest.get, wider)
         stricter = next((one for one in others if one not in (None, guard) and _is_as_strict(one, guard)), None)
@@ -201,12 +201,6 @@ def guard_covered(context: Context) -> Iterator[Hit]:
             message = f"guard {guard.name.value} never decides: {stricter.name.value} is at least as strict"
             related = see(stricter.span, f"{stricter.name.value} is here")
             yield hit(_label(guard), message, guard.span, "correct what it measures, or remove the guard", related)
-
-
-def _about(guard: Guard) -> tuple[object, ...]:
-    """Return what guards must have in common to be compared: the measure, the group and the spec."""
-    group, spec = (item.value if item else None for item in (guard.group, guard.spec))
-    return guard.measure, guard.percent, group, spec
 
 
 def _is_as_strict(guard: Guard, other: Guard) -> bool:

@@ -14,7 +14,7 @@ from gpolicy.policy.node_patterns import unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count, listed
-from gpolicy.rules.shared import nodes_like, repeated, unknown_group, unknown_spec
+from gpolicy.rules.shared import forgotten_base, nodes_like, repeated, unknown_group, unknown_spec
 
 _BY_SPEC: Final = (("specs",), ("tiered",), ("binding",), ("lost_allocations",))
 _taken: Final = ("group", "node", "nodes", "lost_allocations", "disk_left")
@@ -56,19 +56,19 @@ def test_unknown_spec(context: Context) -> Iterator[Hit]:
             yield from unknown_spec(context, _label(scenario), group or only, spec)
 
 
-def _specs(scenario: Scenario) -> Iterator[tuple[str | None, Located[str]]]:
+def _specs(scenario: Scenario) -> Iterator[tuple[Located[str] | None, Located[str]]]:
     """Yield every spec that a test names, with the group that it is of where that is said."""
     simulated = scenario.stage.simulated
-    only = simulated[0].group.value if len(simulated) == 1 and simulated[0].group else None
-    asked = scenario.group.value if scenario.group else only
+    only = simulated[0].group if len(simulated) == 1 else None
+    asked = scenario.group or only
 
-    def of(sizes: Sizes, group: str | None) -> Iterator[tuple[str | None, Located[str]]]:
+    def of(sizes: Sizes, group: Located[str] | None) -> Iterator[tuple[Located[str] | None, Located[str]]]:
         if sizes.spec is not None:
-            yield (sizes.group.value if sizes.group else group), sizes.spec
+            yield sizes.group or group, sizes.spec
 
     for part in simulated:
         for existing in part.instances:
-            yield from of(existing.sizes, part.group.value if part.group else None)
+            yield from of(existing.sizes, part.group)
     for edit in scenario.stage.edits:
         if edit.add is not None:
             yield from of(edit.add.sizes, only)
@@ -149,6 +149,8 @@ def test_without_hardware(context: Context) -> Iterator[Hit]:
         if asked and not slips and all(_missing(group) or promised_nodes(group) is None for group in asked):
             hint = "say in `on` what to simulate, or declare the hardware and the nodes of the group"
             missing = f"hardware of {sorted(group.name for group in asked)}"
+            if len(asked) == 1 and (forgotten := forgotten_base(context, asked[0])):
+                hint, missing = f"is {forgotten} missing? Else {hint}", forgotten
             yield hit(_label(scenario), f"no cluster to run on: {_lacks(asked)}", scenario.span, hint, missing=missing)
 
 
@@ -178,7 +180,7 @@ def test_loses_all(context: Context) -> Iterator[Hit]:
             nodes = promised_nodes(group)
             if nodes is not None and asked.failures == len(nodes):  # more: GP819
                 message = f"the test loses {count(asked.failures, 'node')}, but group {group.name} has {len(nodes)}"
-                yield hit(_label(scenario), message, scenario.span, f"is 1 meant? At most {len(nodes) - 1} can fail")
+                yield hit(_label(scenario), message, asked.span, f"is 1 meant? At most {len(nodes) - 1} can fail")
 
 
 @error("GP816")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import islice
+from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.checking.in_force import of_cluster
@@ -13,8 +15,12 @@ from gpolicy.guessing import MOST_GUESSES, MOST_KNOWN, name_meant
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.node_patterns import is_glob, matches, written_out
 from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup
+from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
-from gpolicy.rules.shared import repeated, sizes_of
+from gpolicy.rules.shared import forgotten_base, repeated, sizes_of
+
+_MOST_ASKED: Final = 10
+"""Other groups that a failing test is asked of."""
 
 
 def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
@@ -65,9 +71,11 @@ def test_spindles(context: Context) -> Iterator[Hit]:
         with_spindles = (sizes for sizes in sizes_of(scenario) if any(disk.spindles for disk in sizes.disks or ()))
         for sizes in islice(with_spindles, 1):
             message = f"the disk has spindles, but exclusive storage {said} in {name_of(group)}"
+            forgotten = forgotten_base(context, group)
             hint = "write ndparams: {exclusive_storage: true} in the group, or leave spindles out"
+            hint = f"is {forgotten} missing? Else {hint}" if forgotten else hint
             related = see(leaf.span, "it is off here") if leaf is not None else ()
-            yield hit(f"test/{scenario.name.value}", message, sizes.span, hint, related)
+            yield hit(f"test/{scenario.name.value}", message, sizes.span, hint, related, missing=forgotten)
 
 
 @warning("GP825", when=When.WHOLE)
@@ -133,15 +141,37 @@ def _name(part: SimulatedGroup) -> str:
     better=((Same.LABEL, ("GP811", "GP812", "GP814", "GP815", "GP816", "GP817", "GP818")),),
 )
 def test_never_passes(context: Context) -> Iterator[Hit]:
-    for outcome in context.forecast.outcomes(context.policy) if context.policy.scenarios else ():
+    scenarios = {scenario.name.value: scenario for scenario in reversed(context.policy.scenarios)}
+    said = False  # what a second test lacks follows from the same
+    for outcome in context.forecast.outcomes(context.policy) if scenarios else ():
+        scenario, label = scenarios[outcome.name], f"test/{outcome.name}"
+        forgotten = "" if outcome.ok else forgotten_base(context, asked_of(context, scenario))
+        lacking = f"is {forgotten} missing? Else " if forgotten else ""
         if outcome.error is not None:
-            message = f"the test cannot run: {outcome.error}"
-            yield hit(f"test/{outcome.name}", message, outcome.place or outcome.span, outcome.hint or "")
+            message, hint = f"the test cannot run: {outcome.error}", f"{lacking}{outcome.hint or ''}"
+            yield hit(label, message, outcome.place or outcome.span, hint, missing=forgotten)
         for wrong in outcome.failures[:1]:
             why = f" ({wrong.detail})" if wrong.detail else ""
             message = f"the test fails: {wrong.title} is {wrong.found}{why}, but {wrong.expected} is expected"
-            hint = "correct the policy; if it is as it should be, correct the test"
-            yield hit(f"test/{outcome.name}", message, wrong.span, hint)
+            hint = f"{lacking}correct the policy; if it is as it should be, correct the test"
+            asked, other = scenario.group, "" if forgotten or said else _group_meant(context, scenario)
+            said = True
+            hint += f": what it expects, or its group, since in group {other} it passes" if other else ""
+            related = see(asked.span, "the test names this group") if asked and other else ()
+            yield hit(label, message, wrong.span, hint, related, missing=forgotten)
+
+
+def _group_meant(context: Context, scenario: Scenario) -> str:
+    """Return the only other group with which a failing test of the sizes of an instance would pass; nothing if none."""
+    sizes, asked = scenario.sizes, scenario.group
+    others = [group.name for group in context.groups if asked is not None and group.name != asked.value]
+    if sizes is None or asked is None or not scenario.stage.promised or len(others) > _MOST_ASKED:
+        return ""
+    named = (Located(name, asked.span) for name in others)
+    tried = [replace(scenario, name=group, sizes=replace(sizes, group=group)) for group in named]
+    outcomes = context.forecast.outcomes(replace(context.policy, scenarios=(*tried,)))
+    passing = [item.name for item in outcomes if item.ok]
+    return passing[0] if len(passing) == 1 else ""
 
 
 @warning("GP820", When.WHOLE)

@@ -381,7 +381,7 @@ def rule_matches_nothing(context: Context) -> Iterator[Hit]:
         if names and not any(fits_any(name, house_rule.names) for name in names) and house_rule.names:
             glob = house_rule.names[0]
             message, span = f"no {kind.value} is called {glob.value!r}", glob.span
-            hint = did_you_mean_one_of(glob.value, "names", names)
+            hint = did_you_mean_one_of(glob.value.strip("*"), "names", names)
         elif names:
             message = f"no {kind.value} with such a name has such a tag"
             span, hint = house_rule.tags[0].span, "correct the tags, or remove the rule"

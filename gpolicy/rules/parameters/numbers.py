@@ -11,8 +11,8 @@ from gpolicy.checking.context import SPINDLE_COUNT, SPINDLE_RATIO, VCPU_RATIO, C
 from gpolicy.checking.in_force import in_force, places, value_of
 from gpolicy.checking.pairs import Pair, comparable
 from gpolicy.checking.rule import Hit, When, hit, information, warning
-from gpolicy.findings import RuleParameter, Span
-from gpolicy.ganeti.amounts import SENSIBLE, SensibleRange, is_without_limit
+from gpolicy.findings import Related, RuleParameter, Span
+from gpolicy.ganeti.amounts import KIB_PER_SECOND, MIB, SENSIBLE, SensibleRange, is_without_limit
 from gpolicy.ganeti.parameter import Parameter, Path, Type
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
@@ -44,7 +44,7 @@ _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {
 _USED: Final[dict[Path, str]] = {VCPU_RATIO: "CPUs", SPINDLE_RATIO: "spindles"}
 
 
-@warning("GP152", explains=4)
+@warning("GP152", explains=4, also_related=True)
 def number_unlikely(context: Context) -> Iterator[Hit]:
     for path, leaves in context.declared_at.items():
         parameter = parameter_at(path)
@@ -69,7 +69,7 @@ def number_unlikely(context: Context) -> Iterator[Hit]:
             least = SENSIBLE["disk-size" if key == "disk-size" else "memory-size"].least
             if least <= size.value < _GIB and not (key != "disk-size" and size.value % _MEMORY_STEP == 0):
                 title = f"test {scenario.name.value}: {key}"
-                yield _bare(f"test/{scenario.name.value}", title, size.value, size.span)
+                yield _bare(context, f"test/{scenario.name.value}", title, size.value, size.span)
 
 
 def _value(
@@ -85,11 +85,12 @@ def _value(
         return  # GP015 asks for the unit
     if not sensible.takes(value):
         usual = parameter.default if isinstance(parameter.default, int | float) else 0
-        yield _unlikely(context, declared, leaf.dotted, sensible, value, leaf.span, usual)
+        unlikely = _unlikely(context, declared, leaf.dotted, sensible, value, leaf.span, usual)
+        yield _with_bare(unlikely, leaf)
     elif parameter.type in (Type.SIZE, Type.MIB) and 0 < value < _GIB and _is_bare(leaf, value):
         whole = context.own(declared, (*leaf.path[:-1], _WHOLE.get(leaf.path[-1], "")))
         if whole is None or value * _GIB <= number(whole):
-            yield _bare(declared, leaf.dotted, value, leaf.span)
+            yield _bare(context, declared, leaf.dotted, value, leaf.span)
 
 
 def _pair(context: Context, declared: Declared, pair: Pair) -> Iterator[Hit]:
@@ -101,12 +102,17 @@ def _pair(context: Context, declared: Declared, pair: Pair) -> Iterator[Hit]:
             title = f"{pair.title}: {bound} {name}"
             is_small = 0 < value < _GIB and (bound == "max" or value * _GIB <= pair.maximum[name])
             if not sensible.takes(value):
-                other = (pair.maximum if bound == "min" else pair.minimum)[name]
+                other_end = "max" if bound == "min" else "min"
+                other = pair.bound(other_end)[name]
                 fits = replace(sensible, most=other) if bound == "min" else replace(sensible, least=other)
-                fits = fits if sensible.takes(other) else sensible
-                yield _unlikely(context, declared, title, sensible, value, pair.at(bound, name), fits=fits)
+                both = name in SPEC_SIZES and _is_bare_size(
+                    pair.leaf.document.value((*pair.leaf.pointer, pair.index, other_end, name))
+                )
+                fits = fits if sensible.takes(other) and not both else sensible
+                unlikely = _unlikely(context, declared, title, sensible, value, pair.at(bound, name), fits=fits)
+                yield _with_bare(unlikely, pair.leaf, pair.index, bound, name)
             elif name in SPEC_SIZES and is_small and _is_bare(pair.leaf, value, pair.index, bound, name):
-                yield _bare(declared, title, value, pair.at(bound, name))
+                yield _bare(context, declared, title, value, pair.at(bound, name))
     nics, sensible = pair.minimum["nic-count"], SENSIBLE["min nic-count"]
     if pair.possible and sensible.most < nics <= MAX_NICS:  # else GP206, GP213
         yield _unlikely(context, declared, f"{pair.title}: min nic-count", sensible, nics, pair.at("min", "nic-count"))
@@ -124,16 +130,44 @@ def _unlikely(
 ) -> Hit:
     written, shown = _written(context, span), sensible.shown(value)
     meant = (fits or sensible).meant(int(written) if written.isdecimal() else value, usual)
-    usually = f"correct the number; Ganeti's default is {sensible.shown(usual)}" if usual > 0 else ""
-    if written.isdecimal() and shown.removesuffix("/s") != written and shown[-1].isalpha():
+    default = f"; Ganeti's default is {sensible.shown(usual)}" if usual > 0 else ""
+    if meant:
+        hint = meant if sensible.unit in (MIB, KIB_PER_SECOND) else f"{meant}{default}"  # sizes and rates have a unit
+    else:
+        hint = f"correct the number{default or ' or its unit'}"
+    is_named = shown.startswith(f"{written} ") or shown.removesuffix("/s") == written
+    if written.isdecimal() and not is_named and shown[-1].isalpha():
         shown = f"{written}, that is {shown}"
     message = f"{title} is {shown}: sensible is {sensible.words}, since {sensible.why}"
-    return hit(declared, message, span, meant or usually or "correct the number or its unit")
+    return hit(declared, message, span, hint)
 
 
-def _bare(declared: Declared | str, title: str, value: float, span: Span) -> Hit:
-    message = f"{title} is {value} MiB, but sizes beside it have a unit"
-    return hit(declared, message, span, f"write {value}G, or {value}M if you mean MiB")
+def _with_bare(unlikely: Hit, leaf: Leaf, *steps: str | int) -> Hit:
+    """Return a hit about a size that also names those beside it that lack a unit: who forgets one forgets several."""
+    own, value_at = (*leaf.pointer, *steps), leaf.document.value
+    root = own[: -2 if steps else -1]
+    tables = [(*root, "min"), (*root, "max")] if steps else [root]  # of a pair: both its bounds
+    places = [(*table, key) for table in tables for key in value_at(table)]
+    sizes = [place for place in places if str(place[-1]) in SENSIBLE and SENSIBLE[str(place[-1])].unit == MIB]
+    are_bare = all(_is_bare_size(value_at(place)) for place in sizes)
+    others = [place for place in sizes if are_bare and place != own and SENSIBLE[str(place[-1])].takes(value_at(place))]
+    if not others:
+        return unlikely
+    names = listed([f"{place[-1]} {value_at(place)}" for place in others])
+    hint = f"{unlikely.finding.hint}; {names} beside it {'have' if len(others) > 1 else 'has'} no unit either"
+    related = tuple(Related(leaf.document.value_span(place), "no unit either") for place in others)
+    return replace(unlikely, finding=replace(unlikely.finding, hint=hint, related=related))
+
+
+def _is_bare_size(written: object) -> bool:
+    return type(written) is int and 0 < written <= _GIB
+
+
+def _bare(context: Context, declared: Declared | str, title: str, value: float, span: Span) -> Hit:
+    written = _written(context, span)
+    number = written if written.isdecimal() else value  # before it is rounded to 4 MiB
+    message = f"{title} is {number} MiB, but sizes beside it have a unit"
+    return hit(declared, message, span, f"write {number}G, or {number}M if you mean MiB")
 
 
 def _written(context: Context, span: Span) -> str:

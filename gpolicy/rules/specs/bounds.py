@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, number, texts
-from gpolicy.checking.pairs import Pair, amount, nearest
+from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, nearest
 from gpolicy.checking.rule import Hit, When, error, hit, see, warning
 from gpolicy.findings import REFUSED, Related, RuleParameter
 from gpolicy.ganeti.amounts import SENSIBLE, is_without_limit
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.policy.model import Leaf
+from gpolicy.policy.model import Declared, Leaf
 from gpolicy.printable import count
 from gpolicy.rules.shared import lost_sizes
 
 CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
 _WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
 _GIB: Final = 1024
+_FAR: Final = 16
+"""How many times another number is when a digit or a unit of it is most likely wrong."""
 _USUAL: Final = 2048
 """MiB of memory for each CPU."""
 
@@ -38,6 +41,7 @@ def spec_min_above_max(context: Context) -> Iterator[Hit]:
             message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
             exchanged = f"min {amount(name, high)} and max {amount(name, low)}"
             cures = _other_units(pair, name) if name in SPEC_SIZES else {}
+            cures = cures if len(cures) == 1 else _unlike_others(context, declared, pair, name)
             end = next(iter(cures)) if len(cures) == 1 else "min"
             hint = cures.get(end) or f"correct one of them; if they are exchanged, write {exchanged}"
             related = see(pair.at("max" if end == "min" else "min", name), "the other bound is here")
@@ -54,6 +58,25 @@ def _other_units(pair: Pair, name: str) -> dict[str, str]:
         return {}
     meant = {"min": replace(sensible, most=high).meant(low), "max": replace(sensible, least=low).meant(high)}
     return {end: cure for end, cure in meant.items() if cure}
+
+
+def _unlike_others(context: Context, declared: Declared, pair: Pair, name: str) -> dict[str, str]:
+    """Return the cure of the bound of a size that is far from that of the other sizes, or else of std, by the bound."""
+    bounds = {"min": pair.minimum[name], "max": pair.maximum[name]}
+    std = context.cluster_leaf(("ipolicy", "std", name))
+    beside = [number(std)] if std is not None else []
+    beside += [pair.minimum["cpu-count"] * _USUAL, pair.maximum["cpu-count"] * _USUAL] if name == "memory-size" else []
+    others = [other for other in context.pairs(declared)[:MAX_PAIRS] if other.index != pair.index]
+    others = others or [other for of, other in islice(context.each_pair(), MAX_PAIRS) if of is not declared]
+    cures = {}
+    for end, value in bounds.items() if bounds["min"] >= _FAR * bounds["max"] else ():  # else they may be exchanged
+        near = [size for size in [other.bound(end)[name] for other in others] or beside if size > 0]
+        if near and value > 0 and min(max(size / value, value / size) for size in near) >= _FAR:
+            meant = value // _GIB if end == "min" else value * _GIB
+            fits = SENSIBLE[name].takes(meant) and (meant <= bounds["max"] if end == "min" else meant >= bounds["min"])
+            guess = f": is {amount(name, meant)} meant?" if fits and name in SPEC_SIZES else ": correct it"
+            cures[end] = f"{end} {amount(name, value)} is far from the other sizes{guess}"
+    return cures
 
 
 @error("GP207")
@@ -164,11 +187,14 @@ def std_outside(context: Context) -> Iterator[Hit]:
     if not pairs or not all(pair.outside(sizes.items()) for pair in pairs):
         return
     pair = nearest(pairs, sizes.items())
-    name, size = next(iter(pair.outside(sizes.items()).items()))
+    (name, size), *others = pair.outside(sizes.items()).items()
     message = f"std lies in no size; {pair.misfit(sizes.items())}"
     bound = pair.at("min" if size < pair.minimum[name] else "max", name)
     lost = lost_sizes(context, cluster, sizes, "std lies in no other size")
     hint, here = "Ganeti refuses this: correct std, or the size", see(bound, f"{pair.title} is here")
+    for meant in (size // _GIB, size * _GIB) if name in SPEC_SIZES and not others else ():
+        if pair.minimum[name] <= meant <= pair.maximum[name]:
+            hint = f"is {amount(name, meant)} meant?"
     yield lost or hit("cluster", message, std[name].span, hint, here)
 
 

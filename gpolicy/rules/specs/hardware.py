@@ -24,6 +24,8 @@ _MANY_VOLUMES: Final = 4
 _ONE_DIGIT_MORE: Final = (8, 12)
 """How many times as large a number is that has a digit too many, roughly."""
 _GIB: Final = 1024
+_OTHER_UNIT: Final = 64
+"""How many times too small a size is that has the wrong unit, at least."""
 _REPORTED: Final = 0.95
 """The share of its memory that Linux shows of a machine, at the least."""
 _MEMORIES: Final = tuple(sorted(odd << power for odd in (1, 3, 5, 7, 9, 15) for power in range(2, 14)))
@@ -85,7 +87,11 @@ def _unbalanced(group: GroupPolicy, least: float, most: float) -> Iterator[Hit]:
             what = f"{amount('memory-size', memory.value)} of memory for {in_words(cpus.value, 'CPU')}"
             message = f"{what} is far too {'much' if each > most else 'little'}"
             related = see(cpus.span, "the CPUs are here")
-            yield hit(group, message, memory.span, "correct the unit, or exchange the two numbers", related)
+            meant = memory.value // _GIB if each > most else memory.value * _GIB
+            hint = "correct the unit, or exchange the two numbers"
+            if least <= meant / cpus.value <= most and _is_usual_memory(meant // _GIB):
+                hint = f"is {amount('memory-size', meant)} meant? Else correct the CPUs"
+            yield hit(group, message, memory.span, hint, related)
 
 
 def _spindles(context: Context) -> Iterator[Hit]:
@@ -164,12 +170,16 @@ def _observed(context: Context, declared: Declared) -> Iterator[float]:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A number of the policy, and the policy of one group as it would be if the number took nothing from a node."""
+    """A number of the policy, and the policy of one group as it would be if the number took nothing from a node.
+
+    `meant` is the size with the next unit, where the sizes of instances are made for such a one.
+    """
 
     name: str
     span: Span
     without: Policy
     note: str = ""
+    meant: str = ""
 
 
 @dataclass(slots=True)
@@ -218,7 +228,9 @@ def _hit(context: Context, span: Span, refusals: _Refusals, findings: list[Findi
     which = named("group", names)
     message = f"{what}: by it {len(refusals.refused)} of {refusals.specs} sizes of {which} do not fit the"
     message += f" nodes as meant; {first.message}"
-    found = hit(refusals.groups[0], message, span, "correct this figure, or all these sizes")
+    meant = refusals.figure.meant
+    hint = f"is {meant} meant? Else correct all these sizes" if meant else "correct this figure, or all these sizes"
+    found = hit(refusals.groups[0], message, span, hint)
     return replace(found, finding=replace(found.finding, consequences=tuple(findings)))
 
 
@@ -325,16 +337,21 @@ def _having(context: Context, group: GroupPolicy) -> Iterator[_Figure]:
         return
     plenty = {name: replace(figure, value=figure.value * 1024) for name, figure in hardware.figures.items()}
     meant: dict[str, Any] = {name: ({name: figure}, figure.span) for name, figure in plenty.items()}
+    needed = {"memory": max((pair.maximum["memory-size"] for pair in context.pairs(group)), default=0)}
     volume = promised_size(context, group, hardware) if len(hardware.pv_sizes) == 1 else None
     if volume is not None and context.exclusive(group):
         sizes = [ceil(pair.maximum["disk-size"] / (pair.maximum["spindle-use"] or 1)) for pair in context.pairs(group)]
         whole = ceil(max(sizes, default=0) * volume.smallest / volume.usable)
+        needed["pv_size"] = whole
         if abs(whole - volume.smallest) > 2 * (volume.smallest - volume.usable):
             size = hardware.pv_sizes[0]
             meant["pv_size"] = ({"pv_sizes": (replace(size, value=whole),)}, size.span)
     for name, (fields, span) in meant.items():
         without = _changed(context.policy, group, group, hardware=replace(hardware, **fields))
-        yield _Figure(f"hardware.{name}", span, without)
+        size = hardware.pv_sizes[0] if name == "pv_size" else hardware.figures[name]
+        is_unit = needed.get(name, 0) >= _OTHER_UNIT * size.value
+        other_unit = amount("disk-size", size.value * _GIB) if is_unit else ""
+        yield _Figure(f"hardware.{name}", span, without, meant=other_unit)
 
 
 def _changed(policy: Policy, group: GroupPolicy, owner: ClusterPolicy | GroupPolicy, **fields: Any) -> Policy:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from math import log
 from typing import Final
 
 from gpolicy.checking.context import Context, number
@@ -121,7 +122,8 @@ def spec_bound_out_of_order(context: Context) -> Iterator[Hit]:
             found = _out_of_order(pair, compared) or _reaches_far(pair, compared)
             if found is not None:
                 name, message, related = found
-                yield hit(declared, message, pair.at("min", name), "correct the minimum", related)
+                end = "min" if related else _unlike_end(pair, compared, name)
+                yield hit(declared, message, pair.at(end, name), f"correct the {end}imum", related)
 
 
 def _out_of_order(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Related, ...]] | None:
@@ -155,6 +157,19 @@ def _reaches_far(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Re
             sizes = [amount(name, bound[name]) for bound in (pair.minimum, pair.maximum)]
             return name, f"{pair.title}: {name} goes from {sizes[0]} to {sizes[1]}, much further than all else", ()
     return None
+
+
+def _unlike_end(pair: Pair, others: Sequence[Pair], name: str) -> str:
+    """Return the bound (min or max) of a spec whose share of CPUs, or of memory, is less like that of the others."""
+    beside = "memory-size" if name == "cpu-count" else "cpu-count"
+
+    def share(item: Pair, end: str) -> float:
+        return max(item.bound(end)[name], 1) / max(item.bound(end)[beside], 1)
+
+    def unlike(end: str) -> float:
+        return min(abs(log(share(pair, end) / share(other, end))) for other in others if other is not pair)
+
+    return max(("min", "max"), key=unlike)
 
 
 def _reach(pair: Pair, name: str) -> float:

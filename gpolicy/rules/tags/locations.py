@@ -126,12 +126,29 @@ def failure_domain_incomplete(context: Context) -> Iterator[Hit]:
             without = tuple(name for name in without if domain in failure and _is_in_now(context, name, domain))
         if without:
             label, span = _place(nodes, domain, tag)
+            other = _other_domain(nodes, without)
+            if other in failure or other in upgrades:
+                other = ""
+            if other:
+                label, span = _place(tuple(node for node in nodes if node.name in without), other, tag)
             key = (label, span.file if span else "", span.line if span else 0)
-            at_place.setdefault(key, (span, []))[1].append(_Lacking(domain, group, without, like_others=like_others))
+            lacking_here = _Lacking(domain, group, without, like_others=like_others, other=other)
+            at_place.setdefault(key, (span, []))[1].append(lacking_here)
     for (label, _, _), (span, lacking) in at_place.items():
         domains_there = " and ".join(f"{domain}:…" for domain in dict.fromkeys(item.domain for item in lacking))
         whose = "the group" if len({item.group for item in lacking}) == 1 else "these groups"
-        yield hit(label, _lacking_words(lacking), span, f"tag every node of {whose} {domains_there}")
+        hint = f"tag every node of {whose} {domains_there}"
+        if lacking[0].other:
+            hint = f"is {lacking[0].domain}:… meant here, not {lacking[0].other}:…? Else {hint}"
+        yield hit(label, _lacking_words(lacking), span, hint)
+
+
+def _other_domain(nodes: tuple[TaggedNode, ...], without: tuple[str, ...]) -> str:
+    """Return what the tags of the nodes without a domain begin with, where only theirs do; nothing where none does."""
+    lacking = [set(node.domains) for node in nodes if node.name in without]
+    rest = (set(node.domains) for node in nodes if node.name not in without)
+    common = set.intersection(*lacking).difference(*rest)
+    return common.pop() if len(common) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +160,8 @@ class _Lacking:
     nodes: tuple[str, ...]
     like_others: bool
     """Whether others of the group have a tag; else the nodes themselves have one now."""
+    other: str
+    """The domain of the tags that only these nodes have instead, most likely by mistake; empty where there is none."""
 
     @property
     def shown(self) -> str:

@@ -302,6 +302,7 @@ def test_a_baseline_tells_rules_apart(tmp_path: Path) -> None:
         (rule("allOf: [{properties: {alloc_polcy: {const: preferred}}}]"), "GP952", 6, "Did you mean `alloc_policy`?"),
         (rule(about="kind: NodeGroup, names: ['glod*']"), "GP953", 4, "Did you mean `gold`?"),
         (rule(about="kind: NodeGroup, names: [gold, glod]"), "GP953", 4, "Did you mean `gold`?"),
+        (rule(about="kind: NodeGroup, names: [cold-old]"), "GP953", 4, "the names are gold"),
         (rule(about="kind: NodeGroup, tags: ['tier:*']"), "GP953", 4, "correct the tags"),
         (rule(about="kind: NodeSet", schema="required: [name]"), "GP953", 4, "correct its kind"),
         (rule(about="kind: Nodes"), "GP012", 4, ""),
