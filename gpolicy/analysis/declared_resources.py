@@ -109,9 +109,7 @@ def declared_disk(state: ClusterState, node: LiveNode, volume_group: str) -> dic
     return {name: value for name, (value, _) in found.items()}
 
 
-def _declared_at(
-    state: ClusterState, node: LiveNode, prefix: Path, table: Mapping[str, tuple[int, str, str]]
-) -> Declared:
+def _declared_at(state: ClusterState, node: LiveNode, prefix: Path, table: Mapping[str, tuple[int, str]]) -> Declared:
     own = (node.own, state.groups[node.group].own, _of_cluster(state, prefix, table))
     return _first_of(own, prefix, table)
 
@@ -139,7 +137,7 @@ def _first_of(own: Sequence[Values], prefix: Path, table: Iterable[str]) -> Decl
     return found
 
 
-def _of_cluster(state: ClusterState, prefix: Path, table: Mapping[str, tuple[int, str, str]]) -> Values:
+def _of_cluster(state: ClusterState, prefix: Path, table: Mapping[str, tuple[int, str]]) -> Values:
     """Return the values of the cluster that somebody has declared, without Ganeti's own defaults."""
     record = {name: state.cluster.own.get((*prefix, name)) for name in table}
     meant = any(value not in (None, table[name][0]) for name, value in record.items())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
+from gpolicy.data import read_data
 from gpolicy.ganeti.amounts import SensibleRange, sensible_range
 
 Path = tuple[str, ...]
@@ -69,6 +71,11 @@ class Reach(StrEnum):
     FILE = "root on the nodes opens the file or directory that this names"
 
 
+@cache
+def _descriptions() -> dict[str, Any]:
+    return read_data("parameters.toml")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
     """What Ganeti knows of one parameter.
@@ -84,7 +91,6 @@ class Parameter:
 
     path: Path
     type: Type
-    description: str
     levels: frozenset[Level]
     takes_effect: TakesEffect
     unit: str = ""
@@ -103,6 +109,14 @@ class Parameter:
     can_be_empty: bool = True
     reach: Reach | None = None
     example: Value = None
+
+    @property
+    def description(self) -> str:
+        """What it means, for people: `templates/parameters.toml`."""
+        place: Any = _descriptions()
+        for key in self.path if len(self.path) > 1 else ("cluster", *self.path):
+            place = place.get(key) or place["*"]
+        return str(place).format(self.path[-1])
 
     @property
     def name(self) -> str:

@@ -23,31 +23,6 @@ DATA_COLLECTORS: Final = ("cpu-avg-load", "diskstats", "drbd", "inst-status-xen"
 RAPI_PORT: Final = 5080
 GANETI_PORTS: Final = {1811: "ganeti-noded", 1814: "ganeti-confd", 1815: "ganeti-mond", RAPI_PORT: "ganeti-rapi"}
 """The ports of Ganeti's daemons on each node."""
-SERVICE_PORTS: Final = {
-    21: "FTP",
-    23: "telnet",
-    25: "mail",
-    53: "DNS",
-    80: "HTTP",
-    111: "rpcbind",
-    123: "NTP",
-    443: "HTTPS",
-    445: "SMB",
-    631: "CUPS",
-    873: "rsync",
-    2049: "NFS",
-    3260: "iSCSI",
-    3306: "MySQL",
-    5432: "PostgreSQL",
-    3300: "Ceph",
-    6789: "Ceph",
-    8080: "HTTP",
-    16509: "libvirt",
-    24007: "Gluster",
-    24008: "Gluster",
-    **dict.fromkeys(range(5900, 5910), "VNC"),
-}
-"""Ports on which other programs listen by custom."""
 INSTANCE_PORTS: Final = (11000, 14999)
 """The first and the last port that Ganeti gives to DRBD disks and consoles."""
 RAPI_READS: Final = {
@@ -84,17 +59,17 @@ SPEC_SIZES: Final = frozenset({"memory-size", "disk-size"})
 DEFAULT_MIN: Final = dict(zip(SPEC_PARAMETERS, (128, 1, 1024, 1, 1, 1), strict=True))
 DEFAULT_MAX: Final = dict(zip(SPEC_PARAMETERS, (32768, 8, 1048576, 16, 8, 12), strict=True))
 
-HV_STATE: Final[dict[str, tuple[int, str, str]]] = {
-    "mem_total": (0, "MiB", "Memory of the node, as this hypervisor sees it."),
-    "mem_node": (0, "MiB", "Memory that the node itself uses or keeps for itself."),
-    "mem_hv": (0, "MiB", "Memory that the hypervisor itself uses or loses to rounding."),
-    "cpu_total": (1, "cores", "CPU cores of the node."),
-    "cpu_node": (1, "cores", "CPU cores that the node keeps for itself."),
+HV_STATE: Final[dict[str, tuple[int, str]]] = {
+    "mem_total": (0, "MiB"),
+    "mem_node": (0, "MiB"),
+    "mem_hv": (0, "MiB"),
+    "cpu_total": (1, "cores"),
+    "cpu_node": (1, "cores"),
 }
-DISK_STATE: Final[dict[str, tuple[int, str, str]]] = {
-    "disk_total": (0, "MiB", "Size of the volume group."),
-    "disk_reserved": (0, "MiB", "Space that stays free."),
-    "disk_overhead": (0, "MiB", "Space that other volumes (reserved_lvs) use."),
+DISK_STATE: Final[dict[str, tuple[int, str]]] = {
+    "disk_total": (0, "MiB"),
+    "disk_reserved": (0, "MiB"),
+    "disk_overhead": (0, "MiB"),
 }
 
 SCORE_COMPONENTS: Final = (
@@ -184,6 +159,12 @@ _UNITS: Final = {"": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 def _number(text: str) -> int | None:
     found = _NUMBER.fullmatch(text)
     return int(found[1]) * _UNITS[found[2].lower()] if found else None
+
+
+@cache
+def usual_ports() -> dict[int, str]:
+    """Return the ports on which other programs listen by custom, with what listens there."""
+    return {port: service for service, ports in read_data("known_words.toml")["ports"].items() for port in ports}
 
 
 @cache

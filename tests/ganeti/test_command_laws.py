@@ -128,7 +128,7 @@ def _fill_states(values: Values, wanted: Assignments) -> None:
     for state, parameters in (("hv_state", HV_STATE), ("disk_state", DISK_STATE)):
         if any(path[0] == state for path in wanted):
             for entry in {path[:-1] for path in (*values, *wanted) if path[0] == state}:
-                for name, (default, _, _) in parameters.items():
+                for name, (default, _) in parameters.items():
                     values.setdefault((*entry, name), default)
 
 

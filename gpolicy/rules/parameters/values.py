@@ -27,7 +27,7 @@ from gpolicy.ganeti.parameters import (
     parameters_of,
 )
 from gpolicy.ganeti.releases import release_key, release_of
-from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, SERVICE_PORTS
+from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, usual_ports
 from gpolicy.guessing import is_typing_slip
 from gpolicy.policy import edits
 from gpolicy.policy.model import INHERIT, Leaf
@@ -238,7 +238,7 @@ def port_taken(context: Context) -> Iterator[Hit]:
         ssh = in_force(context, declared, _SSH) if leaf.path != _SSH else None
         users = (
             ("DRBD disks and consoles of instances", INSTANCE_PORTS[0] <= port <= INSTANCE_PORTS[1]),
-            (SERVICE_PORTS.get(int(port), ""), (leaf.path, port) not in {(_GLUSTER, 24007), (_GLUSTER, 24008)}),
+            (usual_ports().get(int(port), ""), (leaf.path, port) not in {(_GLUSTER, 24007), (_GLUSTER, 24008)}),
             ("services of the system, as all below 1024", leaf.path != _SSH and 0 < port < 1024 and port != _USUAL_SSH),
             ("services of the system that are older than ssh", leaf.path == _SSH and 0 < port < _USUAL_SSH),
             ("ssh", leaf.path != _SSH and port == (ssh.number if ssh is not None else _USUAL_SSH)),
