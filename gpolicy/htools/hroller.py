@@ -143,8 +143,8 @@ def _listed(options: Options, cluster: Cluster, groups: Sequence[tuple[list[int]
     header = "'First Reboot Group'" if options.one_step_only else "'Node Reboot Groups'"
     lines = [] if options.no_headers else [header]
     for indices, group in groups[: 1 if options.one_step_only else None]:
-        separator = "\n" if options.one_step_only else ","
-        lines.append(separator.join(names[index] for index in indices))
+        found = [names[index] for index in indices]
+        lines += found if options.one_step_only else [",".join(found)]
         for number, targets in group.moves.items() if options.print_moves else ():
             places = " ".join(names[index] for index in targets if index != NO_NODE)
             lines.append(f"  {cluster.instances[number].name} {places}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import node_at
+from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, add_secondary, remove_primary, remove_secondary
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass, replace
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.node import Node
 
     Change = tuple[dict[int, Any], int, Any]
 
@@ -44,7 +44,7 @@ def split_groups(
     ignore_non_redundant: bool,
     full_evacuation: bool,
 ) -> list[RebootGroup]:
-    """Return the groups of nodes in parts for which there is capacity. Raises InputError if there is none for a node."""
+    """Return the groups in parts that can be emptied. Raises InputError if one node cannot."""
     state = _State(nodes, instances)
     parts: list[tuple[Sequence[int], list[Change]]] = [(group, []) for group in groups]
     if not ignore_non_redundant:
@@ -121,19 +121,21 @@ class _State:
         Return whether all of them found a place.
         """
         node = self.nodes[index]
-        for number in node.primaries:
-            instance = self.instances[number]
-            if is_redundant(instance):
-                continue
+        leavers = [
+            instance for instance in map(self.instances.__getitem__, node.primaries) if not is_redundant(instance)
+        ]
+        needs = [instance.memory if instance.uses_memory else 0 for instance in leavers]
+        least = min(needs, default=0)
+        others = self.targets.get(node.facts.group, ()) if leavers else ()
+        targets = [target for target in others if self.rooms[target] > least and target not in leaving]
+        for instance, need in zip(leavers, needs, strict=True):
             self._set_node(remove_primary(self.nodes[index], instance))
-            need = instance.memory if instance.uses_memory else 0
-            for target in self.targets.get(node.facts.group, ()):
-                if self.rooms[target] > need and target not in leaving:
-                    new = add_primary(self.nodes[target], instance, force=True)
-                    if not isinstance(new, FailReason):
-                        self._set_node(new)
-                        self._set(self.instances, number, replace(instance, primary=target))
-                        break
+            for target in targets:
+                new = add_primary(self.nodes[target], instance, force=True) if self.rooms[target] > need else None
+                if isinstance(new, Node):
+                    self._set_node(new)
+                    self._set(self.instances, instance.index, replace(instance, primary=target))
+                    break
             else:
                 return False
         return True
