@@ -26,6 +26,10 @@ def run(options: Options, arguments: Sequence[str]) -> None:
     """Print the groups of nodes to reboot, of the cluster that the options name. Raises InputError."""
     if arguments:
         raise InputError("This program doesn't take any arguments.")
+    if options.full_evacuation and options.ialloc_src is not None:
+        raise InputError(
+            "--full-evacuation: not with an iallocator document (-I), whose instances htools load twice; use -t or -m"
+        )
     cluster = backends.load_cluster(options)
     if options.verbosity != 0:
         sys.stderr.write(backends.warnings(cluster))

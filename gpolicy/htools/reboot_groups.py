@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import node_at
-from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, add_secondary, remove_primary, remove_secondary
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from typing import Any
 
     from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.allocator.node import Node
 
     Change = tuple[dict[int, Any], int, Any]
+
+_NONE = float("-inf")
+"""Less than the least room: no need at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,11 @@ def split_groups(
     return [group for (part, _), changes in migrated for group in state.evacuated(part, changes)]
 
 
+def _primary_need(instance: Instance) -> tuple[float, float]:
+    """Return the memory and disk (MiB) of which a new primary node must have more."""
+    return instance.memory if instance.uses_memory else 0, instance.disk if instance.template.local else _NONE
+
+
 class _State:
     """Nodes and instances while they change, and the changes so far, which can be taken back."""
 
@@ -63,6 +71,7 @@ class _State:
         self.initial = instances
         self.nodes, self.instances = dict(nodes), dict(instances)
         self.rooms = {index: node.unallocated_memory for index, node in nodes.items()}
+        self.disks = {index: node.free_disk for index, node in nodes.items()}
         self.shown: dict[int, int] = {}  # the primary node that hroller prints, where it is another one
         self.changes: list[Change] = []
         self.targets: dict[int, list[int]] = {}
@@ -77,6 +86,7 @@ class _State:
     def _set_node(self, node: Node) -> None:
         self._set(self.nodes, node.index, node)
         self._set(self.rooms, node.index, node.unallocated_memory)
+        self._set(self.disks, node.index, node.free_disk)
 
     def _undo(self, length: int = 0) -> None:
         """Take back the changes behind the first `length`."""
@@ -120,24 +130,25 @@ class _State:
 
         Return whether all of them found a place.
         """
-        node = self.nodes[index]
-        leavers = [
-            instance for instance in map(self.instances.__getitem__, node.primaries) if not is_redundant(instance)
-        ]
-        needs = [instance.memory if instance.uses_memory else 0 for instance in leavers]
-        least = min(needs, default=0)
-        others = self.targets.get(node.facts.group, ()) if leavers else ()
-        targets = [target for target in others if self.rooms[target] > least and target not in leaving]
-        for instance, need in zip(leavers, needs, strict=True):
-            self._set_node(remove_primary(self.nodes[index], instance))
+        records = map(self.instances.__getitem__, self.nodes[index].primaries)
+        needs = {instance.index: _primary_need(instance) for instance in records if not is_redundant(instance)}
+        targets = self._targets(index, needs.values(), leaving)
+        # an instance of an iallocator document is there twice, and then leaves the node to which it went
+        for number in self.nodes[index].primaries:
+            if number not in needs:
+                continue
+            instance, (memory, disk) = self.instances[number], needs[number]
+            left = remove_primary(self.nodes[instance.primary], instance)
             for target in targets:
-                new = add_primary(self.nodes[target], instance, force=True) if self.rooms[target] > need else None
-                if isinstance(new, Node):
-                    self._set_node(new)
-                    self._set(self.instances, instance.index, replace(instance, primary=target))
-                    break
+                if self.rooms[target] > memory and self.disks[target] > disk:
+                    new = add_primary(self.nodes[target], instance, force=True)
+                    if not isinstance(new, FailReason):
+                        break
             else:
                 return False
+            self._set_node(new)
+            self._set_node(left)
+            self._set(self.instances, number, replace(instance, primary=target))
         return True
 
     def move_secondaries(self, index: int, leaving: set[int]) -> bool:
@@ -145,11 +156,13 @@ class _State:
 
         With each of them, hroller prints its primary node for the redundant primaries of the node, too.
         """
-        node = self.nodes[index]
-        for number in node.secondaries:
-            instance = self.instances[number]
-            for target in self.targets.get(node.facts.group, ()):
-                if target not in leaving and target != instance.primary:
+        secondaries = [self.instances[number] for number in self.nodes[index].secondaries]
+        if not all(map(is_redundant, secondaries)):
+            return False
+        targets = self._targets(index, [(_NONE, instance.disk) for instance in secondaries], leaving)
+        for instance in secondaries:
+            for target in targets:
+                if self.disks[target] > instance.disk and target != instance.primary:
                     new = add_secondary(self.nodes[target], instance, instance.primary, force=True)
                     if not isinstance(new, FailReason):
                         break
@@ -157,11 +170,21 @@ class _State:
                 return False
             self._set_node(remove_secondary(self.nodes[index], instance))
             self._set_node(new)
-            self._set(self.instances, number, replace(instance, secondary=target))
+            self._set(self.instances, instance.index, replace(instance, secondary=target))
             for other in self.nodes[index].primaries:
                 if is_redundant(self.instances[other]):
-                    self._set(self.shown, other, self.shown.get(number, instance.primary))
+                    self._set(self.shown, other, self.shown.get(instance.index, instance.primary))
         return True
+
+    def _targets(self, index: int, needs: Collection[tuple[float, float]], leaving: set[int]) -> list[int]:
+        """Return the nodes of the same group that have room for the least of these needs of memory and disk."""
+        others = self.targets.get(self.nodes[index].facts.group, ()) if needs else ()
+        memory, disk = (min(column) for column in zip(*needs, strict=True)) if needs else (_NONE, _NONE)
+        return [
+            other
+            for other in others
+            if self.rooms[other] > memory and self.disks[other] > disk and other not in leaving
+        ]
 
     def migrated(self, group: Sequence[int], changes: Sequence[Change]) -> list[Change]:
         """Return the `changes` and those of a migration off all nodes of the group. Raises InputError if it fails."""
