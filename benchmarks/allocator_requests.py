@@ -1,4 +1,4 @@
-"""Requests of every kind to hspace, hail and hbal, beside the real programs in one run: whole processes, CPU seconds.
+"""Requests of every kind to hspace, hail, hbal and hroller, beside the real programs: whole processes, CPU seconds.
 
     python benchmarks/allocator_requests.py               all requests; the real program may take an hour for each
     python benchmarks/allocator_requests.py --most 60     end the real program after a minute (a lower bound)
@@ -108,15 +108,20 @@ REQUESTS = (
     Request("hail", " change-group of 3", 200, groups=4, ask=change_group),
     *(Request("hbal", "", nodes, options=TWENTY) for nodes in (5, 10, 40, 200, 1000)),
     Request("hbal", "", 200, "mixed", options=TWENTY),
+    *(Request("hroller", "", nodes, template) for nodes in (10, 200, 1000) for template in ("drbd", "plain")),
+    *(Request("hroller", "", nodes, options=("--full-evacuation",)) for nodes in (200, 1000)),
 )
 
 
 def row(request: Request, folder: Path, most: float) -> str:
     """Measure a request and return its row."""
     text = request.text()
-    arguments = [*{"hspace": ("-t", "input", "--machine-readable"), "hbal": ("-t", "input", "-C")}.get(
-        request.program, ("input",)
-    ), *request.options]  # fmt: skip
+    usual = {
+        "hspace": ("-t", "input", "--machine-readable"),
+        "hbal": ("-t", "input", "-C"),
+        "hroller": ("-t", "input", "-f", "--print-moves", "-v", "-v"),
+    }
+    arguments = [*usual.get(request.program, ("input",)), *request.options]
     if request.ask is not None:
         text = document_of(text, request.ask(list(parse_cluster(text).instances)))
     (folder / "input").write_text(text)

@@ -1,4 +1,4 @@
-"""The options of hspace, hail and hbal under htools' names, and their values."""
+"""The options of hspace, hail, hbal and hroller under htools' names, and their values."""
 
 from __future__ import annotations
 
@@ -82,6 +82,15 @@ class Options:
     exit_on_missing_mond_data: bool = False
     exclusion_tags: tuple[str, ...] = ()
     priority: str | None = None
+    offline_maintenance: bool = False
+    no_headers: bool = False
+    node_tags: tuple[str, ...] | None = None
+    print_moves: bool = False
+    full_evacuation: bool = False
+    skip_non_redundant: bool = False
+    ignore_non_redundant: bool = False
+    force: bool = False
+    one_step_only: bool = False
 
     @property
     def limit(self) -> int | None:
@@ -122,6 +131,7 @@ _MAX_LENGTH = _with_value(
     "cap the solution at this many balancing or allocation rounds (useful for very unbalanced clusters or"
     " empty clusters)",
 )
+_GROUP = _with_value("G", "group", "ID", "onegroup", "the target node group (name or UUID)")
 _MIN_DISK = _with_value("", "min-disk", "RATIO", "float", "minimum free disk space for nodes (between 0 and 1) [0]")
 
 HSPACE_OPTIONS = (
@@ -174,7 +184,7 @@ HBAL_OPTIONS = (
     Option("exec", "execute the suggested moves via Luxi (only available when using it for data gathering)", "X"),
     Option("first-job-group", "only execute the first group of jobs"),
     _with_value("", "reason", "REASON", "none", "The reason to pass to the submitted jobs"),
-    _with_value("G", "group", "ID", "onegroup", "the target node group (name or UUID)"),
+    _GROUP,
     *(_MAX_LENGTH, _VERBOSE, _QUIET, _OFFLINE, _STATIC_KVM),
     _with_value("e", "min-score", "EPSILON", "float", "mininum excess to the N+1 limit to aim for"),
     *(_MAX_CPU, _MIN_DISK),
@@ -207,7 +217,28 @@ HBAL_OPTIONS = (
     *_COMMON,
 )
 
-PROGRAMS: Mapping[str, Sequence[Option]] = {"hspace": HSPACE_OPTIONS, "hail": HAIL_OPTIONS, "hbal": HBAL_OPTIONS}
+HROLLER_OPTIONS = (
+    *(_LUXI, _MASTER, _TEXT, _IALLOCATOR, _OFFLINE),
+    Option("offline-maintenance", "Schedule offline maintenance, i.e., pretend that all instance are offline."),
+    *(_VERBOSE, _QUIET),
+    Option("no-headers", "do not show a header line"),
+    _with_value("", "node-tags", "TAG,...", "string", "Restrict to nodes with the given tags"),
+    *(_SAVE, _GROUP),
+    Option("print-moves", "print the moves of the instances"),
+    Option("full-evacuation", "fully evacuate the nodes to be rebooted"),
+    Option("skip-non-redundant", "Skip nodes that host a non-redundant instance"),
+    Option("ignore-non-redundant", "Pretend that there are no non-redundant instances in the cluster"),
+    Option("force", "force the execution of this program, even if warnings would otherwise prevent it", "f"),
+    Option("one-step-only", "Only do the first step"),
+    *(_STATIC_KVM, *_COMMON),
+)
+
+PROGRAMS: Mapping[str, Sequence[Option]] = {
+    "hspace": HSPACE_OPTIONS,
+    "hail": HAIL_OPTIONS,
+    "hbal": HBAL_OPTIONS,
+    "hroller": HROLLER_OPTIONS,
+}
 """The programs and their options."""
 
 
@@ -276,7 +307,7 @@ def _names(text: str | None) -> tuple[str, ...]:
 
 _READERS: Mapping[str, Callable[[Any], object]] = {
     **dict.fromkeys(("print-nodes", "restrict-allocation-to", "select-instances", "exclude-instances"), _names),
-    "exclusion-tags": _names,
+    **dict.fromkeys(("exclusion-tags", "node-tags"), _names),
     **dict.fromkeys(("machine-readable", "mond"), parse_choice),
     **{name: partial(parse_float, name.replace("-", " ")) for name in ("min-score", "min-gain", "min-gain-limit")},
     "min-disk": partial(parse_float, "min free disk space"),

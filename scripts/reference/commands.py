@@ -165,6 +165,6 @@ def commands_page() -> Iterator[Block]:
         yield from verb_blocks(verb, 3)
     yield Heading("Exit codes", 2)
     yield exit_codes()
-    yield "`gpolicy htools` ends with the exit codes of hspace, hail and hbal."
+    yield "`gpolicy htools` ends with the exit codes of hspace, hail, hbal and hroller."
     yield Heading("Environment variables", 2)
     yield environment()

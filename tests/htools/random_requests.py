@@ -1,4 +1,4 @@
-"""Random questions to hspace, hail and hbal, with options: `make_case(kind, seed)` is always the same one."""
+"""Random questions to hspace, hail, hbal and hroller, with options: `make_case(kind, seed)` is always the same one."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from gpolicy.htools.text_format import parse_cluster
 from tests.htools import rapi_documents
 from tests.htools.random_balancing import balancing_files, balancing_options
 from tests.htools.random_clusters import INSTANCE_TAGS, TEMPLATES, RandomCluster, random_cluster
+from tests.htools.random_reboots import rolling_options, with_master_and_room
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 
@@ -51,6 +52,8 @@ def make_case(kind: str, seed: int, most_nodes: int = 7) -> Case:
         return Case(kind, seed, "hspace", arguments, cluster.text)
     if kind == BALANCE:
         return _balancing_case(rng, seed, template, cluster)
+    if kind == ROLL:
+        return _rolling_case(rng, seed, template, cluster)
     data = parse_cluster(cluster.text)
     if kind in FROM_DOCUMENT:
         text = json.dumps(document(rng, data, allocation(rng, template, cluster)))
@@ -86,6 +89,20 @@ def _balancing_case(rng: random.Random, seed: int, template: str, cluster: Rando
     request = allocation(rng, template, cluster)
     text = json.dumps(document(rng, parse_cluster(cluster.text), request))
     return Case(BALANCE, seed, "hbal", ("-I", "r.json", *arguments), cluster.text, text, files=files)
+
+
+def _rolling_case(rng: random.Random, seed: int, template: str, cluster: RandomCluster) -> Case:
+    arguments = rolling_options(rng, cluster)
+    text = with_master_and_room(rng, cluster)
+    if rng.random() < 0.8:
+        return Case(ROLL, seed, "hroller", ("-t", "c.data", *arguments), text)
+    data = parse_cluster(text)
+    if rng.random() < 0.5:
+        answers = rapi_documents.documents(rng, data)
+        return Case(ROLL, seed, "hroller", ("-m", "file://.", *arguments), "", rapi=answers)
+    request = json.dumps(document(rng, data, allocation(rng, template, cluster)))
+    arguments = [option for option in arguments if option != "--full-evacuation"]
+    return Case(ROLL, seed, "hroller", ("-I", "r.json", *arguments), text, request)
 
 
 def hspace_options(rng: random.Random, template: str) -> list[str]:
@@ -256,10 +273,11 @@ REQUESTS: dict[str, Callable[[random.Random, str, RandomCluster, ClusterData], d
 }
 FROM_RAPI = "hspace from RAPI"
 BALANCE = "hbal"
+ROLL = "hroller"
 BALANCE_DOCUMENT = "hbal -I"
 FROM_DOCUMENT = ("hspace -I", BALANCE_DOCUMENT)
 """The two programs load the instances of an iallocator document twice."""
-KINDS = ("hspace", FROM_RAPI, BALANCE, *FROM_DOCUMENT, *REQUESTS)
+KINDS = ("hspace", FROM_RAPI, BALANCE, ROLL, *FROM_DOCUMENT, *REQUESTS)
 
 
 def document(rng: random.Random, data: ClusterData, request: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CASES = load_cases("hspace-hail-score.jsonl.gz")
 EVACUATIONS = load_cases("evacuation.jsonl.gz")
 BALANCES = load_cases("balance.jsonl.gz")
+REBOOTS = load_cases("reboot.jsonl.gz")
 RELEASES = load_cases("releases.jsonl.gz")
 EXAMPLES = [json.loads(line) for line in (DATA / "evacuation-examples.jsonl").read_text().splitlines()]
 
@@ -100,6 +101,19 @@ def test_hbal_prints_the_recorded_lines(case: Case, tmp_path: Path, monkeypatch:
     if expected.get("crash"):
         assert err.splitlines()[-1].startswith("Error: ")
     elif "stderr" in expected:
+        assert err.splitlines() == expected["stderr"]
+
+
+@pytest.mark.parametrize("case", REBOOTS, ids=seed_of)
+def test_hroller_prints_the_recorded_lines(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / f"{case['seed']}.data").write_text(case["data"], encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    expected = case["hroller"]
+    code, out, err = call("hroller", *expected["args"])
+    assert (code, out.splitlines()) == (expected["rc"], expected["stdout"])
+    if expected.get("crash"):
+        assert err.splitlines()[-1].startswith("Error: ")
+    else:
         assert err.splitlines() == expected["stderr"]
 
 

@@ -1,4 +1,4 @@
-"""Ganeti's own shelltests of hspace, hail and hbal, as Debian's ganeti-testsuite installs them, run with ours.
+"""Ganeti's own shelltests of hspace, hail, hbal and hroller, as Debian's ganeti-testsuite installs them, run with ours.
 
 `GPOLICY_SHELLTESTS` names another directory that holds `shelltests/` and `data/htools/` at the same places.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 SUITE = Path(os.environ.get("GPOLICY_SHELLTESTS") or "/usr/share/ganeti/testsuite") / "test"
-PROGRAMS = {"hspace", "hail", "hbal"}
+PROGRAMS = {"hspace", "hail", "hbal", "hroller"}
 EXCLUSIVE = ("alloc-drbd", "reloc-drbd", "node-evac", "change-group", "alloc-twodisks", "alloc-invalid-twodisks")
 
 pytestmark = [
@@ -124,4 +124,4 @@ def test_ganetis_shelltests_pass(test: ShellTest, folder: Path) -> None:
 
 
 def test_all_shelltests_are_included() -> None:
-    assert len(shelltests()) >= 130
+    assert len(shelltests()) >= 158

@@ -11,10 +11,10 @@ verbs = typer.Typer()
     "htools",
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
     add_help_option=False,
-    options_metavar="hspace|hail|hbal",
+    options_metavar="hspace|hail|hbal|hroller",
 )
 def htools(context: typer.Context) -> int:
-    """Run hspace, hail or hbal, with htools' own options.
+    """Run hspace, hail, hbal or hroller, with htools' own options.
 
     `gpolicy htools hspace --help` lists the options of hspace.
     """
