@@ -9,7 +9,7 @@ from typing import Any, Final
 import typer
 from typer.main import get_command
 
-from gpolicy.cli.app import VERBS, app
+from gpolicy.cli.app import VERBS, app, explained
 from gpolicy.cli.options import as_option
 from gpolicy.cluster.sources import SCHEMES
 from gpolicy.errors import ArgumentError, ExitCode, UsageError
@@ -59,7 +59,7 @@ def _hint(error: BaseException, verb: str) -> str:
     if context is None:
         return help_of
     known = [name for item in context.command.params for name in (*item.opts, *item.secondary_opts)]
-    arguments = [item for item in context.command.params if item.param_type_name == "argument"]
+    arguments = [item for item in explained(context.command).params if item.param_type_name == "argument"]
     if any(",..." in (item.metavar or "") for item in arguments) and _TOO_MANY.fullmatch(_text(error)):
         return "write several names as one word, with commas and without blanks"
     extra = _TOO_MANY.fullmatch(_text(error))

@@ -14,7 +14,7 @@ verbs = typer.Typer()
 
 
 @verbs.command("completion")
-def completion(shell: Annotated[str, typer.Argument(..., metavar="SHELL", help="bash, zsh or fish.")]) -> int:
+def completion(shell: Annotated[str, typer.Argument(..., metavar="SHELL")]) -> int:
     """Print the script that completes gpolicy's words in a shell.
 
     It completes verbs, options and their values, and the names of the policy: groups, sizes, guards, tests, rules.

@@ -18,22 +18,13 @@ verbs = typer.Typer()
 
 @verbs.command("post")
 def post(
-    service: Annotated[str, typer.Argument(..., metavar="SERVICE", help="github, gitlab or gitea (also Forgejo).")],
-    name: Annotated[str, typer.Argument(..., metavar="NAME", help="Tells comments of one request apart.")],
-    files: Annotated[list[Path], typer.Argument(..., metavar="FILE...", help="Its text; a missing file says nothing.")],
+    service: Annotated[str, typer.Argument(..., metavar="SERVICE")],
+    name: Annotated[str, typer.Argument(..., metavar="NAME")],
+    files: Annotated[list[Path], typer.Argument(..., metavar="FILE...")],
     *,
-    only_update: Annotated[
-        bool, typer.Option("--only-update", help="Begin no comment; one that is there gets the new text.")
-    ] = False,
-    shown: Annotated[bool, typer.Option("--print", help="Show the text; ask nobody.")] = False,
-    issue: Annotated[
-        int | None,
-        typer.Option(
-            "--issue",
-            metavar="CODE",
-            help="Keep an issue instead, for this exit code of `gpolicy drift`: 2 opens, 0 closes.",
-        ),
-    ] = None,
+    only_update: Annotated[bool, typer.Option("--only-update")] = False,
+    shown: Annotated[bool, typer.Option("--print")] = False,
+    issue: Annotated[int | None, typer.Option("--issue", metavar="CODE")] = None,
 ) -> int:
     """Keep one comment on a pull or merge request up to date.
 
