@@ -28,18 +28,13 @@ GROUPS: Final = {
     "Review": {"check": "policies", "fmt": "policies", "show": "policies", "test": "policies", "plan": "changes"},
     "Change": {"apply": "changes", "render": "changes", "drift": "clusters"},
     "Ask": {
-        **dict.fromkeys(("capacity", "place", "suggest"), "room"),
-        "size": "room",
-        "evacuate": "moves",
-        "remedy": "moves",
+        **dict.fromkeys(("capacity", "place", "suggest", "size"), "room"),
+        **dict.fromkeys(("evacuate", "remedy"), "moves"),
     },
     "Many clusters": {"clusters": "clusters"},
     "Tools": {
-        "explain": "policies",
-        "schema": "policies",
-        "completion": "completion",
-        "post": "post",
-        "htools": "htools",
+        **dict.fromkeys(("explain", "schema"), "policies"),
+        **dict.fromkeys(("completion", "post", "htools"), "tools"),
     },
 }
 """The verbs in the order of `--help`, by what they are for, each with its module in `cli/verbs/`."""
