@@ -1,8 +1,8 @@
 """Shapes of our JSON: tables of keys, from which the JSON of a value follows, and its schema in `schemas/output/`.
 
-`scripts/reference/output_schemas.py` writes the schemas. What a key holds, and what it means where the table does not
-say it, follows there from the attribute: from its type and its docstring. A dataclass without a shape has a key for
-each field.
+`scripts/reference/output_schemas.py` writes the schemas. What a key holds follows there from the type of the attribute,
+if the table does not say it; what it means stands in `output_texts.toml` beside it, or else in the docstring of the
+attribute. A dataclass without a shape has a key for each field.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Maybe:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of an object: what it means, and what it holds.
+    """A key of an object: what it holds.
 
     `form` is a `Shape`, a JSON Schema, or a type; it is what a list or a mapping holds, or what is there if it is not
     None, where the type of the attribute says that it is one. `of` is the attribute (dotted: of an attribute), if it
@@ -50,7 +50,6 @@ class Key:
     is left out where the value is None.
     """
 
-    text: str = ""
     form: Any = None
     of: str | Callable[[Any], Any] = ""
     inline: bool = False
@@ -61,24 +60,32 @@ class Shape:
     """The keys of an object, in their order, that is made of a value of a type (`kind`).
 
     A shape with a `name` is a definition of each schema that it is in. `optional` keys came with a minor version.
-    `forms` are the shapes of types, for keys that have none. Without a `text` the docstring of the type describes it.
+    `forms` are the shapes of types, for keys that have none. Only docstrings say what a `documented` one means.
     """
 
     def __init__(
         self,
         kind: type,
         name: str = "",
-        text: str | None = "",
         *,
+        documented: bool = False,
         optional: str = "",
         forms: Forms = MappingProxyType({}),
     ) -> None:
-        self.name, self.kind, self.text, self.optional, self.forms = name, kind, text, optional.split(), forms
+        self.name, self.kind, self.documented, self.forms = name, kind, documented, forms
+        self.optional = optional.split()
         self.keys: dict[str, Key] = {}
 
-    def with_keys(self, keys: Mapping[str, str | Key] = MappingProxyType({}), /, **more: str | Key) -> Shape:
-        """Give the shape its keys, and return it."""
-        self.keys = {key: Key(item) if isinstance(item, str) else item for key, item in {**keys, **more}.items()}
+    def with_keys(self, names: str = "", /, **others: Any) -> Shape:
+        """Give the shape its keys, and return it: `names` in their order, then `others` that are not among them.
+
+        A key holds the attribute of its name, unless `others` say more: a `Key`, its form, or (a string) the attribute.
+        """
+        keys = {
+            name: item if isinstance(item, Key) else Key(of=item) if isinstance(item, str) else Key(item)
+            for name, item in others.items()
+        }
+        self.keys = dict.fromkeys(names.split(), Key()) | keys
         self._read = [
             (key, item, item.of if callable(item.of) else attrgetter(item.of or key)) for key, item in self.keys.items()
         ]
@@ -112,19 +119,19 @@ class Shape:
 
 
 def fields_of(
-    kind: type, *derived: str, without: Collection[str] = (), forms: Forms = MappingProxyType({}), **keys: Key
+    kind: type, *derived: str, without: Collection[str] = (), forms: Forms = MappingProxyType({}), **keys: Any
 ) -> Shape:
     """Return the shape of a dataclass with a key for each field, and for figures that follow from them."""
     names = (*(item.name for item in fields(kind) if item.name not in without), *derived)
     name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).lstrip("_")
-    return Shape(kind, name, None, forms=forms).with_keys({name: keys.get(name, "") for name in names})
+    return Shape(kind, name, documented=True, forms=forms).with_keys(" ".join(names), **keys)
 
 
 class Document:
     """What a verb writes: the keys of several shapes, one after the other."""
 
-    def __init__(self, title: str, text: str, *parts: Shape) -> None:
-        self.title, self.text, self.parts = title, text, parts
+    def __init__(self, title: str, *parts: Shape) -> None:
+        self.title, self.parts = title, parts
 
     def data(self, *values: Any) -> dict[str, Any]:
         """Return the document of the values of its parts."""
@@ -134,7 +141,7 @@ class Document:
         return found
 
 
-def version_key(version: str, text: str = "Version of this format.") -> Key:
+def version_key(version: str) -> Key:
     """Return the key with the version of a document: readers take any minor one."""
     pattern = f"^{version.partition('.')[0]}\\.[0-9]+$"
-    return Key(text, {"type": "string", "pattern": pattern}, lambda _: version)
+    return Key({"type": "string", "pattern": pattern}, lambda _: version)

@@ -28,18 +28,13 @@ GROUPS: Final = {
     "Review": {"check": "policies", "fmt": "policies", "show": "policies", "test": "policies", "plan": "changes"},
     "Change": {"apply": "changes", "render": "changes", "drift": "clusters"},
     "Ask": {
-        **dict.fromkeys(("capacity", "place", "suggest"), "room"),
-        "size": "room",
-        "evacuate": "moves",
-        "remedy": "moves",
+        **dict.fromkeys(("capacity", "place", "suggest", "size"), "room"),
+        **dict.fromkeys(("evacuate", "remedy"), "moves"),
     },
     "Many clusters": {"clusters": "clusters"},
     "Tools": {
-        "explain": "policies",
-        "schema": "policies",
-        "completion": "completion",
-        "post": "post",
-        "htools": "htools",
+        **dict.fromkeys(("explain", "schema"), "policies"),
+        **dict.fromkeys(("completion", "post", "htools"), "tools"),
     },
 }
 """The verbs in the order of `--help`, by what they are for, each with its module in `cli/verbs/`."""
@@ -85,6 +80,10 @@ class _Verb(TyperCommand):
     Its help has options under headings, with the rare ones only by name unless `--all` stands beside `--help`.
     """
 
+    def get_help(self, ctx: Any) -> str:
+        explained(self)
+        return str(super().get_help(ctx))
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         sections: dict[Any, list[Any]] = {}
         for parameter in self.get_params(ctx):
@@ -122,6 +121,23 @@ def _takes_one(option: Any) -> bool:
     return option.param_type_name == "option" and not option.multiple and (not option.is_flag or option.secondary_opts)
 
 
+def explained(command: Any) -> Any:
+    """Return a verb whose arguments and options say what they are for, which is read now: a run needs none of it."""
+    from gpolicy.cluster.sources import DESTINATIONS, SCHEMES  # noqa: PLC0415
+
+    texts = read_data("options.toml")
+    texts = texts["several_verbs"] | texts.get(command.name, {})
+    known = {
+        "forms": ", ".join(forms_of(command.name)),
+        "sources": ", ".join(text.partition(", ")[0] for text in SCHEMES.values()),
+        "destinations": "; ".join(DESTINATIONS.values()),
+    }
+    for parameter in command.params:
+        if parameter.name in texts and parameter.help is None:
+            parameter.help = texts[parameter.name].format(**known)
+    return command
+
+
 def summary(command: Any) -> str:
     """Return the first sentence of the help of a verb or an option, without its full stop."""
     return str(command.help or "").strip().split("\n\n")[0].split(". ")[0].removesuffix(".")
@@ -134,11 +150,7 @@ def _built(verb: str) -> Any:
     alone.registered_commands = [copy(command)]  # the module's own stays as it is written, for the next command line
     alone.registered_commands[0].cls = _Verb
     alone.registered_commands[0].callback = with_typer_defaults(command.callback)
-    built: Any = get_command(alone)
-    for parameter in built.params:
-        if parameter.name == "form":
-            parameter.help = f"Form of the output: {', '.join(forms_of(verb))}."
-    return built
+    return get_command(alone)
 
 
 app = typer.Typer(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typer.main import get_command
 
-from gpolicy.cli.app import VERBS, app, summary
+from gpolicy.cli.app import VERBS, app, explained, summary
 from gpolicy.cli.options import STATE_VARIABLE
 from gpolicy.cluster.sources import DESTINATIONS, FILE_SCHEMES, SCHEMES, SourceOptions, read_state
 from gpolicy.report.forms import forms_of
@@ -124,7 +124,7 @@ def _htools(before: list[str]) -> Choices:
 
 
 def _options(command: Any, given: Iterable[str]) -> Choices:
-    for item in command.params:
+    for item in explained(command).params:
         if item.param_type_name == "option" and (item.multiple or item.name not in given):
             yield from ((name, summary(item)) for name in (*item.opts, *item.secondary_opts) if name[:2] == "--")
     yield "--help", "Show this message and exit"

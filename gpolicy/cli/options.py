@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 import typer
 
-from gpolicy.cluster.sources import SCHEMES, SourceOptions
+from gpolicy.cluster.sources import SourceOptions
 from gpolicy.errors import ArgumentError, UsageError
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.printable import as_text
@@ -22,62 +22,14 @@ if TYPE_CHECKING:
     from gpolicy.plan.signature import Signers
     from gpolicy.what_if.supposing import WhatIf
 
-_SRC_HELP: Final = (
-    f"Where the cluster is read from: {', '.join(text.partition(', ')[0] for text in SCHEMES.values())},"
-    " or its name in gpolicy.toml."
-)
-
 STATE_VARIABLE: Final = "GPOLICY_STATE"
 
-PolicyPath = Annotated[
-    Path | None,
-    typer.Argument(
-        ...,
-        metavar="[PATH]",
-        help="The policy: a directory of YAML files, or one file. Default: the current directory.",
-    ),
-]
-PolicyOption = Annotated[
-    Path | None, typer.Option("--policy", "-p", metavar="PATH", help="The policy, instead of the argument PATH.")
-]
-AskedPolicy = Annotated[
-    Path | None,
-    typer.Option("--policy", "-p", metavar="PATH", help="Ask about the cluster as this policy would make it."),
-]
-PolicyOptions = Annotated[
-    list[Path] | None,
-    typer.Option("--policy", "-p", metavar="PATH", help="A policy, as the argument PATH. Can be repeated."),
-]
-AllowedSigners = Annotated[
-    Path | None,
-    typer.Option(
-        "--signers",
-        metavar="FILE",
-        help="Accept only plans signed by one of these (a file of allowed signers, see `man ssh-keygen`).",
-    ),
-]
-Signature = Annotated[
-    Path | None, typer.Option("--signature", metavar="FILE", help="The signature of the plan; default: PLAN.JSON.sig.")
-]
-Volumes = Annotated[
-    bool,
-    typer.Option(
-        "--physical-volumes",
-        help="Read the nodes' physical volumes as well. Ganeti runs jobs for that, which wait for the nodes' locks.",
-    ),
-]
-
-Credentials = Annotated[
-    Path | None,
-    typer.Option("--rapi-credentials", metavar="FILE", help="File with RAPI user and password that only you can read."),
-]
-Authority = Annotated[
-    Path | None,
-    typer.Option("--rapi-ca", metavar="FILE", help="Certificate (PEM) that RAPI must show, instead of the system's."),
-]
-Insecure = Annotated[
-    bool, typer.Option("--insecure-rapi", help="Do NOT verify RAPI's certificate: anybody can answer for the cluster.")
-]
+PolicyPath = Annotated[Path | None, typer.Argument(..., metavar="[PATH]")]
+PolicyOption = Annotated[Path | None, typer.Option("--policy", "-p", metavar="PATH")]
+PolicyOptions = Annotated[list[Path] | None, typer.Option("--policy", "-p", metavar="PATH")]
+AllowedSigners = Annotated[Path | None, typer.Option("--signers", metavar="FILE")]
+Signature = Annotated[Path | None, typer.Option("--signature", metavar="FILE")]
+Volumes = Annotated[bool, typer.Option("--physical-volumes")]
 
 
 def size_of(option: str, text: str) -> int:
@@ -95,9 +47,9 @@ def as_option(error: ArgumentError) -> UsageError:
     return UsageError(f"--{error.message}", hint=error.hint)
 
 
-def seconds_option(name: str, about: str) -> Any:
+def seconds_option(name: str) -> Any:
     """Return an option that takes a number of seconds, at least 1."""
-    return typer.Option(name, metavar="SECONDS", min=1, callback=_finite, help=about)
+    return typer.Option(name, metavar="SECONDS", min=1, callback=_finite)
 
 
 def _finite(seconds: float) -> float:
@@ -107,7 +59,7 @@ def _finite(seconds: float) -> float:
     return seconds
 
 
-Seconds = Annotated[float, seconds_option("--seconds", "Time to search; then the best so far is shown.")]
+Seconds = Annotated[float, seconds_option("--seconds")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +68,9 @@ class RapiOptions:
 
     heading: ClassVar = "RAPI"
 
-    rapi_credentials: Credentials = None
-    rapi_ca: Authority = None
-    insecure_rapi: Insecure = False
+    rapi_credentials: Annotated[Path | None, typer.Option("--rapi-credentials", metavar="FILE")] = None
+    rapi_ca: Annotated[Path | None, typer.Option("--rapi-ca", metavar="FILE")] = None
+    insecure_rapi: Annotated[bool, typer.Option("--insecure-rapi")] = False
 
 
 OutputFile = tuple[Display, Path]
@@ -140,22 +92,11 @@ class Shown:
 
     heading: ClassVar = "Output"
 
-    form: Annotated[str, typer.Option("--format", "-f", metavar="FORM", help="Form of the output.")] = "text"
-    output: Annotated[
-        list[str] | None,
-        typer.Option("--output", "-o", metavar="FORM=FILE", help="Write it in this form to FILE. Can be repeated."),
-    ] = None
-    details: Annotated[bool, typer.Option("--details", help="Show all that there is, not one screen.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show the verdict only.")] = False
-    budget: Annotated[
-        int | None,
-        typer.Option(
-            "--budget",
-            metavar="BYTES",
-            help="The maximum size of Markdown; the least important parts are cut. Default: 65536, the size of a"
-            " comment.",
-        ),
-    ] = None
+    form: Annotated[str, typer.Option("--format", "-f", metavar="FORM")] = "text"
+    output: Annotated[list[str] | None, typer.Option("--output", "-o", metavar="FORM=FILE")] = None
+    details: Annotated[bool, typer.Option("--details")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q")] = False
+    budget: Annotated[int | None, typer.Option("--budget", metavar="BYTES")] = None
 
     def outputs(self, verb: str, *, every: bool = False) -> Outputs:
         """Return how to show a report. Raise UsageError for a form that the verb has not, or a budget without use."""
@@ -206,21 +147,13 @@ def renamed(new: Path | None, old: Path | None, option: str) -> Path | None:
     return old
 
 
-OldOutput = Annotated[Path | None, typer.Option("--output", "-o", hidden=True, help="In 1.0: --save.")]
+OldOutput = Annotated[Path | None, typer.Option("--output", "-o", hidden=True)]
 """The name that --save, or --script, had."""
 
-Label = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--label",
-        metavar="KEY=VALUE",
-        help="All clusters of gpolicy.toml with this label; VALUE may be a glob, and the key `name` is the"
-        " cluster's name. Can be repeated.",
-    ),
-]
+Label = Annotated[list[str] | None, typer.Option("--label", metavar="KEY=VALUE")]
 
 
-AllClusters = Annotated[bool, typer.Option("--all", help="All clusters of gpolicy.toml.")]
+AllClusters = Annotated[bool, typer.Option("--all")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,47 +162,14 @@ class Clusters(RapiOptions):
 
     heading: ClassVar = "Many clusters"
 
-    state: Annotated[
-        str | None,
-        typer.Option(
-            "--state",
-            "-s",
-            metavar="SRC",
-            help=f"{_SRC_HELP} Default: {STATE_VARIABLE} of the environment, else what gpolicy.toml says.",
-        ),
-    ] = None
+    state: Annotated[str | None, typer.Option("--state", "-s", metavar="SRC")] = None
     label: Label = None
-    changed_since: Annotated[
-        str | None,
-        typer.Option(
-            "--changed-since",
-            metavar="REF",
-            help="Of these clusters, those whose policy differs from this commit, or from where its branch began.",
-        ),
-    ] = None
-    shard: Annotated[
-        str | None,
-        typer.Option("--shard", metavar="N/M", help="Of these clusters, the Nth of M parts, for jobs side by side."),
-    ] = None
-    snapshots: Annotated[
-        Path | None,
-        typer.Option(
-            "--snapshots",
-            metavar="DIR",
-            help="Read the newest snapshot of each cluster there (of `gpolicy snapshot --all`), not the cluster.",
-        ),
-    ] = None
-    pages: Annotated[
-        Path | None,
-        typer.Option("--pages", metavar="DIR", help="Write a page (HTML) of each of several clusters, and index.html."),
-    ] = None
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", "-j", metavar="N", min=1, max=256, help="Clusters at once. Default: twice the cores, at least 4."
-        ),
-    ] = None
-    timeout: Annotated[float, seconds_option("--timeout", "Time for each of several clusters.")] = 300.0
+    changed_since: Annotated[str | None, typer.Option("--changed-since", metavar="REF")] = None
+    shard: Annotated[str | None, typer.Option("--shard", metavar="N/M")] = None
+    snapshots: Annotated[Path | None, typer.Option("--snapshots", metavar="DIR")] = None
+    pages: Annotated[Path | None, typer.Option("--pages", metavar="DIR")] = None
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", min=1, max=256)] = None
+    timeout: Annotated[float, seconds_option("--timeout")] = 300.0
     all_clusters: AllClusters = False
 
 
@@ -280,18 +180,14 @@ class RolledOutClusters(RapiOptions):
     heading: ClassVar = "Many clusters"
 
     label: Label = None
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", metavar="N", min=1, max=256, help="Clusters of a wave at once.")
-    ] = 1
-    timeout: Annotated[float, seconds_option("--timeout", "Time to look at each of several clusters.")] = 300.0
+    jobs: Annotated[int, typer.Option("--jobs", "-j", metavar="N", min=1, max=256)] = 1
+    timeout: Annotated[float, seconds_option("--timeout")] = 300.0
     all_clusters: AllClusters = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaybeClusters(Clusters):
     """The same, for verbs that need no cluster: they read one only if it is given."""
-
-    state: Annotated[str | None, typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,44 +196,12 @@ class Suppositions:
 
     heading: ClassVar = "What if"
 
-    more: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--with",
-            metavar="WORDS",
-            help="What if there were more: `2x like:NODE in GROUP` for empty nodes, `10x SIZE in GROUP` for instances"
-            " of a size at its smallest (SIZE:max: at its largest) or `10x memory=4G disk=20G in GROUP`. Can be"
-            " repeated, as all of these.",
-        ),
-    ] = None
-    less: Annotated[
-        list[str] | None,
-        typer.Option("--without", metavar="NAME,...", help="What if these instances, or empty nodes, were gone."),
-    ] = None
-    moves: Annotated[
-        list[str] | None,
-        typer.Option("--move", metavar="NODE,... to GROUP", help="What if these nodes were in this group."),
-    ] = None
-    upgrades: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--upgrade",
-            metavar="NODE,... KEY=AMOUNT",
-            help="What if nodes had other hardware: memory=+64G, disk=4T, cpus=32, pvs=+1 (physical volumes).",
-        ),
-    ] = None
-    offline: Annotated[
-        list[str] | None, typer.Option("--offline", metavar="NODE,...", help="What if these nodes were offline.")
-    ] = None
-    lost: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--lost",
-            metavar="NODE,...",
-            help="What if these nodes were lost: offline, and their instances failed over where Ganeti does it: DRBD"
-            " ones to their other node, those on shared storage where hail says.",
-        ),
-    ] = None
+    more: Annotated[list[str] | None, typer.Option("--with", metavar="WORDS")] = None
+    less: Annotated[list[str] | None, typer.Option("--without", metavar="NAME,...")] = None
+    moves: Annotated[list[str] | None, typer.Option("--move", metavar="NODE,... to GROUP")] = None
+    upgrades: Annotated[list[str] | None, typer.Option("--upgrade", metavar="NODE,... KEY=AMOUNT")] = None
+    offline: Annotated[list[str] | None, typer.Option("--offline", metavar="NODE,...")] = None
+    lost: Annotated[list[str] | None, typer.Option("--lost", metavar="NODE,...")] = None
 
     def read(self, group: str | None = None) -> WhatIf | None:
         """Return what is supposed, None for nothing. Raise UsageError for words that cannot be read.
@@ -358,24 +222,9 @@ class Suppositions:
         ).about(group)
 
 
-ResourceModel = Annotated[
-    bool, typer.Option("--resource-model", help="Use hv_state and disk_state even where nodes are measured.")
-]
-MaxNodeFailures = Annotated[
-    int | None,
-    typer.Option(
-        "--max-node-failures",
-        metavar="K",
-        help="How many nodes of a group may fail at once, as in `limits` of the policy, which is the default; else 1.",
-    ),
-]
-CpusAfterFailure = Annotated[
-    bool | None,
-    typer.Option(
-        "--cpus-after-failure/--no-cpus-after-failure",
-        help="Whether nodes that take over must keep their vcpu-ratio; default: `limits` of the policy.",
-    ),
-]
+ResourceModel = Annotated[bool, typer.Option("--resource-model")]
+MaxNodeFailures = Annotated[int | None, typer.Option("--max-node-failures", metavar="K")]
+CpusAfterFailure = Annotated[bool | None, typer.Option("--cpus-after-failure/--no-cpus-after-failure")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -385,15 +234,7 @@ class LimitOptions:
     heading: ClassVar = "Limits of groups"
 
     max_node_failures: MaxNodeFailures = None
-    oversubscription: Annotated[
-        float | None,
-        typer.Option(
-            "--oversubscription",
-            metavar="RATIO",
-            help="Maximum memories of a node's instances may add up to RATIO times its memory for instances; each keeps"
-            " its minimum. Default: `limits` of the policy.",
-        ),
-    ] = None
+    oversubscription: Annotated[float | None, typer.Option("--oversubscription", metavar="RATIO")] = None
     cpus_after_failure: CpusAfterFailure = None
 
     def read(self) -> Limits:

@@ -9,9 +9,10 @@ from typing import Any, Final
 import typer
 from typer.main import get_command
 
-from gpolicy.cli.app import VERBS, app
+from gpolicy.cli.app import VERBS, app, explained
 from gpolicy.cli.options import as_option
 from gpolicy.cluster.sources import SCHEMES
+from gpolicy.data import read_data
 from gpolicy.errors import ArgumentError, ExitCode, UsageError
 from gpolicy.guessing import closest, did_you_mean
 
@@ -20,12 +21,6 @@ _CommandLineError: type[Exception] = typer.BadParameter.__bases__[0].__bases__[0
 _TOO_MANY: Final = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((?P<words>.*)\)", re.DOTALL)
 _BEFORE_VERBS: Final = ("--no-pager", "--version")
 _KEY: Final = re.compile(r"(?<![a-z-])([a-z-]++)=")
-_OTHERWISE: Final = {
-    "--strict": "write `--fail-on warning`",
-    "--cluster": "write `--state NAME`, or `--label name=NAME`",
-    "--dry-run": "`gpolicy plan` and `gpolicy show` change nothing; `gpolicy render` writes the commands",
-}
-"""Options of other programs, and what they are here."""
 
 
 def run_command_line(arguments: list[str]) -> int:
@@ -59,7 +54,7 @@ def _hint(error: BaseException, verb: str) -> str:
     if context is None:
         return help_of
     known = [name for item in context.command.params for name in (*item.opts, *item.secondary_opts)]
-    arguments = [item for item in context.command.params if item.param_type_name == "argument"]
+    arguments = [item for item in explained(context.command).params if item.param_type_name == "argument"]
     if any(",..." in (item.metavar or "") for item in arguments) and _TOO_MANY.fullmatch(_text(error)):
         return "write several names as one word, with commas and without blanks"
     extra = _TOO_MANY.fullmatch(_text(error))
@@ -76,8 +71,8 @@ def _hint(error: BaseException, verb: str) -> str:
     words = {word for item in arguments for word in _KEY.findall(item.help or "")}
     if str(wrong).startswith("--") and (word := closest(str(wrong)[2:], words)):
         return f"write it as a word: `{word}=…`"
-    if other := _OTHERWISE.get(str(wrong)):
-        return other
+    if other := read_data("reference.toml")["options_elsewhere"].get(str(wrong)):
+        return str(other)
     if wrong in _BEFORE_VERBS:
         return f"write it before the verb: `gpolicy {wrong} {verb}`"
     if verb not in VERBS and wrong not in known and str(wrong).startswith("--") and _of_a_verb(str(wrong)):

@@ -171,7 +171,7 @@ def _agree(shown: AbstractSet[str], intention: Intention) -> bool:
 
 
 def look(member: ClusterPlan, told: AbstractSet[int]) -> LookResult:
-    """LookResult at the cluster after its plan: its changes, its policy, its guards, its jobs."""
+    """Look at the cluster after its plan: its changes, its policy, its guards, its jobs."""
     try:
         plan = member.read_plan()
         runner = runner_for(member.request, StopRequests())
@@ -260,7 +260,7 @@ class SideBySide:
             yield name, RunResult(int(ExitCode.FINDINGS), result.reason) if isinstance(result, Failed) else result
 
     def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, LookResult]]:
-        """LookResult at clusters."""
+        """Look at clusters."""
         jobs = [partial(look, self.members[name], told.get(name, frozenset())) for name in clusters]
         for name, result in self._each(clusters, jobs, most=self.readers, seconds=self.seconds):
             yield name, LookResult((f"cannot be looked at: {result.reason}",)) if isinstance(result, Failed) else result

@@ -25,18 +25,8 @@ from gpolicy.opening import path_meant, real_path
 from gpolicy.policy.settings_file import Place, SettingsFile, shown
 from gpolicy.printable import some
 
-KEYS: Final = {
-    "policy": "The policy of the cluster: a directory or a file, relative to the directory of this file.",
-    "state": "Where the cluster's state is read from, as for `--state`. Files are relative to the directory of this"
-    " file.",
-    "destination": "How `gpolicy apply` reaches the cluster, as for `--to`. Default: `state`, if it is one.",
-    "ca": "File with the certificate (PEM) that the remote API must show, relative to the directory of this file."
-    " Default: the system's authorities.",
-    "credentials": "Where user and password for the remote API are: `netrc` (default), `netrc:FILE`, `environment` or"
-    " `environment:NAME`. They go only to a host that is named there.",
-    "labels": "Words to choose clusters by: `--label stage=canary`.",
-}
-"""The keys of the table of a cluster, each with its meaning."""
+KEYS: Final = ("policy", "state", "destination", "ca", "credentials", "labels")
+"""The keys of the table of a cluster."""
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 """A cluster's name: it is also the name of its files."""
@@ -177,12 +167,8 @@ def one_cluster(name: str, clusters: Mapping[str, NamedCluster]) -> NamedCluster
     raise InputError(f"there is no cluster {shown(name)} in {next(iter(clusters.values())).source}", hint=hint)
 
 
-ROLLOUT_KEYS: Final = {
-    "waves": "Labels `KEY=VALUE` in the order of a roll-out; VALUE may be a glob. The clusters of a label are a wave. A"
-    ' cluster belongs to the first label that it has. `"name=*"` is for all others.',
-    "pause": "Seconds between the end of a wave and the look at its clusters. Default: 0.",
-}
-"""The keys of the table, each with its meaning."""
+ROLLOUT_KEYS: Final = ("waves", "pause")
+"""The keys of the table."""
 
 LONGEST_PAUSE: Final = 86_400
 _EXAMPLE: Final = 'waves = ["stage=canary", "name=*"]'

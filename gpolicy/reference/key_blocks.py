@@ -44,20 +44,17 @@ WORD_LISTS: Final = {
     HYPERVISORS: "hypervisor",
 }
 """Lists of words that have a name together."""
-_TYPES: Final = {
-    "boolean": "true or false",
-    "integer": "whole number",
-    "number": "number",
-    "null": "null",
-    "object": "mapping",
-    "array": "list",
-    "string": "text",
-}
 Named = Callable[[str], str]
 """From the name of a definition to the words for it."""
-_BY_NAME: Final[dict[str, Any]] = read_data("reference.toml")["values"]
+_TEXTS: Final = read_data("reference.toml")
+_BY_NAME: Final[dict[str, Any]] = _TEXTS["values"]
 """Examples of values, by key, where the form of the value does not say enough."""
 _DEFINITIONS = {"size": "size", "rule": "rule", "ignorable": "rule"}
+
+
+def _several(words: str) -> str:
+    """Return the plural of simple words."""
+    return str(_TEXTS["plurals"].get(words, words))
 
 
 def type_words(schema: Schema, named: Named = str) -> str:
@@ -101,7 +98,7 @@ def _of_type(schema: Schema, named: Named) -> str:
         return _PATTERNS.get(schema.get("pattern", ""), "name" if short else "text")
     if kind is None:
         return "mapping" if "properties" in schema else "any value"
-    return f"{_TYPES[kind]}{_bounds(schema)}"
+    return f"{_TEXTS['types'][kind]}{_bounds(schema)}"
 
 
 def _bounds(schema: Schema) -> str:
@@ -113,15 +110,6 @@ def _bounds(schema: Schema) -> str:
     if low is not None:
         return f", {low:,} or more"
     return f", {high:,} or less" if high is not None else ""
-
-
-def _several(words: str) -> str:
-    """Return the plural of simple words."""
-    plurals = {"text": "texts", "mapping": "mappings", "true or false": "booleans", "name": "names", "tag": "tags"}
-    plurals |= {"disk template": "disk templates", "hypervisor": "hypervisors", "binding resource": "binding resources"}
-    plurals |= {"component of the cluster score": "components of the cluster score"}
-    plurals |= {"size": "sizes", "whole number": "whole numbers", "range of user IDs": "ranges of user IDs"}
-    return plurals.get(words, words)
 
 
 def example_value(key: Key) -> Any:

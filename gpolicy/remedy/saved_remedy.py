@@ -259,24 +259,14 @@ FORMAT_VERSION: Final = "1.1"
 
 _REMAKE: Final = "make it again: gpolicy remedy --state SRC --save FILE"
 
-
-_SUPPOSES: Final = Shape(Supposed).with_keys(
-    file="The plan file, or the policy.",
-    is_plan="Whether it is a plan file.",
-    effects=Key("What it makes of the cluster, leaf by leaf.", effect_shape(Key("cluster, group/NAME or node/NAME."))),
-)
 SAVED: Final = Shape(SavedRemedy, optional="answer").with_keys(
-    kind=Key(f"Always {KIND}.", {"const": KIND}, lambda _: KIND),
-    gpolicy=Key("Version of gpolicy.", str, lambda _: __version__),
-    cluster_uuid="UUID of the cluster, null where the source does not show it.",
-    ganeti_version=Key("The Ganeti release of the cluster.", str | None, lambda remedy: remedy.version or None),
-    observed=Key(
-        "The instances that move and the nodes that they leave or go to, as they were read: apply compares them.",
-        OBSERVED,
-    ),
-    not_shown=Key("Values that the source does not show.", of="gaps"),
-    residents="The instances on each of the nodes.",
-    supposes=Key("What must hold before the first move; null for the cluster as it is.", _SUPPOSES, "supposed"),
+    "kind gpolicy cluster_uuid ganeti_version observed not_shown residents supposes answer",
+    kind=Key({"const": KIND}, lambda _: KIND),
+    gpolicy=Key(str, lambda _: __version__),
+    ganeti_version=Key(str | None, lambda remedy: remedy.version or None),
+    observed=OBSERVED,
+    not_shown="gaps",
+    supposes=Key(Shape(Supposed).with_keys("file is_plan effects", effects=effect_shape()), "supposed"),
     answer=ANSWER_KEY,
 )
 """What apply needs of a remedy beside its moves."""

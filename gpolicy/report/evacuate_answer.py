@@ -36,7 +36,7 @@ from gpolicy.report.answer import (
     size,
     supposing,
 )
-from gpolicy.report.capacity_json import UNKNOWN, WHAT_IF, head
+from gpolicy.report.capacity_json import head
 from gpolicy.report.glossary import FAILURES
 from gpolicy.report.pictures import memory_section
 from gpolicy.report.place_answer import CANDIDATE
@@ -279,90 +279,46 @@ def _short(report: EvacuationReport) -> Iterator[str]:
 
 FORMAT_VERSION: Final = "1.2"
 
-_INSTANCE: Final = "The instance."
-_TEMPLATE: Final = "Its disk template."
-_REQUEST: Final = Key("Place of its request in `requests`, from 1.", FROM_ONE)
-_NODES: Final = "Primary node, and secondary node if there is one."
-_CANDIDATES: Final = Key(
-    "Every node, or pair of primary and secondary, that hail tries: possible ones first, best first. Null where there"
-    " are too many to list them.",
-    CANDIDATE,
-)
-_HAILS_REQUEST: Final = Shape(RequestToHail).with_keys(
-    kind=Key("Type of the request.", {"enum": ["node-evacuate", "change-group"]}),
-    mode="Mode of node-evacuate.",
-    instances="The instances, in the order of the request.",
-    targets="Target groups of change-group; empty: any other.",
-    drained="Nodes to be emptied that hail is told are drained, so that it does not use them.",
-    info="What hail says of the request.",
-    by_ganeti="The command with which Ganeti itself asks the same; null if there is none, or if it would move nothing.",
+_JOB_STEP: Final = Shape(tuple).with_keys(
+    what=Key({"enum": ["migrate", "fail over", "copy disks"]}, lambda step: step[0]),
+    argv=Key(TEXTS, lambda step: step[1]),
 )
 _MOVED: Final = Shape(MovedInstance).with_keys(
-    instance=_INSTANCE,
-    template=_TEMPLATE,
-    request=_REQUEST,
-    job_set=Key("Number of its set: jobs of one set touch different nodes and may run side by side.", FROM_ONE),
-    group="Group of its new primary node.",
-    before=Key(_NODES, of="nodes_before"),
-    after=Key(_NODES, of="nodes_after"),
-    copied=Key("Disk that is copied to other nodes.", COUNT),
-    steps=Key(
-        "The commands of the job, in order.",
-        Many(
-            Shape(tuple).with_keys(
-                what=Key("What it does.", {"enum": ["migrate", "fail over", "copy disks"]}, lambda step: step[0]),
-                argv=Key("The command.", TEXTS, lambda step: step[1]),
-            )
-        ),
-        lambda item: list(item.steps),
-    ),
-    candidates=_CANDIDATES,
-)
-_STAYS: Final = Shape(StayingInstance).with_keys(
-    instance=_INSTANCE,
-    template=_TEMPLATE,
-    request=_REQUEST,
-    nodes=_NODES,
-    reason="What hail says.",
-    candidates=_CANDIDATES,
-)
-_ALONE: Final = Shape(OtherRequest).with_keys(
-    node=Key("The node.", str, lambda report: report.leaving[0]),
-    jobs=Key("Number of jobs.", COUNT, lambda report: len(report.moved)),
-    copied=Key("Disk that they copy.", COUNT),
-    stays=Key("Instances that hail cannot move.", TEXTS, lambda report: [item.instance for item in report.stays]),
+    "instance template request job_set group before after copied steps candidates",
+    request=FROM_ONE,
+    job_set=FROM_ONE,
+    before="nodes_before",
+    after="nodes_after",
+    copied=COUNT,
+    steps=Key(Many(_JOB_STEP), lambda item: list(item.steps)),
+    candidates=CANDIDATE,
 )
 EVACUATE_DOCUMENT: Final = Document(
     "gpolicy evacuate --format json",
-    "How nodes or a group are emptied: what moves where in which order, and what stays. Disk is MiB. Minor versions may"
-    " add keys.",
     head(FORMAT_VERSION),
     Shape(EvacuationReport, optional="unknown in_turn").with_keys(
-        basis="",
-        what_if=WHAT_IF,
-        unknown=UNKNOWN,
-        ok=Key("Whether no instance stays.", bool, lambda report: not report.stays),
-        leaving="The nodes to be emptied.",
-        group="The group that is emptied as a whole; null for nodes.",
-        mode=Key("Which instances leave the nodes.", of="asked.mode"),
-        ignore_soft_errors=Key(
-            "Whether instances move also against exclusion tags, ratios and memory reserved for N+1.",
-            of="asked.ignore_soft_errors",
+        "basis what_if unknown ok leaving group mode ignore_soft_errors requests moved stays copied job_sets exhaustive"
+        " short_before short_after in_turn notes",
+        unknown="reasons",
+        ok=Key(bool, lambda report: not report.stays),
+        mode="asked.mode",
+        ignore_soft_errors="asked.ignore_soft_errors",
+        requests=Shape(RequestToHail).with_keys(
+            "kind mode instances targets drained info by_ganeti", kind={"enum": ["node-evacuate", "change-group"]}
         ),
-        requests=Key("The requests to hail, each on the cluster as it is after the one before.", _HAILS_REQUEST),
-        moved=Key("The jobs, in order. An instance may move twice.", _MOVED),
-        stays=Key("The instances that hail cannot move.", _STAYS),
-        copied=Key("Disk that all jobs copy.", COUNT),
-        job_sets=Key("Number of sets of jobs.", COUNT),
-        exhaustive="Whether the search ended by itself: no instance stays for lack of time.",
-        short_before="Nodes that cannot take over all the instances that they mirror (N+1), now.",
-        short_after="The same, afterwards.",
-        in_turn=Key("Of several nodes, what happens if each is emptied alone (from 1.2 on).", _ALONE),
-        notes=Key(
-            "What Ganeti would refuse although hail accepts it, and what there is to know of the figures.",
-            TEXTS,
-            lambda report: [*report.objections, *report.parameters, *report.notes],
+        moved=_MOVED,
+        stays=Shape(StayingInstance).with_keys(
+            "instance template request nodes reason candidates", request=FROM_ONE, candidates=CANDIDATE
         ),
+        copied=COUNT,
+        job_sets=COUNT,
+        in_turn=Shape(OtherRequest).with_keys(
+            node=Key(str, lambda report: report.leaving[0]),
+            jobs=Key(COUNT, lambda report: len(report.moved)),
+            copied=COUNT,
+            stays=Key(TEXTS, lambda report: [item.instance for item in report.stays]),
+        ),
+        notes=Key(TEXTS, lambda report: [*report.objections, *report.parameters, *report.notes]),
     ),
 )
 

@@ -28,48 +28,38 @@ _FORMS: Final[dict[type, Callable[[Any], Any]]] = {shape.kind: shape for shape i
 """The forms of values that are not just their fields."""
 
 
-def _add(kind: type, *derived: str, without: tuple[str, ...] = (), **keys: Key) -> None:
+def _add(kind: type, *derived: str, without: tuple[str, ...] = (), **keys: Any) -> None:
     _FORMS[kind] = fields_of(kind, *derived, without=without, forms=_FORMS, **keys)
 
 
-_COUNT: Final = Key(form=COUNT)
-_NUMBER: Final = Key(form=NUMBER)
 _add(AllocationVectors, "lost")
 _add(ParameterBreach, "beyond")
 _add(DeclaredNumber, "differs")
-_add(DiskFinding, disk=_COUNT, trouble=Key(of="trouble.key"))
-_add(Fit, fits=_COUNT, without=("run_memory",))
+_add(DiskFinding, disk=COUNT, trouble="trouble.key")
+_add(Fit, fits=COUNT, without=("run_memory",))
 _add(FitChange, "delta", "percent", without=("other_pairs", "templates"))
-_add(GroupModel, measured_fits=_COUNT, configured_fits=_COUNT)
+_add(GroupModel, measured_fits=COUNT, configured_fits=COUNT)
 _add(
     GroupRedundancy,
     without=("members",),
-    **dict.fromkeys(("nodes", "asked", "survives", "examined", "unmirrored", "split"), _COUNT),
+    **dict.fromkeys(("nodes", "asked", "survives", "examined", "unmirrored", "split"), COUNT),
 )
 _add(GroupRedundancyChange, "newly_lost")
 _add(Loss, "absorbed")
 _add(NodeModel, "oversubscription")
-_add(PolicyViolation, pair=Key(form=FROM_ONE))
-_add(RatioBreach, parameter=Key(form={"enum": [VCPU_RATIO, SPINDLE_RATIO]}))
-_add(RedundancyChange, failures=Key(form=FROM_ONE))
-_add(ScoreComponent, "product", value=_NUMBER, least=_NUMBER, product=_NUMBER)
-_FORMS[Score] = Shape(Score, "score", None, forms=_FORMS).with_keys(total=_NUMBER, minimum=_NUMBER, components="")
+_add(PolicyViolation, pair=FROM_ONE)
+_add(RatioBreach, parameter={"enum": [VCPU_RATIO, SPINDLE_RATIO]})
+_add(RedundancyChange, failures=FROM_ONE)
+_add(ScoreComponent, "product", value=NUMBER, least=NUMBER, product=NUMBER)
+_FORMS[Score] = Shape(Score, "score", documented=True, forms=_FORMS).with_keys(
+    "total minimum components", total=NUMBER, minimum=NUMBER
+)
 _IMPACT: Final = fields_of(Impact, forms=_FORMS)
 
 PLAN_DOCUMENT: Final = Document(
     "gpolicy plan --format json",
-    "What a policy would change on a cluster, by which commands. Readers must ignore keys they do not know: a later 1.x"
-    " may add some. `apply` and `render` are stricter: they take a plan of their own format only, and only if all that"
-    " follows from `changes`, `observed`, `not_shown`, `staying` and `ganeti_version` is what they make of it"
-    " themselves.",
     PLAN_FIRST,
-    Shape(Impact).with_keys(
-        impact=Key(
-            "What the changes do to capacity and instances; empty where nothing changes or nobody asked.",
-            Maybe(_IMPACT, {"type": "object", "maxProperties": 0}),
-            lambda impact: impact,
-        )
-    ),
+    Shape(Impact).with_keys(impact=Key(Maybe(_IMPACT, {"type": "object", "maxProperties": 0}), lambda impact: impact)),
     PLAN_LAST,
 )
 

@@ -161,7 +161,7 @@ def full_data(report: FullReport) -> dict[str, Any]:
 
 
 def _head(report: SizeReport | FullReport) -> dict[str, Any]:
-    limits = [LIMITS.form(item) for item in report.limits]
+    limits = [LIMITS(item) for item in report.limits]
     return {**head(FORMAT_VERSION)(report), **fields(report, "basis", "group", "what_if"), "limits": limits}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -35,7 +34,7 @@ from gpolicy.report.answer import (
     rough_size,
     share,
 )
-from gpolicy.report.capacity_json import LIMITS, SPEC, UNKNOWN, WHAT_IF, head
+from gpolicy.report.capacity_json import LIMITS, SPEC, head
 from gpolicy.report.pictures import GroupPicture, NodePicture
 from gpolicy.suggest.suggestion import (
     Choice,
@@ -219,121 +218,49 @@ def _left_words(left: Amounts) -> str:
 
 FORMAT_VERSION: Final = "2.0"
 
-_BINDING_TEXT: Final = "The binding resource: why no more fit."
-_WORDS_TEXT: Final = "The same in words."
-_BY_SIZE: Final = Key("Numbers by the name of the size.", COUNT)
-_NAME: Final = "Name of the size."
-_FIT: Final = Shape(Fit, "fit", "How many fit, and what keeps out the next one.").with_keys(
-    fits=Key("Instances that fit.", COUNT),
-    binding=Key(_BINDING_TEXT, of="binding.cause.key"),
-    explanation=Key(_WORDS_TEXT, of="binding.cause.sentence"),
-)
-_NOW: Final = Key("Beside the instances that are there, under today's policy.", _FIT)
-_THEN: Final = Key("Beside the instances that are there, under the suggested policy.", _FIT)
-_MIN: Final = Key("Lower bound.", SPEC, "pair.min")
-_MAX: Final = Key("Upper bound.", SPEC, "pair.max")
+_FIT: Final = Shape(Fit, "fit").with_keys(fits=COUNT, binding="binding.cause.key", explanation="binding.cause.sentence")
+_MIN: Final = Key(SPEC, "pair.min")
+_MAX: Final = Key(SPEC, "pair.max")
 _NODE: Final = Shape(NodeHardware).with_keys(
-    name="Name of the node.",
-    room="What instances may use of it if it is empty.",
-    memory_total=Key("Memory of the node, MiB.", COUNT, "total_memory"),
-    memory_kept=Key("Memory that the node keeps for itself, MiB.", COUNT, "kept_memory"),
-    cpus_total=Key("CPUs of the node.", COUNT, "total_cpus"),
-    cpus_kept=Key("CPUs that the node keeps for itself.", COUNT, "kept_cpus"),
+    "name room",
+    memory_total=Key(COUNT, "total_memory"),
+    memory_kept=Key(COUNT, "kept_memory"),
+    cpus_total=Key(COUNT, "total_cpus"),
+    cpus_kept=Key(COUNT, "kept_cpus"),
 )
 _SIZE: Final = Shape(Size).with_keys(
-    name=_NAME,
-    divisor=Key("The size is this part of a node: 2 for half of it.", FROM_ONE),
-    min=_MIN,
-    max=_MAX,
-    a_node=Key("How many fill an empty node, by kind.", COUNT),
-    now=_NOW,
-    then=_THEN,
-    empty=Key("Without the instances that are there, under the suggested policy.", _FIT),
+    "name divisor min max", divisor=FROM_ONE, min=_MIN, max=_MAX, a_node=COUNT, now=_FIT, then=_FIT, empty=_FIT
 )
 MIX: Final = Shape(Mix).with_keys(
-    weights=_BY_SIZE,
-    n1="Whether each placement keeps N+1 (hail does not test it on exclusive storage).",
-    mixes=Key("How many whole mixes fit.", COUNT),
-    placed=_BY_SIZE,
-    limit="The size that there was no room for in the next mix.",
-    binding=Key(_BINDING_TEXT, str | None, lambda mix: mix.binding and mix.binding.cause.key),
-    explanation=Key(_WORDS_TEXT, str | None, lambda mix: mix.binding and mix.binding.cause.sentence),
-    best=_BY_SIZE,
-    more=_BY_SIZE,
-    left="What is left then.",
+    "weights n1 mixes placed limit binding explanation best more left",
+    **dict.fromkeys(("weights", "mixes", "placed", "best", "more"), COUNT),
+    binding=Key(str | None, lambda mix: mix.binding and mix.binding.cause.key),
+    explanation=Key(str | None, lambda mix: mix.binding and mix.binding.cause.sentence),
 )
 _CHOICE: Final = Shape(Choice).with_keys(
-    sizes="The sizes by name.",
-    weights=Key("Instances by the smallest size that holds them.", COUNT),
-    outside=Key("Instances that no size holds.", COUNT),
-    placed=Key("What fills the empty group in these proportions until no size fits.", COUNT),
-    unused="The share of the room of the group that no instance needs then, by resource.",
-    mean_unused="The mean of these shares.",
+    "sizes weights outside placed unused mean_unused", weights=COUNT, outside=COUNT, placed=COUNT
 )
 _GROUP: Final = Shape(Suggestion, "group").with_keys(
-    group="Name of the group.",
-    template="Disk template of the instances.",
-    exclusive_storage=Key("Whether storage is exclusive.", of="exclusive"),
-    bounds="Whether the sizes are fixed or ranges.",
-    vcpu_ratio="The suggested vcpu-ratio.",
-    pv_size=Key("The smallest physical volume.", of="volume"),
-    kinds=Key(
-        "Nodes by their hardware.",
-        Shape(NodeKind).with_keys(room="What instances may use of it.", nodes=Key("Nodes with this hardware.", _NODE)),
+    "group template exclusive_storage bounds vcpu_ratio pv_size kinds measure sizes today stranded std instances"
+    " newly_forbidden mixes choices document notes",
+    exclusive_storage="exclusive",
+    pv_size="volume",
+    kinds=Shape(NodeKind).with_keys("room nodes", nodes=_NODE),
+    sizes=_SIZE,
+    today=Shape(OldPair).with_keys(
+        name=Key(str, lambda pair: str(pair.place)), min=_MIN, max=_MAX, now=_FIT, then=_FIT
     ),
-    measure="The node of which the sizes are parts.",
-    sizes=Key("Biggest first. Counts are of instances at their largest.", _SIZE),
-    today=Key(
-        "The sizes of today's policy.",
-        Shape(OldPair).with_keys(
-            name=Key("Name of the size of today's policy.", str, lambda pair: str(pair.place)),
-            min=_MIN,
-            max=_MAX,
-            now=_NOW,
-            then=_THEN,
-        ),
-    ),
-    stranded=Key(
-        "What stays unused on a node of that kind that one size fills.",
-        Shape(Waste).with_keys(
-            kind=Key("Which hardware, by its number in `kinds`.", COUNT),
-            size=Key(_NAME, of="name"),
-            count=Key("Instances of this size on a node.", COUNT),
-            left="What stays unused.",
-            share="Greatest share of a resource of the node that stays unused, 0 to 1.",
-        ),
-    ),
-    std=Key(
-        "The size that the cluster's std lies in, and a std that lies in the smallest.",
-        Shape(Suggestion).with_keys(
-            inside=Key("Name of the size that it lies in; null if it lies in none.", of="std_in"),
-            suggested=Key("A std that lies in the smallest size.", SPEC, "std"),
-        ),
-        lambda item: item,
-    ),
-    instances=Key("Instances that are there already.", COUNT),
-    newly_forbidden="Instances that are legal today and would violate the sizes.",
-    mixes=Key("How often the wanted mix fits.", Many(MIX), lambda item: [] if item.mix is None else [item.mix]),
-    choices=Key("The best sets of sizes for existing instances, with --real-mix; the first is suggested.", _CHOICE),
-    document="The NodeGroup document (YAML).",
-    notes="Remarks on what was counted, for people.",
+    stranded=Shape(Waste).with_keys("kind size count left share", kind=COUNT, size="name", count=COUNT),
+    std=Key(Shape(Suggestion).with_keys(inside="std_in", suggested=Key(SPEC, "std")), lambda item: item),
+    instances=COUNT,
+    mixes=Key(Many(MIX), lambda item: [] if item.mix is None else [item.mix]),
+    choices=_CHOICE,
 )
 SUGGEST_DOCUMENT: Final = Document(
     "gpolicy suggest --format json",
-    "Sizes that tile the nodes of a group, what they give, and the document that declares them. Memory and disk are"
-    " MiB. Minor versions may add keys.",
     head(FORMAT_VERSION),
     Shape(SuggestReport, optional="basis what_if unknown limits").with_keys(
-        basis="",
-        groups=Key("A suggestion for each group.", _GROUP),
-        passed_over="Why there is nothing for other groups, by name.",
-        what_if=WHAT_IF,
-        unknown=UNKNOWN,
-        limits=replace(
-            LIMITS,
-            text="The limits that groups have beyond those that htools knows, under which sizes are chosen with"
-            " --real-mix.",
-        ),
+        "basis groups passed_over what_if unknown limits", groups=_GROUP, unknown="reasons", limits=LIMITS
     ),
 )
 

@@ -162,7 +162,7 @@ class Hands(Protocol):
         """Run the plans of clusters, or take them back. Right before each begins, `may_begin` is asked."""
 
     def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, LookResult]]:
-        """LookResult at clusters; `told` are the failed jobs that earlier looks have told of."""
+        """Look at clusters; `told` are the failed jobs that earlier looks have told of."""
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from gpolicy.cli.app import VERBS, app
+from gpolicy.cli.app import VERBS, app, explained
 from gpolicy.errors import EXIT_CODES
 from gpolicy.ganeti.htools_reading import Option as HtoolsOption
 from gpolicy.htools.program_options import PROGRAMS
@@ -68,7 +68,7 @@ def introduction() -> tuple[str, ...]:
 
 
 def _verb(name: str, command: Any, context: Any) -> Verb:
-    parameters = command.get_params(context)
+    parameters = explained(command).get_params(context)
     pieces = [str(piece).strip("{}") for piece in command.collect_usage_pieces(context)]
     return Verb(
         name=name,

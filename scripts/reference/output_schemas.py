@@ -1,4 +1,7 @@
-"""The JSON Schemas of what gpolicy writes, from the shapes of its JSON, and from types and docstrings of the values."""
+"""The JSON Schemas of what gpolicy writes, from the shapes of its JSON, and from types and docstrings of the values.
+
+What keys mean is in `output_texts.toml`.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,13 @@ import ast
 import inspect
 import re
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cache, reduce
 from itertools import pairwise
 from operator import or_
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
@@ -43,6 +48,7 @@ _LATER: Final = {
     "gpolicy place --format json": "basis groups info notes reason snapshot",
 }
 """Keys that the first minor version of some document did not promise, by the type that has them, or the document."""
+TEXTS: Final = tomllib.loads(Path(__file__).with_name("output_texts.toml").read_text(encoding="utf-8"))
 _SINCE: Final = re.compile(r"\(from \d+\.\d+ on\)")
 """In the text of a key that came with a minor version."""
 
@@ -55,7 +61,7 @@ def output_schema(document: Document) -> Schema:
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": document.title,
-        "description": document.text,
+        "description": TEXTS["documents"][document.title],
         "type": "object",
         "properties": {name: value for part in parts for name, value in part["properties"].items()},
         "required": [name for part in parts for name in part["required"] if name not in later],
@@ -68,14 +74,17 @@ class _Writer:
 
     def __init__(self) -> None:
         self.definitions: dict[str, Schema] = {}
+        self._place: tuple[type, str] = (object, "")  # the type of the object around, and the key in it
 
     def object_schema(self, shape: Shape, alias: Any = None) -> Schema:
         """Return the schema of an object; `alias` is its type where that has parameters."""
+        outer, above = self._place
         properties: dict[str, Schema] = {}
         required: list[str] = []
         whole: list[Schema] = []
         later = (*shape.optional, *_LATER.get(shape.kind.__name__, "").split())
         for name, key in shape.keys.items():
+            self._place = (shape.kind, f"{name}.")
             if key.inline and key.form.name:
                 whole.append(self._reference(key.form))
             elif key.inline:
@@ -87,12 +96,14 @@ class _Writer:
                 if key.sparse and kind is not None:
                     kind = reduce(or_, (item for item in get_args(kind) if item is not NoneType))
                 found = self._form(kind, key.form, shape.forms)
-                text = key.text or doc or _OBVIOUS.get(name, "")
+                told = "" if shape.documented else _text(outer, above + name) or _text(shape.kind, name)
+                text = told or doc or _OBVIOUS.get(name, "")
                 if not text and "$ref" not in found:
-                    raise ValueError(f"nothing says what {name} of {shape.kind.__name__} means")
+                    raise ValueError(f"output_texts.toml does not say what {name} of {shape.kind.__name__} means")
                 properties[name] = {**found, "description": text} if text else found
                 required += [] if key.sparse or name in later or _SINCE.search(text) else [name]
-        text = _first_words(inspect.getdoc(shape.kind) or "") if shape.text is None else shape.text
+        text = TEXTS["definitions"].get(shape.name, "")
+        text = _first_words(inspect.getdoc(shape.kind) or "") if shape.documented else text
         described = {"description": text} if text else {}
         others = {"allOf": whole} if whole else {}
         return {"type": "object", **described, "properties": properties, "required": required, **others}
@@ -147,6 +158,11 @@ class _Writer:
         if not found:
             found |= self.object_schema(shape)
         return {"$ref": f"#/definitions/{shape.name}"}
+
+
+def _text(kind: type, name: str) -> str:
+    """Return what the table of texts says of a key of a type."""
+    return next((text for base in kind.__mro__ if (text := TEXTS.get(base.__name__, {}).get(name))), "")
 
 
 def _or_null(schema: Schema) -> Schema:

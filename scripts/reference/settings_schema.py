@@ -8,7 +8,7 @@ from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
 from gpolicy.checking.settings_tables import FAIL_ON
 from gpolicy.cluster.credentials import LOGIN
 from gpolicy.findings import HOUSE, RuleInfo, Severity
-from gpolicy.fleet.named_clusters import KEYS, LABEL, LONGEST_PAUSE, NAME, ROLLOUT_KEYS
+from gpolicy.fleet.named_clusters import LABEL, LONGEST_PAUSE, NAME
 from gpolicy.policy.conformance import Schema
 from gpolicy.policy.model import RULE_NAME
 from scripts.schemas.parameters import SHAPE, closed, object_of, share_shapes
@@ -17,6 +17,22 @@ FILE_NAME: Final = "gpolicy-toml.json"
 
 _FAMILY: Final = "^[Gg][Pp][0-9]{0,2}$"
 _RULE: Final = "A rule by its code or name, or a family by the beginning of its codes."
+_CLUSTER_KEYS: Final = {
+    "policy": "The policy of the cluster: a directory or a file, relative to the directory of this file.",
+    "state": "Where the cluster's state is read from, as for `--state`. Files are relative to the directory of this"
+    " file.",
+    "destination": "How `gpolicy apply` reaches the cluster, as for `--to`. Default: `state`, if it is one.",
+    "ca": "File with the certificate (PEM) that the remote API must show, relative to the directory of this file."
+    " Default: the system's authorities.",
+    "credentials": "Where user and password for the remote API are: `netrc` (default), `netrc:FILE`, `environment` or"
+    " `environment:NAME`. They go only to a host that is named there.",
+    "labels": "Words to choose clusters by: `--label stage=canary`.",
+}
+_ROLLOUT_KEYS: Final = {
+    "waves": "Labels `KEY=VALUE` in the order of a roll-out; VALUE may be a glob. The clusters of a label are a wave. A"
+    ' cluster belongs to the first label that it has. `"name=*"` is for all others.',
+    "pause": "Seconds between the end of a wave and the look at its clusters. Default: 0.",
+}
 _HOUSE_RULE: Final = {
     "type": "string",
     "pattern": f"^{HOUSE}{RULE_NAME.removeprefix('^')}",
@@ -107,17 +123,23 @@ def _parameters() -> Schema:
 
 def _clusters() -> Schema:
     texts: dict[str, Schema] = {
-        key: {"type": "string", "minLength": 1, "description": about} for key, about in KEYS.items() if key != "labels"
+        key: {"type": "string", "minLength": 1, "description": about}
+        for key, about in _CLUSTER_KEYS.items()
+        if key != "labels"
     }
     texts["credentials"]["pattern"] = f"^({LOGIN.pattern})$"
     label = {"pattern": f"^{LABEL.pattern}$"}
-    labels = {"type": "object", "description": KEYS["labels"], "additionalProperties": {"type": "string", **label}}
+    labels = {
+        "type": "object",
+        "description": _CLUSTER_KEYS["labels"],
+        "additionalProperties": {"type": "string", **label},
+    }
     cluster = closed({**texts, "labels": {**labels, "propertyNames": label}}, required=("state",))
     return _map("Clusters by name: a table for each.", cluster, {"pattern": f"^{NAME.pattern}$"})
 
 
 def _rollout() -> Schema:
-    about = ROLLOUT_KEYS
+    about = _ROLLOUT_KEYS
     label = {"type": "string", "pattern": "^[^=]+=.+$"}
     waves = {"type": "array", "description": about["waves"], "items": label, "minItems": 1, "uniqueItems": True}
     pause = {"type": "number", "minimum": 0, "maximum": LONGEST_PAUSE, "default": 0}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from gpolicy.cli.app import GROUPS, VERBS, app
+from gpolicy.cli.app import GROUPS, VERBS, app, explained
 from gpolicy.data import read_data
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.guessing import closest, did_you_mean, did_you_mean_one_of
@@ -37,6 +37,19 @@ def test_help_of_a_verb_fits_80_columns(verb: str) -> None:
     assert (done.returncode, done.stdout) == (0, gpolicy(verb, "--help", env={"COLUMNS": "80"}).stdout)
     assert f"gpolicy {verb}" in done.stdout
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+def test_each_option_says_what_it_is_for_and_no_text_is_of_none() -> None:
+    tree: Any = get_command(app)
+    given = {verb: {item.name: item.help for item in explained(tree.get_command(None, verb)).params} for verb in VERBS}
+    assert [(verb, name) for verb, texts in given.items() for name, text in texts.items() if not text] == []
+    texts = read_data("options.toml")
+    several = texts.pop("several_verbs")
+    assert [(verb, name) for verb, own in texts.items() for name in own if name not in given[verb]] == []
+    users = {
+        name: [verb for verb, own in given.items() if name in own.keys() - texts.get(verb, {})] for name in several
+    }
+    assert [name for name, verbs in users.items() if len(verbs) < 2] == []
 
 
 def test_the_own_options_of_a_verb_come_before_those_that_it_shares() -> None:

@@ -9,7 +9,7 @@ from functools import cache, partial
 from pathlib import Path
 from shlex import quote
 from time import time
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -32,7 +32,6 @@ from gpolicy.cli.options import (
     signers_for,
 )
 from gpolicy.cli.terminal import working
-from gpolicy.cluster.sources import DESTINATIONS
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.printable import as_text, count, some
 
@@ -45,11 +44,6 @@ if TYPE_CHECKING:
     from gpolicy.report.answer import Answer
     from gpolicy.use_cases.changes import PlanRequest
 
-_ALLOW_HELP: Final = (
-    "Override this guard if it fails: one that the policy declares, or right-cluster, disks-stay, "
-    "exclusive-storage, master-network. Can be repeated."
-)
-
 verbs = typer.Typer()
 
 
@@ -61,49 +55,17 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     clusters: Clusters,
     suppositions: Suppositions,
     shown: Shown,
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            "--save",
-            metavar="FILE",
-            help="Write the plan (JSON) for `gpolicy apply` and `gpolicy render`; of several clusters: a directory.",
-        ),
-    ] = None,
-    script: Annotated[
-        Path | None,
-        typer.Option("--script", metavar="FILE", help="Write the commands as a shell script, as `gpolicy render`."),
-    ] = None,
-    allow: Annotated[list[str] | None, typer.Option("--allow", metavar="GUARD", help=_ALLOW_HELP)] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--only",
-            metavar="OBJECT",
-            help="Plan only the changes of this object (cluster, group/NAME, node/NAME; globs) or value"
-            " (OBJECT:PATH), and those that they need. Can be repeated.",
-        ),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option("--exclude", metavar="OBJECT", help="Leave out the changes of this object or value, as --only."),
-    ] = None,
+    save: Annotated[Path | None, typer.Option("--save", metavar="FILE")] = None,
+    script: Annotated[Path | None, typer.Option("--script", metavar="FILE")] = None,
+    allow: Annotated[list[str] | None, typer.Option("--allow", metavar="GUARD")] = None,
+    only: Annotated[list[str] | None, typer.Option("--only", metavar="OBJECT")] = None,
+    exclude: Annotated[list[str] | None, typer.Option("--exclude", metavar="OBJECT")] = None,
     max_node_failures: MaxNodeFailures = None,
     cpus_after_failure: CpusAfterFailure = None,
-    impact: Annotated[
-        bool, typer.Option("--impact/--no-impact", help="Compute what the changes do to instances and capacity.")
-    ] = True,
-    detailed_exitcode: Annotated[
-        bool, typer.Option("--detailed-exitcode", help="Exit code 2 when changes are pending.")
-    ] = False,
+    impact: Annotated[bool, typer.Option("--impact/--no-impact")] = True,
+    detailed_exitcode: Annotated[bool, typer.Option("--detailed-exitcode")] = False,
     physical_volumes: Volumes = False,
-    ganeti_version: Annotated[
-        str | None,
-        typer.Option(
-            "--ganeti-version",
-            metavar="RELEASE",
-            help="What if the cluster were upgraded: judge N+1 after the changes as this release does, such as 3.1.1.",
-        ),
-    ] = None,
+    ganeti_version: Annotated[str | None, typer.Option("--ganeti-version", metavar="RELEASE")] = None,
 ) -> int:
     """Show what the policy would change on the cluster, and its cost.
 
@@ -257,18 +219,13 @@ def _exit_code(made: Plan, *, detailed: bool) -> int:
 
 @verbs.command("render")
 def render(
-    plan_file: Annotated[
-        Path, typer.Argument(..., metavar="PLAN.JSON", help="What `gpolicy plan`, `remedy` or `evacuate` saved.")
-    ],
-    script: Annotated[
-        Path | None,
-        typer.Option("--script", metavar="FILE", help="File to write (executable); default: standard output."),
-    ] = None,
+    plan_file: Annotated[Path, typer.Argument(..., metavar="PLAN.JSON")],
+    script: Annotated[Path | None, typer.Option("--script", metavar="FILE")] = None,
     output: OldOutput = None,
     signers: AllowedSigners = None,
     signature: Signature = None,
     *,
-    rollback: Annotated[bool, typer.Option("--rollback", help="Write the script that undoes the plan.")] = False,
+    rollback: Annotated[bool, typer.Option("--rollback")] = False,
 ) -> int:
     """Write a plan, or moves, as a shell script of gnt-* commands."""
     from gpolicy.cli.output import check_no_file_is_lost  # noqa: PLC0415
@@ -301,40 +258,18 @@ def render(
 
 @verbs.command("apply")
 def apply(  # noqa: PLR0913 (one parameter an option)
-    plan_file: Annotated[
-        Path,
-        typer.Argument(
-            ...,
-            metavar="PLAN.JSON",
-            help="A plan of `gpolicy plan --save` or a remedy of `gpolicy remedy --save`; of several clusters: the"
-            " directory of their plans.",
-        ),
-    ],
-    to: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            metavar="DST",
-            help=f"How to reach the cluster: {'; '.join(DESTINATIONS.values())}; or its name in gpolicy.toml.",
-        ),
-    ] = None,
+    plan_file: Annotated[Path, typer.Argument(..., metavar="PLAN.JSON")],
+    to: Annotated[str | None, typer.Option("--to", metavar="DST")] = None,
     *,
     shown: Shown,
     clusters: RolledOutClusters,
-    journal: Annotated[
-        Path | None,
-        typer.Option("--journal", metavar="FILE", help="The record of what was done; default: FILE.journal.jsonl."),
-    ] = None,
-    job_timeout: Annotated[float, seconds_option("--job-timeout", "How long to wait for one job.")] = 3600.0,
+    journal: Annotated[Path | None, typer.Option("--journal", metavar="FILE")] = None,
+    job_timeout: Annotated[float, seconds_option("--job-timeout")] = 3600.0,
     signers: AllowedSigners = None,
     signature: Signature = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue a run that failed or was killed, after a look at its jobs.")
-    ] = False,
-    rollback: Annotated[
-        bool, typer.Option("--rollback", help="Undo what was done, last step first; says what cannot be undone.")
-    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y")] = False,
+    resume: Annotated[bool, typer.Option("--resume")] = False,
+    rollback: Annotated[bool, typer.Option("--rollback")] = False,
     physical_volumes: Volumes = False,
 ) -> int:
     """Carry a plan or a remedy out, step by step. It is refused if the objects that it touches have changed since.

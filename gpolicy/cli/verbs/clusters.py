@@ -49,15 +49,12 @@ verbs = typer.Typer()
 
 @verbs.command("clusters")
 def clusters(
-    path: Annotated[
-        Path | None,
-        typer.Argument(..., metavar="[DIR]", help="A directory of the repository. Default: the current one."),
-    ] = None,
+    path: Annotated[Path | None, typer.Argument(..., metavar="[DIR]")] = None,
     label: Label = None,
-    timeout: Annotated[float, seconds_option("--timeout", "Time for each cluster.")] = 15.0,
+    timeout: Annotated[float, seconds_option("--timeout")] = 15.0,
     *,
     shown: Shown,
-    offline: Annotated[bool, typer.Option("--offline", help="Contact no cluster.")] = False,
+    offline: Annotated[bool, typer.Option("--offline")] = False,
 ) -> int:
     """List the clusters that gpolicy.toml names.
 
@@ -70,15 +67,7 @@ def clusters(
 
 @verbs.command("adopt")
 def adopt(
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            "--save",
-            metavar="DIR",
-            help="Directory to write: empty, or with a policy, to which new groups and nodes are added. Each of several"
-            " clusters gets one below it.",
-        ),
-    ] = None,
+    save: Annotated[Path | None, typer.Option("--save", metavar="DIR")] = None,
     output: OldOutput = None,
     *,
     clusters: Clusters,
@@ -151,19 +140,11 @@ def _say_left_out(left_out: Sequence[NotWritten]) -> None:
 
 @verbs.command("snapshot")
 def snapshot(
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            "--save", metavar="FILE", help="File to write; of several clusters a directory, for DIR/CLUSTER/TIME.json."
-        ),
-    ] = None,
+    save: Annotated[Path | None, typer.Option("--save", metavar="FILE")] = None,
     output: OldOutput = None,
     *,
     clusters: Clusters,
-    keep: Annotated[
-        int | None,
-        typer.Option("--keep", metavar="N", min=1, help="Of several clusters: remove all but the newest N of each."),
-    ] = None,
+    keep: Annotated[int | None, typer.Option("--keep", metavar="N", min=1)] = None,
     physical_volumes: Volumes = False,
 ) -> int:
     """Save one consistent state of a cluster, to plan against offline.
@@ -217,31 +198,9 @@ def drift(
     *,
     clusters: Clusters,
     shown: Shown,
-    write: Annotated[
-        bool,
-        typer.Option(
-            "--write",
-            help="Write the live values into the policy, where it declares them. What cannot be written safely is named"
-            " with its reason. Several clusters are written one after another.",
-        ),
-    ] = False,
-    select: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--select",
-            metavar="OBJECT",
-            help="Write only this object (cluster, group/NAME, node/NAME; globs) or value (OBJECT:PATH). Can be"
-            " repeated.",
-        ),
-    ] = None,
-    in_bases: Annotated[
-        bool,
-        typer.Option(
-            "--in-bases",
-            help="Write a value that a base declares there, also if that changes others that extend it. Default: the"
-            " object gets a value of its own.",
-        ),
-    ] = False,
+    write: Annotated[bool, typer.Option("--write")] = False,
+    select: Annotated[list[str] | None, typer.Option("--select", metavar="OBJECT")] = None,
+    in_bases: Annotated[bool, typer.Option("--in-bases")] = False,
 ) -> int:
     """Show where the cluster differs from the policy, and since when. The cluster is never changed.
 

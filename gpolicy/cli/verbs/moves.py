@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpolicy.cli.options import (
-    AskedPolicy,
     Clusters,
     PolicyOption,
     ResourceModel,
@@ -36,25 +35,14 @@ if TYPE_CHECKING:
 
 verbs = typer.Typer()
 
-Rate = Annotated[
-    str, typer.Option("--rate", metavar="SIZE", help="How much disk a job copies a second, for the time it takes.")
-]
-Script = Annotated[
-    Path | None,
-    typer.Option("--script", metavar="FILE", help="Write the moves as a shell script, which also leads back."),
-]
-Save = Annotated[
-    Path | None,
-    typer.Option("--save", metavar="FILE", help="Write moves for `gpolicy apply`; of several clusters a directory."),
-]
+Rate = Annotated[str, typer.Option("--rate", metavar="SIZE")]
+Script = Annotated[Path | None, typer.Option("--script", metavar="FILE")]
+Save = Annotated[Path | None, typer.Option("--save", metavar="FILE")]
 
 
 @verbs.command("remedy")
 def remedy(  # noqa: PLR0913 (one parameter an option)
-    path: Annotated[
-        Path | None,
-        typer.Argument(..., metavar="[PATH]", help="A policy or a plan file (NAME.json): cure what it leads to."),
-    ] = None,
+    path: Annotated[Path | None, typer.Argument(..., metavar="[PATH]")] = None,
     policy: PolicyOption = None,
     *,
     clusters: Clusters,
@@ -106,45 +94,23 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
 
 @verbs.command("evacuate")
 def evacuate(  # noqa: PLR0913 (one parameter an option)
-    nodes: Annotated[
-        str | None, typer.Argument(..., metavar="[NODE,...]", help="The nodes to be emptied (names or globs).")
-    ] = None,
+    nodes: Annotated[str | None, typer.Argument(..., metavar="[NODE,...]")] = None,
     *,
-    primary_only: Annotated[
-        bool, typer.Option("--primary-only", help="Only what runs on the nodes: enough for a reboot.")
-    ] = False,
-    secondary_only: Annotated[
-        bool, typer.Option("--secondary-only", help="Only the mirrored disks of instances that run elsewhere.")
-    ] = False,
-    group: Annotated[
-        str | None, typer.Option("--group", "-g", metavar="NAME", help="Empty this whole group, instead of nodes.")
-    ] = None,
-    to: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--to",
-            metavar="GROUP",
-            help="Move the instances to this group. Can be repeated. Default: those of nodes stay in their group, those"
-            " of a group may go to any other.",
-        ),
-    ] = None,
-    ignore_soft_errors: Annotated[
-        bool,
-        typer.Option(
-            "--ignore-soft-errors",
-            help="Move also against exclusion tags, ratios, and memory reserved for N+1, as gnt-node evacuate with it.",
-        ),
-    ] = False,
+    primary_only: Annotated[bool, typer.Option("--primary-only")] = False,
+    secondary_only: Annotated[bool, typer.Option("--secondary-only")] = False,
+    group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME")] = None,
+    to: Annotated[list[str] | None, typer.Option("--to", metavar="GROUP")] = None,
+    ignore_soft_errors: Annotated[bool, typer.Option("--ignore-soft-errors")] = False,
     rate: Rate = "60M",
     script: Script = None,
     save: Save = None,
-    policy: AskedPolicy = None,
+    policy: PolicyOption = None,
     clusters: Clusters,
     suppositions: Suppositions,
     seconds: Seconds = 60.0,
     shown: Shown,
     resource_model: ResourceModel = False,
-    every: Annotated[bool, typer.Option("--all-candidates", "-a", help="Show every candidate.")] = False,
+    every: Annotated[bool, typer.Option("--all-candidates", "-a")] = False,
 ) -> int:
     """Show what moves where to empty nodes or a group, and what stays.
 

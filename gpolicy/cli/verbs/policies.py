@@ -42,14 +42,9 @@ verbs = typer.Typer()
 
 @verbs.command("init")
 def init(
-    directory: Annotated[
-        Path, typer.Argument(..., metavar="[DIR]", help="Directory to write to; created if it does not exist.")
-    ] = Path(),
-    name: Annotated[str, typer.Option("--name", help="Name of the cluster.")] = "cluster.example.org",
-    service: Annotated[
-        str | None,
-        typer.Option("--ci", metavar="SERVICE", help="Write the workflow that checks and plans it: github or gitlab."),
-    ] = None,
+    directory: Annotated[Path, typer.Argument(..., metavar="[DIR]")] = Path(),
+    name: Annotated[str, typer.Option("--name")] = "cluster.example.org",
+    service: Annotated[str | None, typer.Option("--ci", metavar="SERVICE")] = None,
 ) -> int:
     """Write a small policy to begin with. It passes `gpolicy check`.
 
@@ -76,58 +71,24 @@ def init(
 
 @verbs.command("check")
 def check(  # noqa: PLR0913 (one parameter an option)
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(..., metavar="[PATH]...", help="Policies: directories or files. Default: here."),
-    ] = None,
+    paths: Annotated[list[Path] | None, typer.Argument(..., metavar="[PATH]...")] = None,
     policies: PolicyOptions = None,
     *,
     clusters: MaybeClusters,
     shown: Shown,
-    select: Annotated[
-        list[str] | None,
-        typer.Option("--select", metavar="RULE,...", help="Run only these rules, whatever the settings select."),
-    ] = None,
-    ignore: Annotated[list[str] | None, typer.Option("--ignore", metavar="RULE,...", help="Skip these rules.")] = None,
-    severity: Annotated[
-        list[str] | None,
-        typer.Option("--severity", metavar="RULE=LEVEL", help="Set the severity of a rule: error, warning or info."),
-    ] = None,
-    fail_on: Annotated[
-        str | None,
-        typer.Option(
-            "--fail-on", metavar="LEVEL", help="The lowest severity that gives exit code 1, or never; default: error."
-        ),
-    ] = None,
-    baseline: Annotated[
-        Path | None, typer.Option("--baseline", metavar="FILE", help="Accept the findings that this file lists.")
-    ] = None,
-    write_baseline: Annotated[
-        Path | None,
-        typer.Option("--write-baseline", metavar="FILE", help="Write all findings to this file, to accept them."),
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", metavar="FILE", help="Settings; default: the nearest gpolicy.toml or pyproject.toml."),
-    ] = None,
-    ganeti_version: Annotated[
-        str | None,
-        typer.Option(
-            "--ganeti-version",
-            metavar="RELEASE",
-            help="Check for this release of Ganeti: what if the cluster is upgraded? Default: the cluster's with"
-            " --state, else the policy's.",
-        ),
-    ] = None,
-    accepted: Annotated[
-        bool, typer.Option("--accepted", help="Show what is accepted: by what, why, where and until when.")
-    ] = False,
-    statistics: Annotated[bool, typer.Option("--statistics", help="Count the findings by rule.")] = False,
-    isolated: Annotated[bool, typer.Option("--isolated", help="Read no settings file.")] = False,
-    fix: Annotated[bool, typer.Option("--fix", help="Fix what can be fixed safely, and report the rest.")] = False,
-    diff: Annotated[
-        bool, typer.Option("--diff", help="Show what --fix would change. Exit code 1 if it would change any.")
-    ] = False,
+    select: Annotated[list[str] | None, typer.Option("--select", metavar="RULE,...")] = None,
+    ignore: Annotated[list[str] | None, typer.Option("--ignore", metavar="RULE,...")] = None,
+    severity: Annotated[list[str] | None, typer.Option("--severity", metavar="RULE=LEVEL")] = None,
+    fail_on: Annotated[str | None, typer.Option("--fail-on", metavar="LEVEL")] = None,
+    baseline: Annotated[Path | None, typer.Option("--baseline", metavar="FILE")] = None,
+    write_baseline: Annotated[Path | None, typer.Option("--write-baseline", metavar="FILE")] = None,
+    config: Annotated[Path | None, typer.Option("--config", metavar="FILE")] = None,
+    ganeti_version: Annotated[str | None, typer.Option("--ganeti-version", metavar="RELEASE")] = None,
+    accepted: Annotated[bool, typer.Option("--accepted")] = False,
+    statistics: Annotated[bool, typer.Option("--statistics")] = False,
+    isolated: Annotated[bool, typer.Option("--isolated")] = False,
+    fix: Annotated[bool, typer.Option("--fix")] = False,
+    diff: Annotated[bool, typer.Option("--diff")] = False,
 ) -> int:
     """Find mistakes, also those that Ganeti accepts. Exit code 1 if there is an error.
 
@@ -166,14 +127,11 @@ def check(  # noqa: PLR0913 (one parameter an option)
 
 @verbs.command("fmt")
 def fmt(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(..., metavar="[PATH]...", help="Directories or files, or - for standard input. Default: here."),
-    ] = None,
+    paths: Annotated[list[Path] | None, typer.Argument(..., metavar="[PATH]...")] = None,
     policies: PolicyOptions = None,
     *,
-    check_only: Annotated[bool, typer.Option("--check", help="Change nothing; name unformatted files.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Change nothing; show what would change.")] = False,
+    check_only: Annotated[bool, typer.Option("--check")] = False,
+    diff: Annotated[bool, typer.Option("--diff")] = False,
 ) -> int:
     """Write policy files in the canonical form; keep all comments.
 
@@ -187,19 +145,11 @@ def fmt(
 
 @verbs.command("show")
 def show(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            ...,
-            metavar="[PATH]...",
-            help="The policy (default: the current directory); or a plan, a remedy, a snapshot or a journal; or"
-            " JSON reports of parts of many clusters, which become one.",
-        ),
-    ] = None,
+    paths: Annotated[list[Path] | None, typer.Argument(..., metavar="[PATH]...")] = None,
     policy: PolicyOption = None,
     *,
     shown: Shown,
-    origin: Annotated[bool, typer.Option("--origin", help="Show file and line that each value comes from.")] = False,
+    origin: Annotated[bool, typer.Option("--origin")] = False,
 ) -> int:
     """Show the effective policy, or a file that gpolicy wrote.
 
@@ -249,9 +199,7 @@ def show(
 def run_tests(
     path: PolicyPath = None,
     policy: PolicyOption = None,
-    name: Annotated[
-        str | None, typer.Option("-k", "--name", metavar="NAME", help="Only tests with this in their name.")
-    ] = None,
+    name: Annotated[str | None, typer.Option("-k", "--name", metavar="NAME")] = None,
     *,
     clusters: MaybeClusters,
     shown: Shown,
@@ -295,11 +243,8 @@ def _junit(outcomes: list[Outcome]) -> str:
 
 @verbs.command("schema")
 def schema(
-    kind: Annotated[
-        str | None,
-        typer.Argument(..., metavar="[KIND]", help="Cluster, NodeGroup, …; default: any document of a policy."),
-    ] = None,
-    save: Annotated[Path | None, typer.Option("--save", metavar="DIR", help="Write all schemas to DIR.")] = None,
+    kind: Annotated[str | None, typer.Argument(..., metavar="[KIND]")] = None,
+    save: Annotated[Path | None, typer.Option("--save", metavar="DIR")] = None,
     output: OldOutput = None,
 ) -> int:
     """Show the JSON Schema of a kind of document, for editors."""
@@ -336,19 +281,7 @@ def schema(
 
 
 @verbs.command("explain")
-def explain(
-    word: Annotated[
-        str | None,
-        typer.Argument(
-            ...,
-            metavar="[NAME]",
-            help="A rule (GP201, spec-overlap), a family of rules (GP2), a key (vcpu-ratio, ipolicy.minmax), a kind"
-            " (NodeGroup), a guard (disks-stay), an exit code (2, exit-codes), an environment variable or a word of"
-            " reports (n1-reserve, FailMem), or of the policy in this directory a guard, a size or a house rule"
-            " (house/NAME). Default: list the rules.",
-        ),
-    ] = None,
-) -> int:
+def explain(word: Annotated[str | None, typer.Argument(..., metavar="[NAME]")] = None) -> int:
     """Say what a rule, key, kind, guard or exit code means.
 
     A name with several meanings lists them. `gpolicy explain NodeGroup.nodes` names a key of one kind.

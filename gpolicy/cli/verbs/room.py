@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpolicy.cli.options import (
-    AskedPolicy,
     Clusters,
     LimitOptions,
     PolicyOption,
@@ -33,48 +32,24 @@ if TYPE_CHECKING:
 
 verbs = typer.Typer()
 
-Weight = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--weight",
-        metavar="NAME=VALUE",
-        help="Give a component of the cluster score this weight; `capacity --score` shows Ganeti's.",
-    ),
-]
+Weight = Annotated[list[str] | None, typer.Option("--weight", metavar="NAME=VALUE")]
 
 
 @verbs.command("capacity")
 def capacity(  # noqa: PLR0913 (one parameter an option)
-    path: Annotated[
-        Path | None, typer.Argument(..., metavar="[PATH]", help="Count on the cluster as this policy would make it.")
-    ] = None,
+    path: Annotated[Path | None, typer.Argument(..., metavar="[PATH]")] = None,
     policy: PolicyOption = None,
     *,
     clusters: Clusters,
     suppositions: Suppositions,
-    group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME", help="Count this group only.")] = None,
-    template: Annotated[
-        str | None,
-        typer.Option(
-            "--template",
-            "-t",
-            metavar="TEMPLATE",
-            help="Disk template of the instances; default: the first that is enabled of each group's list.",
-        ),
-    ] = None,
+    group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME")] = None,
+    template: Annotated[str | None, typer.Option("--template", "-t", metavar="TEMPLATE")] = None,
     limit_options: LimitOptions,
-    compare: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--compare",
-            metavar="PATH",
-            help="Count under this policy as well, and show one beside the other. Can be repeated.",
-        ),
-    ] = None,
+    compare: Annotated[list[Path] | None, typer.Option("--compare", metavar="PATH")] = None,
     shown: Shown,
     resource_model: ResourceModel = False,
     weight: Weight = None,
-    score: Annotated[bool, typer.Option("--score", help="Show the components of the cluster score.")] = False,
+    score: Annotated[bool, typer.Option("--score")] = False,
 ) -> int:
     """Count how many more instances fit, and what limits them.
 
@@ -142,30 +117,17 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
 
 @verbs.command("place")
 def place(  # noqa: PLR0913 (Typer reads options from arguments)
-    request: Annotated[
-        list[str],
-        typer.Argument(
-            ...,
-            metavar="REQUEST...",
-            help="The instance: words KEY=VALUE (memory=4G minmem=1G vcpus=2 disk=20G disk=10G:2 template=drbd "
-            "group=NAME tags=A,B nodes=A,B spindle-use=1 nics=1), a size at its smallest by its name (SIZE:max: at"
-            " its largest), or a file with these keys (YAML or JSON; also a request for hail).",
-        ),
-    ],
+    request: Annotated[list[str], typer.Argument(..., metavar="REQUEST...")],
     *,
     clusters: Clusters,
     suppositions: Suppositions,
-    group: Annotated[
-        str | None, typer.Option("--group", "-g", metavar="NAME", help="Place in this group: as the word group=NAME.")
-    ] = None,
-    policy: AskedPolicy = None,
+    group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME")] = None,
+    policy: PolicyOption = None,
     shown: Shown,
-    every: Annotated[bool, typer.Option("--all-candidates", "-a", help="Show every candidate.")] = False,
+    every: Annotated[bool, typer.Option("--all-candidates", "-a")] = False,
     limit_options: LimitOptions,
     weight: Weight = None,
-    ignore_ipolicy: Annotated[
-        bool, typer.Option("--ignore-ipolicy", help="Ignore the sizes and disk templates of the policy.")
-    ] = False,
+    ignore_ipolicy: Annotated[bool, typer.Option("--ignore-ipolicy")] = False,
     resource_model: ResourceModel = False,
 ) -> int:
     """Show where hail would place an instance, and why there.
@@ -200,60 +162,20 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     clusters: Clusters,
     suppositions: Suppositions,
     limit_options: LimitOptions,
-    policy: AskedPolicy = None,
-    group: Annotated[
-        str | None,
-        typer.Option("--group", "-g", metavar="NAME", help="For this group only; default: each one that has nodes."),
-    ] = None,
-    save: Annotated[
-        Path | None, typer.Option("--save", metavar="FILE", help="Write the document to this new file.")
-    ] = None,
-    sizes: Annotated[
-        str | None,
-        typer.Option(
-            "--sizes",
-            metavar="SIZE,...",
-            help="Parts of a node: full,half,third,quarter, 1/N; default: full, half and quarter, or what wastes less.",
-        ),
-    ] = None,
-    mix: Annotated[
-        str | None,
-        typer.Option("--mix", metavar="SIZE=N,...", help="Count how often this mix fits: full=2,half=3,quarter=10."),
-    ] = None,
-    template: Annotated[
-        str | None,
-        typer.Option("--template", "-t", metavar="TEMPLATE", help="Disk template; default: as `capacity` counts."),
-    ] = None,
-    bounds: Annotated[
-        str | None,
-        typer.Option(
-            "--bounds",
-            metavar="fixed|ranges",
-            help="fixed: only these sizes (default with exclusive storage); ranges: every size between them too.",
-        ),
-    ] = None,
-    vcpu_ratio: Annotated[
-        float | None,
-        typer.Option("--vcpu-ratio", metavar="RATIO", help="Default: 1 with exclusive storage, else as it is today."),
-    ] = None,
-    margin: Annotated[
-        float, typer.Option("--margin", metavar="PERCENT", help="Percentage of the measured memory to keep free.")
-    ] = 1.0,
-    pv_size: Annotated[
-        str | None,
-        typer.Option("--pv-size", metavar="SIZE", help="Size of the smallest physical volume, if not measured."),
-    ] = None,
+    policy: PolicyOption = None,
+    group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME")] = None,
+    save: Annotated[Path | None, typer.Option("--save", metavar="FILE")] = None,
+    sizes: Annotated[str | None, typer.Option("--sizes", metavar="SIZE,...")] = None,
+    mix: Annotated[str | None, typer.Option("--mix", metavar="SIZE=N,...")] = None,
+    template: Annotated[str | None, typer.Option("--template", "-t", metavar="TEMPLATE")] = None,
+    bounds: Annotated[str | None, typer.Option("--bounds", metavar="fixed|ranges")] = None,
+    vcpu_ratio: Annotated[float | None, typer.Option("--vcpu-ratio", metavar="RATIO")] = None,
+    margin: Annotated[float, typer.Option("--margin", metavar="PERCENT")] = 1.0,
+    pv_size: Annotated[str | None, typer.Option("--pv-size", metavar="SIZE")] = None,
     seconds: Seconds = 60.0,
     shown: Shown,
-    empty: Annotated[bool, typer.Option("--empty", help="Count the mix without the existing instances.")] = False,
-    real_mix: Annotated[
-        bool,
-        typer.Option(
-            "--real-mix",
-            help="Choose the sizes by the instances that exist: those that leave the least unused when they fill the"
-            " group in today's proportions, under its limits.",
-        ),
-    ] = False,
+    empty: Annotated[bool, typer.Option("--empty")] = False,
+    real_mix: Annotated[bool, typer.Option("--real-mix")] = False,
 ) -> int:
     """Suggest instance sizes that tile the nodes of a group.
 
@@ -310,37 +232,15 @@ def _bounds(name: str | None) -> Bounds | None:
 
 @verbs.command("size")
 def size(  # noqa: PLR0913 (one parameter an option)
-    path: Annotated[
-        Path | None, typer.Argument(..., metavar="[PATH]", help="Ask about the cluster as this policy would make it.")
-    ] = None,
+    path: Annotated[Path | None, typer.Argument(..., metavar="[PATH]")] = None,
     policy: PolicyOption = None,
     *,
     clusters: Clusters,
     suppositions: Suppositions,
     limit_options: LimitOptions,
-    group: Annotated[
-        str | None,
-        typer.Option("--group", "-g", metavar="NAME", help="The group; default: that of the nodes of --like."),
-    ] = None,
-    want: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--want",
-            metavar="WORDS",
-            help="What must fit: `50x SIZE`, the size at its smallest (SIZE:max: at its largest), or `50x memory=4G"
-            " disk=20G`. Can be repeated. Without it, the answer is how many more instances fit at today's mix of"
-            " sizes.",
-        ),
-    ] = None,
-    like: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--like",
-            metavar="NODE[=COST]",
-            help="A kind of node that can be bought: like this one, at this cost (default: 1). Up to three. Default: as"
-            " most nodes of the group.",
-        ),
-    ] = None,
+    group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME")] = None,
+    want: Annotated[list[str] | None, typer.Option("--want", metavar="WORDS")] = None,
+    like: Annotated[list[str] | None, typer.Option("--like", metavar="NODE[=COST]")] = None,
     seconds: Seconds = 60.0,
     shown: Shown,
 ) -> int:

@@ -1,4 +1,4 @@
-"""The verb that keeps a comment on a pull or merge request: post."""
+"""The tools beside policies and clusters: completion, post, htools."""
 
 from __future__ import annotations
 
@@ -16,24 +16,32 @@ from gpolicy.printable import one_line
 verbs = typer.Typer()
 
 
+@verbs.command("completion")
+def completion(shell: Annotated[str, typer.Argument(..., metavar="SHELL")]) -> int:
+    """Print the script that completes gpolicy's words in a shell.
+
+    It completes verbs, options and their values, and the names of the policy: groups, sizes, guards, tests, rules.
+    Load it in bash and zsh by `eval "$(gpolicy completion bash)"`, in fish by `gpolicy completion fish | source`; or
+    write it to the place where your shell keeps such scripts.
+    """
+    from gpolicy.cli.completing import SHELLS  # noqa: PLC0415
+    from gpolicy.data import data_directory  # noqa: PLC0415
+
+    if shell not in SHELLS:
+        raise UsageError(f"there is no completion for `{shell}`", hint=did_you_mean_one_of(shell, "shells", SHELLS))
+    sys.stdout.write((data_directory("templates") / f"completion.{shell}").read_text(encoding="utf-8"))
+    return int(ExitCode.FINE)
+
+
 @verbs.command("post")
 def post(
-    service: Annotated[str, typer.Argument(..., metavar="SERVICE", help="github, gitlab or gitea (also Forgejo).")],
-    name: Annotated[str, typer.Argument(..., metavar="NAME", help="Tells comments of one request apart.")],
-    files: Annotated[list[Path], typer.Argument(..., metavar="FILE...", help="Its text; a missing file says nothing.")],
+    service: Annotated[str, typer.Argument(..., metavar="SERVICE")],
+    name: Annotated[str, typer.Argument(..., metavar="NAME")],
+    files: Annotated[list[Path], typer.Argument(..., metavar="FILE...")],
     *,
-    only_update: Annotated[
-        bool, typer.Option("--only-update", help="Begin no comment; one that is there gets the new text.")
-    ] = False,
-    shown: Annotated[bool, typer.Option("--print", help="Show the text; ask nobody.")] = False,
-    issue: Annotated[
-        int | None,
-        typer.Option(
-            "--issue",
-            metavar="CODE",
-            help="Keep an issue instead, for this exit code of `gpolicy drift`: 2 opens, 0 closes.",
-        ),
-    ] = None,
+    only_update: Annotated[bool, typer.Option("--only-update")] = False,
+    shown: Annotated[bool, typer.Option("--print")] = False,
+    issue: Annotated[int | None, typer.Option("--issue", metavar="CODE")] = None,
 ) -> int:
     """Keep one comment on a pull or merge request up to date.
 
@@ -60,3 +68,19 @@ def post(
         said = f"no comment: the token does not allow it ({error}); a pull request from a fork has no token that writes"
     sys.stderr.write(f"gpolicy: {one_line(said)}\n")
     return int(ExitCode.FINE)
+
+
+@verbs.command(
+    "htools",
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
+    add_help_option=False,
+    options_metavar="hspace|hail|hbal|hroller",
+)
+def htools(context: typer.Context) -> int:
+    """Run hspace, hail, hbal or hroller, with htools' own options.
+
+    `gpolicy htools hspace --help` lists the options of hspace.
+    """
+    from gpolicy.htools import run  # noqa: PLC0415
+
+    return run(context.args)
