@@ -117,6 +117,7 @@ def _htools(before: list[str]) -> Choices:
         yield "hspace", "How many instances fit"
         yield "hail", "Where an instance goes"
         yield "hbal", "Which moves balance a node group"
+        yield "hroller", "Which nodes can be rebooted together"
         return
     for option in PROGRAMS.get(before[0], ()):
         yield f"--{option.long}", option.help

@@ -46,7 +46,7 @@ def test_verbs_and_options() -> None:
     assert values(["plan", "--allow", "x"], "--allo") == ["--allow"]  # which can be repeated
     assert values(["plan", "--state", "x"], "--sta") == []
     assert values(["nosuch"]) == []
-    assert values(["htools"]) == ["hspace", "hail", "hbal"]
+    assert values(["htools"]) == ["hspace", "hail", "hbal", "hroller"]
     assert values(["htools", "hbal"], "--evac") == ["--evac-mode"]
     assert values(["htools", "hspace"], "--disk-t") == ["--disk-template"]
 
