@@ -121,9 +121,7 @@ _CHANGE: Final = Shape(Change, "change").with_keys(
     reason="Why; may be empty.",
     affects=Key("Objects that inherit the value.", _OBJECT_NAME),
     origin=Key(
-        "file:line:column of the policy that asks for it.",
-        str | None,
-        lambda change: str(change.span) if change.span else None,
+        "file:line:column of the policy that asks for it.", str | None, lambda item: item.span and str(item.span)
     ),
 )
 _GUARD: Final = Shape(GuardResult, "guard").with_keys(
@@ -138,15 +136,9 @@ _DECLARED_GUARD: Final = Shape(Guard, "declared_guard").with_keys(
     limit=Key("Number of instances, node failures or changes; or percent.", {"type": "number", "minimum": 0}),
     percent="Whether the limit is a share.",
     group=Key(
-        "The only group that is measured; null for each.",
-        str | None,
-        lambda guard: guard.group.value if guard.group else None,
+        "The only group that is measured; null for each.", str | None, lambda item: item.group and item.group.value
     ),
-    spec=Key(
-        "The only size that is measured; null for each.",
-        str | None,
-        lambda guard: guard.spec.value if guard.spec else None,
-    ),
+    spec=Key("The only size that is measured; null for each.", str | None, lambda item: item.spec and item.spec.value),
 )
 _UNREADABLE: Final = Shape(NotCompared).with_keys(
     object=_OBJECT, path=Key("Dotted path of the value.", str, _dotted), wanted="What the policy declares."

@@ -102,16 +102,14 @@ class Declared:
     limits: Settings = field(default_factory=dict)
     physical_volumes: Settings = field(default_factory=dict)
 
-    label: str = field(init=False)
-    """The object's name in findings and plans: cluster, group/NAME, node-set/NAME."""
-
     level: ClassVar[Level]
     """The level of the described object."""
     _label: ClassVar[str]
 
-    def __post_init__(self) -> None:
-        """Make the label."""
-        object.__setattr__(self, "label", self._label.format(self.name))
+    @property
+    def label(self) -> str:
+        """The object's name in findings and plans: cluster, group/NAME, node-set/NAME."""
+        return self._label.format(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

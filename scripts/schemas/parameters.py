@@ -12,7 +12,7 @@ from typing import Any, Final
 from gpolicy.ganeti.amounts import BOUNDS, GREATEST_OVERSUBSCRIPTION, LEAST_RATIO, MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, RATE_UNIT, parameters_of
-from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, SPEC_SIZES
 from gpolicy.policy.conformance import REFERENCE, VALUE, Schema, rebuilt
 from gpolicy.policy.patterns import INHERIT, RATE_PATTERN, SHARE_PATTERN, SIZE_PATTERN, TAG_PATTERN, UID_PATTERN
 
@@ -54,10 +54,21 @@ def count_of(name: str, text: str = "", *, least: int = 0) -> Schema:
     return described({"type": "integer", "minimum": least, "maximum": BOUNDS[name].most}, text)
 
 
+_AMOUNTS: Final = {
+    "memory-size": "Memory of the instance (backend parameter maxmem)",
+    "cpu-count": "Virtual CPUs",
+    "disk-size": "Size of each disk",
+    "disk-count": "Number of disks",
+    "nic-count": "Number of network interfaces",
+    "spindle-use": "Spindles used: the backend parameter spindle_use, or under exclusive storage the sum of the"
+    " disks' own spindles",
+}
+"""What each parameter of a spec means."""
+
+
 def amount_of(name: str, unit: str = "") -> Schema:
     """Return the schema of a parameter of a spec; `unit` ends its description."""
-    text = SPEC_PARAMETERS[name]
-    return {**(SIZE if name in SPEC_SIZES else count_of(name)), "description": f"{text[0].upper()}{text[1:]}{unit}."}
+    return {**(SIZE if name in SPEC_SIZES else count_of(name)), "description": f"{_AMOUNTS[name]}{unit}."}
 
 
 def whole(text: str, *, least: int = 0, most: int | None = None) -> Schema:
