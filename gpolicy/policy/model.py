@@ -177,12 +177,17 @@ class OwnedPrefix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagRulesPolicy:
-    """Cluster tags for htools, rendered from the document; and the prefixes that gpolicy owns."""
+    """Cluster tags for htools, rendered from the items of the document; and the prefixes that gpolicy owns."""
 
     span: Span
     document: YamlDocument
     owns: tuple[Located[OwnedPrefix], ...] = ()
-    tags: tuple[Located[str], ...] = ()
+    by_place: Mapping[Pointer, Located[str]] = field(default_factory=dict)
+
+    @property
+    def tags(self) -> tuple[Located[str], ...]:
+        """The tags of all items."""
+        return tuple(self.by_place.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,6 @@ from gpolicy.ganeti.vocabulary import (
 )
 from gpolicy.policy.conformance import Schema, example_document, filled, schema_of
 from gpolicy.policy.patterns import INHERIT, TAG_PATTERN, pattern_words
-from gpolicy.policy.scenario import REFUSALS
 from gpolicy.printable import listed
 from gpolicy.reference.blocks import Block, PageListing, PageTable
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, policy_keys, settings_keys
@@ -38,7 +37,7 @@ _PATTERNS: Final = {
     CPUS_PER_VCPU: "CPU mask",
 }
 WORD_LISTS: Final = {
-    REFUSALS: "binding resource",
+    tuple(read_data("known_words.toml")["words"]["binding_resources"]): "binding resource",
     SCORE_COMPONENTS: "component of the cluster score",
     DISK_TEMPLATES: "disk template",
     HYPERVISORS: "hypervisor",

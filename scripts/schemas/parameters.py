@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
-from gpolicy.ganeti.amounts import BOUNDS, GREATEST_OVERSUBSCRIPTION, LEAST_RATIO, MOST_NODE_FAILURES
+from gpolicy.ganeti.amounts import BOUNDS, GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, RATE_UNIT, parameters_of
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, SPEC_SIZES
@@ -54,6 +54,8 @@ def count_of(name: str, text: str = "", *, least: int = 0) -> Schema:
     return described({"type": "integer", "minimum": least, "maximum": BOUNDS[name].most}, text)
 
 
+_LEAST_RATIO: Final = 0.001
+"""Of a ratio or speed in a policy: with much less, the score of the cluster would be no number."""
 _AMOUNTS: Final = {
     "memory-size": "Memory of the instance (backend parameter maxmem)",
     "cpu-count": "Virtual CPUs",
@@ -135,7 +137,7 @@ def _shape(parameter: Parameter) -> str:
         case Type.SIZE | Type.MIB:
             return "size"
         case Type.INT | Type.FLOAT if not parameter.numbers:
-            bounds = (("from", parameter.minimum), ("to", parameter.largest))
+            bounds = (("from", parameter.minimum), ("to", _largest(parameter)))
             return "-".join(["number", *(f"{word}-{bound}" for word, bound in bounds if bound is not None)])
         case Type.STRING if not parameter.form:
             return "text" if parameter.can_be_empty else "words"
@@ -162,8 +164,17 @@ def _describe(parameter: Parameter) -> str:
         newer = parameter.new_default
         since = f" ({_words(newer[1])} from {newer[0]})" if newer else ""
         parts.append(f"Ganeti's default: {_words(parameter.default)}{since}.")
-    parts.append(parameter.takes_effect.sentence)
-    return " ".join(parts)
+    return " ".join([*parts, effect_sentence(parameter)])
+
+
+def effect_sentence(parameter: Parameter) -> str:
+    """Return when a change of a parameter takes effect, as a sentence."""
+    return f"A change takes effect {parameter.takes_effect}.".replace("takes effect never", "never takes effect")
+
+
+def _largest(parameter: Parameter) -> int | None:
+    """Return the largest number that any release takes; None where there is none."""
+    return parameter.new_maximum[1] if parameter.new_maximum else parameter.maximum
 
 
 def _words(value: Any) -> str:
@@ -187,7 +198,7 @@ def _plain_leaf(parameter: Parameter) -> Schema:
         case Type.INT:
             return _number(parameter)
         case Type.FLOAT:
-            return {"type": "number", "minimum": LEAST_RATIO, "maximum": parameter.maximum}
+            return {"type": "number", "minimum": _LEAST_RATIO, "maximum": parameter.maximum}
         case Type.BOOL:
             return {"type": "boolean"}
         case Type.CHOICE:
@@ -209,7 +220,7 @@ def _number(parameter: Parameter) -> Schema:
         return {SHAPE: "rate", "anyOf": [{"type": "string", "pattern": RATE_PATTERN}, {"type": "integer"}]}
     if parameter.numbers:
         return {"type": "integer", "enum": [*parameter.numbers]}
-    bounds = {"minimum": parameter.minimum, "maximum": parameter.largest}
+    bounds = {"minimum": parameter.minimum, "maximum": _largest(parameter)}
     return {"type": "integer"} | {keyword: bound for keyword, bound in bounds.items() if bound is not None}
 
 
