@@ -224,16 +224,11 @@ def _not_toml(error: ValueError | RecursionError) -> str:
 
 def shown(value: Any) -> str:
     """Return a value as a message names it."""
-    match value:
-        case dict():
-            return "a table"
-        case list():
-            return "a list"
-        case bool():
-            return str(value).lower()
-        case str():
-            return repr(value[:60])
-    return str(value)[:60]
+    if isinstance(value, dict | list):
+        return "a table" if isinstance(value, dict) else "a list"
+    if isinstance(value, str):
+        return repr(value[:60])
+    return str(value).lower() if isinstance(value, bool) else str(value)[:60]
 
 
 def _one_line(text: str) -> str:

@@ -9,16 +9,23 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
+from gpolicy.data import read_data
 from gpolicy.ganeti.amounts import BOUNDS, GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, RATE_UNIT, parameters_of
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, SPEC_SIZES
 from gpolicy.policy.conformance import REFERENCE, VALUE, Schema, rebuilt
-from gpolicy.policy.patterns import INHERIT, RATE_PATTERN, SHARE_PATTERN, SIZE_PATTERN, TAG_PATTERN, UID_PATTERN
+from gpolicy.policy.patterns import INHERIT, TAG_PATTERN
+
+
+def text_like(name: str) -> Schema:
+    """Return the schema of a text with a pattern of `templates/patterns.toml`."""
+    return {"type": "string", "pattern": read_data("patterns.toml")[name]["pattern"]}
+
 
 NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 255}
 UID_RANGE: Final[Schema] = {
-    "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": UID_PATTERN}],
+    "anyOf": [{"type": "integer", "minimum": 0}, text_like("user IDs")],
     "description": 'A range of user IDs, both ends included ("1000-1010"), or one user ID (2000).',
 }
 SHAPE: Final = "$shape"
@@ -26,7 +33,7 @@ SHAPE: Final = "$shape"
 
 SIZE: Final[Schema] = {
     SHAPE: "size",
-    "anyOf": [{"type": "string", "pattern": SIZE_PATTERN}, {"type": "integer", "minimum": 0}],
+    "anyOf": [text_like("size"), {"type": "integer", "minimum": 0}],
 }
 
 TAG: Final[Schema] = {"type": "string", "pattern": TAG_PATTERN}
@@ -217,7 +224,7 @@ def _plain_leaf(parameter: Parameter) -> Schema:
 
 def _number(parameter: Parameter) -> Schema:
     if parameter.unit == RATE_UNIT:
-        return {SHAPE: "rate", "anyOf": [{"type": "string", "pattern": RATE_PATTERN}, {"type": "integer"}]}
+        return {SHAPE: "rate", "anyOf": [text_like("rate"), {"type": "integer"}]}
     if parameter.numbers:
         return {"type": "integer", "enum": [*parameter.numbers]}
     bounds = {"minimum": parameter.minimum, "maximum": _largest(parameter)}
@@ -294,7 +301,7 @@ def oversubscription(text: str) -> Schema:
 
 def term_properties(of: str) -> Schema:
     """Return the keys that Ganeti does not know (`gpolicy.cluster.terms`)."""
-    share: Schema = {"type": "string", "pattern": SHARE_PATTERN}
+    share: Schema = text_like("share")
     names: Schema = {"type": "array", "items": NAME, "uniqueItems": True, "minItems": 1}
     return {
         "limits": object_of(
