@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ def data_directory(name: str) -> Path:
     return installed if installed.is_dir() else package.parent / name
 
 
+@cache
 def read_data(name: str) -> dict[str, Any]:
-    """Return what a TOML file below the templates says, by key."""
+    """Return what a TOML file below the templates says, by key. It must not be changed."""
     import tomllib  # noqa: PLC0415 - few answers need it
 
     return tomllib.loads((data_directory("templates") / name).read_text(encoding="utf-8"))

@@ -234,7 +234,7 @@ class Suppressions:
     def _read(self, file: SourceFile) -> None:
         first_value = min((document.mark[0] for document in file.documents if document.root is not None), default=0)
         lines_about = _lines_about(file)
-        found_in = (_WORDS.finditer(file.text, comment.start, comment.stop) for comment in file.comments)
+        found_in = (_WORDS.finditer(file.text, *comment) for comment in file.comments)
         for found in chain.from_iterable(found_in):
             span = file.span(*found.span())
             word = found["word"].lower()

@@ -22,19 +22,6 @@ from gpolicy.policy.model import RULE_NAME
 _HOME: Final = "gpolicy.rules"
 DRIFT: Final = warning_rule("GP821", "drift")
 """No check finds it, `gpolicy drift` does. It stands among the rules so that a waiver can name it."""
-FAMILIES: Final = {
-    "GP0": "Structure: reading the files, YAML and schemas",
-    "GP1": "Parameters",
-    "GP2": "Sizes",
-    "GP3": "Disk templates",
-    "GP4": "Exclusive storage",
-    "GP5": "Tags",
-    "GP6": "Groups, nodes and node sets",
-    "GP7": "Policy against cluster",
-    "GP8": "Guards, tests, drift and fleets",
-    "GP9": "Waivers, suppressions, the baseline and house rules",
-}
-"""What the rules of a range of codes are about."""
 EVERY_RULE: Final = "GP"
 ALL: Final = "ALL"
 """The word for every rule, those included that are off otherwise."""
@@ -127,7 +114,8 @@ def _code_hint(word: str) -> str:
         best = min(near, key=lambda known: (not code.startswith(known), abs(int(known[2:]) - int(code[2:]))))
         return f"Did you mean `{best}`?"
     family = code[:3]
-    return f"`gpolicy explain {family}` lists its family" if family in FAMILIES else "`gpolicy explain` lists all rules"
+    is_known = any(info.code.startswith(family) for info in CATALOGUE)
+    return f"`gpolicy explain {family}` lists its family" if is_known else "`gpolicy explain` lists all rules"
 
 
 def rules_named(

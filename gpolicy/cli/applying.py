@@ -17,8 +17,7 @@ from gpolicy.apply.job_runners import CommandRunner, open_runner
 from gpolicy.apply.journal import Direction, History
 from gpolicy.apply.journal_file import clear_away, history_for, journal_path
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name, remote_lock
-from gpolicy.apply.plan_run import Intention, PlanRun
-from gpolicy.apply.preconditions import can_be_carried, right_cluster
+from gpolicy.apply.plan_run import Intention, PlanRun, can_be_carried, right_cluster
 from gpolicy.apply.runner import Patience, Runner, StopRequests
 from gpolicy.apply.tasks import FinalLook, LeafDifference, path_text
 from gpolicy.cli.terminal import complain, wants_colour, working

@@ -287,7 +287,8 @@ def findings_in(
             return findings_junit(findings, sources, fails=fails, accepted=accepted, locate=repository_path)
         case "sarif":
             from gpolicy import HOMEPAGE  # noqa: PLC0415
-            from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, house_rules_of  # noqa: PLC0415
+            from gpolicy.checking.catalogue import CATALOGUE, house_rules_of  # noqa: PLC0415
+            from gpolicy.data import read_data  # noqa: PLC0415
             from gpolicy.report.findings_sarif import findings_sarif  # noqa: PLC0415
 
             rules = (*CATALOGUE, *house_rules_of(findings))
@@ -295,7 +296,7 @@ def findings_in(
             return findings_sarif(
                 findings,
                 rules,
-                FAMILIES,
+                read_data("reference.toml")["families"],
                 homepage=HOMEPAGE,
                 fingerprint=mark,
                 locate=repository_path,

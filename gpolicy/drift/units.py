@@ -16,9 +16,9 @@ from gpolicy.json_values import json_text
 from gpolicy.plan.change import MEMBERSHIP, TAGS, ChangeAction, words
 from gpolicy.plan.part import Key
 from gpolicy.policy.edits import remove_entry
-from gpolicy.policy.model import RULES, Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy, TagRulesPolicy
+from gpolicy.policy.model import RULES, Declared, GroupPolicy, Leaf, NodeSetPolicy, Policy
 from gpolicy.policy.node_patterns import is_glob, matches
-from gpolicy.policy.source_file import Located, Pointer
+from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.printable import free_name, some
 from gpolicy.resolve.desired import Desired, members
 from gpolicy.writing.documents import head
@@ -272,7 +272,8 @@ def _write_cluster_tags(draft: Draft, policy: Policy, difference: _Difference) -
     wrote: list[ValuePlace] = []
     own = {tag.value for tag in (policy.cluster.tags if policy.cluster else None) or ()}
     for rules in policy.tag_rules:
-        wrote += [_remove_rule(draft, rules, item) for item in rules.tags if item.value in missing]
+        gone = [where for where, tag in rules.by_place.items() if tag.value in missing]
+        wrote += [_remove_rule(draft, rules.document, where) for where in gone]
     added = {tag: _add_rule(draft, policy, tag) for tag in sorted(extra)}
     wrote += [place for place in added.values() if place]
     plain = {tag for tag, place in added.items() if not place}
@@ -283,25 +284,13 @@ def _write_cluster_tags(draft: Draft, policy: Policy, difference: _Difference) -
     return wrote[0]
 
 
-def _remove_rule(draft: Draft, rules: TagRulesPolicy, tag: Located[str]) -> ValuePlace:
-    """Remove the item of tag rules that means a tag; others may be removed already."""
-    place, was = place_of(rules.document), _pointer_of(rules, tag)
+def _remove_rule(draft: Draft, rules: YamlDocument, was: Pointer) -> ValuePlace:
+    """Remove the item of tag rules that was here; others may be removed already."""
+    place = place_of(rules)
     items = draft.document(place).value(was[:-1])
-    pointer = was[:-1] if len(items) == 1 else (*was[:-1], list(items).index(rules.document.value(was)))
+    pointer = was[:-1] if len(items) == 1 else (*was[:-1], list(items).index(rules.value(was)))
     draft.edit(place, was[:-1], remove_entry(draft.document(place), pointer, climb=True))
     return place, ()
-
-
-def _pointer_of(rules: TagRulesPolicy, tag: Located[str]) -> Pointer:
-    """Return the pointer of the item of tag rules that a tag comes from. Raise UnwritableError."""
-    for pointer in RULES.values():
-        found = rules.document.root
-        for key in pointer:
-            found = found.get(key, {}) if isinstance(found, dict) else {}
-        for number in range(len(found)):
-            if rules.document.value_span((*pointer, number)) == tag.span:
-                return (*pointer, number)
-    raise UnwritableError(f"{tag.span}: the tag {tag.value} stands elsewhere")
 
 
 def _add_rule(draft: Draft, policy: Policy, tag: str) -> ValuePlace | None:

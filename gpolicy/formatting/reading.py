@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gpolicy.policy.source_file import Comment, Mark, SourceFile, YamlDocument, YamlMapping, YamlSequence
+from gpolicy.policy.source_file import Mark, SourceFile, YamlDocument, YamlMapping, YamlSequence
 
 _PREFIX: Final = re.compile(r"(?:(?:&[\w-]+|!\S*)[ \t]*)*", re.ASCII)
 _BETWEEN: Final = re.compile(r"(?:[\s:,\[\]{}-]|[&*][\w-]+|!\S*|\.\.\.)*+", re.ASCII)
@@ -363,7 +363,7 @@ def _comments_of(source: SourceFile) -> list[CommentLines]:
     """Return all comments in their order. Raise CannotFormatError where what lies between the values is not clear."""
     text, last = source.text, 0
     scalars = [source.offsets(mark) for mark in source.scalars]
-    places = sorted([*scalars, *((comment.start, comment.stop) for comment in source.comments)])
+    places = sorted([*scalars, *source.comments])
     for start, end in [*places, (len(text), len(text))]:
         between = _BETWEEN.match(text, last, max(start, last))
         if between is not None and between.end() < start:
@@ -376,18 +376,17 @@ def _comments_of(source: SourceFile) -> list[CommentLines]:
             if header is None or text[header.end() : header.end() + 1] not in ("", "\n"):
                 place = source.line_of(start + len(prefix))
                 raise CannotFormatError("a block of text has an indentation indicator", place)
-    return _joined([_on_its_line(comment) for comment in source.comments], source)
+    return _joined([_on_its_line(source, *place) for place in source.comments], source)
 
 
-def _on_its_line(comment: Comment) -> CommentLines:
-    source, start = comment.source, comment.start
+def _on_its_line(source: SourceFile, start: int, stop: int) -> CommentLines:
     line, column = source.line_and_column(start)
     if start and source.text[start - 1] not in _MAY_TOUCH:
         raise CannotFormatError("a comment has no blank before it", line)
     before = source.text[start - column + 1 : start]
     return CommentLines(
         start=start,
-        text=comment.text,
+        text=source.text[start:stop].rstrip(),
         line=line,
         column=len(before),
         gap=len(before) - len(before.rstrip()),

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from gpolicy.data import read_data
+
 SIZE_STEP_MIB = 4
 """Ganeti's command line rounds every size up to a multiple of this."""
 
@@ -152,8 +154,6 @@ DISK: Final = Bound(0, 2**40, "MiB")  # 1 EiB, the largest file system of most k
 CPUS: Final = Bound(0, 8192)  # of a node: the most that a Linux kernel can be built for
 COUNT: Final = Bound(0, 100_000)  # of an instance: some ten times what QEMU takes; 99999 is written for "any number"
 RATIO: Final = Bound(-100_000, 100_000, finest=0.00001)  # Ganeti stores any ratio and speed, also below zero
-LEAST_RATIO: Final = 0.001
-"""Of a ratio or speed in a policy: with much less, the score of the cluster would be no number."""
 
 GREATEST_OVERSUBSCRIPTION: Final = 100
 """Of memory; a greater ratio must be a mistake: it would not limit anything."""
@@ -218,19 +218,24 @@ _OF_ONE: Final = {"bits": "bit", "sectors": "sector", "tenths of a second": "ten
 
 @dataclass(frozen=True, slots=True)
 class SensibleRange:
-    """The least and the greatest sensible number, in `unit`, and why others make no sense.
+    """The least and the greatest sensible number, in `unit`, of the parameter or key `name`.
 
     `zero`: what 0 means; empty where a rule of its own is about it, None where it makes no sense. `unlimited`: people
     switch the limit off with a huge number. `gap`: between these two no number makes sense either.
     """
 
+    name: str
     least: float
     most: float
-    unit: str
-    why: str
+    unit: str = ""
     zero: str | None = None
     unlimited: bool = False
     gap: tuple[float, float] | None = None
+
+    @property
+    def why(self) -> str:
+        """Why others make no sense: `templates/parameters.toml`."""
+        return str(read_data("parameters.toml")["sensible"][self.name])
 
     def takes(self, number: float) -> bool:
         """Return whether a number makes sense."""
@@ -302,81 +307,58 @@ def is_without_limit(number: float) -> bool:
     return number == int(number) and _WITHOUT_LIMIT.fullmatch(str(int(number))) is not None
 
 
-_MEMORY_OF_INSTANCE: Final = SensibleRange(64, 32 * _T, MIB, "no system runs in less, and no machine has more", zero="")
-_STRIPES: Final = SensibleRange(1, 32, "", "it is a number of physical volumes, not of KiB", zero="")
-_KEPT: Final = "no system runs in less, and no system needs more for itself"
-_RATE: Final = "at less than 1 MiB/s a resync of 1 TiB takes 12 days; DRBD takes at most 4 GiB/s"
-_ON_DISK: Final = "disks are larger, and no node has more"
-
-SENSIBLE: Final[dict[str, SensibleRange]] = {
+_SENSIBLE: Final = (
     # the cluster
-    "candidate_pool_size": SensibleRange(1, 40, "", "each candidate gets every change of the configuration"),
-    "max_running_jobs": SensibleRange(2, 1000, "", "with one job all others wait, and each is a process on the master"),
-    "max_tracked_jobs": SensibleRange(1, 10_000, "", "the master watches the file of each tracked job"),
-    "master_netmask": SensibleRange(
-        *(8, 128, "bits", "an IPv4 address has 32, and Ganeti refuses more for it; networks of IPv6 have 48 or more"),
-        gap=(32, 48),
-    ),
-    "data_collector_interval": SensibleRange(
-        100_000, 3_600_000_000, "µs", "a collector runs for some milliseconds, and its data is of use for an hour"
-    ),
+    SensibleRange("candidate_pool_size", 1, 40),
+    SensibleRange("max_running_jobs", 2, 1000),
+    SensibleRange("max_tracked_jobs", 1, 10_000),
+    SensibleRange("master_netmask", 8, 128, "bits", gap=(32, 48)),
+    SensibleRange("data_collector_interval", 100_000, 3_600_000_000, "µs"),
     # DRBD
-    "resync-rate": SensibleRange(1024, 4 * _T, KIB_PER_SECOND, _RATE),
-    "c-max-rate": SensibleRange(1024, 4 * _T, KIB_PER_SECOND, _RATE),
-    "c-min-rate": SensibleRange(200, 4 * _T, KIB_PER_SECOND, "DRBD's own default is 250K/s", zero="no minimum"),
-    "c-plan-ahead": SensibleRange(5, 300, _TENTHS, "it should be five round trips; DRBD's default is 2 s", zero="off"),
-    "c-fill-target": SensibleRange(16, 1_048_576, "sectors", "a single request has more", zero="no target"),
-    "c-delay-target": SensibleRange(1, 50, _TENTHS, "it should be five times the round trip; nothing waits for 5 s"),
-    **dict.fromkeys(("stripes", "data-stripes", "meta-stripes"), _STRIPES),
+    SensibleRange("resync-rate", 1024, 4 * _T, KIB_PER_SECOND),
+    SensibleRange("c-max-rate", 1024, 4 * _T, KIB_PER_SECOND),
+    SensibleRange("c-min-rate", 200, 4 * _T, KIB_PER_SECOND, zero="no minimum"),
+    SensibleRange("c-plan-ahead", 5, 300, _TENTHS, zero="off"),
+    SensibleRange("c-fill-target", 16, 1_048_576, "sectors", zero="no target"),
+    SensibleRange("c-delay-target", 1, 50, _TENTHS),
+    *(SensibleRange(name, 1, 32, zero="") for name in ("stripes", "data-stripes", "meta-stripes")),
     # hypervisors
-    "cpu_cap": SensibleRange(
-        10, 25_600, "%", "it is for all virtual CPUs of an instance together, and 100 is one whole CPU", zero="no limit"
-    ),
-    "cpu_weight": SensibleRange(16, 65_534, "", "it is relative to other instances, and Xen's own default is 256"),
-    "cpu_cores": SensibleRange(0, 512, "", "no CPU has more cores"),
-    "cpu_sockets": SensibleRange(0, 64, "", "no machine has more sockets"),
-    "cpu_threads": SensibleRange(0, 8, "", "no CPU has more threads in a core"),
-    "migration_bandwidth": SensibleRange(4, 51_200, "MiB/s", "400 Gbit/s are 47684 MiB/s", zero="no limit"),
-    "migration_downtime": SensibleRange(
-        5, 10_000, "ms", "in a shorter pause a migration never ends, and a longer one is no live migration"
-    ),
-    "kvm_pci_reservations": SensibleRange(
-        4, 28, "slots", "KVM itself needs the first, and each disk and network interface one of the others (of 32)"
-    ),
-    "num_ttys": SensibleRange(0, 64, "", "somebody would have to use them"),
-    "startup_timeout": SensibleRange(5, 3600, "s", "a container takes seconds to start"),
+    SensibleRange("cpu_cap", 10, 25_600, "%", zero="no limit"),
+    SensibleRange("cpu_weight", 16, 65_534),
+    SensibleRange("cpu_cores", 0, 512),
+    SensibleRange("cpu_sockets", 0, 64),
+    SensibleRange("cpu_threads", 0, 8),
+    SensibleRange("migration_bandwidth", 4, 51_200, "MiB/s", zero="no limit"),
+    SensibleRange("migration_downtime", 5, 10_000, "ms"),
+    SensibleRange("kvm_pci_reservations", 4, 28, "slots"),
+    SensibleRange("num_ttys", 0, 64),
+    SensibleRange("startup_timeout", 5, 3600, "s"),
     # nodes
-    "spindle_count": SensibleRange(1, 1000, "", "it is a number of disks", zero=""),
-    "cpu_speed": SensibleRange(0.1, 8, "", "it is a factor: 1 is the node that the others are compared with"),
-    "mem_total": SensibleRange(256, 64 * _T, MIB, "no node has less, and x86-64 addresses 64 TiB", zero="not known"),
-    "mem_node": SensibleRange(64, _T // 2, MIB, _KEPT, zero="nothing"),
-    "mem_hv": SensibleRange(16, _T // 8, MIB, _KEPT, zero="nothing"),
-    "cpu_total": SensibleRange(1, 4096, "", "no node has more CPUs", zero="not known"),
-    "cpu_node": SensibleRange(0, 512, "", "no system needs more for itself"),
-    "disk_total": SensibleRange(_G, 10 * _P, MIB, _ON_DISK, zero="not known"),
-    **dict.fromkeys(("disk_reserved", "disk_overhead"), SensibleRange(64, _P, MIB, _ON_DISK, zero="nothing")),
+    SensibleRange("spindle_count", 1, 1000, zero=""),
+    SensibleRange("cpu_speed", 0.1, 8),
+    SensibleRange("mem_total", 256, 64 * _T, MIB, zero="not known"),
+    SensibleRange("mem_node", 64, _T // 2, MIB, zero="nothing"),
+    SensibleRange("mem_hv", 16, _T // 8, MIB, zero="nothing"),
+    SensibleRange("cpu_total", 1, 4096, zero="not known"),
+    SensibleRange("cpu_node", 0, 512),
+    SensibleRange("disk_total", _G, 10 * _P, MIB, zero="not known"),
+    *(SensibleRange(name, 64, _P, MIB, zero="nothing") for name in ("disk_reserved", "disk_overhead")),
     # instances
-    **dict.fromkeys(("memory-size", "minmem", "maxmem"), _MEMORY_OF_INSTANCE),
-    "disk-size": SensibleRange(32, _P // 4, MIB, "no system fits on less, and no disk is larger", zero=""),
-    "min nic-count": SensibleRange(0, 3, "", "every instance of the size would need so many"),
-    **dict.fromkeys(
-        ("cpu-count", "vcpus"),
-        SensibleRange(1, 1024, "", "no hypervisor gives an instance more", zero="", unlimited=True),
-    ),
-    **dict.fromkeys(
-        ("spindle-use", "spindle_use"), SensibleRange(0, 1000, "", "no node has more disks", unlimited=True)
-    ),
-    "vcpu-ratio": SensibleRange(0, 24, "", "so many virtual CPUs on one starve", unlimited=True),
-    "spindle-ratio": SensibleRange(0, 1024, "", "so many instances on one disk starve", unlimited=True),
-    "oversubscription": SensibleRange(
-        0.75, 8, "", "below 1 memory is left unused, and much above it instances wait for what is there once"
-    ),
+    *(SensibleRange(name, 64, 32 * _T, MIB, zero="") for name in ("memory-size", "minmem", "maxmem")),
+    SensibleRange("disk-size", 32, _P // 4, MIB, zero=""),
+    SensibleRange("min nic-count", 0, 3),
+    *(SensibleRange(name, 1, 1024, zero="", unlimited=True) for name in ("cpu-count", "vcpus")),
+    *(SensibleRange(name, 0, 1000, unlimited=True) for name in ("spindle-use", "spindle_use")),
+    SensibleRange("vcpu-ratio", 0, 24, unlimited=True),
+    SensibleRange("spindle-ratio", 0, 1024, unlimited=True),
+    SensibleRange("oversubscription", 0.75, 8),
     # the hardware that a group promises
-    "memory": SensibleRange(256, 64 * _T, MIB, "no node has less, and x86-64 addresses 64 TiB"),
-    "cpus": SensibleRange(1, 4096, "", "no node has more CPUs"),
-    "pv_size": SensibleRange(_G, _P // 4, MIB, "disks are larger than 1 GiB, and smaller than this", zero=""),
-    "pv_count": SensibleRange(1, 100, "", "no node has more disks"),
-}
+    SensibleRange("memory", 256, 64 * _T, MIB),
+    SensibleRange("cpus", 1, 4096),
+    SensibleRange("pv_size", _G, _P // 4, MIB, zero=""),
+    SensibleRange("pv_count", 1, 100),
+)
+SENSIBLE: Final = {item.name: item for item in _SENSIBLE}
 """By the name of the parameter or key, wherever it stands; intervals of collectors by their family."""
 
 

@@ -38,23 +38,6 @@ def escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace(",", "\\,")
 
 
-def escaped_list(items: Iterable[str]) -> str:
-    """Return a comma list whose items may hold any character, but are not empty: no item at all is the empty text."""
-    items = list(items)
-    if "" in items:
-        raise ValueError("a list cannot hold an empty item")
-    return ",".join(map(escape, items))
-
-
-def plain_list(items: Iterable[str]) -> str:
-    """Return a comma list that is split without escapes (`--enabled-disk-templates`, `--compression-tools`)."""
-    items = list(items)
-    for item in items:
-        if not item or "," in item:
-            raise ValueError(f"{item!r} cannot be an item of a list that is split at every comma")
-    return ",".join(items)
-
-
 def key_values(values: Mapping[str, str | None]) -> str:
     """Return `key=value,…`, for None `-key`. A value may hold any character; a key may not be empty or hold `=`.
 
@@ -68,23 +51,14 @@ def key_values(values: Mapping[str, str | None]) -> str:
 
 
 def ident_key_values(ident: str, values: Mapping[str, str]) -> str:
-    """Return `ident:key=value,…`: the parameters of one template, hypervisor or volume group."""
+    """Return `ident:key=value,…`: the parameters of one template, hypervisor or volume group (`plain/xenvg`)."""
     if not ident or ":" in ident or ident.startswith(_RESERVED_PREFIXES):
         raise ValueError(f"{ident!r} cannot be written in front of ':'")
     return f"{ident}:{key_values(values)}"
 
 
-def state_ident(storage: str, name: str) -> str:
-    """Return the ident of `--disk-state`: the storage type, a slash, and the name of the volume group."""
-    if not name or "/" in name or ":" in name:
-        raise ValueError(f"{name!r} cannot be written between '/' and ':'")
-    return f"{storage}/{name}"
-
-
 def bounds(pairs: Sequence[Mapping[str, Mapping[str, int]]]) -> str:
     """Return `min:…/max:…//min:…/max:…`, the whole list of sizes (`--ipolicy-bounds-specs`)."""
-    if not pairs:
-        raise ValueError("an empty list of bounds cannot be written")
     return "//".join(
         "/".join(
             ident_key_values(bound, {name: str(value) for name, value in pair[bound].items()})
@@ -121,6 +95,7 @@ def shell_line(argv: Sequence[str]) -> str:
 
 _PER_IDENT: Final = {
     "diskparams": "--disk-parameters",
+    "disk_state": "--disk-state",
     "hv_state": "--hypervisor-state",
     "hvparams": "--hypervisor-parameters",
 }
@@ -152,24 +127,15 @@ def _family(values: Assignments) -> Iterator[tuple[str, str]]:
     family = next(iter(values))[0]
     if family == "ipolicy":
         yield from _ipolicy(values)
-    elif family == "disk_state":
-        for ident, texts in _by_ident(values, depth=3):
-            yield "--disk-state", ident_key_values(state_ident(*ident), texts)
     elif family in _PER_IDENT:
-        for ident, texts in _by_ident(values, depth=2):
-            yield _PER_IDENT[family], ident_key_values(ident[0], texts)
+        idents: dict[str, dict[str, str]] = {}
+        for path, value in values.items():
+            idents.setdefault("/".join(path[1:-1]), {})[path[-1]] = _text(path, value)
+        yield from ((_PER_IDENT[family], ident_key_values(ident, texts)) for ident, texts in idents.items())
     elif family in _FLAT:
         yield _FLAT[family], key_values({path[1]: _text(path, value) for path, value in values.items()})
     else:
         yield from (_single(path, value) for path, value in values.items())
-
-
-def _by_ident(values: Assignments, *, depth: int) -> Iterable[tuple[tuple[str, ...], Mapping[str, str]]]:
-    """Return the parameters of each ident (the path's keys behind the family, up to `depth`) as text."""
-    idents: dict[tuple[str, ...], dict[str, str]] = {}
-    for path, value in values.items():
-        idents.setdefault(path[1:depth], {})[path[-1]] = _text(path, value)
-    return idents.items()
 
 
 def _ipolicy(values: Assignments) -> Iterator[tuple[str, str]]:
@@ -190,7 +156,7 @@ def _items(path: Path, value: Value | Reset) -> str:
     if isinstance(value, Reset):
         return DEFAULT_WORD
     assert isinstance(value, list)  # noqa: S101 (checked before)
-    return (plain_list if path in _SPLIT_WITHOUT_ESCAPES else escaped_list)([str(item) for item in value])
+    return ",".join(str(item) if path in _SPLIT_WITHOUT_ESCAPES else escape(str(item)) for item in value)
 
 
 def _single(path: Path, value: Value | Reset) -> tuple[str, str]:

@@ -226,7 +226,7 @@ def _check_pairs(path: Path, value: Value) -> None:
     for number, pair in enumerate(value, 1):
         for bound in ("min", "max"):
             spec = pair.get(bound) if isinstance(pair, dict) else None
-            if not isinstance(spec, dict) or spec.keys() != SPEC_PARAMETERS.keys():
+            if not isinstance(spec, dict) or spec.keys() != {*SPEC_PARAMETERS}:
                 missing = ", ".join(name for name in SPEC_PARAMETERS if not isinstance(spec, dict) or name not in spec)
                 _fail(path, pair, f"{bound} of size {number} lacks {missing}", "write all six in every min and max")
             for name, amount in spec.items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 from typing import Any, Final
 
 from gpolicy.data import read_data
@@ -57,11 +56,6 @@ class TakesEffect(StrEnum):
     NOTHING = "never: Ganeti stores it and reads it nowhere"
     NEXT_JOB = "for the next jobs"
 
-    @property
-    def sentence(self) -> str:
-        """The same as a sentence."""
-        return f"A change takes effect {self}.".replace("takes effect never", "never takes effect")
-
 
 class Reach(StrEnum):
     """How a value reaches root on the nodes: as a program that runs, as its arguments, or as a file."""
@@ -69,11 +63,6 @@ class Reach(StrEnum):
     PROGRAM = "root on the nodes runs the program that this names"
     ARGUMENTS = "root on the nodes runs a program with this as arguments"
     FILE = "root on the nodes opens the file or directory that this names"
-
-
-@cache
-def _descriptions() -> dict[str, Any]:
-    return read_data("parameters.toml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +102,7 @@ class Parameter:
     @property
     def description(self) -> str:
         """What it means, for people: `templates/parameters.toml`."""
-        place: Any = _descriptions()
+        place: Any = read_data("parameters.toml")
         for key in self.path if len(self.path) > 1 else ("cluster", *self.path):
             place = place.get(key) or place["*"]
         return str(place).format(self.path[-1])
@@ -127,11 +116,6 @@ class Parameter:
     def family(self) -> str:
         """The first key: `ipolicy`, `diskparams`, …, or the parameter's own name."""
         return self.path[0]
-
-    @property
-    def largest(self) -> int | None:
-        """The largest number that any release takes; None where there is none."""
-        return self.new_maximum[1] if self.new_maximum else self.maximum
 
     @property
     def sensible(self) -> SensibleRange | None:

@@ -34,15 +34,7 @@ RAPI_READS: Final = {
 """The requests whose answers describe a cluster, by the names that htools gives to files with these answers, and in the
 order in which htools reads them."""
 
-SPEC_PARAMETERS: Final = {
-    "memory-size": "memory of the instance (backend parameter maxmem)",
-    "cpu-count": "virtual CPUs",
-    "disk-size": "size of each disk",
-    "disk-count": "number of disks",
-    "nic-count": "number of network interfaces",
-    "spindle-use": "spindles used: the backend parameter spindle_use, or under exclusive storage the sum of the"
-    " disks' own spindles",
-}
+SPEC_PARAMETERS: Final = ("memory-size", "cpu-count", "disk-size", "disk-count", "nic-count", "spindle-use")
 """The six parameters of a spec, in the order in which gpolicy writes them (partitioned Ganeti, "Constrained
 instance sizes")."""
 

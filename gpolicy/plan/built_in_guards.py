@@ -162,11 +162,11 @@ def _templates_enabled(view: Outlook) -> Iterator[Objection]:
 def _templates_in_use(view: Outlook) -> Iterator[Objection]:
     change = view.cluster_change(_ENABLED)
     for template in sorted(set(words(change.before)) - set(words(change.after))) if change else ():
-        users = instances_with(view.state, template, Level.CLUSTER, None)
+        users = instances_with(view.state, template)
         if template == "diskless":
             users = sorted(item.name for item in view.state.instances.values() if not item.disks)
         if template == "plain":  # the volumes below DRBD disks are plain ones
-            users = sorted({*users, *instances_with(view.state, "drbd", Level.CLUSTER, None)})
+            users = sorted({*users, *instances_with(view.state, "drbd")})
         if users:
             yield view.object_to(f"{template} cannot be disabled, {some(users)} use it", _ENABLED)
 

@@ -160,11 +160,9 @@ _RISKS: Final[dict[Path, tuple[Risk, str]]] = {
 """Of values that have the same risk whatever they change to."""
 
 
-def risk_of(
-    state: ClusterState, level: Level, name: str | None, path: Path, before: Value, after: Value
-) -> tuple[Risk, str]:
+def risk_of(state: ClusterState, name: str | None, path: Path, before: Value, after: Value) -> tuple[Risk, str]:
     """Return the risk of changing the effective value at `path` of an object, and the reason in a few words."""
-    users = len(instances_with(state, path[1], level, name)) if redirects_disks(path) and before != after else 0
+    users = len(instances_with(state, path[1], name)) if redirects_disks(path) and before != after else 0
     return risk_with(path, before, after, users)
 
 
@@ -228,12 +226,10 @@ def contains(outer: Value, inner: Value) -> bool:
     )
 
 
-def instances_with(state: ClusterState, template: str, level: Level, name: str | None) -> list[str]:
-    """Return the instances with disks of `template` on the nodes of an object (cluster, group or node)."""
+def instances_with(state: ClusterState, template: str, group: str | None = None) -> list[str]:
+    """Return the instances with disks of `template`, those on the nodes of a group or all."""
     users = (item for item in state.instances.values() if any(disk.template == template for disk in item.disks))
-    if level is Level.NODE:
-        users = (item for item in users if item.primary_node == name)
-    elif level is Level.GROUP:
-        members = {node.name for node in state.nodes_of(name or "")}
+    if group is not None:
+        members = {node.name for node in state.nodes_of(group)}
         users = (item for item in users if item.primary_node in members)
     return sorted(item.name for item in users)

@@ -151,7 +151,7 @@ class _Diff:
                 continue
             effective = before.get(path), after.get(path)
             affects = self._followers(level, name, path) if effective[0] != effective[1] else ()
-            risk = risk_when_new(path) if is_new else risk_of(self.state, level, now, path, *effective)
+            risk = risk_when_new(path) if is_new else risk_of(self.state, now, path, *effective)
             if leaf.value is INHERIT and own_after is not None:
                 risk = risk[0], STANDS_IN
             follows = {"effective_before": effective[0], "effective_after": effective[1], "affects": affects}

@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Final
 
+from gpolicy.errors import RequestError
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, parameter_at
 from gpolicy.plan.change import (
@@ -34,7 +35,7 @@ from gpolicy.plan.change import (
     words,
 )
 from gpolicy.plan.effects import is_own_value, shown_by, tags_of, touched
-from gpolicy.plan.steps import StepBasis
+from gpolicy.plan.steps import StepBasis, rename_order
 
 _LONGEST_SHOWN: Final = 300
 _ABSENT: Final = object()
@@ -101,12 +102,10 @@ class _Names:
         for name in sorted(str(name) for name in self.new):
             if f"group/{name}" in basis.objects and name not in leaving:
                 yield f"group {name} exists already"
-        left = {old: str(new) for new, old in self.old.items()}
-        while free := [old for old, new in left.items() if new not in left]:
-            for old in free:
-                del left[old]
-        if left:
-            yield f"groups change names in a circle: {', '.join(sorted(left))}"
+        try:
+            rename_order({old: str(new) for new, old in self.old.items()})
+        except RequestError as error:
+            yield error.message
 
 
 def _reason(change: Change, names: _Names, basis: StepBasis) -> str:

@@ -229,7 +229,7 @@ class _Maker:
     def _kept_names(self) -> set[str]:
         """Return the old names that renamed groups cannot have again, since another group stays under them."""
         taken, kept = set(self.lasting), set[str]()
-        for old, new in reversed(_rename_order(self.renamed)):
+        for old, new in reversed(rename_order(self.renamed)):
             if old in taken:
                 kept.add(old)
                 taken.add(new)
@@ -240,7 +240,7 @@ class _Maker:
         return Inverse((), (f"group {new} stays as it is: another group has its old name {old}",))
 
     def _renames(self) -> None:
-        for old, new in _rename_order(self.renamed):
+        for old, new in rename_order(self.renamed):
             effect = Effect(f"group/{old}", NAME, old, new)
             inverse = made([(partial(commands.group_rename, new, old), (effect.reversed(),))])
             if old in self.kept_names:
@@ -330,7 +330,7 @@ def _gone(change: Change) -> list[str]:
     return [template for template in words(change.before) if template not in words(change.after)]
 
 
-def _rename_order(renames: Mapping[str, str]) -> list[tuple[str, str]]:
+def rename_order(renames: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return renames in an order in which each new name is free. Raise RequestError for a circle, which has none."""
     left = dict(renames)
     ordered: list[tuple[str, str]] = []

@@ -85,7 +85,7 @@ class Builder(DocumentReader):
             span=self.document.value_span(()),
             document=self.document,
             owns=tuple(self._owned()),
-            tags=tuple(self._rule_tags()),
+            by_place=dict(self._rule_tags()),
         )
 
     def waivers(self) -> Iterator[model.Waiver]:
@@ -254,7 +254,7 @@ class Builder(DocumentReader):
             prefix, levels = (TAG_FAMILIES[item], ["cluster"]) if is_family else (item["prefix"], item["on"])
             yield Located(model.OwnedPrefix(prefix, frozenset(map(Level, levels))), self.at(("owns", index)))
 
-    def _rule_tags(self) -> Iterator[Located[str]]:
+    def _rule_tags(self) -> Iterator[tuple[Pointer, Located[str]]]:
         for family, pointer in RULES.items():
             items: Any = self.root
             for key in pointer:
@@ -268,4 +268,4 @@ class Builder(DocumentReader):
                     case _:  # only with a closing colon does `service` mean the tags service:… and not services as well
                         suffix = f"{item.rstrip(':')}:" if family in ("iextags", "desiredlocation") else item
                 place: Pointer = (*pointer, index)
-                yield Located(self._text(f"{TAG_FAMILIES[family]}{suffix}", place), self.at(place))
+                yield place, Located(self._text(f"{TAG_FAMILIES[family]}{suffix}", place), self.at(place))

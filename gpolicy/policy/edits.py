@@ -111,7 +111,7 @@ def remove_document(document: YamlDocument) -> Edits | None:
     last = last_end(file, document.root, document.mark)
     stop = len(file.text) - len(behind)
     if last is not None:
-        at_margin = (item.start for item in file.comments if item.start > last and file.text[item.start - 1] in BREAKS)
+        at_margin = (start for start, _ in file.comments if start > last and file.text[start - 1] in BREAKS)
         stop = next(at_margin, stop)
     return (file.edit(file.starts[line - 1], stop, ""),)
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar, cast
 from gpolicy.findings import Finding, Related
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.kinds import KIND_NAMES
-from gpolicy.policy.model import Declared, GroupPolicy, Hardware, Leaf, Leaves, NodeSetPolicy
+from gpolicy.policy.model import Declared, Hardware, Leaf, Leaves
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.policy.structure import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYCLE
 
@@ -121,7 +121,7 @@ class Extender:
             return declared
         merged = _merge(declared, bases, self._report)
         taken = (leaf.value for leaf in merged.leaves.values() if leaf.document is not declared.document)
-        lists = ((merged.tags, declared.tags), (_nodes_of(merged), _nodes_of(declared)))
+        lists = ((merged.tags, declared.tags), (getattr(merged, "nodes", None), getattr(declared, "nodes", None)))
         self._taken += sum(map(_count, taken)) + sum(len(now or ()) for now, own in lists if now is not own)
         if self._taken <= MOST_TAKEN:
             return merged
@@ -234,7 +234,3 @@ class _Layers:
 def _count(value: object) -> int:
     below = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     return 1 + sum(map(_count, below))
-
-
-def _nodes_of(declared: Declared) -> tuple[Located[str], ...] | None:
-    return declared.nodes if isinstance(declared, GroupPolicy | NodeSetPolicy) else None

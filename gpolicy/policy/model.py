@@ -102,16 +102,14 @@ class Declared:
     limits: Settings = field(default_factory=dict)
     physical_volumes: Settings = field(default_factory=dict)
 
-    label: str = field(init=False)
-    """The object's name in findings and plans: cluster, group/NAME, node-set/NAME."""
-
     level: ClassVar[Level]
     """The level of the described object."""
     _label: ClassVar[str]
 
-    def __post_init__(self) -> None:
-        """Make the label."""
-        object.__setattr__(self, "label", self._label.format(self.name))
+    @property
+    def label(self) -> str:
+        """The object's name in findings and plans: cluster, group/NAME, node-set/NAME."""
+        return self._label.format(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,12 +177,17 @@ class OwnedPrefix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagRulesPolicy:
-    """Cluster tags for htools, rendered from the document; and the prefixes that gpolicy owns."""
+    """Cluster tags for htools, rendered from the items of the document; and the prefixes that gpolicy owns."""
 
     span: Span
     document: YamlDocument
     owns: tuple[Located[OwnedPrefix], ...] = ()
-    tags: tuple[Located[str], ...] = ()
+    by_place: Mapping[Pointer, Located[str]] = field(default_factory=dict)
+
+    @property
+    def tags(self) -> tuple[Located[str], ...]:
+        """The tags of all items."""
+        return tuple(self.by_place.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,32 +19,6 @@ MOST_NODES: Final = 1000
 FILLINGS: Final = {"empty": 0, "quarter-full": 1, "half-full": 2, "three-quarter-full": 3, "full": 4}
 """How full a simulated node is, in quarters."""
 
-REFUSALS: Final = (
-    "memory",
-    "n1-reserve",
-    "disk",
-    "spindles",
-    "too-few-spindles",
-    "spindles-on-shared-storage",
-    "plain-with-exclusive-storage",
-    "ipolicy.minmax",
-    "ipolicy.disk-templates",
-    "ipolicy.vcpu-ratio",
-    "ipolicy.spindle-ratio",
-    "enabled-disk-templates",
-    "exclusion-tags",
-    "migration-tags",
-    "n1-capacity",
-    "n1-broken",
-    "nodes",
-    "alloc_policy",
-    "max_node_failures",
-    "cpus_after_failure",
-    "oversubscription",
-    "default_iallocator_params",
-)
-"""Binding resources: the keys that `gpolicy capacity` and `gpolicy place` show."""
-
 
 class Action(StrEnum):
     """The question of a test: its key in the document."""
@@ -256,7 +230,5 @@ class Scenario:
     @property
     def group(self) -> Located[str] | None:
         """The group of the test's question."""
-        for part in (self.sizes, self.capacity, self.redundancy):
-            if part is not None:
-                return part.group
-        return None
+        part = self.sizes or self.capacity or self.redundancy
+        return part.group if part else None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Final
+from dataclasses import fields
+from typing import Any, Final, cast
 
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy import scenario
 from gpolicy.policy.building import DocumentReader, Report
-from gpolicy.policy.source_file import Located, Pointer, YamlDocument
+from gpolicy.policy.source_file import Located, Pointer, T, YamlDocument
 from gpolicy.policy.structure import WRONG_VALUE
 
 _SIZES: Final = frozenset({"memory", "memory_node", "disk", "memory-size", "minmem"})
@@ -37,8 +38,8 @@ class _Builder(DocumentReader):
         question, place = written[action.value], (*at, action.value)
         instance = action in (scenario.Action.PLACE, scenario.Action.CHECK_INSTANCE)
         is_redundancy = action is scenario.Action.REDUNDANCY
-        asked = self._plain(question, place, *question) if is_redundancy else {}
-        failing = self.at((*place, "failures") if "failures" in asked else place)
+        failing = self.at((*place, "failures") if is_redundancy and "failures" in question else place)
+        redundancy = self._made(scenario.RedundancyQuestion, question, place, span=failing) if is_redundancy else None
         return scenario.Scenario(
             name=Located(written["name"], self.at((*at, "name"))),
             action=action,
@@ -47,7 +48,7 @@ class _Builder(DocumentReader):
             expectations=tuple(self._expectations(written["expect"], (*at, "expect"))),
             sizes=self._sizes(question, place) if instance else None,
             capacity=self._capacity(question, place) if action is scenario.Action.CAPACITY else None,
-            redundancy=scenario.RedundancyQuestion(**asked, span=failing) if is_redundancy else None,
+            redundancy=redundancy,
         )
 
     # --- the cluster -----------------------------------------------------------------------------------------------
@@ -67,7 +68,7 @@ class _Builder(DocumentReader):
         edits = tuple(self._edit(item, (*at, "edits", n)) for n, item in enumerate(written.get("edits", ())))
         if "simulate" in written:
             self._check_instances(groups, edits)
-        return scenario.Stage(simulated=tuple(groups), edits=edits, **self._plain(written, at, "snapshot"))
+        return self._made(scenario.Stage, written, at, simulated=tuple(groups), edits=edits)
 
     def _check_nodes(self, groups: list[scenario.SimulatedGroup]) -> None:
         seen: set[str] = set()
@@ -108,12 +109,12 @@ class _Builder(DocumentReader):
 
     def _simulated(self, written: dict[str, Any], at: Pointer, numbered: Counter[str]) -> scenario.SimulatedGroup:
         instances = enumerate(written.get("instances", ()))
-        return scenario.SimulatedGroup(
+        return self._made(
+            *(scenario.SimulatedGroup, written, at),
             span=self.at(at),
             machine=self._machine(written, at),
             nodes=tuple(self._nodes(written["nodes"], (*at, "nodes"), numbered)),
             instances=tuple(self._existing(item, (*at, "instances", index)) for index, item in instances),
-            **self._plain(written, at, "group"),
         )
 
     def _nodes(self, written: Any, at: Pointer, numbered: Counter[str]) -> Iterator[scenario.SimulatedNode]:
@@ -121,12 +122,12 @@ class _Builder(DocumentReader):
         if isinstance(written, list):
             for index, node in enumerate(written):
                 place = (*at, index)
-                yield scenario.SimulatedNode(
+                yield self._made(
+                    *(scenario.SimulatedNode, node, place),
                     name=node["name"],
                     span=self.at((*place, "name")),
                     machine=self._machine(node, place),
                     filled=scenario.FILLINGS[node.get("filled", "empty")],
-                    **self._plain(node, place, "offline", "drained", "tags"),
                 )
         elif isinstance(written, dict):
             for filling, count in written.items():
@@ -138,8 +139,7 @@ class _Builder(DocumentReader):
                 yield scenario.SimulatedNode(name=name, span=self.at(at))
 
     def _machine(self, written: dict[str, Any], at: Pointer) -> scenario.Machine:
-        plain = self._plain(written, at, "memory", "memory_node", "cpus", "disk", "spindles")
-        return scenario.Machine(pv_sizes=self._volumes(written, at), **plain)
+        return self._made(scenario.Machine, written, at, pv_sizes=self._volumes(written, at))
 
     def _volumes(self, written: dict[str, Any], at: Pointer) -> tuple[int, ...] | None:
         if "pvs" in written:
@@ -156,11 +156,8 @@ class _Builder(DocumentReader):
         return (self._mib(written["pv_size"], (*at, "pv_size")),) * int(written["pv_count"])
 
     def _edit(self, written: dict[str, Any], at: Pointer) -> scenario.StageEdit:
-        edit = scenario.StageEdit(
-            span=self.at(at),
-            add=self._existing(written["add_instance"], (*at, "add_instance")) if "add_instance" in written else None,
-            **self._plain(written, at, *(key for key in written if key != "add_instance")),
-        )
+        add = self._existing(written["add_instance"], (*at, "add_instance")) if "add_instance" in written else None
+        edit = self._made(scenario.StageEdit, written, at, span=self.at(at), add=add)
         of_nodes = [key for key in ("offline", "drained", "group") if key in written]
         tags = [key for key in ("add_tags", "remove_tags") if key in written]
         extra = [*of_nodes, *(tags if edit.instance is None else ())] if edit.node is None else []
@@ -178,17 +175,12 @@ class _Builder(DocumentReader):
         if sizes.template is not None and (sizes.template.value == "drbd") != (len(nodes) == 2):
             needed = "two nodes" if len(nodes) < 2 else "one node"
             self.wrong(f"an instance on {sizes.template.value} has {needed}", (*at, "nodes"))
-        return scenario.Existing(
-            nodes=nodes,
-            sizes=sizes,
-            running=written.get("running", True) and not written.get("offline", False),
-            **self._plain(written, at, "name", "offline", "count"),
-        )
+        running = written.get("running", True) and not written.get("offline", False)
+        return self._made(scenario.Existing, written, at, nodes=nodes, sizes=sizes, running=running)
 
     def _sizes(self, written: dict[str, Any], at: Pointer) -> scenario.Sizes:
         if "bound" in written and "spec" not in written:
             self.wrong("bound is an end of a size, and there is no size here", (*at, "bound"), of_key=True)
-        keys = ("group", "spec", "memory-size", "minmem", "cpu-count", "spindle-use", "nic-count", "disk-template")
         sizes: list[tuple[str, Any, Pointer]] = []
         sizes += [(key, written[key], (*at, key)) for key in ("memory-size", "minmem") if key in written]
         disks: list[scenario.DiskSize] = []
@@ -200,12 +192,12 @@ class _Builder(DocumentReader):
             sizes.append(("disk-size", disk["size"], place))
         has_units = any(isinstance(size, str) and size[-1:].isalpha() for _, size, _ in sizes)
         bare = [(key, Located(size, self.at(where))) for key, size, where in sizes if isinstance(size, int)]
-        return scenario.Sizes(
+        return self._made(
+            *(scenario.Sizes, written, at),
             span=self.at(at),
             bound=written.get("bound", "min"),
             disks=tuple(disks) if "disks" in written else None,
             bare=tuple(bare) if has_units else (),
-            **self._plain(written, at, *keys, "tags", "ignore_ipolicy"),
         )
 
     # --- questions -------------------------------------------------------------------------------------------------
@@ -214,12 +206,11 @@ class _Builder(DocumentReader):
         standard = written.get("standard", {})
         where = (*at, "standard")
         ratio = written.get("oversubscription")
-        keys = ("group", "disk-template", "without", "max_node_failures", "resource_model", "cpus_after_failure")
-        return scenario.CapacityQuestion(
+        return self._made(
+            *(scenario.CapacityQuestion, written, at),
             standard=tuple((key, self._mib(value, (*where, key))) for key, value in standard.items()),
             weights=tuple((name, float(weight)) for name, weight in written.get("weights", {}).items()),
             oversubscription=None if ratio is None else float(ratio),
-            **self._plain(written, at, *keys),
         )
 
     # --- what must come out ----------------------------------------------------------------------------------------
@@ -277,10 +268,12 @@ class _Builder(DocumentReader):
 
     # --- values ----------------------------------------------------------------------------------------------------
 
-    def _plain(self, written: dict[str, Any], at: Pointer, *keys: str) -> dict[str, Any]:
-        """Return values by field: words with their places, sizes in MiB. What is not written has no field here."""
-        fields = {key: _FIELDS.get(key, key.replace("-", "_")) for key in keys if key in written}
-        return {field: self._value(key, (*at, key)) for key, field in fields.items()}
+    def _made(self, kind: type[T], written: dict[str, Any], at: Pointer, **more: Any) -> T:
+        """Return a dataclass; what `more` does not give it is as written: words with their places, sizes in MiB."""
+        missing = {field.name for field in fields(cast(Any, kind))} - more.keys()
+        keys = {key: _FIELDS.get(key, key.replace("-", "_")) for key in written}
+        own = {field: self._value(key, (*at, key)) for key, field in keys.items() if field in missing}
+        return kind(**own, **more)
 
     def _value(self, key: str, at: Pointer) -> Any:
         found = self.document.located(at)

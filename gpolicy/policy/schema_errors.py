@@ -20,7 +20,7 @@ from gpolicy.guessing import closest, did_you_mean, surely_meant
 from gpolicy.policy import edits
 from gpolicy.policy.conformance import all_different, first_double, schema_of
 from gpolicy.policy.kinds import KIND_NAMES
-from gpolicy.policy.patterns import PATTERNS
+from gpolicy.policy.patterns import pattern_words
 from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
 from gpolicy.printable import count, listed, some
@@ -267,7 +267,7 @@ class _Fault:
     def _missing_hint(self, missing: list[str]) -> str:
         if self._pointer and self._pointer[-1] in ("min", "max"):
             return "Ganeti replaces the whole list: write each size, with all six parameters in min and max"
-        forms = {name: PATTERNS.get(self._known.get(name, {}).get("pattern", "")) for name in missing}
+        forms = {name: pattern_words().get(self._known.get(name, {}).get("pattern", "")) for name in missing}
         keys = [f"`{name}:` with {form.expected}" if form else f"`{name}:`" for name, form in forms.items()]
         return f"add {listed(keys)}"
 
@@ -426,7 +426,7 @@ def _only_letters(pattern: str) -> str:
     return f"only the letters A-Z a-z, digits and {' '.join(found[1])}{parted}{most}"
 
 
-_PATTERNS = {pattern: words.expected for pattern, words in PATTERNS.items()} | FORMS
+_PATTERNS = {pattern: words.expected for pattern, words in pattern_words().items()} | FORMS
 
 
 def _quote(value: Any) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -224,16 +224,11 @@ def _not_toml(error: ValueError | RecursionError) -> str:
 
 def shown(value: Any) -> str:
     """Return a value as a message names it."""
-    match value:
-        case dict():
-            return "a table"
-        case list():
-            return "a list"
-        case bool():
-            return str(value).lower()
-        case str():
-            return repr(value[:60])
-    return str(value)[:60]
+    if isinstance(value, dict | list):
+        return "a table" if isinstance(value, dict) else "a list"
+    if isinstance(value, str):
+        return repr(value[:60])
+    return str(value).lower() if isinstance(value, bool) else str(value)[:60]
 
 
 def _one_line(text: str) -> str:
@@ -289,18 +284,10 @@ class TomlPlaces:
 
 def longest_key(text: str) -> tuple[int, int]:
     """Return of how many parts the longest dotted key of a text is, which may be no TOML, and on which line."""
-    longest, place, parts, dotted = 0, 1, 0, False
-    for kind, piece, (line, *_) in _tokens(text):
-        if kind in ("word", "text"):
-            parts = parts + 1 if dotted else 1
-            dotted = False
-            if parts > longest:
-                longest, place = parts, line
-        elif piece == ".":
-            dotted = True
-        elif kind != "space":
-            parts, dotted = 0, False
-    return longest, place
+    runs = groupby(_tokens(text), lambda token: token[0] in ("word", "text", "space") or token[1] == ".")
+    dots = ([line for _, piece, (line, *_) in run if piece == "."] for is_key, run in runs if is_key)
+    most = max(dots, key=len, default=[])
+    return len(most) + 1, most[-1] if most else 1
 
 
 def toml_places(text: str) -> TomlPlaces:

@@ -136,9 +136,9 @@ class SourceFile:
     # --- comments ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def comments(self) -> tuple[Comment, ...]:
-        """All comments in order: every `#` between scalars or behind a `|` or `>` begins one."""
-        found: list[Comment] = []
+    def comments(self) -> tuple[tuple[int, int], ...]:
+        """The offsets of all comments in order: every `#` between scalars or behind a `|` or `>` begins one."""
+        found: list[tuple[int, int]] = []
         place = 0
         for mark in self.scalars:
             start, stop = self.offsets(mark)
@@ -148,10 +148,10 @@ class SourceFile:
             place = max(place, stop)
         return (*found, *self._comments_between(place, len(self.text)))
 
-    def _comments_between(self, start: int, stop: int) -> list[Comment]:
+    def _comments_between(self, start: int, stop: int) -> list[tuple[int, int]]:
         if self.text.find("#", start, stop) < 0:
             return []
-        return [Comment(self, *found.span()) for found in _COMMENT.finditer(self.text, start, stop)]
+        return [found.span() for found in _COMMENT.finditer(self.text, start, stop)]
 
     # --- documents ---------------------------------------------------------------------------------------------
 
@@ -163,20 +163,6 @@ class SourceFile:
 
 Files = Mapping[str, SourceFile]
 """Files by their names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Comment:
-    """A comment: the offsets of its `#` and of the end of its line."""
-
-    source: SourceFile
-    start: int
-    stop: int
-
-    @property
-    def text(self) -> str:
-        """The text of the comment, with its `#` and without blanks at the end."""
-        return self.source.text[self.start : self.stop].rstrip()
 
 
 class YamlMapping(dict[str, Any]):

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from gpolicy.checking.accepting import refusal
-from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, RULES, find_rule, is_family, rules_named
+from gpolicy.checking.catalogue import CATALOGUE, RULES, find_rule, is_family, rules_named
 from gpolicy.checking.context import MINMAX
 from gpolicy.checking.rule import When
 from gpolicy.data import read_data
@@ -77,7 +77,7 @@ def state_need(info: RuleInfo) -> str:
 def families(rules: Iterable[RuleInfo]) -> Iterator[tuple[str, list[RuleInfo]]]:
     """Yield the title of each family, and its rules."""
     for prefix, members in groupby(rules, key=lambda info: info.code[:3]):
-        yield FAMILIES.get(prefix, prefix), list(members)
+        yield read_data("reference.toml")["families"].get(prefix, prefix), list(members)
 
 
 def settings_text(info: RuleInfo) -> str:

@@ -22,14 +22,13 @@ from gpolicy.ganeti.vocabulary import (
     SCORE_COMPONENTS,
 )
 from gpolicy.policy.conformance import Schema, example_document, filled, schema_of
-from gpolicy.policy.patterns import INHERIT, PATTERNS, TAG_PATTERN
-from gpolicy.policy.scenario import REFUSALS
+from gpolicy.policy.patterns import INHERIT, TAG_PATTERN, pattern_words
 from gpolicy.printable import listed
 from gpolicy.reference.blocks import Block, PageListing, PageTable
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, policy_keys, settings_keys
 
 _PATTERNS: Final = {
-    **{pattern: words.type for pattern, words in PATTERNS.items()},
+    **{pattern: words.type for pattern, words in pattern_words().items()},
     TAG_PATTERN: "tag",
     **FORMS,
     PATH: "path",
@@ -38,7 +37,7 @@ _PATTERNS: Final = {
     CPUS_PER_VCPU: "CPU mask",
 }
 WORD_LISTS: Final = {
-    REFUSALS: "binding resource",
+    tuple(read_data("known_words.toml")["words"]["binding_resources"]): "binding resource",
     SCORE_COMPONENTS: "component of the cluster score",
     DISK_TEMPLATES: "disk template",
     HYPERVISORS: "hypervisor",
@@ -158,7 +157,7 @@ def _of_form(schema: Schema) -> Any:
             item = _of_form(below) if isinstance(below, dict) else None
             return None if item is None else {"medium": item}
         case "string":
-            words = PATTERNS.get(schema.get("pattern", ""))
+            words = pattern_words().get(schema.get("pattern", ""))
             return words.example if words else next(iter(schema.get("examples", ())), "gold")
     return None
 

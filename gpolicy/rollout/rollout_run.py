@@ -13,7 +13,7 @@ from typing import Protocol
 
 from gpolicy.apply.journal import Direction, History, mark_start
 from gpolicy.apply.journal_file import JournalError, JournalFile, begin_run
-from gpolicy.apply.preconditions import RefusedError, guards_now, right_cluster
+from gpolicy.apply.plan_run import RefusedError, guards_now, right_cluster
 from gpolicy.apply.runner import FailedJob, Runner, StopRequests, pause
 from gpolicy.apply.tasks import Sight, judge_outcome, path_text
 from gpolicy.cluster.state import ClusterState

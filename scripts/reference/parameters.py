@@ -17,6 +17,7 @@ from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
 from gpolicy.reference.key_blocks import default_words, example_value, key_type, releases
 from gpolicy.reference.keys import ITEM, Key, keys_of, policy_keys
 from scripts.reference.policy import key_tables
+from scripts.schemas.parameters import effect_sentence
 
 _PER_HYPERVISOR = "HYPERVISOR"
 
@@ -75,7 +76,7 @@ def _section(members: list[Parameter]) -> Iterator[Block]:
     """Yield what all parameters of a section share, a table of them, and an example with each."""
     levels = _common(_levels(item) for item in members)
     effect = _common(str(item.takes_effect) for item in members)
-    shared = [f"Set on: {levels}."] * bool(levels) + [members[0].takes_effect.sentence] * bool(effect)
+    shared = [f"Set on: {levels}."] * bool(levels) + [effect_sentence(members[0])] * bool(effect)
     if shared:
         yield " ".join(shared)
     rows = tuple(

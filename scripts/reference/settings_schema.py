@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
+from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.checking.settings_tables import FAIL_ON
 from gpolicy.cluster.credentials import LOGIN
+from gpolicy.data import read_data
 from gpolicy.findings import HOUSE, RuleInfo, Severity
 from gpolicy.fleet.named_clusters import LABEL, LONGEST_PAUSE, NAME
 from gpolicy.policy.conformance import Schema
@@ -42,7 +43,7 @@ _HOUSE_RULE: Final = {
 
 def settings_schema() -> Schema:
     """Return the schema (draft 7). What it cannot say, the reader of the file does."""
-    families = "; ".join(f"{prefix}: {title}" for prefix, title in FAMILIES.items())
+    families = "; ".join(f"{prefix}: {title}" for prefix, title in read_data("reference.toml")["families"].items())
     meaning = "A family: all of its rules, errors too, except errors that nobody can accept."
     family = {"type": "string", "pattern": _FAMILY, "description": f"{meaning} {families}."}
     ignorable, staying = (

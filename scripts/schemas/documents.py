@@ -15,7 +15,6 @@ from gpolicy.ganeti.releases import POINT_RELEASE, VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.conformance import WHOLE, Schema, file_name
 from gpolicy.policy.kinds import KINDS, Measure
-from gpolicy.policy.patterns import DAY_PATTERN, PERCENT_PATTERN
 from scripts.schemas.editing import for_editors
 from scripts.schemas.parameters import (
     NAME,
@@ -31,6 +30,7 @@ from scripts.schemas.parameters import (
     parameter_properties,
     size_of,
     term_properties,
+    text_like,
     whole,
 )
 from scripts.schemas.rules import rule_properties, tag_rule_properties, value_schema
@@ -202,7 +202,7 @@ def _node_set() -> Schema:
 
 
 def _guards() -> Schema:
-    percent = {"type": "string", "pattern": PERCENT_PATTERN}
+    percent = text_like("percentage")
     return {
         "name": name_of("Name of these guards, for people."),
         "guards": {
@@ -269,7 +269,7 @@ def _waiver() -> Schema:
             " allowed.",
         ),
         "reason": {**text, "minLength": 1, "description": "Why it is accepted."},
-        "until": {**text, "pattern": DAY_PATTERN, "description": "Last day of the waiver, YYYY-MM-DD."},
+        "until": {**text, **text_like("day"), "description": "Last day of the waiver, YYYY-MM-DD."},
     }
     return {
         "waivers": {

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from gpolicy.ganeti.vocabulary import FORMS, SPEC_PARAMETERS
 from gpolicy.policy.conformance import Schema
-from gpolicy.policy.patterns import PATTERNS
+from gpolicy.policy.patterns import pattern_words
 from scripts.schemas.parameters import share_shapes
 
 _PATTERN_MESSAGES: Final = {
-    **{pattern: words.message for pattern, words in PATTERNS.items()},
+    **{pattern: words.message for pattern, words in pattern_words().items()},
     **{pattern: f"Ganeti refuses this. Write {words}." for pattern, words in FORMS.items()},
 }
 _TAG_LETTERS: Final = "[A-Za-z0-9_.+*/:@-]"

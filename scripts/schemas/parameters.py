@@ -9,16 +9,23 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
-from gpolicy.ganeti.amounts import BOUNDS, GREATEST_OVERSUBSCRIPTION, LEAST_RATIO, MOST_NODE_FAILURES
+from gpolicy.data import read_data
+from gpolicy.ganeti.amounts import BOUNDS, GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, RATE_UNIT, parameters_of
-from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, SPEC_SIZES
 from gpolicy.policy.conformance import REFERENCE, VALUE, Schema, rebuilt
-from gpolicy.policy.patterns import INHERIT, RATE_PATTERN, SHARE_PATTERN, SIZE_PATTERN, TAG_PATTERN, UID_PATTERN
+from gpolicy.policy.patterns import INHERIT, TAG_PATTERN
+
+
+def text_like(name: str) -> Schema:
+    """Return the schema of a text with a pattern of `templates/patterns.toml`."""
+    return {"type": "string", "pattern": read_data("patterns.toml")[name]["pattern"]}
+
 
 NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 255}
 UID_RANGE: Final[Schema] = {
-    "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": UID_PATTERN}],
+    "anyOf": [{"type": "integer", "minimum": 0}, text_like("user IDs")],
     "description": 'A range of user IDs, both ends included ("1000-1010"), or one user ID (2000).',
 }
 SHAPE: Final = "$shape"
@@ -26,7 +33,7 @@ SHAPE: Final = "$shape"
 
 SIZE: Final[Schema] = {
     SHAPE: "size",
-    "anyOf": [{"type": "string", "pattern": SIZE_PATTERN}, {"type": "integer", "minimum": 0}],
+    "anyOf": [text_like("size"), {"type": "integer", "minimum": 0}],
 }
 
 TAG: Final[Schema] = {"type": "string", "pattern": TAG_PATTERN}
@@ -54,10 +61,23 @@ def count_of(name: str, text: str = "", *, least: int = 0) -> Schema:
     return described({"type": "integer", "minimum": least, "maximum": BOUNDS[name].most}, text)
 
 
+_LEAST_RATIO: Final = 0.001
+"""Of a ratio or speed in a policy: with much less, the score of the cluster would be no number."""
+_AMOUNTS: Final = {
+    "memory-size": "Memory of the instance (backend parameter maxmem)",
+    "cpu-count": "Virtual CPUs",
+    "disk-size": "Size of each disk",
+    "disk-count": "Number of disks",
+    "nic-count": "Number of network interfaces",
+    "spindle-use": "Spindles used: the backend parameter spindle_use, or under exclusive storage the sum of the"
+    " disks' own spindles",
+}
+"""What each parameter of a spec means."""
+
+
 def amount_of(name: str, unit: str = "") -> Schema:
     """Return the schema of a parameter of a spec; `unit` ends its description."""
-    text = SPEC_PARAMETERS[name]
-    return {**(SIZE if name in SPEC_SIZES else count_of(name)), "description": f"{text[0].upper()}{text[1:]}{unit}."}
+    return {**(SIZE if name in SPEC_SIZES else count_of(name)), "description": f"{_AMOUNTS[name]}{unit}."}
 
 
 def whole(text: str, *, least: int = 0, most: int | None = None) -> Schema:
@@ -124,7 +144,7 @@ def _shape(parameter: Parameter) -> str:
         case Type.SIZE | Type.MIB:
             return "size"
         case Type.INT | Type.FLOAT if not parameter.numbers:
-            bounds = (("from", parameter.minimum), ("to", parameter.largest))
+            bounds = (("from", parameter.minimum), ("to", _largest(parameter)))
             return "-".join(["number", *(f"{word}-{bound}" for word, bound in bounds if bound is not None)])
         case Type.STRING if not parameter.form:
             return "text" if parameter.can_be_empty else "words"
@@ -151,8 +171,17 @@ def _describe(parameter: Parameter) -> str:
         newer = parameter.new_default
         since = f" ({_words(newer[1])} from {newer[0]})" if newer else ""
         parts.append(f"Ganeti's default: {_words(parameter.default)}{since}.")
-    parts.append(parameter.takes_effect.sentence)
-    return " ".join(parts)
+    return " ".join([*parts, effect_sentence(parameter)])
+
+
+def effect_sentence(parameter: Parameter) -> str:
+    """Return when a change of a parameter takes effect, as a sentence."""
+    return f"A change takes effect {parameter.takes_effect}.".replace("takes effect never", "never takes effect")
+
+
+def _largest(parameter: Parameter) -> int | None:
+    """Return the largest number that any release takes; None where there is none."""
+    return parameter.new_maximum[1] if parameter.new_maximum else parameter.maximum
 
 
 def _words(value: Any) -> str:
@@ -176,7 +205,7 @@ def _plain_leaf(parameter: Parameter) -> Schema:
         case Type.INT:
             return _number(parameter)
         case Type.FLOAT:
-            return {"type": "number", "minimum": LEAST_RATIO, "maximum": parameter.maximum}
+            return {"type": "number", "minimum": _LEAST_RATIO, "maximum": parameter.maximum}
         case Type.BOOL:
             return {"type": "boolean"}
         case Type.CHOICE:
@@ -195,10 +224,10 @@ def _plain_leaf(parameter: Parameter) -> Schema:
 
 def _number(parameter: Parameter) -> Schema:
     if parameter.unit == RATE_UNIT:
-        return {SHAPE: "rate", "anyOf": [{"type": "string", "pattern": RATE_PATTERN}, {"type": "integer"}]}
+        return {SHAPE: "rate", "anyOf": [text_like("rate"), {"type": "integer"}]}
     if parameter.numbers:
         return {"type": "integer", "enum": [*parameter.numbers]}
-    bounds = {"minimum": parameter.minimum, "maximum": parameter.largest}
+    bounds = {"minimum": parameter.minimum, "maximum": _largest(parameter)}
     return {"type": "integer"} | {keyword: bound for keyword, bound in bounds.items() if bound is not None}
 
 
@@ -272,7 +301,7 @@ def oversubscription(text: str) -> Schema:
 
 def term_properties(of: str) -> Schema:
     """Return the keys that Ganeti does not know (`gpolicy.cluster.terms`)."""
-    share: Schema = {"type": "string", "pattern": SHARE_PATTERN}
+    share: Schema = text_like("share")
     names: Schema = {"type": "array", "items": NAME, "uniqueItems": True, "minItems": 1}
     return {
         "limits": object_of(

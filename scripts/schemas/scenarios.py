@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from gpolicy.data import read_data
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, SCORE_COMPONENTS, SPEC_PARAMETERS
 from gpolicy.policy.conformance import Schema
-from gpolicy.policy.scenario import FILLINGS, MOST_NODES, REFUSALS
+from gpolicy.policy.scenario import FILLINGS, MOST_NODES
 from scripts.schemas.parameters import (
     COUNT,
     NAME,
@@ -176,7 +177,10 @@ _FITS: Final[Schema] = {
         ),
     ],
 }
-_REFUSAL: Final[Schema] = {SHAPE: "binding-resource", "enum": list(REFUSALS)}
+_REFUSAL: Final[Schema] = {
+    SHAPE: "binding-resource",
+    "enum": read_data("known_words.toml")["words"]["binding_resources"],
+}
 _LOST: Final[Schema] = map_of(COUNT)
 _CANDIDATE: Final[Schema] = object_of(
     {

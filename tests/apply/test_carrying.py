@@ -12,7 +12,7 @@ import pytest
 from gpolicy.apply import journal_file
 from gpolicy.apply.carrying import CarryingError, StoppedError
 from gpolicy.apply.journal import Direction
-from gpolicy.apply.preconditions import RefusedError
+from gpolicy.apply.plan_run import RefusedError
 from gpolicy.apply.runner import JobOutcome, JobResult, StopRequests, Watch, pause
 from gpolicy.cluster.state import HIDDEN_BY_RAPI
 from gpolicy.errors import ExitCode, RequestError

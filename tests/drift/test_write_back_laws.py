@@ -83,7 +83,7 @@ KEYS_OF = {"name": {"removed"}, "group": {"nodes"}, "tags": {"tags", "exclusion"
 
 
 def comments(policy: Policy) -> list[str]:
-    return [comment.text for file in policy.files.values() for comment in file.comments]
+    return [file.text[start:stop].rstrip() for file in policy.files.values() for start, stop in file.comments]
 
 
 @given(st.data())

@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 from gpolicy.ganeti.commands import (
     bounds,
     escape,
-    escaped_list,
     ident_key_values,
     key_values,
-    plain_list,
     seconds,
     shell_line,
-    state_ident,
     uid_ranges,
 )
 
@@ -28,8 +25,6 @@ nasty_argument = st.text(alphabet="'\"\\\n\t $`!*?~#&;|<>(){}[]=%^-\ra\udcff", m
 
 def test_commas_and_backslashes_are_escaped() -> None:
     assert escape("a,b\\c") == "a\\,b\\\\c"
-    assert escaped_list(["^xenvg/a\\.b$", "x{1,2}"]) == "^xenvg/a\\\\.b$,x{1\\,2}"
-    assert escaped_list([]) == ""
 
 
 def test_an_ident_stands_in_front_of_its_values() -> None:
@@ -55,21 +50,6 @@ def test_idents_that_ganeti_reads_otherwise_are_refused(ident: str) -> None:
 def test_keys_that_end_early_are_refused(key: str) -> None:
     with pytest.raises(ValueError, match="cannot be a key"):
         key_values({key: "x"})
-
-
-@pytest.mark.parametrize("name", ["", "a/b", "a:b"])
-def test_volume_groups_that_split_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="between"):
-        state_ident("plain", name)
-
-
-def test_empty_lists_of_bounds_and_empty_items_are_refused() -> None:
-    with pytest.raises(ValueError, match="empty list"):
-        bounds([])
-    with pytest.raises(ValueError, match="empty item"):
-        escaped_list(["a", ""])
-    with pytest.raises(ValueError, match="every comma"):
-        plain_list(["a,b"])
 
 
 @given(st.integers(1, 10**13))

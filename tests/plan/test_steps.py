@@ -10,7 +10,7 @@ from gpolicy.cluster.state import Unreadable
 from gpolicy.errors import RequestError
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.plan.step import Wave
-from gpolicy.plan.steps import _rename_order
+from gpolicy.plan.steps import rename_order
 from tests.plan.planned import argv, cluster, plan_for, undo, with_group_tags
 from tests.strategies import instance
 
@@ -154,7 +154,7 @@ def test_groups_are_renamed_made_changed_filled_and_removed_in_this_order() -> N
 )
 def test_renames_go_in_an_order_in_which_each_name_is_free(renames: dict[str, str]) -> None:
     groups = {name: name for name in (*renames, "other")}
-    for old, new in _rename_order(renames):
+    for old, new in rename_order(renames):
         assert new not in groups
         groups[new] = groups.pop(old)
     assert groups == {**{new: old for old, new in renames.items()}, "other": "other"}
@@ -162,7 +162,7 @@ def test_renames_go_in_an_order_in_which_each_name_is_free(renames: dict[str, st
 
 def test_a_circle_of_renames_has_no_order() -> None:
     with pytest.raises(RequestError, match=r"in a circle: a, b$"):
-        _rename_order({"a": "b", "b": "a", "c": "d"})
+        rename_order({"a": "b", "b": "a", "c": "d"})
 
 
 def test_a_chain_of_renames_in_commands() -> None:

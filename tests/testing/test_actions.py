@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.analysis.binding import Cause
-from gpolicy.policy.scenario import REFUSALS
+from gpolicy.ganeti.vocabulary import known_words
 from gpolicy.testing import running_tests
 from tests.testing.policy_tests import SMALL, outcome, outcomes, problems
 
@@ -313,7 +313,7 @@ def test_a_group_whose_figures_are_not_known_cannot_be_asked(tmp_path: Path) -> 
 
 
 def test_the_reasons_that_can_be_expected_are_those_that_are_given() -> None:
-    assert {cause.key for cause in Cause} - {"nothing"} == set(REFUSALS)
+    assert {cause.key for cause in Cause} - {"nothing"} == known_words("binding_resources")
 
 
 DEDICATED = SMALL + "ndparams: {exclusive_storage: true}\n"

@@ -24,11 +24,9 @@ from gpolicy.ganeti.vocabulary import (
 Default = bool | int | str
 
 
-class _Row(dict[str, Any]):
-    """A parameter of which there is more to say than its default: fields of `Parameter`."""
-
-    def __init__(self, default: Default, **more: Any) -> None:
-        super().__init__(default=default, **more)
+def _row(default: Default, **more: Any) -> dict[str, Any]:
+    """Return a parameter of which there is more to say than its default: fields of `Parameter`."""
+    return {"default": default, **more}
 
 
 _KVM_DISKS: Final = (
@@ -43,138 +41,138 @@ _KVM_NICS: Final = (
 )
 _LAST_PORT: Final = 65534  # Ganeti leaves 65535 out
 
-_ROWS: Final[dict[str, dict[str, Default | _Row]]] = {
-    "chroot": {"init_script": _Row("/ganeti-chroot", form=PATH, reach=Reach.PROGRAM)},
-    "fake": {"migration_mode": _Row("live", choices=_MIGRATION)},
+_ROWS: Final[dict[str, dict[str, Default | dict[str, Any]]]] = {
+    "chroot": {"init_script": _row("/ganeti-chroot", form=PATH, reach=Reach.PROGRAM)},
+    "fake": {"migration_mode": _row("live", choices=_MIGRATION)},
     "kvm": {
         "acpi": True,
-        "boot_order": _Row("disk", choices=("disk", "cdrom", "floppy", "network")),
-        "cdrom2_image_path": _Row("", form=PATH_URL_OR_NOTHING, reach=Reach.FILE, example="/srv/iso/drivers.iso"),
-        "cdrom_disk_type": _Row("", choices=("", *_KVM_DISKS)),
-        "cdrom_image_path": _Row("", form=PATH_URL_OR_NOTHING, reach=Reach.FILE, example="/srv/iso/debian.iso"),
-        "cpu_cores": _Row(0, minimum=0),
-        "cpu_mask": _Row("all", form=CPUS_PER_VCPU, example="0-3"),
-        "cpu_sockets": _Row(0, minimum=0),
-        "cpu_threads": _Row(0, minimum=0),
-        "cpu_type": _Row("", example="host"),
-        "disk_aio": _Row("threads", choices=("", "threads", "native", "io_uring")),
-        "disk_cache": _Row("default", choices=("default", "none", "writeback", "writethrough")),
-        "disk_discard": _Row(
+        "boot_order": _row("disk", choices=("disk", "cdrom", "floppy", "network")),
+        "cdrom2_image_path": _row("", form=PATH_URL_OR_NOTHING, reach=Reach.FILE, example="/srv/iso/drivers.iso"),
+        "cdrom_disk_type": _row("", choices=("", *_KVM_DISKS)),
+        "cdrom_image_path": _row("", form=PATH_URL_OR_NOTHING, reach=Reach.FILE, example="/srv/iso/debian.iso"),
+        "cpu_cores": _row(0, minimum=0),
+        "cpu_mask": _row("all", form=CPUS_PER_VCPU, example="0-3"),
+        "cpu_sockets": _row(0, minimum=0),
+        "cpu_threads": _row(0, minimum=0),
+        "cpu_type": _row("", example="host"),
+        "disk_aio": _row("threads", choices=("", "threads", "native", "io_uring")),
+        "disk_cache": _row("default", choices=("default", "none", "writeback", "writethrough")),
+        "disk_discard": _row(
             "default", choices=("", "default", "ignore", "unmap"), since="2.16", new_default=("3.1", "ignore")
         ),
-        "disk_type": _Row("paravirtual", choices=_KVM_DISKS),
-        "floppy_image_path": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/srv/images/floppy.img"),
-        "initrd_path": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/boot/initrd.img"),
+        "disk_type": _row("paravirtual", choices=_KVM_DISKS),
+        "floppy_image_path": _row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/srv/images/floppy.img"),
+        "initrd_path": _row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/boot/initrd.img"),
         "kernel_args": "ro",
-        "kernel_path": _Row("/boot/vmlinuz-3-kvmU", form=PATH_OR_NOTHING, reach=Reach.FILE),
-        "keymap": _Row("", example="de"),
-        "kvm_extra": _Row("", reach=Reach.ARGUMENTS, example="-no-hpet"),
-        "kvm_flag": _Row("", choices=("", "enabled", "disabled")),
-        "kvm_path": _Row("/usr/bin/kvm", form=PATH, reach=Reach.PROGRAM),
-        "kvm_pci_reservations": _Row(12, minimum=0, maximum=32, since="2.16"),
-        "machine_version": _Row("", example="pc-i440fx-7.2"),
-        "mem_path": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/dev/hugepages"),
-        "migration_bandwidth": _Row(32, minimum=0),
-        "migration_caps": _Row("", example="xbzrle"),
-        "migration_downtime": _Row(30, minimum=0),
-        "migration_mode": _Row("live", choices=_MIGRATION),
-        "migration_port": _Row(8102, minimum=1, maximum=_LAST_PORT),
-        "nic_type": _Row("paravirtual", choices=_KVM_NICS),
-        "reboot_behavior": _Row("reboot", choices=_REBOOT),
+        "kernel_path": _row("/boot/vmlinuz-3-kvmU", form=PATH_OR_NOTHING, reach=Reach.FILE),
+        "keymap": _row("", example="de"),
+        "kvm_extra": _row("", reach=Reach.ARGUMENTS, example="-no-hpet"),
+        "kvm_flag": _row("", choices=("", "enabled", "disabled")),
+        "kvm_path": _row("/usr/bin/kvm", form=PATH, reach=Reach.PROGRAM),
+        "kvm_pci_reservations": _row(12, minimum=0, maximum=32, since="2.16"),
+        "machine_version": _row("", example="pc-i440fx-7.2"),
+        "mem_path": _row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/dev/hugepages"),
+        "migration_bandwidth": _row(32, minimum=0),
+        "migration_caps": _row("", example="xbzrle"),
+        "migration_downtime": _row(30, minimum=0),
+        "migration_mode": _row("live", choices=_MIGRATION),
+        "migration_port": _row(8102, minimum=1, maximum=_LAST_PORT),
+        "nic_type": _row("paravirtual", choices=_KVM_NICS),
+        "reboot_behavior": _row("reboot", choices=_REBOOT),
         "root_path": "/dev/vda1",
-        "scsi_controller_type": _Row("lsi", choices=("lsi", "megasas", "virtio-scsi-pci", "dc390"), since="2.16"),
-        "security_domain": _Row("", example="kvm"),
-        "security_model": _Row("none", choices=("none", "user", "pool")),
+        "scsi_controller_type": _row("lsi", choices=("lsi", "megasas", "virtio-scsi-pci", "dc390"), since="2.16"),
+        "security_domain": _row("", example="kvm"),
+        "security_model": _row("none", choices=("none", "user", "pool")),
         "serial_console": True,
         "serial_speed": 38400,
-        "soundhw": _Row("", example="ac97"),
-        "spice_bind": _Row("", example="127.0.0.1"),
-        "spice_image_compression": _Row("", choices=("", "auto_glz", "auto_lz", "quic", "glz", "lz", "off")),
-        "spice_ip_version": _Row(0, numbers=(0, 4, 6)),
-        "spice_jpeg_wan_compression": _Row("", choices=("", *_LOSSY)),
-        "spice_password_file": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/etc/ganeti/spice-password"),
+        "soundhw": _row("", example="ac97"),
+        "spice_bind": _row("", example="127.0.0.1"),
+        "spice_image_compression": _row("", choices=("", "auto_glz", "auto_lz", "quic", "glz", "lz", "off")),
+        "spice_ip_version": _row(0, numbers=(0, 4, 6)),
+        "spice_jpeg_wan_compression": _row("", choices=("", *_LOSSY)),
+        "spice_password_file": _row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/etc/ganeti/spice-password"),
         "spice_playback_compression": True,
-        "spice_streaming_video": _Row("", choices=("", "filter", "all", "off")),
+        "spice_streaming_video": _row("", choices=("", "filter", "all", "off")),
         "spice_tls_ciphers": "HIGH:-DES:-3DES:-EXPORT:-DH",
         "spice_use_tls": False,
         "spice_use_vdagent": True,
-        "spice_zlib_glz_wan_compression": _Row("", choices=("", *_LOSSY)),
-        "usb_devices": _Row("", reach=Reach.ARGUMENTS, example="tablet"),
-        "usb_mouse": _Row("", choices=("", "mouse", "tablet")),
+        "spice_zlib_glz_wan_compression": _row("", choices=("", *_LOSSY)),
+        "usb_devices": _row("", reach=Reach.ARGUMENTS, example="tablet"),
+        "usb_mouse": _row("", choices=("", "mouse", "tablet")),
         "use_chroot": False,
-        "use_guest_agent": _Row(False, since="2.16"),
+        "use_guest_agent": _row(False, since="2.16"),
         "use_localtime": False,
         "user_shutdown": False,
-        "vga": _Row("", example="std"),
-        "vhost_net": _Row(False, new_default=("3.1", True)),
-        "virtio_net_queues": _Row(1, minimum=1, maximum=8, new_maximum=("3.2", 32)),
-        "vnc_bind_address": _Row("", example="127.0.0.1"),
-        "vnc_password_file": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/etc/ganeti/vnc-password"),
+        "vga": _row("", example="std"),
+        "vhost_net": _row(False, new_default=("3.1", True)),
+        "virtio_net_queues": _row(1, minimum=1, maximum=8, new_maximum=("3.2", 32)),
+        "vnc_bind_address": _row("", example="127.0.0.1"),
+        "vnc_password_file": _row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/etc/ganeti/vnc-password"),
         "vnc_tls": False,
-        "vnc_x509_path": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/etc/ganeti/vnc"),
+        "vnc_x509_path": _row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/etc/ganeti/vnc"),
         "vnc_x509_verify": False,
         "vnet_hdr": True,
     },
     "lxc": {
-        "cpu_mask": _Row("", form=CPUS_OR_NOTHING, example="0-3"),
-        "devices": _Row(
+        "cpu_mask": _row("", form=CPUS_OR_NOTHING, example="0-3"),
+        "devices": _row(
             "c 1:3 rw,c 1:5 rw,c 1:7 rw,c 1:8 rw,c 1:9 rw,c 1:10 rw,c 5:0 rw,c 5:1 rw,c 5:2 rw,c 136:* rw",
             reach=Reach.ARGUMENTS,
         ),
         "drop_capabilities": "mac_override,sys_boot,sys_module,sys_time,sys_admin",
-        "extra_cgroups": _Row("", reach=Reach.ARGUMENTS, example="hugetlb"),
-        "extra_config": _Row("", reach=Reach.ARGUMENTS, example="lxc.loglevel=2"),
-        "num_ttys": _Row(6, minimum=0),
-        "startup_timeout": _Row(30, minimum=0),
+        "extra_cgroups": _row("", reach=Reach.ARGUMENTS, example="hugetlb"),
+        "extra_config": _row("", reach=Reach.ARGUMENTS, example="lxc.loglevel=2"),
+        "num_ttys": _row(6, minimum=0),
+        "startup_timeout": _row(30, minimum=0),
     },
     "xen-hvm": {
         "acpi": True,
         "blockdev_prefix": "hd",
-        "boot_order": _Row("cd", form=BOOT_LETTERS),
-        "cdrom_image_path": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/srv/iso/debian.iso"),
+        "boot_order": _row("cd", form=BOOT_LETTERS),
+        "cdrom_image_path": _row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/srv/iso/debian.iso"),
         "cpu_cap": 0,
-        "cpu_mask": _Row("all", form=CPUS_PER_VCPU, example="0-3"),
-        "cpu_weight": _Row(256, minimum=1, maximum=_LAST_PORT),
-        "cpuid": _Row("", example="host,tm=0"),
-        "device_model": _Row("/usr/lib/xen/bin/qemu-dm", form=PATH, reach=Reach.PROGRAM),
-        "disk_type": _Row("paravirtual", choices=("paravirtual", "ioemu")),
-        "kernel_path": _Row("/usr/lib/xen/boot/hvmloader", form=PATH, reach=Reach.FILE),
-        "migration_mode": _Row("non-live", choices=_MIGRATION),
-        "migration_port": _Row(8002, minimum=1, maximum=_LAST_PORT),
-        "nic_type": _Row("rtl8139", choices=("paravirtual", "e1000", "rtl8139", "ne2k_isa", "ne2k_pci")),
+        "cpu_mask": _row("all", form=CPUS_PER_VCPU, example="0-3"),
+        "cpu_weight": _row(256, minimum=1, maximum=_LAST_PORT),
+        "cpuid": _row("", example="host,tm=0"),
+        "device_model": _row("/usr/lib/xen/bin/qemu-dm", form=PATH, reach=Reach.PROGRAM),
+        "disk_type": _row("paravirtual", choices=("paravirtual", "ioemu")),
+        "kernel_path": _row("/usr/lib/xen/boot/hvmloader", form=PATH, reach=Reach.FILE),
+        "migration_mode": _row("non-live", choices=_MIGRATION),
+        "migration_port": _row(8002, minimum=1, maximum=_LAST_PORT),
+        "nic_type": _row("rtl8139", choices=("paravirtual", "e1000", "rtl8139", "ne2k_isa", "ne2k_pci")),
         "pae": True,
-        "pci_pass": _Row("", reach=Reach.ARGUMENTS, example="01:00.0"),
-        "reboot_behavior": _Row("reboot", choices=_REBOOT),
-        "soundhw": _Row("", example="ac97"),
+        "pci_pass": _row("", reach=Reach.ARGUMENTS, example="01:00.0"),
+        "reboot_behavior": _row("reboot", choices=_REBOOT),
+        "soundhw": _row("", example="ac97"),
         "use_localtime": False,
-        "vif_script": _Row("", form=PATH_OR_NOTHING, reach=Reach.PROGRAM, example="/etc/xen/scripts/vif-bridge"),
-        "vif_type": _Row("ioemu", choices=("", "ioemu", "vif")),
+        "vif_script": _row("", form=PATH_OR_NOTHING, reach=Reach.PROGRAM, example="/etc/xen/scripts/vif-bridge"),
+        "vif_type": _row("ioemu", choices=("", "ioemu", "vif")),
         "viridian": False,
-        "vnc_bind_address": _Row("0.0.0.0", form=IPV4_OR_NOTHING, example="127.0.0.1"),  # noqa: S104 (Ganeti's default)
-        "vnc_password_file": _Row(
+        "vnc_bind_address": _row("0.0.0.0", form=IPV4_OR_NOTHING, example="127.0.0.1"),  # noqa: S104 (Ganeti's default)
+        "vnc_password_file": _row(
             "/etc/ganeti/vnc-cluster-password", form=PATH, reach=Reach.FILE, example="/etc/ganeti/vnc-password"
         ),
-        "xen_cmd": _Row("xm", choices=_XEN_COMMANDS, until="3.1", reach=Reach.PROGRAM),
+        "xen_cmd": _row("xm", choices=_XEN_COMMANDS, until="3.1", reach=Reach.PROGRAM),
     },
     "xen-pvm": {
         "blockdev_prefix": "sd",
-        "bootloader_args": _Row("", reach=Reach.ARGUMENTS, example="--quiet"),
-        "bootloader_path": _Row("", form=PATH_OR_NOTHING, reach=Reach.PROGRAM, example="/usr/lib/xen/bin/pygrub"),
-        "cpu_cap": _Row(0, minimum=0),
-        "cpu_mask": _Row("all", form=CPUS_PER_VCPU, example="0-3"),
-        "cpu_weight": _Row(256, minimum=1, maximum=65535),
-        "cpuid": _Row("", example="host,tm=0"),
-        "initrd_path": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/boot/initrd.img"),
+        "bootloader_args": _row("", reach=Reach.ARGUMENTS, example="--quiet"),
+        "bootloader_path": _row("", form=PATH_OR_NOTHING, reach=Reach.PROGRAM, example="/usr/lib/xen/bin/pygrub"),
+        "cpu_cap": _row(0, minimum=0),
+        "cpu_mask": _row("all", form=CPUS_PER_VCPU, example="0-3"),
+        "cpu_weight": _row(256, minimum=1, maximum=65535),
+        "cpuid": _row("", example="host,tm=0"),
+        "initrd_path": _row("", form=PATH_OR_NOTHING, reach=Reach.FILE, example="/boot/initrd.img"),
         "kernel_args": "ro",
-        "kernel_path": _Row("/boot/vmlinuz-3-xenU", form=PATH, reach=Reach.FILE),
-        "migration_mode": _Row("live", choices=_MIGRATION),
-        "migration_port": _Row(8002, minimum=1, maximum=_LAST_PORT),
-        "reboot_behavior": _Row("reboot", choices=_REBOOT),
+        "kernel_path": _row("/boot/vmlinuz-3-xenU", form=PATH, reach=Reach.FILE),
+        "migration_mode": _row("live", choices=_MIGRATION),
+        "migration_port": _row(8002, minimum=1, maximum=_LAST_PORT),
+        "reboot_behavior": _row("reboot", choices=_REBOOT),
         "root_path": "/dev/xvda1",
-        "soundhw": _Row("", example="ac97"),
+        "soundhw": _row("", example="ac97"),
         "use_bootloader": False,
-        "vif_script": _Row("", form=PATH_OR_NOTHING, reach=Reach.PROGRAM, example="/etc/xen/scripts/vif-bridge"),
-        "xen_cmd": _Row("xm", choices=_XEN_COMMANDS, until="3.1", reach=Reach.PROGRAM),
+        "vif_script": _row("", form=PATH_OR_NOTHING, reach=Reach.PROGRAM, example="/etc/xen/scripts/vif-bridge"),
+        "xen_cmd": _row("xm", choices=_XEN_COMMANDS, until="3.1", reach=Reach.PROGRAM),
     },
 }
 """By hypervisor. `root_path` does not reach root on a node: it names a device inside the instance."""
@@ -186,7 +184,7 @@ SERIAL_SPEEDS: Final = (
 """What serial_speed of kvm may be where there is a serial console."""
 
 
-def _parameter(hypervisor: str, name: str, row: _Row) -> Parameter:
+def _parameter(hypervisor: str, name: str, row: dict[str, Any]) -> Parameter:
     types = {bool: Type.BOOL, int: Type.INT, str: Type.STRING}
     return Parameter(
         path=("hvparams", hypervisor, name),
@@ -198,7 +196,7 @@ def _parameter(hypervisor: str, name: str, row: _Row) -> Parameter:
 
 
 HVPARAMS: Final = tuple(
-    _parameter(hypervisor, name, row if isinstance(row, _Row) else _Row(row))
+    _parameter(hypervisor, name, row if isinstance(row, dict) else _row(row))
     for hypervisor, rows in _ROWS.items()
     for name, row in rows.items()
 )
