@@ -111,14 +111,14 @@ def _verbs() -> Choices:
 
 
 def _htools(before: list[str]) -> Choices:
-    from gpolicy.htools.program_options import PROGRAMS  # noqa: PLC0415
+    from gpolicy.htools.program_options import options_of  # noqa: PLC0415
 
     if not before:
         yield "hspace", "How many instances fit"
         yield "hail", "Where an instance goes"
         yield "hbal", "Which moves balance a node group"
         return
-    for option in PROGRAMS.get(before[0], ()):
+    for option in options_of(before[0]):
         yield f"--{option.long}", option.help
     yield FILES, ""
 
