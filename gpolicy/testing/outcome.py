@@ -141,13 +141,9 @@ def instance_of(
             pair, _ = find_pair(sizes.spec.value, pair_names(policy, state), state, group)
         spec = pair.min if sizes.bound == "min" else pair.max
     template = _template(sizes, state, group, mirrored=mirrored)
-    if template is DiskTemplate.DISKLESS:
-        disks: tuple[LiveDisk, ...] = ()
-    elif sizes.disks is not None:
-        disks = tuple(LiveDisk(size=disk.size, template=template.value, spindles=disk.spindles) for disk in sizes.disks)
-    else:
-        made = spec_disks(spec, exclusive=exclusive)
-        disks = tuple(LiveDisk(size=disk.size, template=template.value, spindles=disk.spindles) for disk in made)
+    wanted = spec_disks(spec, exclusive=exclusive) if sizes.disks is None else sizes.disks
+    disks = tuple(LiveDisk(size=disk.size, template=template.value, spindles=disk.spindles) for disk in wanted)
+    disks = () if template is DiskTemplate.DISKLESS else disks
     memory = spec.memory if sizes.memory is None else sizes.memory
     return LiveInstance(
         name="new",

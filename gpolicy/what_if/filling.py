@@ -12,7 +12,7 @@ from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.repeated_allocation import AllocationState
-from gpolicy.analysis.basis import Basis, StateReport
+from gpolicy.analysis.basis import Basis, StateReport, origin_of
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
@@ -159,8 +159,7 @@ def count_until_full(
     more, full = found.more, found.full
     parts = sorted(allowed, key=lambda item: (item.memory, item.disk, item.vcpus), reverse=True)
     return FullReport(
-        source=state.source,
-        cluster_name=state.name,
+        **origin_of(state),
         basis=basis,
         group=group,
         parts=tuple(MixPart(size, allowed[size], more[size]) for size in parts),
@@ -168,7 +167,6 @@ def count_until_full(
         binding=full,
         left_out=sum(sizes.values()) - sum(allowed.values()),
         policy_limit=_policy_limit(group, room, found, fill),
-        snapshot=state.snapshot,
         what_if=state.supposed,
         limits=limits_in_force(state, limits, group),
         nodes_before=node_uses(state, room.counted.initial.nodes.values(), group),
