@@ -45,17 +45,10 @@ def wanted_template(name: str, enabled: tuple[DiskTemplate, ...] | None) -> Disk
     return known[name]
 
 
-def first_allowed(
-    enabled: tuple[DiskTemplate, ...] | None, policy: InstancePolicy, *, exclusive: bool
-) -> DiskTemplate | None:
-    """Return the first of `allowed_templates`, which hspace counts with; None if there is none."""
-    return next(iter(allowed_templates(enabled, policy, exclusive=exclusive)), None)
-
-
 def allowed_templates(
     enabled: tuple[DiskTemplate, ...] | None, policy: InstancePolicy, *, exclusive: bool
 ) -> list[DiskTemplate]:
-    """Return the enabled templates of the policy's list, in its order.
+    """Return the enabled templates of the policy's list, in its order: hspace counts with the first.
 
     With `exclusive` storage they are those that Ganeti makes there, if it makes any.
     """

@@ -17,7 +17,7 @@ from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.printable import count, some
 from gpolicy.suggest.grounds import ALIKE
-from gpolicy.suggest.suggestion import NodeKind, Suggestion, SuggestReport, SuggestRequest
+from gpolicy.suggest.suggestion import Suggestion, SuggestReport, SuggestRequest
 from gpolicy.writing.documents import SCHEMA_FILE, modelines
 from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow, one_line, written_value
 
@@ -83,9 +83,6 @@ def _template() -> Template:
         lines = comment_lines(text.strip().replace("\n", " "), indent=indent)
         return "".join(f"{line}\n" for line in lines)
 
-    def names(kind: NodeKind) -> str:
-        return one_line(some([node.name for node in kind.nodes], _NODES_SHOWN))
-
     environment = Environment(
         loader=FileSystemLoader(data_directory("templates"), encoding="utf-8"),
         undefined=StrictUndefined,
@@ -93,7 +90,8 @@ def _template() -> Template:
         trim_blocks=True,
         autoescape=False,  # noqa: S701 (YAML: texts of others are only in comments and in entries)
     )
-    environment.filters |= {"comment": comment, "flow": flow, "size": exact_size, "count": count, "names": names}
+    environment.filters |= {"comment": comment, "flow": flow, "size": exact_size, "count": count}
+    environment.filters["names"] = lambda kind: one_line(some([node.name for node in kind.nodes], _NODES_SHOWN))
     environment.filters["usable"] = lambda volume: VolumeSize(volume).usable
     return environment.get_template("sizes.yaml.j2")
 

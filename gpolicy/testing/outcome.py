@@ -10,7 +10,7 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import policy_of
 from gpolicy.analysis.spec_pairs import find_pair, pair_names
 from gpolicy.analysis.volume_resources import smallest_volume
-from gpolicy.analysis.wanted_instance import enabled_templates, first_allowed, spec_disks
+from gpolicy.analysis.wanted_instance import allowed_templates, enabled_templates, spec_disks
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode, Resources
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Span
@@ -170,7 +170,7 @@ def _template(sizes: Sizes, state: ClusterState, group: str, *, mirrored: bool |
     wrong = {DiskTemplate.DRBD: mirrored is False, DiskTemplate.DISKLESS: bool(sizes.disks)}
     held = replace(held, templates=tuple(item for item in held.templates if not wrong.get(item)))
     exclusive = state.is_exclusive(group)
-    return first_allowed(enabled_templates(state), held, exclusive=exclusive) or DiskTemplate.PLAIN
+    return next(iter(allowed_templates(enabled_templates(state), held, exclusive=exclusive)), DiskTemplate.PLAIN)
 
 
 def with_instances(policy: Policy, state: ClusterState, existing: Existing) -> ClusterState:

@@ -17,6 +17,7 @@ from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.node_use import node_uses
+from gpolicy.analysis.place_report import whole_of
 from gpolicy.analysis.policy_limits import OF_HTOOLS, PolicyLimit, needed, with_value, without_limit
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
@@ -211,7 +212,5 @@ def _size_alone(instance: Instance) -> Instance:
 
 def _is_allowed(room: FillingGroup, instance: Instance) -> bool:
     exclusive = any(node.facts.exclusive for node in room.counted.cluster.nodes.values())  # as all of them are
-    whole = replace(
-        instance, memory=instance.burst, ignores_policy=False
-    )  # Ganeti compares the greatest memory with the policy
+    whole = replace(whole_of(instance), ignores_policy=False)
     return check_ipolicy(room.counted.policy, whole, exclusive=exclusive) is None
