@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
 from gpolicy.allocator.configured_resources import NodeResources
@@ -108,6 +108,11 @@ class StateReport:
         basis = "basis: simulated, no node was asked" if simulated else self.basis.sentence
         ways_out = dict.fromkeys(item.way_out for item in self.unknown.values())
         return (*self.what_if, basis, *(item.sentence for item in self.limits), *self.parameters, *ways_out)
+
+
+def origin_of(state: ClusterState) -> dict[str, Any]:
+    """Return what a `StateReport` says of the origin of its state."""
+    return {"source": state.source, "cluster_name": state.name, "snapshot": state.snapshot}
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis import loaded_state
 from gpolicy.analysis.allocator_input import Unknown
-from gpolicy.analysis.basis import StateReport
+from gpolicy.analysis.basis import StateReport, origin_of
 from gpolicy.analysis.binding import Binding, Cause, Stranded, room
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.loaded_state import LoadedState
@@ -230,7 +230,7 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     all_known = group is None and not unknown and not loaded.limits_differ
     notes += [_LIMITS_DIFFER] if group is None and loaded.limits_differ else []
     whole = {loaded.whole: "the whole cluster: "} if all_known else {}
-    found = each_cluster(whole | titles, lambda cluster, title: count_in_time(cluster, prefixed(tell, title)))
+    found = each_cluster(whole | titles, partial(count_in_time, tell))
     groups: list[GroupCapacity] = []
     for name, cluster in list(chosen.items()):
         counted = found[cluster]
@@ -251,13 +251,11 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     notes += [said for item in groups for room in metadata if (said := _beyond(item, room))]
     numbers = _other_values(groups, chosen.values(), tell, notes) if other_values else []
     return CapacityReport(
-        source=state.source,
-        cluster_name=state.name,
+        **origin_of(state),
         basis=loaded.basis(group),
         groups=tuple(groups),
         cluster=as_a_whole,
         notes=tuple(notes),
-        snapshot=state.snapshot,
         metadata=metadata,
         policy_limits=tuple(numbers),
         unchecked=tuple(unchecked),
@@ -301,8 +299,7 @@ def policy_limits(item: GroupCapacity, counted: CountedCluster) -> Iterator[Poli
         if fit.binding.cause in OF_HTOOLS:
             found = limit_of(group, title, counted, counted.largest(pair, use), fit)
         else:
-            count = partial(CountedCluster.fit_pair, pair=pair, spindle_use=use)
-            found = declared_limit_of(group, title, counted, fit, count)
+            found = declared_limit_of(group, title, counted, fit, pair, use)
         if found:
             yield found
 
@@ -325,15 +322,10 @@ def spec_values(spec: Spec) -> dict[str, int]:
     return dict(zip(SPEC_PARAMETERS, values, strict=True))
 
 
-def prefixed(tell: Tell, prefix: str) -> Tell:
-    """Return what passes messages to `tell`, with `prefix` before them."""
-    return lambda what: tell(f"{prefix}{what}")
-
-
-def count_in_time(counted: CountedCluster, tell: Tell) -> GroupCapacity | TooLongError:
-    """Count on one cluster, or return why that takes too long."""
+def count_in_time(tell: Tell, counted: CountedCluster, title: str) -> GroupCapacity | TooLongError:
+    """Count on one cluster, whose title begins each message to `tell`, or return why that takes too long."""
     try:
-        return count_cluster(counted, tell)
+        return count_cluster(counted, lambda what: tell(f"{title}{what}"))
     except TooLongError as error:
         return error
 

@@ -65,12 +65,12 @@ def as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
 
 def not_tried(state: ClusterState) -> list[str]:
     """Return why nodes are not candidates, for each."""
-    notes = []
-    for node in state.nodes.values():
-        why = "offline" if node.offline else "drained" if node.drained else "" if node.vm_capable else "not vm_capable"
-        if why:
-            notes.append(f"{node.name} is {why}: not tried")
-    return notes
+    whys = {
+        node.name: "offline" if node.offline else "drained" if node.drained else "not vm_capable"
+        for node in state.nodes.values()
+        if not node.is_usable
+    }
+    return [f"{name} is {why}: not tried" for name, why in whys.items()]
 
 
 def without_parameters(state: ClusterState) -> ClusterState | None:

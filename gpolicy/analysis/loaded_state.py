@@ -17,7 +17,7 @@ from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.declared_resources import declaration_notes, known_states, uncounted
 from gpolicy.analysis.hail import as_hail_reads
 from gpolicy.analysis.volume_resources import smallest_volumes, volume_notes
-from gpolicy.analysis.wanted_instance import enabled_templates, first_allowed
+from gpolicy.analysis.wanted_instance import allowed_templates, enabled_templates
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, shared_limits
 from gpolicy.errors import GpolicyError, RequestError, about
@@ -190,7 +190,7 @@ def _load(
         resources = {node.name: configured[node.name] for node in part.nodes if node.name in configured}
         here = {node.name: volumes[node.name] for node in part.nodes if node.name in volumes}
         exclusive = bool(part.nodes) and all(node.exclusive for node in part.nodes)
-        template_of_part = template or first_allowed(enabled, part.policy, exclusive=exclusive)
+        template_of_part = template or next(iter(allowed_templates(enabled, part.policy, exclusive=exclusive)), None)
         if limits.oversubscription is not None:
             part = guaranteed(part, settled.state)
         made = CountedCluster(

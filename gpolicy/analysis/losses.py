@@ -44,16 +44,27 @@ def _homeless(instance: Instance, cause: Cause, detail: str) -> Homeless:
 
 
 @dataclass(frozen=True, slots=True)
-class LossEffect:
-    """The effects of a loss: instances without a new node, and mirrored ones that start only against the policy."""
+class Loss:
+    """The loss of some nodes at once."""
 
-    homeless: tuple[Homeless, ...] = ()
+    nodes: tuple[str, ...]
+    """They."""
+    homeless: tuple[Homeless, ...]
+    """Instances that find no home."""
     strained: tuple[Homeless, ...] = ()
+    """Instances that find a home only against the policy: exclusion tags, and the vcpu-ratio where it does not count
+    after a failure.
+    """
+
+    @property
+    def absorbed(self) -> bool:
+        """Whether every instance that can be restarted finds a new node."""
+        return not self.homeless
 
 
 def lose(
     nodes: Nodes, instances: Mapping[int, Instance], lost: Sequence[int], engine: EngineCluster | None, *, cpus: bool
-) -> LossEffect:
+) -> Loss:
     """Return the effects of losing `lost`, nodes of one group, on their instances.
 
     A mirrored instance that loses both nodes, while others are left, does not count, as nothing can be restarted.
@@ -92,7 +103,7 @@ def lose(
             if None in causes:
                 raise AssertionError("the engine and the node model disagree: an instance has a home")
             homeless.append(_nowhere([state[index] for index in escape()], instance, Counter(filter(None, causes))))
-    return LossEffect(tuple(homeless), tuple(strained))
+    return Loss(tuple(nodes[index].facts.name for index in lost), tuple(homeless), tuple(strained))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +133,9 @@ def first_loss(
     for size in range(1, rules.failures + 1):
         for lost in combinations(members, size):
             if len({nodes[index].facts.group for index in lost}) == 1:
-                homeless = lose(nodes, instances, lost, engine, cpus=rules.cpus).homeless
-                if homeless:
-                    names = tuple(nodes[index].facts.name for index in lost)
-                    return FirstLoss(names, homeless[0], memory[homeless[0].instance])
+                loss = lose(nodes, instances, lost, engine, cpus=rules.cpus)
+                if loss.homeless:
+                    return FirstLoss(loss.nodes, loss.homeless[0], memory[loss.homeless[0].instance])
     return None
 
 

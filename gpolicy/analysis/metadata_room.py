@@ -56,8 +56,7 @@ def metadata_rooms(state: ClusterState, group: str | None = None) -> tuple[Metad
         volume_group = separate_metavg(state, state.groups[name])
         if volume_group is None or group not in (None, name):
             continue
-        nodes = sorted(state.nodes_of(name), key=lambda node: node.name)
-        nodes = [node for node in nodes if node.is_usable]
+        nodes = sorted((node for node in state.nodes_of(name) if node.is_usable), key=lambda node: node.name)
         rooms = {node.name: _room(state, node, volume_group) for node in nodes}
         known = tuple(room for room in rooms.values() if room is not None)
         found.append(MetadataRoom(name, volume_group, known, tuple(node for node, room in rooms.items() if not room)))

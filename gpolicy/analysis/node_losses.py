@@ -22,7 +22,7 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.node import Node
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import check_group, load_state
-from gpolicy.analysis.losses import Homeless, SureLosses, lose
+from gpolicy.analysis.losses import Loss, SureLosses, lose
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited
 from gpolicy.errors import RequestError
@@ -32,25 +32,6 @@ MOST_SETS: Final = 100_000
 """The greatest number of sets of nodes of a group that are examined; most need no simulation."""
 MOST_SIMULATED: Final = 20_000
 """The greatest number of sets of lost nodes that one question may simulate."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """The loss of some nodes at once."""
-
-    nodes: tuple[str, ...]
-    """They."""
-    homeless: tuple[Homeless, ...]
-    """Instances that find no home."""
-    strained: tuple[Homeless, ...] = ()
-    """Instances that find a home only against the policy: exclusion tags, and the vcpu-ratio where it does not count
-    after a failure.
-    """
-
-    @property
-    def absorbed(self) -> bool:
-        """Whether every instance that can be restarted finds a new node."""
-        return not self.homeless
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +134,7 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
                 lost.add(chosen)
                 survives = min(survives, size - 1)
             if outcome.homeless or (outcome.strained and size == 1):
-                names = tuple(nodes[index].facts.name for index in chosen)
-                losses.append(Loss(names, outcome.homeless, outcome.strained))
+                losses.append(outcome)
     by_unallocated = counted.data.n1_by_unallocated
     shortages = [
         Shortage(

@@ -21,7 +21,7 @@ from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.allocator.requests import GroupAnswer, Wanted
 from gpolicy.analysis import place_report
 from gpolicy.analysis.allocator_input import aside, merged, require
-from gpolicy.analysis.basis import settle
+from gpolicy.analysis.basis import origin_of, settle
 from gpolicy.analysis.binding import OF_POLICY, Cause
 from gpolicy.analysis.hail import as_hail_reads, decisive, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes, guaranteed
@@ -128,9 +128,7 @@ def _place(
     measured = found.answer.group if chosen is None else chosen
     verdict = "successful" if of_hail.nodes else "failed"
     return PlaceReport(
-        source=state.source,
-        snapshot=state.snapshot,
-        cluster_name=state.name,
+        **origin_of(state),
         basis=settled.basis(node.name for node in state.nodes.values() if group_name in (None, node.group)),
         instance=instance,
         size=request.size,

@@ -10,7 +10,7 @@ size. Where room is missing, another place of an instance may help.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil
@@ -151,9 +151,9 @@ def limit_of(group: str, spec: str, counted: CountedCluster, instance: Instance,
 
 
 def declared_limit_of(
-    group: str, spec: str, counted: CountedCluster, fit: Fit, count: Callable[[CountedCluster], Fit]
+    group: str, spec: str, counted: CountedCluster, fit: Fit, pair: SpecPair, spindle_use: int
 ) -> PolicyLimit | None:
-    """Return the same for a count under limits that htools does not know; `count` counts a cluster under its own."""
+    """Return the same for instances at the maximum of `pair`, under limits that htools does not know."""
     cause = fit.binding.cause
     now: float | None = getattr(counted.limits, cause.key, None)
     if now is None:
@@ -162,7 +162,7 @@ def declared_limit_of(
 
     def fits(place: int) -> int:
         if place not in known:
-            known[place] = count(with_value(counted, cause, values[place]))
+            known[place] = with_value(counted, cause, values[place]).fit_pair(pair, spindle_use)
         return known[place].fits
 
     low, high = -1, len(values) - 1

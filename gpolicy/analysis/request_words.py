@@ -22,22 +22,20 @@ from gpolicy.ganeti.amounts import parse_size
 from gpolicy.guessing import did_you_mean
 
 ALIASES: Final = {
-    "memory-size": "memory",
-    "maxmem": "memory",
-    "cpu-count": "vcpus",
-    "cpus": "vcpus",
-    "cpu": "vcpus",
-    "disk": "disks",
-    "disk-size": "disks",
-    "spindle_use": "spindle-use",
-    "disk-template": "template",
-    "disk_template": "template",
-    "group_name": "group",
-    "node": "nodes",
-    "restrict-to-nodes": "nodes",
-    "tag": "tags",
-    "network": "networks",
-    "nic-count": "nics",
+    alias: key
+    for key, aliases in {
+        "memory": ("memory-size", "maxmem"),
+        "vcpus": ("cpu-count", "cpus", "cpu"),
+        "disks": ("disk", "disk-size"),
+        "spindle-use": ("spindle_use",),
+        "template": ("disk-template", "disk_template"),
+        "group": ("group_name",),
+        "nodes": ("node", "restrict-to-nodes"),
+        "tags": ("tag",),
+        "networks": ("network",),
+        "nics": ("nic-count",),
+    }.items()
+    for alias in aliases
 }
 """Other names of the keys, from specs, gnt-instance and allocator requests."""
 

@@ -97,14 +97,12 @@ def volume_notes(state: ClusterState, worked_out: Mapping[str, VolumeResources])
     """Return notes on figures of nodes (by name) that come from `volume_resources`."""
     name = own_group(state)
     group = f"volume group {name}" if name else "the cluster's volume group"
+    sources = {
+        VolumesFrom.MEASURED: f"physical volumes; those that the policy neither excludes nor assigns count as {group}",
+        VolumesFrom.PROMISED: "the hardware that the policy promises, less what disks take",
+    }
     notes = []
-    for origin, what in (
-        (
-            VolumesFrom.MEASURED,
-            f"physical volumes; those that the policy neither excludes nor assigns count as {group}",
-        ),
-        (VolumesFrom.PROMISED, "the hardware that the policy promises, less what disks take"),
-    ):
+    for origin, what in sources.items():
         names = sorted(name for name, figures in worked_out.items() if figures.known_from is origin)
         if names:
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""

@@ -45,23 +45,15 @@ def wanted_template(name: str, enabled: tuple[DiskTemplate, ...] | None) -> Disk
     return known[name]
 
 
-def first_allowed(
-    enabled: tuple[DiskTemplate, ...] | None, policy: InstancePolicy, *, exclusive: bool
-) -> DiskTemplate | None:
-    """Return the first of `allowed_templates`, which hspace counts with; None if there is none."""
-    return next(iter(allowed_templates(enabled, policy, exclusive=exclusive)), None)
-
-
 def allowed_templates(
     enabled: tuple[DiskTemplate, ...] | None, policy: InstancePolicy, *, exclusive: bool
 ) -> list[DiskTemplate]:
-    """Return the enabled templates of the policy's list, in its order.
+    """Return the enabled templates of the policy's list, in its order: hspace counts with the first.
 
     With `exclusive` storage they are those that Ganeti makes there, if it makes any.
     """
     allowed = [template for template in policy.templates if enabled is None or template in enabled]
-    made = [template for template in allowed if is_made_exclusive(template)] if exclusive else []
-    return made or allowed
+    return [DiskTemplate.PLAIN] if exclusive and DiskTemplate.PLAIN in allowed else allowed
 
 
 _CAUSES: Final = {SpindleFault.TOO_FEW: Cause.TOO_FEW_SPINDLES, SpindleFault.SHARED: Cause.SHARED_STORAGE}
@@ -75,11 +67,6 @@ class Unmade:
     sentence: str
 
 
-def is_made_exclusive(template: DiskTemplate) -> bool:
-    """Return whether Ganeti makes instances of this template on nodes with exclusive storage."""
-    return template is DiskTemplate.PLAIN
-
-
 def unmade(
     instance: Instance | LiveInstance, *, exclusive: bool, volume: VolumeSize | None, spindles_count: bool = True
 ) -> Unmade | None:
@@ -89,7 +76,7 @@ def unmade(
     spindles of the disks mean nothing.
     """
     template = DiskTemplate(instance.disk_template) if isinstance(instance, LiveInstance) else instance.template
-    if exclusive and not is_made_exclusive(template):
+    if exclusive and template is not DiskTemplate.PLAIN:
         name = template.value
         return Unmade(Cause.ONLY_PLAIN, f"Ganeti makes no {name} instance on nodes with exclusive storage, only plain")
     for disk in instance.disks if spindles_count else ():

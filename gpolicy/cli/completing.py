@@ -111,7 +111,7 @@ def _verbs() -> Choices:
 
 
 def _htools(before: list[str]) -> Choices:
-    from gpolicy.htools.program_options import PROGRAMS  # noqa: PLC0415
+    from gpolicy.htools.program_options import options_of  # noqa: PLC0415
 
     if not before:
         yield "hspace", "How many instances fit"
@@ -119,7 +119,7 @@ def _htools(before: list[str]) -> Choices:
         yield "hbal", "Which moves balance a node group"
         yield "hroller", "Which nodes can be rebooted together"
         return
-    for option in PROGRAMS.get(before[0], ()):
+    for option in options_of(before[0]):
         yield f"--{option.long}", option.help
     yield FILES, ""
 

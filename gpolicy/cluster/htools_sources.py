@@ -55,7 +55,7 @@ from gpolicy.ganeti.htools_formats import (
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import INHERITED_FAMILIES, canonical, default_in, fill, known_in, parameters_of
 from gpolicy.ganeti.releases import DEFAULT_VERSION
-from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, DRBD_METADATA
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, DRBD_METADATA, SPEC_PARAMETERS
 
 MOST_NODES: Final = 10_000
 """Nodes of one simulated cluster."""
@@ -167,7 +167,6 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= 60 else f"{text[:57]}…")
 
 
-_SPEC_COLUMNS = ("memory-size", "cpu-count", "disk-size", "disk-count", "nic-count", "spindle-use")
 _LARGEST = 2**63
 
 _STATES: dict[str, tuple[str, bool | None]] = {
@@ -371,9 +370,9 @@ def _policies(lines: list[_Line], uuids: dict[str, str]) -> dict[str, Values]:
 
 def _spec(text: str, where: str) -> dict[str, Value]:
     numbers = [_number(number, where) for number in text.split(",")]
-    if len(numbers) != len(_SPEC_COLUMNS) or not all(number.is_integer() for number in numbers):
+    if len(numbers) != len(SPEC_PARAMETERS) or not all(number.is_integer() for number in numbers):
         raise InputError(f"{where}: a spec is six whole numbers, but this is {text[:60]!r}")
-    return {name: int(number) for name, number in zip(_SPEC_COLUMNS, numbers, strict=True)}
+    return {name: int(number) for name, number in zip(SPEC_PARAMETERS, numbers, strict=True)}
 
 
 def _number(text: str, where: str) -> float:

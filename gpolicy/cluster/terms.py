@@ -190,14 +190,13 @@ def limits_in_force(state: ClusterState, asked: Limits, group: str | None = None
         limits = asked.over(state.terms_of(name).limits)
         if group in (None, name) and limits != NO_LIMITS:
             by_limits.setdefault(limits, []).append(name)
-    options = tuple(asked.words)
     nodes = Counter(node.group for node in state.nodes.values())
 
-    found = []
-    for limits, names in by_limits.items():
+    def in_force(limits: Limits, names: list[str]) -> LimitsInForce:
         too_small = tuple(name for name in names if 0 < nodes[name] <= (limits.max_node_failures or 0))
-        found.append(LimitsInForce(tuple(names), limits, options, too_small))
-    return tuple(found)
+        return LimitsInForce(tuple(names), limits, tuple(asked.words), too_small)
+
+    return tuple(in_force(limits, names) for limits, names in by_limits.items())
 
 
 def limited(state: ClusterState, asked: Limits) -> ClusterState:

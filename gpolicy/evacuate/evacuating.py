@@ -29,7 +29,7 @@ from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.allocator_input import Unknown, aside, cluster_data, require
-from gpolicy.analysis.basis import Settled, settle
+from gpolicy.analysis.basis import Settled, origin_of, settle
 from gpolicy.analysis.binding import of_move
 from gpolicy.analysis.hail import decisive, hails_cluster, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes
@@ -336,8 +336,7 @@ class _Evacuation:
         moved = [item.with_way_back(self.observed.nodes) for item in numbered]
         homes = {self.observed.nodes[name].group for name in self.leaving}
         return EvacuationReport(
-            source=self.observed.source,
-            cluster_name=self.observed.name,
+            **origin_of(self.observed),
             basis=before.basis(
                 name for name, node in self.observed.nodes.items() if self.to_groups or node.group in homes
             ),
@@ -358,7 +357,6 @@ class _Evacuation:
                 *not_tried(self.observed),
                 *aside({} if self.to_groups else self.unknown),
             ),
-            snapshot=self.observed.snapshot,
             what_if=self.observed.supposed,
             unknown=self.unknown if self.to_groups else {},
             nodes_before=node_uses(self.observed, cluster_before.nodes.values()),

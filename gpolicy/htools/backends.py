@@ -96,8 +96,9 @@ def run_program(program: str, argv: Sequence[str]) -> int:
         sys.stdout.write(read.stdout)
         sys.stderr.write(read.stderr)
         return read.code
+    options, arguments = read
     try:
-        import_module(f"gpolicy.htools.{program}").run(*read)
+        import_module(f"gpolicy.htools.{program}").run(options, *arguments)
     except (DivisionError, InputError) as error:
         sys.stdout.flush()
         begins = program if isinstance(error, (DivisionError, UnopenedError)) else "Error"

@@ -45,7 +45,7 @@ class HailRequest:
     group_names: tuple[str | None, ...] | None = None
 
 
-def run(options: Options, arguments: Sequence[str]) -> None:
+def run(options: Options, *arguments: str) -> None:
     """Answer the request in the file that the arguments name. Raises InputError."""
     cluster, request = _load(options, arguments)
     sys.stderr.write(backends.node_status("Initial cluster", cluster.nodes, options))

@@ -42,8 +42,7 @@ def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:
 
 def _relocate(index: int, count: int, leaving: Sequence[int], cluster: Cluster, options: RequestOptions) -> HailAnswer:
     """Choose the new secondary, or the new node of an instance on shared storage."""
-    force = options.ignore_soft_errors
-    done, new = relocate(cluster, index, count, leaving, force=force)
+    done, new = relocate(cluster, index, count, leaving, force=options.ignore_soft_errors)
     return HailAnswer("success", [*names_of(cluster.nodes, (new,))], done.after)
 
 
@@ -57,8 +56,7 @@ def _allocate_secondary(index: int, cluster: Cluster, options: RequestOptions) -
 
 
 def _evacuate(wanted: Sequence[int], mode: EvacuationMode, cluster: Cluster, options: RequestOptions) -> HailAnswer:
-    force = options.ignore_soft_errors
-    return _moved(cluster, evacuate_nodes(cluster, mode, wanted, force=force))
+    return _moved(cluster, evacuate_nodes(cluster, mode, wanted, force=options.ignore_soft_errors))
 
 
 def _change_group(

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
+from functools import cache
 from operator import attrgetter
 
-from gpolicy.allocator.cluster_data import Disk, Group, Instance, InstancePolicy, Spec, SpecPair
+from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
 from gpolicy.allocator.ghc_numbers import shown_float
 from gpolicy.allocator.instance_moves import is_split
@@ -25,47 +26,12 @@ if TYPE_CHECKING:
     from gpolicy.allocator.requests import Wanted
     from gpolicy.htools.json_fields import Json
 
-_RECORDS: Mapping[type, str] = {
-    Spec: (
-        "ISpec iSpecMemorySize=memory iSpecCpuCount=cpus iSpecDiskSize=disk_size iSpecDiskCount=disk_count"
-        " iSpecNicCount=nic_count iSpecSpindleUse=spindle_use"
-    ),
-    SpecPair: "MinMaxISpecs minMaxISpecsMinSpec=min minMaxISpecsMaxSpec=max",
-    InstancePolicy: (
-        "IPolicy iPolicyMinMaxISpecs=minmax iPolicyStdSpec=std iPolicyDiskTemplates=templates"
-        " iPolicyVcpuRatio=vcpu_ratio iPolicySpindleRatio=spindle_ratio"
-    ),
-    Group: "Group name uuid idx=index allocPolicy=alloc_policy networks iPolicy=policy allTags=tags",
-    Disk: "Disk dskSize=size dskSpindles",
-    Instance: (
-        "Instance name alias mem=memory dsk=disk disks vcpus runSt=status pNode=primary sNode=secondary idx=index"
-        " util movable autoBalance=auto_balance diskTemplate=template spindleUse=spindle_use allTags=tags"
-        " exclTags=exclusion_tags dsrdLocTags=desired_tags locationScore=location_score arPolicy nics forthcoming"
-    ),
-    Node: (
-        "Node name=facts.name alias=facts.alias tMem=facts.total_memory nMem=facts.node_memory iMem=instance_memory"
-        " fMem=facts.free_memory fMemForth=forth_free_memory xMem=facts.unaccounted_memory"
-        " tDsk=facts.total_disk fDsk=free_disk fDskForth=forth_free_disk tCpu=facts.total_cpus"
-        " tCpuSpeed=facts.cpu_speed nCpu=facts.node_cpus uCpu=used_cpus uCpuForth=forth_used_cpus"
-        " tSpindles=facts.spindles fSpindles=free_spindles fSpindlesForth=forth_free_spindles pList=primaries"
-        " pListForth sList=secondaries sListForth idx=index peers failN1=fails_n1 failN1Forth rMem=reserved_memory"
-        " rMemForth pMem=ratio_memory pMemForth=forth_ratio_memory pDsk=ratio_disk pDskForth=forth_ratio_disk"
-        " pRem=ratio_reserved pRemForth pCpu=ratio_cpu pCpuForth=forth_ratio_cpu mDsk=facts.min_disk_ratio"
-        " loDsk=facts.low_disk hiCpu=facts.high_cpus hiSpindles=facts.high_spindles instSpindles=instance_spindles"
-        " instSpindlesForth=forth_instance_spindles offline=facts.offline isMaster=facts.master nTags=facts.tags"
-        " utilPool utilLoad utilLoadForth pTags=exclusion_tags group=facts.group iPolicy=facts.policy"
-        " exclStorage=facts.exclusive migTags=facts.migration_tags rmigTags=facts.receivable_tags"
-        " locationTags=facts.location_tags locationScore=location_score instanceMap=location_exclusions hypervisor"
-    ),
-}
-"""The constructor of each class, and the attribute of each of its fields (of the same name, where none stands)."""
-
 _ODD_NAMES = {"drbd": "Drbd8", "openvswitch": "OpenVSwitch"}
 _PREFIXES = {DiskTemplate: "DT", AllocPolicy: "Alloc"}
 
 
 def shown(value: Any) -> str:
-    """Return a value as Haskell shows it. A tuple is a list; records are those of `_RECORDS`."""
+    """Return a value as Haskell shows it. A tuple is a list; records are those of `_records`."""
     if isinstance(value, str):
         return shown_string(value)
     if isinstance(value, float):
@@ -80,7 +46,7 @@ def shown(value: Any) -> str:
         return _map({_key(key): shown(item) for key, item in sorted(value.items())})
     if isinstance(value, Disk):
         return _record(value, dskSpindles=_maybe(value.spindles, shown_argument))
-    return _record(value) if type(value) in _RECORDS else str(value)
+    return _record(value) if type(value).__name__ in _records() else str(value)
 
 
 def shown_cluster(cluster: Cluster, hypervisor: str | None, entries: Mapping[str, Json]) -> str:
@@ -171,9 +137,17 @@ def _load(load: Load) -> str:
     return _fields("DynUtil", dict(zip(names, map(shown, load), strict=True)))
 
 
+@cache
+def _records() -> Mapping[str, str]:
+    """Return the constructor and the fields of each class, by its name (`templates/haskell_records.toml`)."""
+    from gpolicy.data import read_data  # noqa: PLC0415 - only what is needed
+
+    return read_data("haskell_records.toml")
+
+
 def _record(value: object, **texts: str) -> str:
-    """Return a record of `_RECORDS`; `texts` are fields in their shown form."""
-    kind, *columns = _RECORDS[type(value)].split()
+    """Return a record of `_records`; `texts` are fields in their shown form."""
+    kind, *columns = _records()[type(value).__name__].split()
     pairs = (column.partition("=") for column in columns)
     return _fields(
         kind, {name: texts.get(name) or shown(attrgetter(attribute or name)(value)) for name, _, attribute in pairs}

@@ -4,23 +4,42 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import isnan
 
 from gpolicy.allocator.balancing import Balanced, Goal, balance, engine_search
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, least_reserved
+from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, least_reserved, ordered_sum
 from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
-from gpolicy.allocator.ghc_numbers import fixed, general
+from gpolicy.allocator.ghc_numbers import divide, fixed, general
 from gpolicy.allocator.instance_moves import MoveKind, is_split
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.node import Node
 from gpolicy.errors import InputError
-from gpolicy.htools import backends, hbal_loading
+from gpolicy.ganeti.htools_reading import parse_float
+from gpolicy.htools import backends
+from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.htools.hbal_commands import command_lines, job_sets, touched_nodes
+from gpolicy.htools.json_fields import Fields, as_float, as_int, as_list, as_object, as_text, parse_json
 from gpolicy.htools.program_options import Options
 from gpolicy.htools.tables import aligned, score_table
 from gpolicy.light_dataclasses import dataclass, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import TypeVar
+
+    from gpolicy.allocator.cluster_data import Load
+    from gpolicy.htools.json_fields import Json
+
+    Item = TypeVar("Item")
+
+_INSTANCE_COLUMNS = (
+    *("F", "Name", "Pri_node", "Sec_node", "Auto_bal"),
+    *("vcpu", "mem", "dsk", "lCpu", "lMem", "lDsk", "lNet"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +52,8 @@ class _Group:
     aliases: Mapping[int, str]
 
 
-def run(options: Options, arguments: Sequence[str]) -> None:
+def run(options: Options) -> None:
     """Balance a group of the cluster that the options name. Raises InputError."""
-    if arguments:
-        raise InputError("This program doesn't take any arguments.")
     cluster = _load(options)
     write = sys.stdout.write
     verbose = options.verbosity > 1
@@ -76,15 +93,15 @@ def run(options: Options, arguments: Sequence[str]) -> None:
         )
         return
     write("Trying to minimize the CV...\n")
-    moves = _balance(options, group, hbal_loading.movable_instances(options, cluster), optimum)
+    moves = _balance(options, group, _movable_instances(options, cluster), optimum)
     _finish(options, cluster, group, moves)
 
 
 def _load(options: Options) -> Cluster:
-    loads = hbal_loading.read_loads(options.dynu_file) if options.dynu_file is not None else None
+    loads = _read_loads(options.dynu_file) if options.dynu_file is not None else None
     cluster = backends.load_cluster(options, loads)
-    hbal_loading.check_names(options, cluster)
-    cluster = hbal_loading.with_monitored_loads(options, cluster)
+    _check_names(options, cluster)
+    cluster = _with_monitored_loads(options, cluster)
     if options.verbosity != 0:
         sys.stderr.write(backends.warnings(cluster))
     return cluster
@@ -153,21 +170,7 @@ def _broken_policy(node: Node) -> str:
 
 def _show_tables(options: Options, when: str, nodes: Mapping[int, Node], instances: Mapping[int, Instance]) -> None:
     if options.print_instances:
-        headings = [
-            "F",
-            "Name",
-            "Pri_node",
-            "Sec_node",
-            "Auto_bal",
-            "vcpu",
-            "mem",
-            "dsk",
-            "lCpu",
-            "lMem",
-            "lDsk",
-            "lNet",
-        ]
-        rows = [headings, *(_instance_row(nodes, instance) for instance in instances.values())]
+        rows = [_INSTANCE_COLUMNS, *(_instance_row(nodes, instance) for instance in instances.values())]
         lines = (f" {line}\n" for line in aligned(rows, [False] * 5 + [True] * 7))
         sys.stderr.write(f"\n{when} instance map:\n{''.join(lines)}")
     sys.stderr.write(backends.node_status(f"{when} cluster", nodes, options))
@@ -268,3 +271,169 @@ def _write_commands(name: str, group: _Group, moves: Sequence[Balanced], *, only
         return
     backends.write_file(name, text)
     sys.stdout.write(f"The commands have been written to file '{name}'\n")
+
+
+# --- what is read beside the cluster: utilisation (`-U`, `--mond-data`), and names of instances ---
+
+CPU_COLLECTOR, XEN_COLLECTOR = "cpu-avg-load", "xen-cpu-avg-load"
+
+
+def _read_loads(path: str) -> dict[str, Load]:
+    """Read a utilisation file: an instance's name and its four loads on each line. Raises InputError."""
+    lines = backends.read_file(path).split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    loads = {}
+    for line in lines:
+        words = line.split(" ")
+        if len(words) != 5:
+            raise InputError(f"can't parse utilisation data: Cannot parse line {line}")
+        try:
+            cpu, memory, disk, network = (parse_float(words[0], word) for word in words[1:])
+        except InputError as error:
+            raise InputError(f"can't parse utilisation data: {error}") from None
+        loads[words[0]] = (cpu, memory, disk, network)
+    return loads
+
+
+def _check_names(options: Options, cluster: Cluster) -> None:
+    """Raise InputError if an instance that is named on the command line does not exist."""
+    names = {index: instance.name for index, instance in cluster.instances.items()}
+    named = (*options.select_instances, *options.exclude_instances)
+    unknown = [name for name in named if backends.find_name(name, names) is None]
+    if unknown:
+        raise InputError(f"failed to load data, aborting: Unknown instance(s): {shown_strings(unknown)}")
+
+
+def _movable_instances(options: Options, cluster: Cluster) -> frozenset[int]:
+    """Return the instances that may be moved, by index."""
+    names = {index: instance.name for index, instance in cluster.instances.items()}
+
+    def found(wanted: Iterable[str]) -> set[int | None]:
+        return {backends.find_name(name, names) for name in wanted}
+
+    selected, excluded = found(options.select_instances), found(options.exclude_instances)
+    return frozenset(
+        index
+        for index, instance in cluster.instances.items()
+        if instance.template.balanced
+        and instance.auto_balance
+        and index not in excluded
+        and (index in selected or not options.select_instances)
+        and not is_split(instance, cluster.nodes)
+    )
+
+
+def _with_monitored_loads(options: Options, cluster: Cluster) -> Cluster:
+    """Return the cluster with the CPU loads of the `--mond-data` file.
+
+    If a load is not reported, which is noted on stderr, or all are ignored, nothing changes. Raises InputError.
+    """
+    if not options.mond:
+        return cluster
+    if options.mond_data is None:
+        raise InputError(
+            "--mond: gpolicy does not query monitoring daemons; write their answers to a file and name it with"
+            " --mond-data=FILE"
+        )
+    collector = XEN_COLLECTOR if options.mond_xen else CPU_COLLECTOR
+    reports = _read_reports(options.mond_data, collector)
+    if options.ignore_dynu:
+        return cluster
+    try:
+        loads = (_xen_loads if options.mond_xen else _cpu_loads)(cluster, reports)
+    except _UnreportedError as error:
+        message = str(error) or f"Didn't receive an answer by all MonDs, {collector}'s data will be ignored."
+        sys.stderr.write(f"{message}\n")
+        if options.exit_on_missing_mond_data:
+            raise InputError("Not all required data available") from None
+        return cluster
+    of_nodes, of_instances = loads
+    nodes = {}
+    for index, node in cluster.nodes.items():
+        nodes[index] = node.copy()
+        nodes[index].load = (of_nodes[index], *node.load[1:])
+    instances = {
+        index: replace(item, load=(of_instances[index], *item.load[1:])) for index, item in cluster.instances.items()
+    }
+    return replace(cluster, nodes=nodes, instances=instances)
+
+
+class _UnreportedError(Exception):
+    """A load is not in the reports; the message may be empty."""
+
+
+def _read_reports(path: str, collector: str) -> dict[str, Json]:
+    """Return the data of each node's first report of the collector, by the node's name. Raises InputError."""
+    text = backends.read_file(path)
+    found: dict[str, Json] = {}
+    try:
+        answers = parse_json("MonD's answer", text)
+        for entry in _within("MonD's answer", lambda: [Fields("", as_object(item)) for item in as_list(answers)]):
+            node = _within("node's name", partial(entry.get, "node", as_text))
+            reports = _within("node's reports", partial(entry.get, "reports", _as_reports))
+            own = [report["data"] for report in reports if report["name"] == collector]
+            found[node] = own[0] if own else None
+    except InputError as error:
+        raise InputError(f"can't parse MonD data: {error}") from None
+    return found
+
+
+def _within(what: str, read: Callable[[], Item]) -> Item:
+    try:
+        return read()
+    except InputError as error:
+        raise InputError(f"Parsing {what}: {error}") from None
+
+
+def _as_reports(value: Json) -> list[dict[str, Json]]:
+    """Return a list of reports; fields that do not matter here must exist."""
+    reports = [as_object(item) for item in as_list(value)]
+    for report in reports:
+        fields = Fields("", report)
+        fields.get("name", as_text)
+        for key in ("version", "format_version", "timestamp", "kind", "data"):
+            fields.get(key)
+    return reports
+
+
+def _cpu_loads(cluster: Cluster, reports: Mapping[str, Json]) -> tuple[dict[int, float], dict[int, float]]:
+    """Return the CPU loads of nodes and instances: that of a node is shared out by virtual CPUs."""
+    of_nodes = {index: _reported(_as_cpu_load, reports, node) for index, node in cluster.nodes.items()}
+    of_instances = {
+        index: divide(of_nodes[item.primary], float(cluster.nodes[item.primary].used_cpus)) * float(item.vcpus)
+        for index, item in cluster.instances.items()
+    }
+    return of_nodes, of_instances
+
+
+def _xen_loads(cluster: Cluster, reports: Mapping[str, Json]) -> tuple[dict[int, float], dict[int, float]]:
+    """Return the CPU loads of nodes and instances; reports name the load of each instance."""
+    named: dict[str, float] = {}
+    for node in cluster.nodes.values():
+        named.update(_reported(_as_loads, reports, node))
+    missing = [item.name for item in cluster.instances.values() if item.name not in named]
+    if missing:
+        raise _UnreportedError(f"No CPU information available for {shown_strings(missing)}")
+    of_instances = {index: named[item.name] for index, item in cluster.instances.items()}
+    sums = {index: ordered_sum(of_instances[one] for one in node.primaries) for index, node in cluster.nodes.items()}
+    return sums, of_instances
+
+
+def _reported(read: Callable[[Json], Item], reports: Mapping[str, Json], node: Node) -> Item:
+    """Return the content of a node's report. Raises _UnreportedError if it has none that can be read."""
+    try:
+        return read(reports[node.facts.name])
+    except (InputError, KeyError):
+        raise _UnreportedError from None
+
+
+def _as_cpu_load(value: Json) -> float:
+    fields = Fields("", as_object(value))
+    fields.get("cpu_number", as_int)
+    fields.get("cpus", lambda loads: [as_float(load) for load in as_list(loads)])
+    return fields.number("cpu_total")
+
+
+def _as_loads(value: Json) -> dict[str, float]:
+    return {name: as_float(load) for name, load in as_object(value).items()}

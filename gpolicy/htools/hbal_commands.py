@@ -19,22 +19,6 @@ if TYPE_CHECKING:
     _Job = TypeVar("_Job")
     _Node = TypeVar("_Node")
 
-STOP_FILE = "/tmp/stop-htools"  # noqa: S108 - the name is hbal's; whoever creates the file can only stop the script
-_HEAD = f"""#!/bin/sh
-# Commands that balance the cluster, written by gpolicy htools hbal.
-# Create the file {STOP_FILE} to stop before the next job.
-
-set -e
-
-check() {{
-  if [ -f {STOP_FILE} ]; then
-    echo 'Stop requested, exiting'
-    exit 0
-  fi
-}}
-
-"""
-
 
 def job_sets(moves: Sequence[_Job], touches: Callable[[_Job], AbstractSet[_Node]]) -> list[list[_Job]]:
     """Return the moves in sets that touch no node twice, collected from the last move backwards."""
@@ -80,9 +64,13 @@ def arguments(done: Balanced, instance: str, target: str) -> list[tuple[str, ...
 def command_lines(
     sets: Sequence[Sequence[Balanced]], aliases: Mapping[int, str], nodes: Mapping[int, Node], *, script: bool = False
 ) -> list[str]:
-    """Return the lines of all jobs; those of a `script` with its head, and with a check before each job."""
+    """Return the lines of all jobs; those of a `script` behind `templates/hbal.sh`, with a check before each job."""
     indent = "" if script else "  "
-    lines = _HEAD.splitlines() if script else []
+    lines: list[str] = []
+    if script:
+        from gpolicy.data import data_directory  # noqa: PLC0415 - only what is needed
+
+        lines += [*(data_directory("templates") / "hbal.sh").read_text(encoding="utf-8").splitlines(), ""]
     for number, jobs in enumerate(sets, 1):
         lines += [indent, f"{indent}echo jobset {number}, {len(jobs)} jobs"]
         for place, job in enumerate(jobs, 1):

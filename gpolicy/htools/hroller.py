@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from gpolicy.htools.reboot_groups import RebootGroup
 
 
-def run(options: Options, arguments: Sequence[str]) -> None:
+def run(options: Options) -> None:
     """Print the groups of nodes to reboot, of the cluster that the options name. Raises InputError."""
-    if arguments:
-        raise InputError("This program doesn't take any arguments.")
     if options.full_evacuation and options.ialloc_src is not None:
         raise InputError(
             "--full-evacuation: not with an iallocator document (-I), whose instances htools load twice; use -t or -m"

@@ -26,10 +26,8 @@ _MOST_STEPS = 400_000_000
 """Of one run, which hspace does not bound: some 20 seconds. A thousand nodes take a twentieth of it."""
 
 
-def run(options: Options, arguments: Sequence[str]) -> None:
+def run(options: Options) -> None:
     """Count on the cluster that the options name. Raises InputError."""
-    if arguments:
-        raise InputError("This program doesn't take any arguments.")
     cluster = load_cluster(options)
     if options.verbosity > 0:
         sys.stderr.write(warnings(cluster))

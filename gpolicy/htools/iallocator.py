@@ -67,7 +67,7 @@ def parse_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int] 
     values = plain_object(entry)
     fields = Fields(f"invalid data for instance '{name}': ", values)
     disk = fields.whole("disk_space_total")
-    disk_fields = [Fields(fields.where, plain_object(entry)) for entry in _array(fields.get("disks", _unchanged))]
+    disk_fields = [Fields(fields.where, plain_object(entry)) for entry in _array(fields.get("disks"))]
     sizes = [entry.whole("size") for entry in disk_fields]
     spindles = [entry.whole_or_none("spindles") for entry in disk_fields]
     state = values.get("admin_state")
@@ -81,7 +81,7 @@ def parse_instance(index: int, name: str, entry: Json, nodes: Mapping[str, int] 
         tags=fields.texts("tags"),
         template=fields.get("disk_template", json_fields.as_disk_template),
         spindle_use=fields.whole("spindle_use"),
-        networks=tuple([_network(name, plain_object(nic)) for nic in _array(fields.get("nics", _unchanged))]),
+        networks=tuple([_network(name, plain_object(nic)) for nic in _array(fields.get("nics"))]),
         status=BY_ADMIN_STATE.get(state, InstanceStatus.RUNNING) if isinstance(state, str) else InstanceStatus.RUNNING,
         forthcoming=values.get("forthcoming") is True,
         **({} if nodes is None else _places(name, values, nodes)),
@@ -105,7 +105,7 @@ def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> Node
     uuid = fields.text("group")
     if uuid not in groups:
         raise InputError(f"Unknown group '{uuid}' for node {name}")
-    parameters = Fields(fields.where, plain_object(fields.get("ndparams", _unchanged)))
+    parameters = Fields(fields.where, plain_object(fields.get("ndparams")))
     exclusive = parameters.flag("exclusive_storage")
     live = vm_capable and not offline
     spindles = (fields.whole("total_spindles") if live else 0) if exclusive else 0
@@ -157,8 +157,4 @@ def _network(instance: str, values: dict[str, Json]) -> str | None:
 def _array(value: Json) -> list[Json]:
     if not isinstance(value, list):
         raise InputError(f"Invalid input, expected array but got {json.dumps(value, separators=(',', ':'))}")
-    return value
-
-
-def _unchanged(value: Json) -> Json:
     return value

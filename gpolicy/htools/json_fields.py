@@ -109,7 +109,7 @@ class Fields(Record):
             raise InputError(f"{self.where}key '{key}' not found, object contains only {shown_strings(self.fields)}")
         raise InputError(f"{self.where}key '{key}': {f'Unable to read {_TYPES[wanted]}' if wanted else found}")
 
-    def get(self, key: str, convert: Callable[[Json], Any]) -> Any:
+    def get(self, key: str, convert: Callable[[Json], Any] = lambda value: value) -> Any:
         """Return the converted value. Raises InputError if it is missing or of the wrong type."""
         if key not in self.fields:
             self.refuse(key, "")
@@ -140,14 +140,8 @@ class Fields(Record):
         return Fields(self.where, self.get(key, as_object))
 
 
-def _inner(who: str, convert: Callable[[Json], Any]) -> Callable[[Json], Any]:
-    def read(value: Json) -> Any:
-        try:
-            return convert(value)
-        except InputError as error:
-            raise InputError(f"Can't parse value for '{who}': {error}") from None
-
-    return read
+def _text_for(who: str) -> Callable[[Json], str]:
+    return _reader(str, f"Can't parse value for '{who}': Unable to read String")
 
 
 class _Nested(Fields):
@@ -163,7 +157,7 @@ class _Nested(Fields):
 
 def as_named(kind: type[Member], name: str) -> Callable[[Json], Member]:
     """Return what reads a member of `kind`, which htools calls `name`."""
-    read = _inner(name, as_text)
+    read = _text_for(name)
     return lambda value: named(kind, value if type(value) is str else read(value), name)
 
 
@@ -173,7 +167,7 @@ as_alloc_policy = as_named(AllocPolicy, "AllocPolicy")
 
 def as_hypervisor(value: Json) -> str:
     """Return the name of a hypervisor."""
-    name: str = _inner("Hypervisor", as_text)(value)
+    name = _text_for("Hypervisor")(value)
     if name not in _HYPERVISORS:
         raise InputError(f'Invalid string value for type Hypervisor: "{name}"')
     return name

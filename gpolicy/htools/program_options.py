@@ -107,139 +107,82 @@ class Stop:
     stderr: str = ""
 
 
-def _with_value(short: str, long: str, argument: str, completion: str, text: str) -> Option:
-    return Option(long, text, short, Takes.REQUIRED, argument, completion)
+def _flag(long: str, short: str = "") -> Option:
+    return Option(long, "", short)
+
+
+def _valued(long: str, argument: str, completion: str, short: str = "", takes: Takes = Takes.REQUIRED) -> Option:
+    return Option(long, "", short, takes, argument, completion)
 
 
 _PRINT, _SAVE, _TEXT, _SIMULATE, _VERBOSE, _IGNORE_LOADS, _IGNORE_SOFT, _NO_CAPACITY, *_OTHERS = HAIL_OPTIONS
 _, _MOND, _MOND_XEN, _STATIC_KVM, *_COMMON = _OTHERS
-_MASTER = _with_value("m", "master", "ADDRESS", "host", "collect data via RAPI at the given ADDRESS")
-_LUXI = Option(
-    "luxi",
-    "collect data via Luxi, optionally using the given SOCKET path [/var/run/ganeti/socket/ganeti-query]",
-    *("L", Takes.OPTIONAL, "SOCKET", "file"),
-)
-_IALLOCATOR = _with_value("I", "ialloc-src", "FILE", "file", "Specify an iallocator spec as the cluster data source")
-_QUIET = Option("quiet", "decrease the verbosity level", "q")
-_OFFLINE = _with_value("O", "offline", "NODE", "onenode", "set node as offline")
-_MAX_CPU = _with_value(
-    *("", "max-cpu", "RATIO", "float"),
-    "maximum virtual-to-physical cpu ratio for nodes (from 0 upwards) [default read from cluster]",
-)
-_MAX_LENGTH = _with_value(
-    *("l", "max-length", "N", "integer"),
-    "cap the solution at this many balancing or allocation rounds (useful for very unbalanced clusters or"
-    " empty clusters)",
-)
-_GROUP = _with_value("G", "group", "ID", "onegroup", "the target node group (name or UUID)")
-_MIN_DISK = _with_value("", "min-disk", "RATIO", "float", "minimum free disk space for nodes (between 0 and 1) [0]")
-
-HSPACE_OPTIONS = (
-    *(_PRINT, _TEXT),
-    _with_value(
-        *("", "disk-template", "TEMPLATE", "choices=" + ",".join(template.value for template in DiskTemplate)),
-        "select the desired disk template",
-    ),
-    _with_value(
-        *("", "spindle-use", "SPINDLES", "float"),
-        "select how many virtual spindle instances use [default read from cluster]",
-    ),
-    *(_SIMULATE, _MASTER, _LUXI, _IALLOCATOR, _VERBOSE, _QUIET),
-    Option("independent-groups", "Consider groups independently"),
-    Option("accept-existing-errors", "Accept existing N+1 violations; just don't add new ones"),
-    *(_OFFLINE, _NO_CAPACITY),
-    Option(
-        "machine-readable",
-        "enable machine readable output (pass either 'yes' or 'no' to explicitly control the flag, or without"
-        " an argument defaults to yes)",
-        *("", Takes.OPTIONAL, "CHOICE", "choices=yes,no"),
-    ),
-    *(_MAX_CPU, _MAX_LENGTH, _MIN_DISK),
-    _with_value("", "standard-alloc", "STDSPEC", "string", "enable standard specs allocation, given as 'disk,ram,cpu'"),
-    _with_value("", "tiered-alloc", "TSPEC", "string", "enable tiered specs allocation, given as 'disk,ram,cpu'"),
-    *(_SAVE, _STATIC_KVM, *_COMMON),
-)
-
-HBAL_OPTIONS = (
-    _PRINT,
-    Option("print-instances", "print the final instance map"),
-    Option(
-        "print-commands",
-        "print the ganeti command list for reaching the solution, if an argument is passed then write the commands"
-        " to a file named as such",
-        *("C", Takes.OPTIONAL, "FILE"),
-    ),
-    _TEXT,
-    Option(
-        "evac-mode",
-        "enable evacuation mode, where the algorithm only moves instances away from offline and drained nodes",
-        "E",
-    ),
-    Option(
-        "restricted-migration",
-        "disallow replace-primary moves (aka frf-moves); in evacuation mode, this will ensure that the only"
-        " migrations are off the drained nodes",
-    ),
-    *(_MASTER, _LUXI, _IALLOCATOR),
-    Option("exec", "execute the suggested moves via Luxi (only available when using it for data gathering)", "X"),
-    Option("first-job-group", "only execute the first group of jobs"),
-    _with_value("", "reason", "REASON", "none", "The reason to pass to the submitted jobs"),
-    _GROUP,
-    *(_MAX_LENGTH, _VERBOSE, _QUIET, _OFFLINE, _STATIC_KVM),
-    _with_value("e", "min-score", "EPSILON", "float", "mininum excess to the N+1 limit to aim for"),
-    *(_MAX_CPU, _MIN_DISK),
-    _with_value("g", "min-gain", "DELTA", "float", "minimum gain to aim for in a balancing step before giving up"),
-    _with_value(
-        *("", "min-gain-limit", "SCORE", "float"), "minimum cluster score for which we start checking the min-gain"
-    ),
-    Option(
-        "no-disk-moves",
-        "disallow disk moves from the list of allowed instance changes, thus allowing only the 'cheap'"
-        " failover/migrate operations",
-    ),
-    _with_value("", "select-instances", "INSTS", "manyinstances", "only select given instances for any moves"),
-    Option(
-        "no-instance-moves",
-        "disallow instance (primary node) moves from the list of allowed, instance changes, thus allowing only"
-        " slower, but sometimes safer, drbd secondary changes",
-    ),
-    _IGNORE_SOFT,
-    _with_value("U", "dynu-file", "FILE", "file", "Import dynamic utilisation data from the given FILE"),
-    _IGNORE_LOADS,
-    _MOND,
-    _with_value("", "mond-data", "FILE", "file", "Import data provided by MonDs from the given FILE"),
-    Option("exit-on-missing-mond-data", "abort if the data available from the monitoring daemons is incomplete"),
-    _MOND_XEN,
-    _with_value("", "exclusion-tags", "TAG,...", "string", "Enable instance exclusion based on given tag prefix"),
-    _with_value("", "exclude-instances", "INSTS", "manyinstances", "exclude given instances from any moves"),
-    _SAVE,
-    _with_value("", "priority", "PRIO", "choices=low,normal,high", "set the priority of submitted jobs"),
-    *_COMMON,
-)
-
-HROLLER_OPTIONS = (
-    *(_LUXI, _MASTER, _TEXT, _IALLOCATOR, _OFFLINE),
-    Option("offline-maintenance", "Schedule offline maintenance, i.e., pretend that all instance are offline."),
-    *(_VERBOSE, _QUIET),
-    Option("no-headers", "do not show a header line"),
-    _with_value("", "node-tags", "TAG,...", "string", "Restrict to nodes with the given tags"),
-    *(_SAVE, _GROUP),
-    Option("print-moves", "print the moves of the instances"),
-    Option("full-evacuation", "fully evacuate the nodes to be rebooted"),
-    Option("skip-non-redundant", "Skip nodes that host a non-redundant instance"),
-    Option("ignore-non-redundant", "Pretend that there are no non-redundant instances in the cluster"),
-    Option("force", "force the execution of this program, even if warnings would otherwise prevent it", "f"),
-    Option("one-step-only", "Only do the first step"),
-    *(_STATIC_KVM, *_COMMON),
-)
+_MASTER = _valued("master", "ADDRESS", "host", "m")
+_LUXI = _valued("luxi", "SOCKET", "file", "L", Takes.OPTIONAL)
+_IALLOCATOR = _valued("ialloc-src", "FILE", "file", "I")
+_QUIET = _flag("quiet", "q")
+_OFFLINE = _valued("offline", "NODE", "onenode", "O")
+_MAX_CPU = _valued("max-cpu", "RATIO", "float")
+_MAX_LENGTH = _valued("max-length", "N", "integer", "l")
+_GROUP = _valued("group", "ID", "onegroup", "G")
+_MIN_DISK = _valued("min-disk", "RATIO", "float")
 
 PROGRAMS: Mapping[str, Sequence[Option]] = {
-    "hspace": HSPACE_OPTIONS,
+    "hspace": (
+        *(_PRINT, _TEXT),
+        _valued("disk-template", "TEMPLATE", f"choices={','.join(template.value for template in DiskTemplate)}"),
+        _valued("spindle-use", "SPINDLES", "float"),
+        *(_SIMULATE, _MASTER, _LUXI, _IALLOCATOR, _VERBOSE, _QUIET),
+        *(_flag("independent-groups"), _flag("accept-existing-errors"), _OFFLINE, _NO_CAPACITY),
+        _valued("machine-readable", "CHOICE", "choices=yes,no", takes=Takes.OPTIONAL),
+        *(_MAX_CPU, _MAX_LENGTH, _MIN_DISK),
+        _valued("standard-alloc", "STDSPEC", "string"),
+        _valued("tiered-alloc", "TSPEC", "string"),
+        *(_SAVE, _STATIC_KVM, *_COMMON),
+    ),
     "hail": HAIL_OPTIONS,
-    "hbal": HBAL_OPTIONS,
-    "hroller": HROLLER_OPTIONS,
+    "hbal": (
+        *(_PRINT, _flag("print-instances")),
+        _valued("print-commands", "FILE", "none", "C", Takes.OPTIONAL),
+        *(_TEXT, _flag("evac-mode", "E"), _flag("restricted-migration"), _MASTER, _LUXI, _IALLOCATOR),
+        *(_flag("exec", "X"), _flag("first-job-group")),
+        _valued("reason", "REASON", "none"),
+        *(_GROUP, _MAX_LENGTH, _VERBOSE, _QUIET, _OFFLINE, _STATIC_KVM),
+        _valued("min-score", "EPSILON", "float", "e"),
+        *(_MAX_CPU, _MIN_DISK),
+        _valued("min-gain", "DELTA", "float", "g"),
+        _valued("min-gain-limit", "SCORE", "float"),
+        _flag("no-disk-moves"),
+        _valued("select-instances", "INSTS", "manyinstances"),
+        *(_flag("no-instance-moves"), _IGNORE_SOFT),
+        _valued("dynu-file", "FILE", "file", "U"),
+        *(_IGNORE_LOADS, _MOND),
+        _valued("mond-data", "FILE", "file"),
+        *(_flag("exit-on-missing-mond-data"), _MOND_XEN),
+        _valued("exclusion-tags", "TAG,...", "string"),
+        _valued("exclude-instances", "INSTS", "manyinstances"),
+        _SAVE,
+        _valued("priority", "PRIO", "choices=low,normal,high"),
+        *_COMMON,
+    ),
+    "hroller": (
+        *(_LUXI, _MASTER, _TEXT, _IALLOCATOR, _OFFLINE, _flag("offline-maintenance"), _VERBOSE, _QUIET),
+        _flag("no-headers"),
+        _valued("node-tags", "TAG,...", "string"),
+        *(_SAVE, _GROUP, _flag("print-moves"), _flag("full-evacuation")),
+        *(_flag("skip-non-redundant"), _flag("ignore-non-redundant"), _flag("force", "f"), _flag("one-step-only")),
+        *(_STATIC_KVM, *_COMMON),
+    ),
 }
-"""The programs and their options."""
+"""The programs and their options, without the meanings of those that hail lacks (`options_of`)."""
+
+
+def options_of(program: str) -> tuple[Option, ...]:
+    """Return the options of a program with their meanings; none for an unknown program."""
+    from gpolicy.data import read_data  # noqa: PLC0415 - few runs show them
+
+    meanings = read_data("htools_options.toml")
+    return tuple(replace(one, help=one.help or meanings[one.long]) for one in PROGRAMS.get(program, ()))
 
 
 def read_options(program: str, argv: Sequence[str]) -> tuple[Options, tuple[str, ...]] | Stop:
@@ -247,9 +190,11 @@ def read_options(program: str, argv: Sequence[str]) -> tuple[Options, tuple[str,
     options = PROGRAMS[program]
     parsed = parse(options, argv)
     header = f"{program} (gpolicy) version {gpolicy.__version__}"
-    text = f"{header}\nUsage: {program} [OPTION...]\n{usage(options)}"
+    usage_begins = f"{header}\nUsage: {program} [OPTION...]\n"
     if parsed.errors:
-        return Stop(2, stderr=f"Command line error: {''.join(parsed.errors)}\n{text}")
+        options = options_of(program)
+        errors = "".join(parse(options, argv).errors)
+        return Stop(2, stderr=f"Command line error: {errors}\n{usage_begins}{usage(options)}")
     values = Options()
     for name, value in parsed.options:
         try:
@@ -258,7 +203,7 @@ def read_options(program: str, argv: Sequence[str]) -> tuple[Options, tuple[str,
             return Stop(1, stderr=f"Error while parsing command line arguments:\n{error}\n")
     names = [name for name, _ in parsed.options]
     if "help" in names:
-        return Stop(0, stdout=text)
+        return Stop(0, stdout=f"{usage_begins}{usage(options_of(program))}")
     if "version" in names:
         return Stop(0, stdout=f"{header}\nanswers as htools {COMPATIBLE_VERSION}\n")
     if "help-completion" in names:
@@ -268,6 +213,8 @@ def read_options(program: str, argv: Sequence[str]) -> tuple[Options, tuple[str,
         ]
         arguments = "file 1 1\n" if program == "hail" else ""
         return Stop(0, stdout="".join(lines) + arguments)
+    if parsed.arguments and program != "hail":
+        return Stop(1, stderr="Error: This program doesn't take any arguments.\n")
     return values, parsed.arguments
 
 

@@ -97,7 +97,7 @@ def _node(node: NodeData, fields: Fields, master: str) -> NodeData:
 
 def _instance(instance: Instance, fields: Fields) -> Instance:
     _require(fields, ("snodes", "disk.sizes", "disk.spindles", "status"))
-    fields.get("oper_ram", lambda measured: measured)  # may be null, but not missing
+    fields.get("oper_ram")  # may be null, but not missing
     return replace(instance, disk=fields.whole("disk_usage"), tags=fields.texts("tags"))
 
 

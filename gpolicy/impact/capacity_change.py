@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import log2
 
 from gpolicy.allocator.cluster_data import InstancePolicy, SpecPair
@@ -15,7 +16,7 @@ from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, 
 from gpolicy.allocator.engines import TooLongError
 from gpolicy.allocator.node import Node
 from gpolicy.analysis.binding import Cause
-from gpolicy.analysis.capacity import GroupCapacity, count_in_time, prefixed
+from gpolicy.analysis.capacity import GroupCapacity, count_in_time
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.spec_pairs import PairNames
 from gpolicy.impact.comparison import CountedSides, LoadedSides, measure_sides
@@ -205,11 +206,8 @@ def capacity_change(compared: LoadedSides, tell: Tell) -> CapacityChange:
     sides = [item for item in compared.groups if item.match.name not in slow]
     sides += [compared.whole] if compared.whole and not slow else []
 
-    def count(cluster: CountedCluster, title: str) -> GroupCapacity | TooLongError:
-        return count_in_time(cluster, prefixed(tell, title))
-
     changes: list[GroupCapacityChange] = []
-    for item, (before, after) in zip(sides, measure_sides(sides, count), strict=True):
+    for item, (before, after) in zip(sides, measure_sides(sides, partial(count_in_time, tell)), strict=True):
         try:
             changes.append(_group_change(item, _counted(before), _counted(after), compared.sides.names))
         except TooLongError as error:

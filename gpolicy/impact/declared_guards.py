@@ -188,9 +188,8 @@ def _emptied(plan: Plan) -> bool:
 
 def guard_impact(sides: Sides, guards: Sequence[Guard], tell: Tell = silent, *, emptied: bool = False) -> Impact:
     """Return what `guards` are judged by; `emptied`: also the built-in one against groups that take nothing."""
-    parts = {_PARTS[guard.measure] for guard in guards if guard.measure in _PARTS} | (
-        {"capacity"} if emptied else set()
-    )
+    parts = {_PARTS[guard.measure] for guard in guards if guard.measure in _PARTS}
+    parts |= {"capacity"} if emptied else set()
     return impact(sides, failures=failures_asked(guards), parts=parts, whole=False, tell=tell)
 
 

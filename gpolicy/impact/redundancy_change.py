@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from math import nan
 
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.node_losses import GroupRedundancy, Loss, group_redundancy
+from gpolicy.analysis.losses import Loss
+from gpolicy.analysis.node_losses import GroupRedundancy, group_redundancy
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.impact.comparison import LoadedSides, measure_sides
 from gpolicy.progress import Tell

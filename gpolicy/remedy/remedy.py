@@ -14,7 +14,7 @@ from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, FailReason, Ins
 from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import Nodes
-from gpolicy.analysis.basis import StateReport
+from gpolicy.analysis.basis import StateReport, origin_of
 from gpolicy.analysis.binding import Cause, of_move
 from gpolicy.analysis.health import ExclusionUnsatisfiable, LocationFacts
 from gpolicy.analysis.loaded_state import LoadedState, basis_notes, load_state
@@ -155,8 +155,7 @@ def find_remedy(
     steps, total = _steps(state, start, before, replace(found, steps=tuple(done)), movers, rate)
     tries = _MOST_TRIES if search.exhaustive else min(_FEW_TRIES, _FEW_LOOKS // max(1, len(start.nodes)))
     return RemedyReport(
-        source=state.source,
-        cluster_name=state.name,
+        **origin_of(state),
         cluster_uuid=state.cluster.identity.uuid,
         basis=loaded.basis(),
         faults=before.faults,
@@ -170,7 +169,6 @@ def find_remedy(
         score_after=score_of(found.layout.nodes.values()),
         exhaustive=search.exhaustive,
         notes=(*state.notes, *grounds, *loaded.notes, *_unjudged(loaded), *_into_closed_groups(state, steps)),
-        snapshot=state.snapshot,
         what_if=state.supposed,
         limits=limits_in_force(state, NO_LIMITS),
         unknown=loaded.settled.unknown,

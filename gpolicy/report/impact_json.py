@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.declared_resources import DeclaredNumber
-from gpolicy.analysis.node_losses import GroupRedundancy, Loss
+from gpolicy.analysis.losses import Loss
+from gpolicy.analysis.node_losses import GroupRedundancy
 from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, RatioBreach
 from gpolicy.analysis.resource_models import GroupModel, NodeModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent

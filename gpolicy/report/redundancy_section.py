@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from gpolicy.analysis.node_losses import GroupRedundancy, Loss
+from gpolicy.analysis.losses import Loss
+from gpolicy.analysis.node_losses import GroupRedundancy
 from gpolicy.analysis.shown_score import Score
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.printable import count

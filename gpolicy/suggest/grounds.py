@@ -18,7 +18,7 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.node import Node
 from gpolicy.analysis.declared_resources import declared_numbers, known_states
-from gpolicy.analysis.wanted_instance import enabled_templates, first_allowed, wanted_template
+from gpolicy.analysis.wanted_instance import allowed_templates, enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.cluster.volume_pools import pools_of
 from gpolicy.errors import GpolicyError, RequestError, about
@@ -54,10 +54,10 @@ class Grounds:
                 raise RequestError(f"group {group.name} has exclusive storage, which is for plain disks only")
             return wanted_template(DiskTemplate.PLAIN.value, enabled)
         if self.request.template is None:
-            found = first_allowed(enabled, today, exclusive=False)
-            if found is None:
+            allowed = allowed_templates(enabled, today, exclusive=False)
+            if not allowed:
                 raise GpolicyError(f"group {group.name}: no enabled disk template is allowed by its policy")
-            return found
+            return allowed[0]
         template = wanted_template(self.request.template, enabled)
         if template not in today.templates:
             names = ", ".join(item.value for item in today.templates)

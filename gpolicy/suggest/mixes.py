@@ -120,10 +120,8 @@ def _placed(
 
 def _placed_in(state: AllocationState, instances: Sizes) -> dict[str, int]:
     sizes = {instance.burst: name for name, instance in instances.items()}
-    counts = dict.fromkeys(instances, 0)
-    for placed in state.placed:
-        counts[sizes[placed.burst]] += 1
-    return counts
+    counts = Counter(sizes[placed.burst] for placed in state.placed)
+    return {name: counts[name] for name in instances}
 
 
 def _left(state: AllocationState, counted: CountedCluster) -> Amounts:

@@ -15,6 +15,7 @@ from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy
 from gpolicy.allocator.configured_resources import with_configured_resources
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.ghc_numbers import DivisionError
+from gpolicy.analysis.basis import origin_of
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.hail import as_hail_reads
 from gpolicy.analysis.loaded_state import check_group, group_data, guaranteed, load_state
@@ -90,12 +91,10 @@ def suggest(
         reasons = "; ".join(dict.fromkeys(passed_over.values()))
         raise GpolicyError(about(state.address, f"no group to suggest sizes for: {reasons}"))
     return SuggestReport(
-        source=state.source,
-        cluster_name=state.name,
+        **origin_of(state),
         basis=settled.basis(node.name for node in state.nodes.values() if group in (None, node.group)),
         groups=tuple(found),
         passed_over=passed_over,
-        snapshot=state.snapshot,
         what_if=state.supposed,
         unknown={} if group else settled.unknown,
         limits=limits_in_force(observed, limits, group),
@@ -274,11 +273,14 @@ def with_values(state: ClusterState, group: str, values: Values) -> ClusterState
 
 
 def _stranded(kinds: tuple[NodeKind, ...], sizes: tuple[Size, ...], ground: Ground) -> tuple[Waste, ...]:
-    found = []
-    for place, kind in enumerate(kinds):
-        for size in sizes:
-            count = size.a_node[place]
-            left = left_over(kind.room, size.size, count, ground)
-            share = wasted(kind.room, size.size, ground, count)
-            found.append(Waste(kind=place, name=size.name, count=count, left=left, share=share))
-    return tuple(found)
+    return tuple(
+        Waste(
+            kind=place,
+            name=size.name,
+            count=(count := size.a_node[place]),
+            left=left_over(kind.room, size.size, count, ground),
+            share=wasted(kind.room, size.size, ground, count),
+        )
+        for place, kind in enumerate(kinds)
+        for size in sizes
+    )

@@ -217,20 +217,8 @@ class SuggestReport(StateReport):
 MOST_PARTS: Final = 64
 """The greatest divisor with a name."""
 
-_NAMES: Final = {
-    1: "full",
-    2: "half",
-    3: "third",
-    4: "quarter",
-    5: "fifth",
-    6: "sixth",
-    7: "seventh",
-    8: "eighth",
-    9: "ninth",
-    10: "tenth",
-    12: "twelfth",
-    16: "sixteenth",
-}
+_TO_TENTH: Final = ("full", "half", "third", "quarter", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_NAMES: Final = {**dict(enumerate(_TO_TENTH, start=1)), 12: "twelfth", 16: "sixteenth"}
 _DIVISORS: Final = {name: divisor for divisor, name in _NAMES.items()}
 
 

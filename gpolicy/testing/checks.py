@@ -12,7 +12,8 @@ from gpolicy.analysis.allocator_input import not_known
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import load_to_count, tiered_run
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
-from gpolicy.analysis.node_losses import GroupRedundancy, Loss, redundancy
+from gpolicy.analysis.losses import Loss
+from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
 from gpolicy.analysis.place_report import Candidate, PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.shown_score import with_weights

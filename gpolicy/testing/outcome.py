@@ -10,7 +10,7 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import policy_of
 from gpolicy.analysis.spec_pairs import find_pair, pair_names
 from gpolicy.analysis.volume_resources import smallest_volume
-from gpolicy.analysis.wanted_instance import enabled_templates, first_allowed, spec_disks
+from gpolicy.analysis.wanted_instance import allowed_templates, enabled_templates, spec_disks
 from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode, Resources
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Span
@@ -141,13 +141,9 @@ def instance_of(
             pair, _ = find_pair(sizes.spec.value, pair_names(policy, state), state, group)
         spec = pair.min if sizes.bound == "min" else pair.max
     template = _template(sizes, state, group, mirrored=mirrored)
-    if template is DiskTemplate.DISKLESS:
-        disks: tuple[LiveDisk, ...] = ()
-    elif sizes.disks is not None:
-        disks = tuple(LiveDisk(size=disk.size, template=template.value, spindles=disk.spindles) for disk in sizes.disks)
-    else:
-        made = spec_disks(spec, exclusive=exclusive)
-        disks = tuple(LiveDisk(size=disk.size, template=template.value, spindles=disk.spindles) for disk in made)
+    wanted = spec_disks(spec, exclusive=exclusive) if sizes.disks is None else sizes.disks
+    disks = tuple(LiveDisk(size=disk.size, template=template.value, spindles=disk.spindles) for disk in wanted)
+    disks = () if template is DiskTemplate.DISKLESS else disks
     memory = spec.memory if sizes.memory is None else sizes.memory
     return LiveInstance(
         name="new",
@@ -174,7 +170,7 @@ def _template(sizes: Sizes, state: ClusterState, group: str, *, mirrored: bool |
     wrong = {DiskTemplate.DRBD: mirrored is False, DiskTemplate.DISKLESS: bool(sizes.disks)}
     held = replace(held, templates=tuple(item for item in held.templates if not wrong.get(item)))
     exclusive = state.is_exclusive(group)
-    return first_allowed(enabled_templates(state), held, exclusive=exclusive) or DiskTemplate.PLAIN
+    return next(iter(allowed_templates(enabled_templates(state), held, exclusive=exclusive)), DiskTemplate.PLAIN)
 
 
 def with_instances(policy: Policy, state: ClusterState, existing: Existing) -> ClusterState:

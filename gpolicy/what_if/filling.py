@@ -12,11 +12,12 @@ from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
 from gpolicy.allocator.policy_check import check_ipolicy
 from gpolicy.allocator.repeated_allocation import AllocationState
-from gpolicy.analysis.basis import Basis, StateReport
+from gpolicy.analysis.basis import Basis, StateReport, origin_of
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.node_use import node_uses
+from gpolicy.analysis.place_report import whole_of
 from gpolicy.analysis.policy_limits import OF_HTOOLS, PolicyLimit, needed, with_value, without_limit
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
@@ -159,8 +160,7 @@ def count_until_full(
     more, full = found.more, found.full
     parts = sorted(allowed, key=lambda item: (item.memory, item.disk, item.vcpus), reverse=True)
     return FullReport(
-        source=state.source,
-        cluster_name=state.name,
+        **origin_of(state),
         basis=basis,
         group=group,
         parts=tuple(MixPart(size, allowed[size], more[size]) for size in parts),
@@ -168,7 +168,6 @@ def count_until_full(
         binding=full,
         left_out=sum(sizes.values()) - sum(allowed.values()),
         policy_limit=_policy_limit(group, room, found, fill),
-        snapshot=state.snapshot,
         what_if=state.supposed,
         limits=limits_in_force(state, limits, group),
         nodes_before=node_uses(state, room.counted.initial.nodes.values(), group),
@@ -213,7 +212,5 @@ def _size_alone(instance: Instance) -> Instance:
 
 def _is_allowed(room: FillingGroup, instance: Instance) -> bool:
     exclusive = any(node.facts.exclusive for node in room.counted.cluster.nodes.values())  # as all of them are
-    whole = replace(
-        instance, memory=instance.burst, ignores_policy=False
-    )  # Ganeti compares the greatest memory with the policy
+    whole = replace(whole_of(instance), ignores_policy=False)
     return check_ipolicy(room.counted.policy, whole, exclusive=exclusive) is None

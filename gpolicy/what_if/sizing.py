@@ -16,7 +16,7 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.repeated_allocation import AllocationState
-from gpolicy.analysis.basis import Basis, StateReport
+from gpolicy.analysis.basis import Basis, StateReport, origin_of
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.node_use import node_uses
@@ -161,8 +161,7 @@ def find_size(
             still.append(len(after.placed) - len(found.reached.placed))
         complete = True
     return SizeReport(
-        source=state.source,
-        cluster_name=state.name,
+        **origin_of(state),
         basis=found.basis,
         group=group,
         wanted=found.wanted,
@@ -174,7 +173,6 @@ def find_size(
         more=(*still, *[None] * (len(found.wanted) - len(still))),
         trials=len(search.known),
         exhaustive=exhaustive and complete,
-        snapshot=state.snapshot,
         what_if=state.supposed,
         limits=limits_in_force(state, limits, group),
         nodes_before=node_uses(state, search.trial((0,) * len(kinds)).room.counted.initial.nodes.values(), group),

@@ -11,7 +11,7 @@ from typer.main import get_command
 from gpolicy.cli.app import VERBS, app, explained
 from gpolicy.errors import EXIT_CODES
 from gpolicy.ganeti.htools_reading import Option as HtoolsOption
-from gpolicy.htools.program_options import PROGRAMS
+from gpolicy.htools.program_options import PROGRAMS, options_of
 from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable
 from gpolicy.reference.explaining import VARIABLES
 from scripts.reference.markdown import Link, anchor
@@ -121,9 +121,9 @@ def verb_blocks(verb: Verb, level: int) -> Iterator[Block]:
         if words:
             yield _words_table("argument" if title == "Arguments" else "option", words)
     if verb.name == "htools":
-        for program, options in PROGRAMS.items():
+        for program in PROGRAMS:
             yield Heading(f"{'Options of ' if level == 2 else 'gpolicy htools '}{program}", level)
-            yield PageTable(("option", "meaning"), tuple(_htools_row(option) for option in options))
+            yield PageTable(("option", "meaning"), tuple(map(_htools_row, options_of(program))))
 
 
 def _words_table(what: str, words: Iterable[Word]) -> PageTable:

@@ -10,8 +10,8 @@ import pytest
 from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import Fit
-from gpolicy.analysis.losses import Homeless
-from gpolicy.analysis.node_losses import GroupRedundancy, Loss
+from gpolicy.analysis.losses import Homeless, Loss
+from gpolicy.analysis.node_losses import GroupRedundancy
 from gpolicy.analysis.node_violations import RatioBreach
 from gpolicy.analysis.shown_score import Score
 from gpolicy.analysis.violations import PolicyViolation, Verdict

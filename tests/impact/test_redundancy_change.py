@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.analysis.losses import Homeless
-from gpolicy.analysis.node_losses import GroupRedundancy, Loss
+from gpolicy.analysis.losses import Homeless, Loss
+from gpolicy.analysis.node_losses import GroupRedundancy
 from gpolicy.cluster.state import Identity, LiveGroup
 from gpolicy.cluster.terms import Limits, limited
 from gpolicy.impact.redundancy_change import GroupRedundancyChange

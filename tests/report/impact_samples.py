@@ -19,8 +19,8 @@ from gpolicy.analysis.health import (
     SharedDomain,
     Unmovable,
 )
-from gpolicy.analysis.losses import Homeless
-from gpolicy.analysis.node_losses import GroupRedundancy, Loss, Shortage
+from gpolicy.analysis.losses import Homeless, Loss
+from gpolicy.analysis.node_losses import GroupRedundancy, Shortage
 from gpolicy.analysis.node_violations import RatioBreach
 from gpolicy.analysis.resource_models import GroupModel, Model, NodeModel, ResourceModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpolicy.analysis.node_losses import GroupRedundancy, Loss
+from gpolicy.analysis.losses import Loss
+from gpolicy.analysis.node_losses import GroupRedundancy
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.report.answer import Section, Table, Weight, plain_text
 from gpolicy.report.redundancy_section import redundancy_section

@@ -61,11 +61,7 @@ class NativeResult(ctypes.Structure):
 
     _fields_ = (
         ("failures", ctypes.c_int64 * len(FailReason)),
-        ("attempted", ctypes.c_int64),
-        ("refused", ctypes.c_int64),
-        ("successes", ctypes.c_int64),
-        ("primary", ctypes.c_int64),
-        ("secondary", ctypes.c_int64),
+        *((name, ctypes.c_int64) for name in ("attempted", "refused", "successes", "primary", "secondary")),
         ("score", ctypes.c_double),
     )
 
@@ -73,16 +69,7 @@ class NativeResult(ctypes.Structure):
 class NativeMove(ctypes.Structure):
     """`struct taken_move` of library.c: slot of the instance (-1: no move), kind, row of the target, score after it."""
 
-    _fields_ = (
-        ("slot", ctypes.c_int64),
-        ("kind", ctypes.c_int64),
-        ("target", ctypes.c_int64),
-        ("score", ctypes.c_double),
-    )
-    slot: int
-    kind: int
-    target: int
-    score: float
+    _fields_ = (*((name, ctypes.c_int64) for name in ("slot", "kind", "target")), ("score", ctypes.c_double))
 
 
 class MoveRules(IntFlag):

@@ -90,13 +90,9 @@ class ClusterNumbers:
         self._numbers = list(instances or ())
         if self.indices != sorted(self.indices):
             raise UnfitError("nodes are not in the order of their indices")
-        self._tags = Numbering()
-        self._places = Numbering()
-        self._locations = Numbering()
-        self._migrations = Numbering()
-        self._desired = Numbering()
+        self._tags, self._places, self._locations = Numbering(), Numbering(), Numbering()
+        self._migrations, self._desired, self._groups = Numbering(), Numbering(), Numbering()
         self._policies: dict[int, tuple[int, InstancePolicy]] = {}
-        self._groups = Numbering()
         self._desired.of(frozenset())
         if wanted is not None:
             self._desired.of(wanted.desired_tags)
