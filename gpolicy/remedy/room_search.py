@@ -77,7 +77,7 @@ class RoomSearch:
 
     def __post_init__(self) -> None:
         self.start, self.movers, self.stop = self.search.start, self.search.movers, self.search.stop
-        down = self.movers.silent
+        self._known, down = set(self.before.faults), self.movers.silent
         items = self.start.instances.items()
         self._movable = [
             no for no, item in items if no not in self.movers.fixed and not {item.primary, item.secondary} & down
@@ -87,8 +87,9 @@ class RoomSearch:
         self._worth = 2 * sum(disks) / len(disks)
         online = sum(not node.facts.offline for node in self.start.nodes.values())
         simulated = 16 if self.hail.instance.template.externally_mirrored else 2
-        self._effort = 50 + min(640, simulated * len(self.start.nodes) if self.start.unmirrored else 0)
         self._all = len(self._movable) * online * 4 <= FEW_MOVES
+        many = min(640, simulated * len(self.start.nodes)) if self.start.unmirrored else 0
+        self._effort = 5 if self._all else 50 + many
 
     def find(self) -> Moves:
         """Return the cheapest moves that were found; `before`, which is without moves, if there are none."""
@@ -114,26 +115,25 @@ class RoomSearch:
         best = (float("inf"), float("inf"))
         while queue:
             _, _, reached, trial = heappop(queue)
+            moves = len(reached.steps) + (trial is not None)
+            if (reached.copied + (trial.copied if trial else 0), moves) >= best:
+                continue
             if trial is not None:
-                if (reached.copied + trial.copied, len(reached.steps) + 1) >= best:
+                if number > self.most_work * (2 if self._all else 1):
+                    self.search.exhaustive = False
+                    return
+                number += self._effort
+                after = self._safely(reached, trial)
+                if after is None or not self._is_new(after):
                     continue
-                self.stop.spend(1 + len(reached.layout.nodes) // 16)
-                if not self.movers.is_safe(reached.layout, trial):
-                    continue
-                reached = reached.after(trial)
-                if not self._is_new(reached):
-                    continue
+                reached = after
             self.stop.spend(len(reached.layout.nodes))
             placed = self.hail.place(reached.layout, self.wanted)
             missing = self.wanted - len(placed.placed)
             if not missing:
                 best = reached.cost
                 yield reached
-            elif number > self.most_work * (2 if self._all else 1):
-                self.search.exhaustive = False
-                return
             else:
-                number += self._effort
                 for lack, child in self._steps(
                     reached, _Lacks(self.hail, placed, reached.layout, self._usable, missing)
                 ):
@@ -197,10 +197,19 @@ class RoomSearch:
                 return None
             self.stop.spend(len(self.start.nodes))
             trial = self.movers.try_move(reached.layout, again)
-            if not isinstance(trial, Trial) or trial.gain.units < 0 or not self.movers.is_safe(reached.layout, trial):
+            after = self._safely(reached, trial) if isinstance(trial, Trial) and trial.gain.units >= 0 else None
+            if after is None:
                 return None
-            reached = reached.after(trial)
+            reached = after
         return reached
+
+    def _safely(self, reached: _Reached, trial: Trial) -> _Reached | None:
+        """Return what a move reaches; None if it is not safe, or brings a fault that was not there at the start."""
+        self.stop.spend(1 + len(reached.layout.nodes) // 16)
+        if not self.movers.is_safe(reached.layout, trial):
+            return None
+        after = reached.after(trial)
+        return after if self._known.issuperset(self.movers.faults(after.layout)) else None
 
 
 _Left = Amounts

@@ -95,8 +95,12 @@ def places_of(layout: Layout) -> Places:
 
 
 def all_reached(asked: Question, most: int) -> Iterator[tuple[int, int, Layout]]:
-    """Yield every layout that at most so many safe moves reach: the number, the least disk with it, the layout."""
+    """Yield every layout that at most so many safe moves reach: the number, the least disk with it, the layout.
+
+    None of them brings a fault.
+    """
     movers, start = asked.beginning.movers, asked.beginning.before.layout
+    wrong = set(asked.beginning.before.faults)
     here: dict[Places, tuple[int, Layout]] = {places_of(start): (0, start)}
     yield 0, 0, start
     for number in range(1, most + 1):
@@ -109,7 +113,9 @@ def all_reached(asked: Question, most: int) -> Iterator[tuple[int, int, Layout]]
                         there = layout.after(trial.moved)
                         key = places_of(there)
                         cost = copied + trial.copied
-                        if (key not in after or cost < after[key][0]) and movers.is_safe(layout, trial):
+                        if key in after and cost >= after[key][0]:
+                            continue
+                        if movers.is_safe(layout, trial) and wrong.issuperset(movers.faults(there)):
                             after[key] = cost, there
         here = after
         for copied, layout in here.values():
