@@ -30,6 +30,8 @@ from gpolicy.remedy.commands import commands_of, downtime, sets_of
 from gpolicy.remedy.faults import RATIOS, Fault, FaultKind, Layout, Places
 from gpolicy.remedy.legal_sizes import SizeCure, size_cure
 from gpolicy.remedy.moving import Movers, copied_by, why_fixed
+from gpolicy.remedy.room import Room, Want
+from gpolicy.remedy.room_search import make_room
 from gpolicy.remedy.saved_remedy import Move
 from gpolicy.remedy.search import Moves, Search
 from gpolicy.stopping import Stop
@@ -63,7 +65,7 @@ class RemedyReport(StateReport):
     """What is wrong with a cluster, what cures it, and what is left.
 
     `rate` is in MiB a second; `seconds` is the time for all sets, one after the other. `exhaustive` says whether the
-    search ended by itself, not by its limits or for lack of time.
+    search ended by itself, not by its limits or for lack of time. With `room` the moves make room, and cure nothing.
     """
 
     cluster_uuid: str | None
@@ -77,6 +79,7 @@ class RemedyReport(StateReport):
     score_before: Score
     score_after: Score
     exhaustive: bool
+    room: Room | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -125,7 +128,7 @@ def begin_remedy(state: ClusterState, loaded: LoadedState) -> Beginning:
     return Beginning(loaded, movers, Moves((), start, movers.faults(start)))
 
 
-def find_remedy(
+def find_remedy(  # noqa: PLR0913 (one parameter a choice)
     state: ClusterState,
     names: PairNames,
     *,
@@ -133,6 +136,7 @@ def find_remedy(
     rate: int,
     declared: bool = False,
     explain: bool = True,
+    want: Want | None = None,
     tell: Tell = silent,
     stop: Stop | None = None,
 ) -> RemedyReport:
@@ -140,7 +144,8 @@ def find_remedy(
 
     `beginning` is that of the state, where it is known already; else `declared` is that of `load_state`. The search
     ends after a `stop` (`Search` counts the work). `explain`: what is left has its reasons, and sizes are looked for.
-    Raise GpolicyError if figures of nodes are missing in all groups.
+    With `want` the moves make room for wanted instances instead (`gpolicy.remedy.room`). Raise GpolicyError if figures
+    of nodes are missing in all groups, RequestError if what is wanted makes no sense on this cluster.
     """
     if beginning is None:
         tell("what is wrong")
@@ -149,7 +154,11 @@ def find_remedy(
     start = before.layout
     grounds = basis_notes(loaded.settled, loaded.whole.cluster, declared=True) if declared else []
     search = Search(start, movers, stop or Stop(), tell)
-    found = search.find(before)
+    room, explain = None, explain and want is None
+    if want is None:
+        found = search.find(before)
+    else:
+        found, room = make_room(search, before, loaded, want, names)
     measured = {item.name: item.status for item in loaded.settled.data.instances}
     done = [_as_measured(step, measured[step.instance.name]) for step in found.steps]
     steps, total = _steps(state, start, before, replace(found, steps=tuple(done)), movers, rate)
@@ -168,6 +177,7 @@ def find_remedy(
         score_before=score_of(start.nodes.values()),
         score_after=score_of(found.layout.nodes.values()),
         exhaustive=search.exhaustive,
+        room=room,
         notes=(*state.notes, *grounds, *loaded.notes, *_unjudged(loaded), *_into_closed_groups(state, steps)),
         what_if=state.supposed,
         limits=limits_in_force(state, NO_LIMITS),

@@ -120,7 +120,7 @@ class Search:
                 return
             for trial in chosen:
                 layout = layout.after(trial.moved)
-                steps = (*steps, _step(trial.move, layout))
+                steps = (*steps, step_of(trial.move, layout))
             yield steps, layout
 
     def _single(self, layout: Layout) -> tuple[Trial, ...]:
@@ -320,7 +320,7 @@ class Search:
             if not isinstance(trial, Trial) or not self.movers.is_safe(layout, trial):
                 return
             layout = layout.after(trial.moved)
-            steps = (*steps, _step(trial.move, layout))
+            steps = (*steps, step_of(trial.move, layout))
             self.tell(f"{count(len(steps), 'move')} as hbal balances")
             yield self._moves(steps, layout)
 
@@ -355,7 +355,7 @@ class Search:
             if not isinstance(trial, Trial) or (checked and not self._is_safe(layout, trial)):
                 return None
             layout = layout.after(trial.moved)
-            made = (*made, _step(move, layout))
+            made = (*made, step_of(move, layout))
         return self._moves(made, layout)
 
 
@@ -379,7 +379,7 @@ def _weight(homeless: Mapping[int, tuple[Homeless, ...]]) -> tuple[int, int]:
     return sum(map(len, homeless.values())), len(homeless)
 
 
-def _step(move: InstanceMove, layout: Layout) -> Balanced:
+def step_of(move: InstanceMove, layout: Layout) -> Balanced:
     """Return the step whose move led to `layout`."""
     score = cluster_score(layout.nodes.values())
     return Balanced(move, score, layout.instances[move.instance.index], layout.nodes, layout.instances)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from gpolicy.analysis.spec_pairs import with_bound
 from gpolicy.analysis.violations import PolicyViolation
 from gpolicy.ganeti.commands import Command
 from gpolicy.json_shape import COUNT, FROM_ONE, NUMBER, TEXTS, Document, Key, Maybe, Shape, fields_of
@@ -14,6 +15,7 @@ from gpolicy.printable import count
 from gpolicy.remedy.faults import Fault, FaultKind
 from gpolicy.remedy.legal_sizes import SizeCure
 from gpolicy.remedy.remedy import Left, RemedyReport, RemedyStep
+from gpolicy.remedy.room import Room
 from gpolicy.remedy.saved_remedy import FORMAT_VERSION, SAVED, Move, SavedRemedy
 from gpolicy.report.answer import (
     NOTHING,
@@ -44,7 +46,7 @@ def remedy_answer(report: RemedyReport) -> Answer:
     """Return what is wrong, what cures it, and what is left."""
     return Answer(
         verb="remedy",
-        title="What cures cluster",
+        title="What cures cluster" if report.room is None else f"What makes room for {_wanted(report.room)} on cluster",
         **about(report, f"time: {size(report.rate)} of disk a second for each job (--rate)"),
         verdict=f"{supposing(report.what_if)}{_verdict(report)}",
         figures=(
@@ -59,7 +61,27 @@ def remedy_answer(report: RemedyReport) -> Answer:
     )
 
 
+def _wanted(room: Room) -> str:
+    return f"{room.count:,} {with_bound(room.wanted)}"
+
+
+def _room_verdict(report: RemedyReport, room: Room) -> str:
+    wanted = _wanted(room)
+    if room.now >= room.count:
+        return f"{wanted} fit as it is: no move is needed"
+    if report.steps:
+        verb = "makes" if len(report.steps) == 1 else "make"
+        return f"{count(len(report.steps), 'move')}, {size(report.copied)} to copy, {verb} room for {wanted}"
+    if room.most < room.count:
+        return (
+            f"no moves make room for {wanted}: {room.now:,} fit now, and no arrangement holds more than {room.most:,}"
+        )
+    return f"no moves were found that make room for {wanted}: {room.now:,} fit now; at most {room.most:,} could"
+
+
 def _verdict(report: RemedyReport) -> str:
+    if report.room is not None:
+        return _room_verdict(report, report.room)
     words = "No move cures any"
     if report.steps:
         verb = "cures" if len(report.steps) == 1 else "cure"
@@ -82,7 +104,8 @@ def duration(seconds: float) -> str:
 
 def _stopped(report: RemedyReport) -> Iterator[str]:
     if not report.exhaustive:
-        yield "the search ended early, by its limits, --seconds or Ctrl-C: more moves may cure more"
+        may = "more moves may cure more" if report.room is None else "other moves may be cheaper, or make room"
+        yield f"the search ended early, by its limits, --seconds or Ctrl-C: {may}"
     if any(step.no_way_back for step in report.steps):
         yield "some moves cannot be undone: nothing moves to a node that may hold no instance"
 
@@ -104,12 +127,14 @@ def _faults(report: RemedyReport) -> Section:
 
 def _moves(report: RemedyReport) -> Section:
     headings = (Number("set"), "instance", "from", "to", Number("to copy"), Number("time"), "downtime", "cures")
-    table = Table("Moves", "moves", headings, list(map(_row, report.steps)), most=40, brief=10)
+    prepares = "prepares a later move" if report.room is None else "makes room"
+    rows = [_row(step, prepares) for step in report.steps]
+    table = Table("Moves", "moves", headings, rows, most=40, brief=10)
     notes = ("jobs of one set may run side by side; the sets run one after the other",) if report.steps else ()
     return Section("moves", "Moves", [table], notes, never_cut=True)
 
 
-def _row(step: RemedyStep) -> tuple[Cell, ...]:
+def _row(step: RemedyStep, prepares: str) -> tuple[Cell, ...]:
     return (
         f"{step.job_set}",
         Name(step.instance),
@@ -118,14 +143,14 @@ def _row(step: RemedyStep) -> tuple[Cell, ...]:
         size(step.copied) if step.copied else NOTHING,
         duration(step.seconds) if step.copied else NOTHING,
         step.downtime or "none",
-        _cures(step.cures),
+        _cures(step.cures) or prepares,
     )
 
 
 def _cures(cures: Iterable[Fault]) -> str:
     kinds = Counter(fault.kind.value for fault in cures)
     words = [kind if number == 1 else f"{number}x {kind}" for kind, number in kinds.items()]
-    return ", ".join(words) or "prepares a later move"
+    return ", ".join(words)
 
 
 def _commands(report: RemedyReport) -> Section:
@@ -202,9 +227,10 @@ REMEDY_DOCUMENT: Final = Document(
     "gpolicy remedy --format json",
     head(FORMAT_VERSION),
     SAVED,
-    Shape(RemedyReport, optional="unknown").with_keys(
-        "basis what_if unknown faults steps left new sizes score rate exhaustive notes summary",
+    Shape(RemedyReport, optional="unknown room").with_keys(
+        "basis what_if unknown room faults steps left new sizes score rate exhaustive notes summary",
         unknown="reasons",
+        room=Shape(Room).with_keys("wanted count now after most"),
         faults=_FAULT,
         steps=_STEP,
         left=Shape(Left).with_keys("fault reason", fault=Key(_FAULT, inline=True)),

@@ -218,15 +218,23 @@ def find_evacuation(
 
 
 def find_remedy(
-    cluster: OpenedCluster, *, rate: int = 60, stop: Stop | None = None, working: Working = quietly
+    cluster: OpenedCluster,
+    *,
+    rate: int = 60,
+    want: str | None = None,
+    stop: Stop | None = None,
+    working: Working = quietly,
 ) -> RemedyReport:
     """Return the moves that cure the cluster, in job sets, and what nothing cures.
 
-    `rate` is how many MiB of disk a job copies a second. `stop` may end the search early. Raise GpolicyError if
-    figures of nodes are missing in all groups.
+    `rate` is how many MiB of disk a job copies a second. With `want`, as in "3x large", the moves make room for wanted
+    instances instead. `stop` may end the search early. Raise RequestError for a `want` without sense on this cluster,
+    GpolicyError if figures of nodes are missing in all groups.
     """
     from gpolicy.remedy.remedy import find_remedy as find  # noqa: PLC0415
+    from gpolicy.remedy.room import read_want  # noqa: PLC0415
 
     state, names, declared = cluster.state, cluster.names, cluster.resource_model
+    wanted = None if want is None else read_want(want)
     with working("looking for moves") as tell:
-        return find(state, names, rate=rate, declared=declared, stop=stop, tell=tell)
+        return find(state, names, rate=rate, declared=declared, want=wanted, stop=stop, tell=tell)

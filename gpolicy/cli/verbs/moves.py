@@ -47,6 +47,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     *,
     clusters: Clusters,
     suppositions: Suppositions,
+    want: Annotated[str | None, typer.Option("--want", metavar="WORDS")] = None,
     rate: Rate = "60M",
     seconds: Seconds = 60.0,
     script: Script = None,
@@ -57,7 +58,8 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     """Find the moves that cure a cluster, and say what nothing cures.
 
     It looks for instances on nodes that may hold none, conflicts of tags, misfits of exclusive storage and missing N+1
-    redundancy, and moves as few instances and as little disk as it can, each step allowed by hbal's rules.
+    redundancy, and moves as few instances and as little disk as it can, each step allowed by hbal's rules. With --want
+    it finds the moves that make room for wanted instances instead.
     """
     from gpolicy.cli.checking import named_policy_of  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
@@ -68,7 +70,8 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
 
     outputs = shown.outputs("remedy")
     given, what_if, mib = policy_path(path, policy), suppositions.read(), _rate(rate)
-    files = _Files(shown.saved("remedy", save), script, given, supposing=what_if is not None)
+    again = ("remedy",) if want is None else ("remedy", "--want", want)
+    files = _Files(shown.saved("remedy", save), script, given, supposing=what_if is not None, again=again)
     plan = given if given is not None and given.suffix == ".json" else None
 
     def work(target: Target) -> Report:
@@ -82,11 +85,12 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
             plan_file=plan or Path(),
             working=working,
         )
-        report = find_remedy(cluster, rate=mib, stop=after(seconds), working=working)
+        report = find_remedy(cluster, rate=mib, want=want, stop=after(seconds), working=working)
         saved = cache(lambda: _saved(report.steps, state, cluster.state, here.given))
         answer = under(remedy_answer(report), here.given)
         slowest = max((step.seconds for step in report.steps), default=0)
-        found = report_under(here.given, lambda: remedy_answer(report), lambda: remedy_data(report, saved()))
+        code = ExitCode.FINDINGS if report.room and not report.room.enough else ExitCode.FINE
+        found = report_under(here.given, lambda: remedy_answer(report), lambda: remedy_data(report, saved()), code)
         return replace(found, following=here.write(saved, partial(remedy_data, report), answer, slowest))
 
     return run(work, clusters, None if plan else given, outputs, verb="remedy")

@@ -1,0 +1,215 @@
+"""Room for wanted instances: what is wanted, how many hail accepts on a layout, and how many could ever fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.policy_check import check_ipolicy
+from gpolicy.allocator.repeated_allocation import AllocationState
+from gpolicy.allocator.requests import connected
+from gpolicy.analysis.allocator_input import require
+from gpolicy.analysis.loaded_state import LoadedState
+from gpolicy.analysis.request_words import Words, read_words
+from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
+from gpolicy.cluster.terms import shared_limits
+from gpolicy.errors import ArgumentError, GpolicyError
+from gpolicy.remedy.faults import Layout
+
+MOST_WANTED: Final = 1000
+"""Instances that one question may want."""
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What must fit: so many instances, in the words of `gpolicy place`."""
+
+    count: int
+    words: Words
+    text: str
+
+
+def read_want(text: str) -> Want:
+    """Return what `--want` says: `3x large`, or `2x memory=64G disk=200G`. Raise RequestError."""
+    words = text.split()
+    times = words.pop(0)[:-1] if words and re.fullmatch("[0-9]{1,6}x", words[0], re.ASCII) else "1"
+    if not words:
+        raise ArgumentError(f"want {text!r} cannot be read", hint="write 3x SIZE, or 3x memory=4G vcpus=2 disk=20G")
+    if not 1 <= int(times) <= MOST_WANTED:
+        raise ArgumentError(f"want {text!r}: {times} instances", hint=f"write 1 to {MOST_WANTED:,}")
+    return Want(int(times), read_words(words), " ".join(words))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """Room for `count` wanted instances, called `wanted`: how many of them hail takes `now`, and `after` the moves.
+
+    No arrangement of today's instances holds more than `most` (`most_that_fit`); it may be more than are wanted.
+    """
+
+    wanted: str
+    count: int
+    now: int
+    after: int
+    most: int
+
+    @property
+    def enough(self) -> bool:
+        """Whether all wanted instances fit in the end."""
+        return self.after >= self.count
+
+
+class Hail:
+    """hail, which accepts one wanted instance after the other on any layout of a cluster.
+
+    `usable` are the nodes that may take the wanted `instance`, by group. Raise RequestError for a request that is
+    impossible on this cluster, GpolicyError where hail refuses every request.
+    """
+
+    def __init__(self, loaded: LoadedState, request: PlaceRequest, start: Layout) -> None:
+        state, data, hail = loaded.settled.state, loaded.settled.data, loaded.settled.hail
+        group = wanted_group(request, data)
+        name = None if group is None else group.name
+        require(state, loaded.settled.unknown, {name})
+        if hail.failure:
+            raise GpolicyError(f"hail refuses every request: {hail.failure}")
+        self.instance = wanted_instance(request, group, state, data)
+        self.mirrored = self.instance.template is DiskTemplate.DRBD
+        self.group = None if group is None else group.index
+        asked = data.groups if group is None else [replace(group, alloc_policy=AllocPolicy.PREFERRED)]
+        named = None if request.nodes is None else frozenset(request.nodes)
+        self._counted = replace(
+            loaded.whole,
+            template=self.instance.template,
+            limits=shared_limits(state, name),
+            hail=replace(hail, restriction=named if hail.restriction is None else hail.restriction),
+        )
+        groups = {item.index: item for item in asked if connected(item, self.instance)}
+        self._counted.cluster = replace(loaded.whole.cluster, groups=groups)
+        self.rules = self._counted.rules
+        self.usable: dict[int, list[int]] = {}
+        only = self._counted.hail.restriction
+        for index, facts in ((index, node.facts) for index, node in start.nodes.items() if not node.facts.offline):
+            is_open = facts.group in groups and groups[facts.group].alloc_policy is not AllocPolicy.UNALLOCABLE
+            made = self._counted.is_made(replace(self.instance, primary=index)) and (only is None or facts.name in only)
+            if is_open and made and check_ipolicy(facts.policy, self.instance, exclusive=facts.exclusive) is None:
+                self.usable.setdefault(facts.group, []).append(index)
+        self.exclusive = any(start.nodes[index].facts.exclusive for here in self.usable.values() for index in here)
+        own = loaded.whole.cluster.instances
+        self._status = {no: own[no].status for no, item in start.instances.items() if item.status is not own[no].status}
+
+    def place(self, layout: Layout, limit: int) -> AllocationState:
+        """Return the layout with as many wanted instances as hail accepts, at most `limit`."""
+        nodes, instances = layout.nodes, layout.instances
+        if self._status:  # hail takes what is down with its node as running
+            instances = {**instances, **{no: replace(instances[no], status=own) for no, own in self._status.items()}}
+        if self.group is not None:
+            nodes, instances = _only(self.group, nodes, instances)
+        return self._counted.place(AllocationState(nodes, instances), self.instance, limit)
+
+
+def _only(
+    group: int, nodes: Mapping[int, Node], instances: Mapping[int, Instance]
+) -> tuple[dict[int, Node], dict[int, Instance]]:
+    """Return the nodes of a group and the instances that run on them, numbered anew: hail sees no others then."""
+    here = {index: node.copy() for index, node in nodes.items() if node.facts.group == group}
+    residents = [number for number, item in instances.items() if item.primary in here]
+    places = {number: place for place, number in enumerate(residents)}
+    for node in here.values():
+        node.primaries = tuple(places[number] for number in node.primaries if number in places)
+        node.secondaries = tuple(places[number] for number in node.secondaries if number in places)
+    return here, {place: replace(instances[number], index=place) for number, place in places.items()}
+
+
+# --- how many could fit at most -------------------------------------------------------------------------------------
+
+Amounts = tuple[float, ...]
+"""Memory and disk (MiB), virtual CPUs and spindles."""
+_NOTHING: Final[Amounts] = (0.0, 0.0, 0.0, 0.0)
+PLENTY: Final = 2.0**50
+
+
+def use_of(item: Instance, *, exclusive: bool, primary: bool = True) -> Amounts:
+    """Return what an instance takes of its primary node, or of its secondary."""
+    spindles = 0.0
+    if item.template.local:
+        spindles = (item.total_spindles or 0) if exclusive else item.spindle_use
+    disk = item.disk if item.template.local else 0
+    return (
+        item.memory if item.uses_memory and primary else 0,
+        disk,
+        item.vcpus if item.online and primary else 0,
+        spindles,
+    )
+
+
+def free_on(node: Node, *, force: bool) -> Amounts:
+    """Return what a node has left for a primary instance; without reserved memory, and soft limits, with `force`."""
+    facts = node.facts
+    limited = facts.vcpu_ratio >= 0 and not force
+    spindles = facts.high_spindles - node.instance_spindles if not force else PLENTY
+    return (
+        node.unallocated_memory - 1,
+        node.free_disk - max(1, 0 if force else facts.low_disk),
+        facts.vcpu_ratio * facts.total_cpus - node.used_cpus if limited else PLENTY,
+        node.free_spindles if facts.exclusive else spindles,
+    )
+
+
+def most_that_fit(layout: Layout, hail: Hail, fixed: Iterable[int]) -> int:
+    """Return a number of wanted instances that no arrangement of the instances of a layout exceeds, nor hail on it.
+
+    It is a bound since each of these holds after any moves, in each group, as moves do not leave a group, and counts
+    less than there is: a node holds no more of any resource than its own amount, or than it holds now, if that is more;
+    what may move and does not fit on other nodes is on the usable ones; each node holds whole instances; a mirrored
+    one has its disks on two nodes; all that runs has memory without the greatest node, where N+1 is kept; an exclusion
+    tag is on as many nodes as before, or more. Instances that are not made, or have a node that may hold none, count
+    nothing.
+    """
+    return sum(_most_in_group(layout, hail, group, {*fixed}) for group in hail.usable)
+
+
+def _most_in_group(layout: Layout, hail: Hail, group: int, fixed: set[int]) -> int:
+    online = {i: node for i, node in layout.nodes.items() if node.facts.group == group and not node.facts.offline}
+    usable, force = set(hail.usable[group]), hail.rules.force
+    room = {index: free_on(node, force=force) for index, node in online.items()}
+    moving: dict[int, Amounts] = dict.fromkeys(online, _NOTHING)
+    memory = 0
+    for number, item in layout.instances.items():
+        own = [index for index in (item.primary, item.secondary) if index != NO_NODE]
+        if item.forthcoming or not all(index in online for index in own):
+            continue
+        memory += item.memory if item.uses_memory else 0
+        for index in own if number not in fixed else ():
+            used = use_of(item, exclusive=online[index].facts.exclusive, primary=index == item.primary)
+            moving[index] = _sum(moving[index], used)
+    holds = {index: _sum(moving[index], tuple(max(0.0, each) for each in room[index])) for index in online}
+    demand, elsewhere = _sum(*moving.values()), _sum(*(holds[index] for index in online.keys() - usable))
+    kinds = {online[index].facts.exclusive for index in usable}
+    need = use_of(hail.instance, exclusive=True in kinds)
+    need = (*need[:3], need[3] if len(kinds) == 1 else 0)
+    whole = [[holds[index][no] // need[no] if need[no] else MOST_WANTED for no in range(4)] for index in usable]
+    bounds = [sum(map(min, whole))]
+    for no, nodes in enumerate((1, 2, 1, 2) if hail.mirrored else (1, 1, 1, 1)):
+        if need[no]:
+            left = sum(holds[index][no] for index in usable) - max(0.0, demand[no] - elsewhere[no])
+            bounds.append(left // (need[no] * nodes))
+    if hail.mirrored:
+        disks = [one[1] for one in whole]
+        bounds += [sum(disks) // 2, sum(disks) - max(disks)]
+    if hail.rules.failures and need[0]:
+        most = [node.instance_memory + max(0.0, room[index][0]) for index, node in online.items()]
+        bounds.append((sum(most) - max(most) - memory) // need[0])
+    for tag in hail.instance.exclusion_tags if not force else ():
+        taken = sum(tag in node.exclusion_tags for node in online.values())
+        bounds.append(len(usable) - max(0, taken - (len(online) - len(usable))))
+    return max(0, int(min(bounds)))
+
+
+def _sum(*amounts: Amounts) -> Amounts:
+    return tuple(map(sum, zip(_NOTHING, *amounts, strict=True)))

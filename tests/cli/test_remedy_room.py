@@ -1,0 +1,81 @@
+"""`gpolicy remedy --want`: its forms, what its JSON promises, its exit codes, and wrong words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft7Validator
+
+from tests.cli.command_line import ROOT, gpolicy
+
+SOURCE = ("--state", f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}")
+POLICY = ROOT / "policies" / "two-groups"
+SCHEMA = json.loads((ROOT / "schemas/output/remedy.json").read_text(encoding="utf-8"))
+
+
+def answered(want: str, code: int) -> dict[str, Any]:
+    done = gpolicy("remedy", POLICY, *SOURCE, "--want", want, "--format", "json")
+    assert (done.returncode, done.stderr) == (code, "")
+    data: dict[str, Any] = json.loads(done.stdout)
+    Draft7Validator(SCHEMA).validate(data)
+    return data
+
+
+def test_moves_make_room() -> None:
+    data = answered("26x large", 0)
+    room = data["room"]
+    assert (room["wanted"], room["count"], room["now"], room["after"]) == ("large", 26, 25, 26)
+    assert room["most"] >= 26
+    assert (data["summary"]["moves"], data["summary"]["copied"], data["new"], data["left"]) == (1, 0, [], [])
+    assert data["steps"][0]["commands"]
+
+
+@pytest.mark.parametrize(
+    ("want", "code", "said"),
+    [
+        ("26x large", 0, "1 move, 0 to copy, makes room for 26 large"),
+        ("3x large", 0, "3 large fit as it is: no move is needed"),
+        ("memory=48G vcpus=4 disk=100G", 0, "1 memory=48G vcpus=4 disk=100G fit as it is: no move is needed"),
+        ("60x large", 1, "no moves make room for 60 large: 25 fit now, and no arrangement holds more than"),
+        (
+            "7x large:max",
+            1,
+            "no moves were found that make room for 7 large at its largest: 5 fit now; at most 7 could",
+        ),
+    ],
+)
+def test_what_the_answer_says(want: str, code: int, said: str) -> None:
+    done = gpolicy("remedy", POLICY, *SOURCE, "--want", want)
+    assert done.returncode == code
+    assert said in done.stdout
+    assert "What makes room for " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("want", "said"),
+    [
+        ("2x nosuch", "there is no size 'nosuch'"),
+        ("2x memory=4X", "Ganeti knows no unit 'X'"),
+        ("2x memroy=4G", "unknown key 'memroy'"),
+        ("0x large", "0 instances"),
+        ("3x", "cannot be read"),
+        ("large group=nosuch", "there is no group 'nosuch'"),
+    ],
+)
+def test_wrong_words_are_refused(want: str, said: str) -> None:
+    done = gpolicy("remedy", POLICY, *SOURCE, "--want", want)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert said in done.stderr
+
+
+def test_moves_that_make_room_are_kept_for_apply_and_the_script_asks_again_for_room(tmp_path: Path) -> None:
+    file, script = tmp_path / "room.json", tmp_path / "room.sh"
+    done = gpolicy("remedy", *SOURCE, "--want", "19x memory=16G disk=100G vcpus=1", "--save", file, "--script", script)
+    assert done.returncode == 0
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    assert (kept["room"]["count"], len(kept["steps"])) == (19, 2)
+    assert "What makes room for 19 memory=16G" in gpolicy("show", file).stdout
+    assert "gpolicy remedy --want " in script.read_text(encoding="utf-8")
