@@ -90,3 +90,12 @@ def test_a_node_that_no_list_of_its_kind_names_is_the_one_that_is_meant(listed: 
     state = cluster({"gold": {}}, dict.fromkeys(NAMES, "gold"))
     text = RACKS + node_set("west", listed, "tags: ['rack:west']") + node_set("fast", NAMES[2], "tags: ['cpu:fast']")
     assert [item.hint.startswith(hint) for item in wrong(text, tmp_path, state) if item.code == "GP701"] == [True]
+
+
+def test_a_group_that_closes_is_asked_for_the_value_of_today(tmp_path: Path) -> None:
+    text = CLUSTER + "ipolicy:\n  minmax:\n" + spec("m", "1G 4G", "1 4", "1G 1T") + group("gold", "n1")
+    closed = f"{text}alloc_policy: unallocable\n"
+    for today, hint in {"preferred": "is preferred meant, as today?", "unallocable": "write last_resort"}.items():
+        state = cluster({"gold": {**ALLOWING, ("alloc_policy",): today}}, {"n1": "gold"})
+        found = [item for item in wrong(closed, tmp_path, state) if item.code == "GP610"]
+        assert [item.hint.startswith(hint) for item in found] == [True]

@@ -226,6 +226,16 @@ CURES: dict[str, tuple[str, str, str, str, list[str]]] = {
         "is `extends: base` in group bronze missing?",
         [],
     ),
+    "a guard about a group that has not the size": (
+        f"{CLUSTER}ipolicy:\n  minmax:\n{SMALL}"
+        + group("gold", "n1")
+        + group("silver", "n2", f"alloc_policy: unallocable\nipolicy:\n  minmax:\n{LARGE}")
+        + "---\ngpolicy: v1\nkind: Guards\nguards:\n  - {name: room, group: silver, spec: small, at_least: 3}\n",
+        "GP802",
+        "silver",
+        "is group gold meant, which has it? Else write small in the list of group silver as well",
+        [],
+    ),
     "a minimum in another unit": (
         sized("gold", LARGE, spec("small", "512G 12G", "1 3", "10G 90G")),
         "GP206",
